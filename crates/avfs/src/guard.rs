@@ -24,14 +24,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::evidence::{self, Evidence, Found};
-use crate::judge::{self, Current, Generation, Hit, Judge, Unjudged};
+use crate::judge::{self, Current, Generation, Hit, InForce, Judge, Unjudged};
 use crate::node::{Content, Inode, Known, Mode, Node, OnInfected, Share, Stamp, Verdict, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
 use crate::rules::{Rules, Ruling, Subject};
@@ -130,7 +130,7 @@ pub struct Settings {
 /// Decides what passes.
 pub struct Guard {
     /// Who inspects; nobody from the beginning to the end, or somebody.
-    current: Option<RwLock<Arc<Current>>>,
+    in_force: Option<InForce>,
     /// What holds where no rule says.
     otherwise: Ruling,
     rules: Rules,
@@ -158,7 +158,7 @@ impl Guard {
         let Settings { judge, mode, on_infected, rules, state, evidence } = settings;
         let (stale, told) = mpsc::channel();
         let guard = Guard {
-            current: judge.map(|judge| RwLock::new(Arc::new(Current::new(judge)))),
+            in_force: judge.map(InForce::new),
             otherwise: Ruling { skips: false, mode, on_infected },
             rules,
             verdicts: Verdicts::open(state, verdicts::ROWS)?,
@@ -175,13 +175,12 @@ impl Guard {
 
     /// Whether anything is inspected.
     pub fn inspects(&self) -> bool {
-        self.current.is_some()
+        self.in_force.is_some()
     }
 
     /// Who inspects now, if anybody does.
     pub fn current(&self) -> Option<Arc<Current>> {
-        let current = self.current.as_ref()?.read().unwrap_or_else(PoisonError::into_inner);
-        Some(current.clone())
+        self.in_force.as_ref().map(InForce::now)
     }
 
     fn is_clean_now(&self, content: &Content, stamp: &Stamp) -> bool {
@@ -189,15 +188,14 @@ impl Guard {
     }
 
     fn generation(&self) -> Option<Generation> {
-        let current = self.current.as_ref()?.read().unwrap_or_else(PoisonError::into_inner);
-        Some(current.generation)
+        self.in_force.as_ref().map(InForce::generation)
     }
 
     /// Somebody else inspects from here on: what is known by other signatures counts no longer. What is being inspected
     /// goes on with those that it began with, and is known by them.
     pub fn renew(&self, judge: Box<dyn Judge>) {
-        let Some(current) = &self.current else { return };
-        *current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Current::new(judge));
+        let Some(in_force) = &self.in_force else { return };
+        in_force.renew(judge);
     }
 
     /// From here on the kernel can be given pages.

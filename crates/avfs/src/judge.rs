@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Begins inspections.
 pub trait Judge: Send + Sync {
@@ -48,6 +49,34 @@ impl Current {
     pub fn new(judge: Box<dyn Judge>) -> Current {
         let generation = Generation::of(&judge.generation());
         Current { judge, generation }
+    }
+}
+
+/// Who inspects now. What was begun keeps those that it began with.
+pub struct InForce(RwLock<Arc<Current>>);
+
+impl InForce {
+    /// These.
+    pub fn new(judge: Box<dyn Judge>) -> InForce {
+        InForce(RwLock::new(Arc::new(Current::new(judge))))
+    }
+
+    /// Those of now.
+    pub fn now(&self) -> Arc<Current> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Their generation.
+    pub fn generation(&self) -> Generation {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).generation
+    }
+
+    /// Others, from here on.
+    pub fn renew(&self, judge: Box<dyn Judge>) {
+        let new = Arc::new(Current::new(judge));
+        let old = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), new);
+        // Nobody waits while they end.
+        drop(old);
     }
 }
 

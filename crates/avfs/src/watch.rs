@@ -11,6 +11,9 @@
 //! allowed at once. What is written is inspected when it is closed, so whoever opens it finds the verdict ready. Of a file that
 //! somebody has open while another writes to it, nothing is known until it is opened again (fanotify(7)).
 //!
+//! A question is answered by the signatures of when it was asked, so one that comes after others were taken over does not wait for
+//! an inspection of before. The kernel is told to ask about every open: nothing of what it knows has to be taken back.
+//!
 //! Bounds: a descriptor and an entry for each process that waits, since each waits for us; [`READY_MAX`] inspections that
 //! nobody waits for; [`INFECTED_MAX`] hits that are remembered.
 
@@ -32,7 +35,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::FileType;
 
 use crate::evidence::{self, Evidence, Found};
-use crate::judge::{self, Generation, Hit, Judge, Unjudged};
+use crate::judge::{self, Current, Generation, Hit, InForce, Judge, Unjudged};
 use crate::mount::raise_limit;
 use crate::node::{Inode, Stamp, facts};
 use crate::verdicts::{self, Verdicts};
@@ -54,8 +57,6 @@ const SAVED_EVERY: Duration = Duration::from_secs(30);
 pub struct WatchOptions {
     /// Folders, and files. One that a file system is mounted at stands for all of that, by whatever name.
     pub paths: Vec<PathBuf>,
-    /// Who inspects.
-    pub judge: Box<dyn Judge>,
     /// Where verdicts are kept.
     pub state: Option<OwnedFd>,
     /// Where infected content is kept, if it is.
@@ -95,22 +96,22 @@ struct Watch {
     places: Vec<Place>,
     options: WatchOptions,
     verdicts: Verdicts,
-    generation: Generation,
+    in_force: InForce,
     evidence: Option<Evidence>,
     table: Mutex<Table>,
     is_due: Condvar,
 }
 
-/// What is asked about a file, as it is: its identity and its stamp.
-type Key = (Inode, Stamp);
+/// What is asked about a file, as it is: its identity and its stamp, and by which signatures.
+type Key = (Inode, Stamp, Generation);
 
 /// What waits.
 #[derive(Default)]
 struct Table {
     /// What is inspected or will be, with who waits for it.
     asked: HashMap<Key, Vec<Question>>,
-    /// What will be: the file, and who opened or closed it.
-    due: VecDeque<(Key, Arc<FanotifyEvent>, Who)>,
+    /// What will be.
+    due: VecDeque<Due>,
     infected: HashMap<Key, Hit>,
     chores: Vec<Chore>,
     is_over: bool,
@@ -126,19 +127,28 @@ enum Chore {
     Save,
 }
 
+/// A file that will be inspected, who opened or closed it, and who inspects it.
+struct Due {
+    key: Key,
+    event: Arc<FanotifyEvent>,
+    who: Who,
+    current: Arc<Current>,
+}
+
 /// A process that waits.
 struct Question {
     event: Arc<FanotifyEvent>,
     since: Instant,
 }
 
-/// Watches. `confine` is called in the thread that asks the kernel, before that has begun: what it gives up, all others
+/// Watches, and has `judge` inspect until others take over ([`Watching::renew`]). `confine` is called in the thread that asks the kernel, before that has begun: what it gives up, all others
 /// that it starts do not have either.
 ///
 /// # Errors
 /// When the kernel has no fanotify, or not for us (`CAP_SYS_ADMIN`), or a path cannot be watched.
 pub fn watch(
     mut options: WatchOptions,
+    judge: Box<dyn Judge>,
     confine: impl FnOnce() -> Result<(), String> + Send + 'static,
 ) -> io::Result<Watching> {
     raise_limit();
@@ -151,7 +161,6 @@ pub fn watch(
     let group = Fanotify::init(asks, opened)?;
     let places: Vec<Place> = options.paths.iter().map(|path| Place::find(path)).collect::<io::Result<_>>()?;
     let verdicts = Verdicts::open(options.state.take(), verdicts::ROWS)?;
-    let generation = Generation::of(&options.judge.generation());
     let evidence = options.evidence.take().map(Evidence::new);
     let excluded = options.excluded.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
     options.excluded = excluded.collect();
@@ -160,7 +169,7 @@ pub fn watch(
         places,
         options,
         verdicts,
-        generation,
+        in_force: InForce::new(judge),
         evidence,
         table: Mutex::default(),
         is_due: Condvar::new(),
@@ -268,7 +277,9 @@ impl Watch {
 
     /// One thing that the kernel asks or tells.
     fn take(&self, event: FanotifyEvent) {
-        let Some((key, who)) = self.concerns(&event) else { return self.answer(&event, true) };
+        let Some((inode, stamp, who)) = self.concerns(&event) else { return self.answer(&event, true) };
+        let current = self.in_force.now();
+        let key = (inode, stamp, current.generation);
         let mut table = self.table();
         if let Some(is_allowed) = self.known(&table, &key) {
             drop(table);
@@ -284,14 +295,14 @@ impl Watch {
             Some(waiting) => waiting.extend(question),
             None => {
                 table.asked.insert(key, question.into_iter().collect());
-                table.due.push_back((key, event, who));
+                table.due.push_back(Due { key, event, who, current });
                 self.is_due.notify_one();
             }
         }
     }
 
     /// What an event is about, if it is about anything that is watched, and by somebody who is.
-    fn concerns(&self, event: &FanotifyEvent) -> Option<(Key, Who)> {
+    fn concerns(&self, event: &FanotifyEvent) -> Option<(Inode, Stamp, Who)> {
         let process = u32::try_from(event.pid()).ok()?;
         let file = event.fd().filter(|_| process != std::process::id())?;
         let facts = facts(file).ok()?;
@@ -309,12 +320,13 @@ impl Watch {
         if self.options.users.contains(&uid) || (self.options.is_ours)(process) {
             return None;
         }
-        Some(((inode, Stamp::of(&facts)), Who { thread: process, uid, gid }))
+        Some((inode, Stamp::of(&facts), Who { thread: process, uid, gid }))
     }
 
     /// Whether what is known of a file is enough for an answer.
     fn known(&self, table: &Table, key: &Key) -> Option<bool> {
-        if key.1.size == 0 || self.verdicts.is_clean(key.0, &key.1, self.generation) {
+        let (inode, stamp, generation) = key;
+        if stamp.size == 0 || self.verdicts.is_clean(*inode, stamp, *generation) {
             return Some(true);
         }
         table.infected.contains_key(key).then_some(false)
@@ -372,9 +384,9 @@ impl Watch {
             }
             drop(table);
             chores.into_iter().for_each(|chore| self.see_to(chore));
-            if let Some((key, event, who)) = next {
-                let is_allowed = self.inspect(key, &event, who);
-                let waiting = self.table().asked.remove(&key).unwrap_or_default();
+            if let Some(due) = next {
+                let is_allowed = self.inspect(&due);
+                let waiting = self.table().asked.remove(&due.key).unwrap_or_default();
                 waiting.iter().for_each(|question| self.answer(&question.event, is_allowed));
             }
             table = self.table();
@@ -397,21 +409,21 @@ impl Watch {
     }
 
     /// Inspects a file, and says whether it may be opened.
-    fn inspect(&self, key: Key, event: &FanotifyEvent, who: Who) -> bool {
+    fn inspect(&self, due: &Due) -> bool {
+        let Due { key: (inode, _, generation), event, who, current } = due;
         let Some(file) = event.fd() else { return true };
-        let inode = key.0;
-        match self.inspected(file) {
+        match inspected(&*current.judge, file) {
             Ok((stamp, None)) => {
-                self.verdicts.add(inode, &stamp, self.generation);
+                self.verdicts.add(*inode, &stamp, *generation);
                 true
             }
             Ok((stamp, Some(hit))) => {
-                self.report(file, &hit, event.mask(), who);
+                self.report(file, &hit, event.mask(), *who);
                 let mut table = self.table();
                 if table.infected.len() >= INFECTED_MAX {
                     table.infected.clear();
                 }
-                table.infected.insert((inode, stamp), hit);
+                table.infected.insert((*inode, stamp, *generation), hit);
                 false
             }
             Err(why) => {
@@ -422,22 +434,6 @@ impl Watch {
         }
     }
 
-    /// The verdict about a file, and what it was like.
-    fn inspected(&self, file: BorrowedFd<'_>) -> Result<(Stamp, Option<Hit>), Unjudged> {
-        let failed = |error: &dyn std::fmt::Display| Unjudged(error.to_string());
-        let open = File::from(file.try_clone_to_owned().map_err(|error| failed(&error))?);
-        for _ in 0..TRIES {
-            let stamp = Stamp::of_file(&open).map_err(|error| failed(&error))?;
-            stamp.outlast();
-            let outcome = judge::whole(&*self.options.judge, Content { file: &open, at: 0 });
-            let hit = outcome.map_err(|error| failed(&error))??;
-            if Stamp::of_file(&open).map_err(|error| failed(&error))? == stamp {
-                return Ok((stamp, hit));
-            }
-        }
-        Err(Unjudged("it changes all the time".into()))
-    }
-
     fn report(&self, file: BorrowedFd<'_>, hit: &Hit, mask: MaskFlags, who: Who) {
         let operation = if mask.contains(MaskFlags::FAN_CLOSE_WRITE) { "close" } else { "open" };
         let (name, process) = (printable(&path(file)), who.process());
@@ -446,6 +442,22 @@ impl Watch {
         let content = content.as_ref().map(|file| Content { file, at: 0 });
         evidence::report(self.evidence.as_ref(), &found, content, None::<io::Empty>);
     }
+}
+
+/// The verdict about a file, and what it was like.
+fn inspected(judge: &dyn Judge, file: BorrowedFd<'_>) -> Result<(Stamp, Option<Hit>), Unjudged> {
+    let failed = |error: &dyn std::fmt::Display| Unjudged(error.to_string());
+    let open = File::from(file.try_clone_to_owned().map_err(|error| failed(&error))?);
+    for _ in 0..TRIES {
+        let stamp = Stamp::of_file(&open).map_err(|error| failed(&error))?;
+        stamp.outlast();
+        let outcome = judge::whole(judge, Content { file: &open, at: 0 });
+        let hit = outcome.map_err(|error| failed(&error))??;
+        if Stamp::of_file(&open).map_err(|error| failed(&error))? == stamp {
+            return Ok((stamp, hit));
+        }
+    }
+    Err(Unjudged("it changes all the time".into()))
 }
 
 /// What a file holds, from its beginning, wherever its descriptor stands.
@@ -472,6 +484,12 @@ fn printable(path: &Path) -> String {
 }
 
 impl Watching {
+    /// Has others inspect from here on, by other signatures: what was known before is known no longer. What was asked before
+    /// is answered by those of then.
+    pub fn renew(&self, judge: Box<dyn Judge>) {
+        self.watch.in_force.renew(judge);
+    }
+
     /// Ends it: whatever waits is allowed, and what is known is written down.
     pub fn end(self) {
         drop(self);

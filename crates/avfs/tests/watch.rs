@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, MutexGuard};
+use std::sync::{Arc, MutexGuard, mpsc};
 use std::time::{Duration, Instant};
 
-use avfs::{WatchOptions, Watching, watch};
+use avfs::{Judge, WatchOptions, Watching, watch};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::harness::{Counts, DEADLY, EVIL, PANIC, Word, turn, until};
@@ -43,7 +43,6 @@ impl Memory {
     fn options(&self) -> WatchOptions {
         WatchOptions {
             paths: vec![self.at("in")],
-            judge: Box::new(Word::counting(&self.counts)),
             state: None,
             evidence: None,
             threads: 2,
@@ -56,8 +55,17 @@ impl Memory {
         }
     }
 
+    /// Who knows the other word, too, if there is one.
+    fn judge(&self, other: Option<&'static [u8]>) -> Box<dyn Judge> {
+        Box::new(Word { other, ..Word::counting(&self.counts) })
+    }
+
     fn watch(&self) -> Watching {
-        started(self.options())
+        self.watch_with(self.options())
+    }
+
+    fn watch_with(&self, options: WatchOptions) -> Watching {
+        watch(options, self.judge(None), || Ok(())).expect("it watches")
     }
 }
 
@@ -65,10 +73,6 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let _ = unmount(self.folder.path(), UnmountFlags::DETACH);
     }
-}
-
-fn started(options: WatchOptions) -> Watching {
-    watch(options, || Ok(())).expect("it watches")
 }
 
 /// What `cat` says of a file: this process itself is not asked about.
@@ -165,7 +169,7 @@ fn without_a_verdict_it_is_refused_or_allowed_as_set() {
         fs::write(memory.at("in/slow"), b"slow").expect("a file");
         fs::write(memory.at("in/clean"), b"clean").expect("a file");
         let deadline = Duration::from_millis(300);
-        let watching = started(WatchOptions { allows_unjudged, deadline, ..memory.options() });
+        let watching = memory.watch_with(WatchOptions { allows_unjudged, deadline, ..memory.options() });
         assert_eq!(read(&memory.at("in/deadly")).is_ok(), allows_unjudged);
         assert_eq!(read(&memory.at("in/panic")).is_ok(), allows_unjudged);
         let slow: Box<dyn FnOnce() + Send> = Box::new(|| std::thread::sleep(Duration::from_secs(2)));
@@ -188,20 +192,49 @@ fn what_is_excluded_is_not_inspected() {
         fs::write(memory.at(name), EVIL).expect("a file");
     }
     let options = memory.options();
-    let watching = started(WatchOptions { excluded: vec![memory.at("in/excluded")], ..options });
+    let watching = memory.watch_with(WatchOptions { excluded: vec![memory.at("in/excluded")], ..options });
     assert!(read(&memory.at("in/excluded/a")).is_ok() && is_refused(&memory.at("in/a")));
     watching.end();
-    let watching = started(WatchOptions { users: vec![0], ..memory.options() });
+    let watching = memory.watch_with(WatchOptions { users: vec![0], ..memory.options() });
     assert!(read(&memory.at("in/a")).is_ok());
     watching.end();
-    let watching = started(WatchOptions { only_tells: true, ..memory.options() });
+    let watching = memory.watch_with(WatchOptions { only_tells: true, ..memory.options() });
     let begun = memory.counts.begun.load(Relaxed);
     assert!(read(&memory.at("in/a")).is_ok());
     until("it is inspected nevertheless", || memory.counts.begun.load(Relaxed) > begun);
     watching.end();
     // A path that a file system is mounted at is all of that.
-    let watching = started(WatchOptions { paths: vec![memory.at("")], ..memory.options() });
+    let watching = memory.watch_with(WatchOptions { paths: vec![memory.at("")], ..memory.options() });
     assert!(is_refused(&memory.at("out/a")));
+    watching.end();
+}
+
+#[test]
+fn a_question_is_answered_by_the_signatures_of_when_it_is_asked() {
+    const LATER: &[u8] = b"FOUND-LATER";
+    let Some(memory) = Memory::new() else { return };
+    for name in ["in/known", "in/asked"] {
+        fs::write(memory.at(name), LATER).expect("a file");
+    }
+    let watching = memory.watch();
+    assert_eq!(read(&memory.at("in/known")), Ok(LATER.to_vec()), "clean by then");
+    let (go, may_go) = mpsc::channel::<()>();
+    let waits: Box<dyn FnOnce() + Send> = Box::new(move || may_go.recv().expect("it goes on"));
+    *memory.counts.before.lock().expect("nobody panics with it") = Some(waits);
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| read(&memory.at("in/asked")));
+        until("its inspection begins", || memory.counts.begun.load(Relaxed) == 2);
+        watching.renew(memory.judge(Some(LATER)));
+        assert!(is_refused(&memory.at("in/known")));
+        // Neither does the next wait for those of before.
+        assert!(is_refused(&memory.at("in/asked")));
+        go.send(()).expect("it waits");
+        assert_eq!(asked.join().expect("it reads"), Ok(LATER.to_vec()), "asked before");
+    });
+    assert!(is_refused(&memory.at("in/asked")), "what was clean before is no longer");
+    assert_eq!(memory.counts.begun.load(Relaxed), 4, "once each");
+    watching.renew(memory.judge(None));
+    assert_eq!(read(&memory.at("in/known")), Ok(LATER.to_vec()), "clean again");
     watching.end();
 }
 
@@ -213,7 +246,7 @@ fn evidence_says_who_and_verdicts_are_kept() {
     fs::write(memory.at("in/a"), EVIL).expect("a file");
     fs::write(memory.at("in/clean"), b"clean").expect("a file");
     let options = WatchOptions { state: open(), evidence: open(), ..memory.options() };
-    let watching = started(options);
+    let watching = memory.watch_with(options);
     assert!(is_refused(&memory.at("in/a")) && read(&memory.at("in/clean")).is_ok());
     watching.end();
     let names: Vec<PathBuf> =
@@ -223,7 +256,7 @@ fn evidence_says_who_and_verdicts_are_kept() {
     assert_eq!((facts["operation"].as_str(), facts["signature"].as_str()), (Some("open"), Some("Test.Evil")));
     assert!(facts["command"].as_str().is_some_and(|command| command.starts_with("cat ")), "{facts}");
     let begun = memory.counts.begun.load(Relaxed);
-    let watching = started(WatchOptions { state: open(), ..memory.options() });
+    let watching = memory.watch_with(WatchOptions { state: open(), ..memory.options() });
     assert!(read(&memory.at("in/clean")).is_ok());
     assert_eq!(memory.counts.begun.load(Relaxed), begun, "known from before");
     watching.end();

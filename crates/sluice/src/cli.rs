@@ -67,8 +67,9 @@ pub enum Command {
     /// Watch folders so that nothing infected is opened or run.
     ///
     /// The kernel asks before it opens a file, and refuses it (EPERM) when it was found infected. What is written is inspected
-    /// when it is closed. Needs root and a kernel with fanotify. Runs in the foreground; SIGTERM or SIGINT ends it, and then
-    /// everything is opened as before. Exit status: 0 ended, 2 an error.
+    /// when it is closed. Needs root and a kernel with fanotify. Runs in the foreground; SIGHUP loads signatures that have changed,
+    /// which it also does by itself; SIGTERM or SIGINT ends it, and then everything is opened as before. Exit status: 0 ended, 2 an
+    /// error.
     Watch(Box<Watch>),
     /// Show how the engine parses a file: the tree of objects, their types, sizes and findings, and the time spent.
     Explain(Explain),

@@ -88,6 +88,20 @@ fn is_read(path: &Path) -> bool {
     Command::new("cat").arg(path).output().expect("cat runs").status.success()
 }
 
+fn is_refused(path: &Path) -> bool {
+    let output = Command::new("cat").arg(path).env("LC_ALL", "C").output().expect("cat runs");
+    !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("Operation not permitted")
+}
+
+/// Waits until something holds, for half a minute.
+fn until(what: &str, watch: &Watch, holds: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < end, "never: {what}: {}", watch.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn what_is_infected_is_not_opened_and_the_log_says_who() {
     let Some(mut watch) = Watch::new(&["--log-format", "json", "--quarantine", "kept", "--state", "state"]) else {
@@ -130,6 +144,42 @@ fn processes_that_inspect_may_die_and_others_take_their_place() {
         }
         assert!(!is_read(&watch.at("evil")));
     }
+}
+
+/// A signature of a word.
+fn signature(word: &str) -> String {
+    let digits: String = word.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("Test.{word}:0:*:{digits}\n")
+}
+
+#[test]
+fn new_signatures_are_taken_over_and_what_cannot_be_loaded_changes_nothing() {
+    let signatures = tempfile::tempdir().expect("a folder");
+    let signature_file = |name: &str| signatures.path().join(name);
+    fs::write(signature_file("a.ndb"), signature("NeverFound")).expect("signatures");
+    let Some(mut watch) = Watch::new(&["--database", signatures.path().to_str().expect("text"), "--state", "state"])
+    else {
+        return;
+    };
+    let count = |line: &str| watch.log().matches(line).count();
+    fs::write(watch.at("later"), "FoundLater").expect("a file");
+    fs::write(watch.at("clean"), "clean").expect("a file");
+    assert!(is_read(&watch.at("later")) && is_read(&watch.at("clean")));
+    fs::write(signature_file("b.ndb"), signature("FoundLater")).expect("signatures");
+    until("they are taken over", &watch, || count("new signatures signatures=") > 0);
+    assert!(is_refused(&watch.at("later")) && is_read(&watch.at("clean")));
+    // What cannot be loaded, when it comes and when the signal has it looked for again.
+    fs::write(signature_file("c.ndb"), "Test.Wrong:0:*:zz\n").expect("no signature");
+    until("it is an error", &watch, || count("the old ones stay in force") > 0);
+    let before = count("the old ones stay in force");
+    signal(&watch.id(), "-HUP");
+    until("it is once more", &watch, || count("the old ones stay in force") > before);
+    assert!(is_refused(&watch.at("later")) && is_read(&watch.at("clean")));
+    // And taken back.
+    fs::remove_file(signature_file("c.ndb")).expect("it goes");
+    fs::write(signature_file("b.ndb"), signature("Other")).expect("signatures");
+    until("it is allowed", &watch, || is_read(&watch.at("later")));
+    assert!(watch.signal("-TERM"));
 }
 
 /// A pipe behind it ends when it returns.

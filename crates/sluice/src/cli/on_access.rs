@@ -8,7 +8,7 @@ use super::DatabaseArgs;
 use crate::values;
 
 /// `sluice mount`
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub struct Mount {
     /// The folder whose files are mounted.
     #[arg(value_name = "SOURCE", value_hint = ValueHint::DirPath)]

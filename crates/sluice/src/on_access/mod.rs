@@ -87,7 +87,7 @@ fn in_background(ready: &str) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(code.filter(|&code| code != 0).unwrap_or(2)))
 }
 
-/// Waits for SIGTERM or SIGINT, from when it is made.
+/// Waits for SIGTERM or SIGINT, from when it is made; from then on SIGHUP ends nothing, either.
 struct Signals {
     runtime: Runtime,
     terminate: Signal,
@@ -95,21 +95,14 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> io::Result<Signals> {
+    /// With the signal that something is to be read anew.
+    fn new() -> io::Result<(Signals, Signal)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let inside = runtime.enter();
         let (terminate, interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        drop(inside);
-        Ok(Signals { runtime, terminate, interrupt })
-    }
-
-    /// The same, and the signal that something is to be read anew.
-    fn with_hangup() -> io::Result<(Signals, Signal)> {
-        let signals = Signals::new()?;
-        let inside = signals.runtime.enter();
         let hangup = signal(SignalKind::hangup())?;
         drop(inside);
-        Ok((signals, hangup))
+        Ok((Signals { runtime, terminate, interrupt }, hangup))
     }
 
     /// Until one of them comes, or what is served ends by itself; meanwhile this is done.

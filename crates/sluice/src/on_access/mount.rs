@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use avfs::{Judge, Mode, Mounted, OnInfected, Rescan, Rules, Settings, Words};
 use stream::FileType;
+use tokio::signal::unix::Signal;
 
 use super::renewal::Renewal;
 use super::{Detached, Inspections, Signals, in_background, opened, start_log, tell_ready, threads};
@@ -33,18 +34,15 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     let rules = rules(args)?;
     check(args, &rules)?;
     privileges::harden()?;
-    let renewal = Renewal::new(args);
-    let loaded = renewal.open()?;
-    loaded.warn();
+    let renewal = Renewal::open(&args.common)?;
     let detached = Detached::begin(&args.common)?;
-    let (signals, hangup) = Signals::with_hangup()?;
-    let mut mounted = detached.tell(mounted(args, rules, &loaded))?;
-    tracing::info!(
-        source = %args.source.display(), point = %args.point.display(), signatures = loaded.signatures, "mounted"
-    );
+    let (signals, hangup) = Signals::new()?;
+    let mut mounted = detached.tell(mounted(args, rules, renewal.loaded()))?;
+    let signatures = renewal.loaded().signatures;
+    tracing::info!(source = %args.source.display(), point = %args.point.display(), signatures, "mounted");
     tell_ready(READY);
     let end = mounted.to_wait();
-    signals.wait(Some(end), renewal.run(args, &mounted, loaded, hangup));
+    signals.wait(Some(end), renew(args, &mounted, renewal, hangup));
     mounted.end()?;
     tracing::info!("unmounted");
     Ok(ExitCode::SUCCESS)
@@ -87,6 +85,22 @@ fn mounted(args: &Mount, rules: Rules, loaded: &Loaded) -> Result<Mounted, Failu
         Ok(())
     };
     Ok(avfs::mount(options, confine)?)
+}
+
+/// Has what was known by other signatures inspected in the background, and takes over new ones, as long as it is waited for.
+async fn renew(args: &Mount, mounted: &Mounted, mut renewal: Renewal, mut hangup: Signal) {
+    if args.pass_all {
+        return std::future::pending().await;
+    }
+    loop {
+        if args.rescan != MountRescan::Off {
+            match renewal.aside().await {
+                Ok(judge) => mounted.rescan(judge),
+                Err(error) => tracing::error!(%error, "nothing is inspected in the background"),
+            }
+        }
+        renewal.next(&mut hangup, |judge| mounted.renew(judge)).await;
+    }
 }
 
 /// The rules of a file.

@@ -1,59 +1,88 @@
-//! New signatures while a folder is mounted.
+//! New signatures while a folder is mounted or watched.
 //!
 //! ```text
-//!  SIGHUP, a folder of signatures has changed ──► loaded ──► processes that inspect ──► the mount ──► what was clean, again
+//!  SIGHUP, a folder of signatures has changed ──► loaded ──► processes that inspect ──► handed on to the mount, or the watch
 //! ```
 //! What cannot be loaded leaves the old in force. It is done in threads that have kept their rights, since processes are started.
 
 use std::sync::Arc;
 
-use avfs::Mounted;
+use avfs::Judge;
 use tokio::signal::unix::Signal;
 
 use super::Inspections;
-use crate::cli::{Mount, MountRescan};
+use crate::cli::OnAccess;
 use crate::database::{Loaded, Wanted};
 use crate::serve::watcher::Watcher;
 use crate::{Failure, database};
 
 /// Loads signatures, and notices when there are others.
 pub struct Renewal {
+    args: Arc<OnAccess>,
     wanted: Arc<Wanted>,
     /// Nobody, where the kernel will not.
     watcher: Option<Watcher>,
+    loaded: Arc<Loaded>,
 }
 
 impl Renewal {
-    /// Watches for changes from here on.
-    pub fn new(args: &Mount) -> Renewal {
-        let wanted = Arc::new(database::wanted(&args.common.database));
+    /// Loads what the options name, and watches for changes from before that.
+    ///
+    /// # Errors
+    /// As [`Wanted::open`].
+    pub fn open(args: &OnAccess) -> Result<Renewal, Failure> {
+        let wanted = database::wanted(&args.database);
         let watcher = Watcher::new(&wanted.paths);
         if let Err(error) = &watcher {
             tracing::warn!(%error, "changes of signatures are not watched for");
         }
-        Renewal { wanted, watcher: watcher.ok() }
+        let loaded = wanted.open_told()?;
+        loaded.warn();
+        let (args, wanted, loaded) = (Arc::new(args.clone()), Arc::new(wanted), Arc::new(loaded));
+        Ok(Renewal { args, wanted, watcher: watcher.ok(), loaded })
     }
 
-    /// The signatures as they are.
+    /// The signatures in force.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// Who inspects by them what nobody waits for.
     ///
     /// # Errors
-    /// As [`Wanted::open`].
-    pub fn open(&self) -> Result<Loaded, Failure> {
-        self.wanted.open_told()
+    /// When the process cannot be started.
+    pub async fn aside(&self) -> Result<Box<dyn Judge>, String> {
+        let (args, loaded) = (self.args.clone(), self.loaded.clone());
+        apart(move || Ok(Box::new(Inspections::aside(&args, &loaded)?) as Box<dyn Judge>)).await
     }
 
-    /// Has what was known by others inspected in the background, and takes over new signatures, as long as it is waited for.
-    pub async fn run(self, args: &Mount, mounted: &Mounted, loaded: Loaded, mut hangup: Signal) {
-        if args.pass_all {
-            return std::future::pending().await;
-        }
-        let (args, mut loaded) = (Arc::new(args.clone()), Arc::new(loaded));
+    /// Waits for other signatures, and hands on who inspects by them.
+    pub async fn next(&mut self, hangup: &mut Signal, hand_on: impl Fn(Box<dyn Judge>)) {
         loop {
-            rescan(&args, mounted, &loaded).await;
-            while !self.take_over(&args, mounted, &mut loaded).await {
-                self.changed(&mut hangup).await;
+            self.changed(hangup).await;
+            match self.renewed().await {
+                Ok(Some((loaded, inspections))) => {
+                    loaded.warn();
+                    hand_on(Box::new(inspections));
+                    tracing::info!(signatures = loaded.signatures, "new signatures");
+                    self.loaded = Arc::new(loaded);
+                    return;
+                }
+                Ok(None) => {}
+                Err(error) => tracing::error!(%error, "no new signatures, the old ones stay in force"),
             }
         }
+    }
+
+    /// What has changed, if something has.
+    async fn renewed(&self) -> Result<Option<(Loaded, Inspections)>, String> {
+        let (args, wanted, old) = (self.args.clone(), self.wanted.clone(), self.loaded.clone());
+        apart(move || {
+            let Some(new) = wanted.renew(&old)? else { return Ok(None) };
+            let inspections = Inspections::new(&args, &new)?;
+            Ok(Some((new, inspections)))
+        })
+        .await
     }
 
     async fn changed(&self, hangup: &mut Signal) {
@@ -67,42 +96,6 @@ impl Renewal {
             _ = hangup.recv() => {}
             () = told => {}
         }
-    }
-
-    /// Takes over what has changed; whether something has.
-    async fn take_over(&self, args: &Arc<Mount>, mounted: &Mounted, loaded: &mut Arc<Loaded>) -> bool {
-        let (args, wanted, old) = (args.clone(), self.wanted.clone(), loaded.clone());
-        let renewed = apart(move || {
-            let Some(new) = wanted.renew(&old)? else { return Ok(None) };
-            let inspections = Inspections::new(&args.common, &new)?;
-            Ok(Some((new, inspections)))
-        });
-        match renewed.await {
-            Ok(None) => false,
-            Ok(Some((new, inspections))) => {
-                new.warn();
-                mounted.renew(Box::new(inspections));
-                tracing::info!(signatures = new.signatures, "new signatures");
-                *loaded = Arc::new(new);
-                true
-            }
-            Err(error) => {
-                tracing::error!(%error, "no new signatures, the old ones stay in force");
-                false
-            }
-        }
-    }
-}
-
-/// Has what is not known by these signatures inspected, if that is wanted.
-async fn rescan(args: &Arc<Mount>, mounted: &Mounted, loaded: &Arc<Loaded>) {
-    if args.rescan == MountRescan::Off {
-        return;
-    }
-    let (args, loaded) = (args.clone(), loaded.clone());
-    match apart(move || Inspections::aside(&args.common, &loaded)).await {
-        Ok(inspections) => mounted.rescan(Box::new(inspections)),
-        Err(error) => tracing::error!(%error, "nothing is inspected in the background"),
     }
 }
 

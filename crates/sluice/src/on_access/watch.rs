@@ -4,19 +4,21 @@
 //!  signatures · processes that inspect · marks
 //!  ── the thread that the kernel asks, and all that it starts, may read, write to the folders of the options, and no more ──
 //! ```
+//! The first thread keeps its rights: it waits for signals, and takes over new signatures.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use avfs::{WatchOptions, Watching};
 
+use super::renewal::Renewal;
 use super::{Detached, Inspections, Signals, in_background, opened, start_log, tell_ready, threads};
 use crate::cli::{OnDoubt, Watch};
 use crate::confine::Reach;
 use crate::database::Loaded;
 use crate::held::Held;
-use crate::privileges::{self, Account};
-use crate::{Failure, database};
+use crate::privileges::Account;
+use crate::{Failure, privileges};
 
 /// What is printed when it has begun, for who started it in the background.
 const READY: &str = "watching";
@@ -31,14 +33,17 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
     }
     start_log(args.common.log_format);
     privileges::harden()?;
-    let loaded = database::open(&args.common.database)?;
-    loaded.warn();
+    let mut renewal = Renewal::open(&args.common)?;
     let detached = Detached::begin(&args.common)?;
-    let signals = Signals::new()?;
-    let watching = detached.tell(watching(args, &loaded))?;
-    tracing::info!(paths = ?args.paths, signatures = loaded.signatures, "watching");
+    let (signals, mut hangup) = Signals::new()?;
+    let watching = detached.tell(watching(args, renewal.loaded()))?;
+    tracing::info!(paths = ?args.paths, signatures = renewal.loaded().signatures, "watching");
     tell_ready(READY);
-    signals.wait(None, std::future::pending());
+    signals.wait(None, async {
+        loop {
+            renewal.next(&mut hangup, |judge| watching.renew(judge)).await;
+        }
+    });
     watching.end();
     tracing::info!("no longer watching");
     Ok(ExitCode::SUCCESS)
@@ -53,7 +58,6 @@ fn watching(args: &Watch, loaded: &Loaded) -> Result<Watching, Failure> {
     excluded.extend(args.common.quarantine.clone());
     let options = WatchOptions {
         paths: args.paths.clone(),
-        judge,
         state: opened(&state)?,
         evidence: opened(&quarantine)?,
         threads: if args.threads == 0 { threads() } else { args.threads },
@@ -70,7 +74,7 @@ fn watching(args: &Watch, loaded: &Loaded) -> Result<Watching, Failure> {
         tracing::info!(%confined, "privileges dropped");
         Ok(())
     };
-    Ok(avfs::watch(options, confine)?)
+    Ok(avfs::watch(options, judge, confine)?)
 }
 
 /// Whether a process is one that we have started: a jail has to be able to start while others wait for it.
