@@ -20,7 +20,7 @@ use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
 use crate::accounts::Recipient;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
-use crate::imap::search::end_of_header;
+use crate::header::end_of_header;
 use crate::learner::JUNK;
 use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};

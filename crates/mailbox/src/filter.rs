@@ -11,7 +11,7 @@ use sieve::{Action, Host, Limits, Mail, Program, Seen, Setting, Vacation};
 use store::{Flags, SpecialUse, State};
 
 use crate::accounts::Recipient;
-use crate::imap::search::fields;
+use crate::header::fields;
 use crate::remembered::{Remembered, SEEN};
 
 /// As much of a mail is looked at by scripts, in bytes.

@@ -14,7 +14,7 @@ mod metadata;
 mod notify;
 mod reply;
 mod rights;
-pub(crate) mod search;
+mod search;
 mod sort;
 mod telling;
 mod thread;

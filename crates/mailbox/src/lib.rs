@@ -23,6 +23,7 @@ pub mod digest;
 mod elsewhere;
 mod file;
 mod filter;
+mod header;
 pub mod imap;
 mod learner;
 pub mod lmtp;

@@ -21,7 +21,7 @@ use tokio::time::timeout_at;
 use crate::accounts::Recipient;
 use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
-use crate::imap::search::end_of_header;
+use crate::header::end_of_header;
 use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;

@@ -78,7 +78,10 @@ impl<S: Stream> Session<'_, S> {
                         return Ok(());
                     }
                 }
-                ServerEvent::Command(command) => self.command(&command).await?,
+                ServerEvent::Command(command) => {
+                    self.command(&command).await?;
+                    self.flush_much().await?;
+                }
                 ServerEvent::Wrong(reason) => self.server.say(false, reason.as_bytes()),
                 ServerEvent::Response(response) => self.respond(&response).await,
                 ServerEvent::Closed => return self.flush().await,
@@ -96,6 +99,14 @@ impl<S: Stream> Session<'_, S> {
                 Ok(true)
             }
         }
+    }
+
+    /// Of what is asked for in one go, not all of the replies are held.
+    async fn flush_much(&mut self) -> io::Result<()> {
+        if self.server.outbox().len() >= CHUNK_BYTES {
+            self.flush().await?;
+        }
+        Ok(())
     }
 
     async fn flush(&mut self) -> io::Result<()> {
@@ -251,15 +262,16 @@ impl<S: Stream> Session<'_, S> {
 
     /// Sends a message, or its header and so many lines.
     async fn retrieve(&mut self, message: Message, lines: Option<u64>) -> io::Result<()> {
-        let Some(mut body) = Body::open(&self.site.store, message.number) else {
+        let site = self.site;
+        let Some(mut body) = Body::open(&site.store, message.number) else {
             self.server.say(false, b"[SYS/PERM] Deleted meanwhile");
             return Ok(());
         };
-        let mut chunk = vec![0; CHUNK_BYTES];
+        let chunk_bytes = body.size().min(CHUNK_BYTES as u64) as usize;
+        let mut chunk = vec![0; chunk_bytes];
         let (mut offset, mut top) = (0, Top::new(lines));
         loop {
-            let read = tokio::task::block_in_place(|| body.read(offset, &mut chunk));
-            let length = match read {
+            let length = match body.read_in_session(offset, &mut chunk) {
                 Ok(length) => length,
                 Err(error) if offset == 0 => {
                     tracing::error!(message = message.number, %error, "a message cannot be read");
@@ -277,7 +289,8 @@ impl<S: Stream> Session<'_, S> {
             offset += length as u64;
             let wanted = top.wanted(&chunk[..length]);
             self.server.content(&chunk[..wanted]);
-            if length == 0 || wanted < length {
+            // The end goes out with what stands before it.
+            if length == 0 || wanted < length || offset >= body.size() {
                 break;
             }
             self.flush().await?;

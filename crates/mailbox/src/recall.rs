@@ -7,7 +7,7 @@ use store::{Error, State, Transaction, Uids};
 
 use crate::content::Body;
 use crate::file::File;
-use crate::imap::search::{end_of_header, fields};
+use crate::header::fields;
 use crate::writer::Handle;
 
 /// Bytes of a header that are looked at.
@@ -116,19 +116,8 @@ fn messages(store: &Handle, state: &State, message_id: &str) -> (Vec<u64>, u64) 
 fn id_of(store: &Handle, number: u64) -> Result<Option<Vec<u8>>, Error> {
     // No mailbox has it any more.
     let Some(mut body) = Body::open(store, number) else { return Ok(None) };
-    let (mut header, mut chunk) = (Vec::new(), vec![0; 8 << 10]);
-    while header.len() < HEADER_BYTES_MAX {
-        let length = body.read(header.len() as u64, &mut chunk)?;
-        let from = header.len().saturating_sub(3);
-        header.extend_from_slice(&chunk[..length]);
-        if let Some(end) = end_of_header(&header, from) {
-            header.truncate(end);
-            break;
-        }
-        if length == 0 {
-            break;
-        }
-    }
+    let mut header = Vec::new();
+    body.read_header(HEADER_BYTES_MAX, &mut header)?;
     let value = fields(&header).find_map(|field| {
         let colon = field.iter().position(|&byte| byte == b':')?;
         let is_it = field[..colon].trim_ascii_end().eq_ignore_ascii_case(b"message-id");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-use store::{Append, Error, Geometry, Sealed, State, Transaction, Volume};
+use store::{Append, Error, Geometry, Message, Sealed, State, Transaction, Volume};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::file::File;
@@ -114,6 +114,11 @@ impl Handle {
     /// Everything as of the last commit.
     pub fn state(&self) -> State {
         self.state.borrow().clone()
+    }
+
+    /// A message, if a mailbox has it as of the last commit.
+    pub(crate) fn message(&self, number: u64) -> Option<Message> {
+        self.state.borrow().message(number).cloned()
     }
 
     /// Tells of commits.

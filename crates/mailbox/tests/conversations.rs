@@ -130,6 +130,28 @@ async fn mail_is_fetched_by_pop3() {
     client.talk("S: +OK ...\nC: USER ann\nS: +OK\nC: PASS secret\nS: +OK 2 messages ...").await;
 }
 
+/// However many pieces it is read in.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_mail_is_fetched_whole_by_pop3() {
+    let server = Server::start();
+    let lengths = [1, 300, 900, 1_100, 2_600, 9_000];
+    let text = |lines: usize| (0..lines).map(|at| format!("..{at:032}\n")).collect::<String>();
+    for lines in lengths {
+        server.deliver(&["ann"], &format!("Subject: {lines}\n\n{}", text(lines).trim_end())).await;
+    }
+    let mut client = server.connect(Door::Pop3);
+    client.talk("S: +OK ...\nC: USER ann\nS: +OK\nC: PASS secret\nS: +OK 6 messages ...").await;
+    for (number, lines) in (1..).zip(lengths) {
+        client.send(format!("RETR {number}\r\n").as_bytes()).await;
+        client.skip_to("Subject:").await;
+        assert_eq!(client.line().await, "");
+        for line in text(lines).lines() {
+            assert_eq!(client.line().await, line, "{lines}");
+        }
+        assert_eq!(client.line().await, ".", "{lines}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_are_told_by_imap() {
     let server = Server::start();

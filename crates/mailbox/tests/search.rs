@@ -38,6 +38,30 @@ async fn mails_are_put_in_order_and_in_threads() {
         .await;
 }
 
+/// One that is read in pieces, and ends in a later one; and a text that begins in one piece and ends in the next.
+#[tokio::test(flavor = "multi_thread")]
+async fn long_mail_is_searched_whole() {
+    let server = Server::start();
+    let fields = "X-Filler: 0123456789012345678901234567890123456789\n".repeat(2_000);
+    server.deliver(&["ann"], &format!("{fields}Subject: far away\n\nnot far\n")).await;
+    server.deliver(&["ann"], &format!("Subject: near\n\n{}", "a needle, ".repeat(30_000))).await;
+    let mut client = server.imap("ann").await;
+    client.talk("C: a SELECT INBOX").await;
+    client.skip_to("a OK").await;
+    let again = "needle, a ".repeat(12);
+    for (key, found) in [
+        ("SUBJECT \"far away\"", " 1"),
+        ("SUBJECT \"not far\"", ""),
+        ("BODY \"not far\"", " 1"),
+        ("BODY \"far away\"", ""),
+        ("TEXT \"far away\"", " 1"),
+        (&format!("BODY \"{again}\""), " 2"),
+        ("BODY \"needle. a\"", ""),
+    ] {
+        client.talk(&format!("C: b SEARCH {key}\nS: * SEARCH{found}\nS: b OK ...")).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_and_the_last_found_tell_their_own_transaction() {
     let server = Server::start();

@@ -2,7 +2,6 @@
 //!
 //! A reader needs the device, the geometry and a [`Message`] of some snapshot, and nothing of the writer.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::device::Device;
@@ -16,14 +15,16 @@ use crate::superblock::Geometry;
 pub struct Content {
     number: u64,
     message: Message,
-    piece: Vec<u8>,
-    held: Option<u32>,
+    /// The record of the piece, behind its header.
+    record: Vec<u8>,
+    /// Where that piece begins in the message.
+    held: Option<u64>,
 }
 
 impl Content {
     /// A reader of this message.
     pub fn new(number: u64, message: &Message) -> Self {
-        Content { number, message: message.clone(), piece: Vec::new(), held: None }
+        Content { number, message: message.clone(), record: Vec::new(), held: None }
     }
 
     /// The message.
@@ -31,8 +32,8 @@ impl Content {
         &self.message
     }
 
-    /// Reads from `offset`, as much as there is room for in `buffer` and held in one piece; 0 at the end. [`Error::Moved`]:
-    /// what is there is something else, or damaged; look the message up again, and if it is where it was it is damaged.
+    /// Reads from `offset`, as much as there is room for in `buffer` and held in one piece; 0 at the end. Fails as
+    /// [`Content::hold`] does.
     pub fn read_at<D: Device>(
         &mut self,
         device: &D,
@@ -40,23 +41,42 @@ impl Content {
         offset: u64,
         buffer: &mut [u8],
     ) -> Result<usize, Error> {
-        if offset >= self.message.size || buffer.is_empty() {
+        if buffer.is_empty() {
             return Ok(0);
         }
-        let index = u32::try_from(offset / u64::from(geometry.piece_bytes)).map_err(|_| Error::Moved)?;
-        let within = (offset % u64::from(geometry.piece_bytes)) as usize;
-        if self.held != Some(index) {
-            self.held = None;
-            let position = self.message.place.piece(index, geometry.stride()).ok_or(Error::Moved)?;
-            let length = self.message.piece_length(index, geometry.piece_bytes);
-            let wanted = Wanted { kind: Kind::Piece, number: self.number, index, length };
-            self.piece = wanted.read(device, geometry, position)?;
-            self.held = Some(index);
-        }
-        let rest = self.piece.get(within..).ok_or(Error::Moved)?;
+        self.hold(device, geometry, offset)?;
+        let rest = self.held(offset);
         let length = rest.len().min(buffer.len());
         buffer[..length].copy_from_slice(&rest[..length]);
         Ok(length)
+    }
+
+    /// Reads the piece that `offset` is in, if it is not held. [`Error::Moved`]: what is there is something else, or damaged;
+    /// look the message up again, and if it is where it was it is damaged.
+    pub fn hold<D: Device>(&mut self, device: &D, geometry: &Geometry, offset: u64) -> Result<(), Error> {
+        if offset >= self.message.size {
+            return Ok(());
+        }
+        let piece_bytes = u64::from(geometry.piece_bytes);
+        let first = offset - offset % piece_bytes;
+        if self.held == Some(first) {
+            return Ok(());
+        }
+        self.held = None;
+        let index = u32::try_from(offset / piece_bytes).map_err(|_| Error::Moved)?;
+        let position = self.message.place.piece(index, geometry.stride()).ok_or(Error::Moved)?;
+        let length = self.message.piece_length(index, geometry.piece_bytes);
+        let wanted = Wanted { kind: Kind::Piece, number: self.number, index, length };
+        wanted.read(device, geometry, position, &mut self.record)?;
+        self.held = Some(first);
+        Ok(())
+    }
+
+    /// What is held from `offset` on, to the end of its piece. Nothing if that piece is not held, and at the end.
+    pub fn held(&self, offset: u64) -> &[u8] {
+        let within = self.held.and_then(|first| usize::try_from(offset.checked_sub(first)?).ok());
+        let from = within.and_then(|within| within.checked_add(HEADER_BYTES));
+        from.and_then(|from| self.record.get(from..)).unwrap_or_default()
     }
 }
 
@@ -66,7 +86,10 @@ pub fn digest<D: Device>(device: &D, geometry: &Geometry, number: u64, message: 
         return Ok(Vec::new());
     }
     let wanted = Wanted { kind: Kind::Digest, number, index: 0, length: u64::from(message.digest_bytes) };
-    wanted.read(device, geometry, message.digest)
+    let mut record = Vec::new();
+    wanted.read(device, geometry, message.digest, &mut record)?;
+    record.drain(..HEADER_BYTES);
+    Ok(record)
 }
 
 struct Wanted {
@@ -77,8 +100,14 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// The payload of the record at `position`, if that is the one.
-    fn read<D: Device>(&self, device: &D, geometry: &Geometry, position: u64) -> Result<Vec<u8>, Error> {
+    /// Reads the record at `position`, if that is the one: its payload is behind [`HEADER_BYTES`].
+    fn read<D: Device>(
+        &self,
+        device: &D,
+        geometry: &Geometry,
+        position: u64,
+        record: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let what = match self.kind {
             Kind::Digest => Damaged::Digest(self.number),
             _ => Damaged::Message(self.number),
@@ -89,17 +118,18 @@ impl Wanted {
         if end > device.len() {
             return Err(Error::Moved);
         }
-        let mut record = vec![0; HEADER_BYTES + length];
-        device.read_at(position, &mut record)?;
-        let header = Header::decode(&record, geometry.volume(), position).ok_or(Error::Moved)?;
+        record.resize(HEADER_BYTES + length, 0);
+        device.read_at(position, record)?;
+        let header = Header::decode(record, geometry.volume(), position).ok_or(Error::Moved)?;
         if (header.kind, header.subject, header.index) != (self.kind, self.number, self.index)
             || u64::from(header.length) != self.length
         {
             return Err(Error::Moved);
         }
-        record.drain(..HEADER_BYTES);
-        match record::payload_checksum(geometry.volume(), header.epoch, &record) == header.payload_checksum {
-            true => Ok(record),
+        match record::payload_checksum(geometry.volume(), header.epoch, &record[HEADER_BYTES..])
+            == header.payload_checksum
+        {
+            true => Ok(()),
             false => Err(Error::damaged(what, position)),
         }
     }

@@ -10,11 +10,11 @@ use store::{Change, Entry, Flags, Mailbox, State, Uids};
 use stream::Coding;
 
 use super::decode::{self, Decoding};
-use super::search::{end_of_header, fields};
 use super::view::flags_of;
 use super::{Done, Refusal, Session, done, no};
 use crate::content::{Body, digest};
 use crate::digest::{Digest, Known};
+use crate::header::{end_of_header, fields};
 use crate::wire::Stream;
 use crate::writer::Handle;
 
@@ -36,7 +36,7 @@ struct Message<'a> {
     is_recent: bool,
     entry: Entry,
     known: Option<Known>,
-    body: Option<Body>,
+    body: Option<Body<'a>>,
 }
 
 /// How much of a message was told.
@@ -233,7 +233,7 @@ impl<S: Stream> Session<'_, S> {
         let mut at = from;
         while at < to {
             let wanted = usize::try_from(to - at).unwrap_or(usize::MAX).min(chunk.len());
-            let read = tokio::task::block_in_place(|| message.read(at, &mut chunk[..wanted]))?;
+            let read = message.read_in_session(at, &mut chunk[..wanted])?;
             if read == 0 {
                 return Err(io::Error::other("a message is shorter than it was"));
             }
@@ -245,18 +245,24 @@ impl<S: Stream> Session<'_, S> {
     }
 }
 
-impl Message<'_> {
+impl<'a> Message<'a> {
     fn size(&self) -> u64 {
         self.state.message(self.entry.message.get()).map_or(0, |message| message.size)
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let number = self.entry.message.get();
+        self.body()?.read(offset, buffer).map_err(io::Error::other)
+    }
+
+    fn read_in_session(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.body()?.read_in_session(offset, buffer).map_err(io::Error::other)
+    }
+
+    fn body(&mut self) -> io::Result<&mut Body<'a>> {
         if self.body.is_none() {
-            self.body = Body::open(self.store, number);
+            self.body = Body::open(self.store, self.entry.message.get());
         }
-        let body = self.body.as_mut().ok_or_else(|| io::Error::other("the message is gone"))?;
-        body.read(offset, buffer).map_err(io::Error::other)
+        self.body.as_mut().ok_or_else(|| io::Error::other("the message is gone"))
     }
 
     /// What is known of its structure; made anew where nothing was stored.

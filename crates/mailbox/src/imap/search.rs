@@ -8,6 +8,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use memchr::memchr2_iter;
 use proto::imap::date;
 use proto::imap::search::Key;
 use proto::imap::syntax::Set;
@@ -15,6 +16,7 @@ use store::{Entry, Flags, Mailbox, State, Uids};
 
 use super::view::View;
 use crate::content::Body;
+use crate::header::fields;
 use crate::site::seconds;
 use crate::writer::Handle;
 
@@ -24,7 +26,6 @@ const HEADER_BYTES_MAX: usize = 256 << 10;
 /// The largest message whose parts are decoded to be searched, in bytes: it is held.
 const DECODED_BYTES_MAX: u64 = 16 << 20;
 
-const CHUNK_BYTES: usize = 64 << 10;
 const DAY: i64 = 86_400;
 
 /// The messages that a client sees.
@@ -130,7 +131,7 @@ impl<'a> Finder<'a> {
 }
 
 impl Seen<'_> {
-    fn a_part_holds(&self, body: &mut Body, text: &[u8]) -> bool {
+    fn a_part_holds(&self, body: &mut Body<'_>, text: &[u8]) -> bool {
         let Some(wanted) = std::str::from_utf8(text).ok().filter(|_| self.size() <= DECODED_BYTES_MAX) else {
             return false;
         };
@@ -172,19 +173,9 @@ impl Seen<'_> {
     fn header(&self) -> &[u8] {
         self.header.get_or_init(|| {
             let mut header = Vec::new();
-            let Some(mut body) = Body::open(self.store, self.entry.message.get()) else { return header };
-            let mut chunk = vec![0; 8 << 10];
-            while header.len() < HEADER_BYTES_MAX {
-                let length = body.read(header.len() as u64, &mut chunk).unwrap_or(0);
-                let from = header.len().saturating_sub(3);
-                header.extend_from_slice(&chunk[..length]);
-                if let Some(end) = end_of_header(&header, from) {
-                    header.truncate(end);
-                    break;
-                }
-                if length == 0 {
-                    break;
-                }
+            if let Some(mut body) = Body::open(self.store, self.entry.message.get()) {
+                // Of what is damaged, what stands before it is searched.
+                let _ = body.read_header(HEADER_BYTES_MAX, &mut header);
             }
             header
         })
@@ -204,22 +195,49 @@ impl Seen<'_> {
             return true;
         }
         let Some(mut body) = Body::open(self.store, self.entry.message.get()) else { return false };
-        let mut chunk = vec![0; CHUNK_BYTES];
-        let mut window: Vec<u8> = Vec::new();
+        let mut window = Window::new(text);
         let mut offset = from as u64;
         loop {
-            let length = body.read(offset, &mut chunk).unwrap_or(0);
-            if length == 0 {
+            let piece = body.piece(offset).unwrap_or_default();
+            if piece.is_empty() {
                 return self.a_part_holds(&mut body, text);
             }
-            offset += length as u64;
-            window.extend_from_slice(&chunk[..length]);
-            if holds(&window, text) {
+            if window.holds(piece) {
                 return true;
             }
-            let keep = window.len().saturating_sub(text.len() - 1);
-            window.drain(..keep);
+            offset += piece.len() as u64;
         }
+    }
+}
+
+/// Looks for a text that is not empty in pieces that follow one another. A piece is searched where it is; of the one before it the end
+/// is kept, for what begins in it.
+struct Window<'a> {
+    text: &'a [u8],
+    kept: Vec<u8>,
+}
+
+impl<'a> Window<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Window { text, kept: Vec::new() }
+    }
+
+    /// Whether it stands in this piece, or begins in those before and ends in this one.
+    fn holds(&mut self, piece: &[u8]) -> bool {
+        if holds(piece, self.text) {
+            return true;
+        }
+        let overlap = self.text.len().saturating_sub(1);
+        self.kept.extend_from_slice(&piece[..piece.len().min(overlap)]);
+        if holds(&self.kept, self.text) {
+            return true;
+        }
+        if piece.len() > overlap {
+            self.kept.clear();
+            self.kept.extend_from_slice(&piece[piece.len() - overlap..]);
+        }
+        self.kept.drain(..self.kept.len().saturating_sub(overlap));
+        false
     }
 }
 
@@ -236,41 +254,6 @@ fn asks_for_modseq(key: &Key) -> bool {
         Key::Modseq(_) => true,
         _ => false,
     }
-}
-
-/// Where a header ends, its empty line included.
-pub(crate) fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
-    if bytes.starts_with(b"\r\n") {
-        return Some(2);
-    }
-    if bytes.starts_with(b"\n") {
-        return Some(1);
-    }
-    let rest = bytes.get(from..)?;
-    rest.iter().enumerate().filter(|(_, byte)| **byte == b'\n').find_map(|(at, _)| match rest.get(at + 1..)? {
-        [b'\n', ..] => Some(from + at + 2),
-        [b'\r', b'\n', ..] => Some(from + at + 3),
-        _ => None,
-    })
-}
-
-/// The fields of a header as they stand, with their line ends.
-pub(crate) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = header;
-    std::iter::from_fn(move || {
-        let mut end = 0;
-        loop {
-            let line = rest.get(end..)?.iter().position(|&byte| byte == b'\n').map(|at| end + at + 1);
-            end = line.unwrap_or(rest.len());
-            let goes_on = rest.get(end).is_some_and(|byte| b" \t".contains(byte));
-            if line.is_none() || !goes_on {
-                break;
-            }
-        }
-        let (field, behind) = rest.split_at(end);
-        rest = behind;
-        (!field.is_empty()).then_some(field)
-    })
 }
 
 fn is_of_addresses(name: &[u8]) -> bool {
@@ -306,19 +289,9 @@ fn unfolded(value: &[u8]) -> Vec<u8> {
 /// Whether `text` stands in `bytes`, in ASCII letters of either case.
 fn holds(bytes: &[u8], text: &[u8]) -> bool {
     let Some(first) = text.first().map(u8::to_ascii_lowercase) else { return true };
-    let mut at = 0;
-    let (lower, upper) = (first, first.to_ascii_uppercase());
-    while let Some(found) =
-        bytes.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == lower || byte == upper))
-    {
-        at += found;
-        match bytes.get(at..at + text.len()) {
-            Some(candidate) if candidate.eq_ignore_ascii_case(text) => return true,
-            Some(_) => at += 1,
-            None => return false,
-        }
-    }
-    false
+    let places = memchr2_iter(first, first.to_ascii_uppercase(), bytes);
+    let mut candidates = places.map_while(|at| bytes.get(at..at + text.len()));
+    candidates.any(|candidate| candidate.eq_ignore_ascii_case(text))
 }
 
 #[cfg(test)]
@@ -326,21 +299,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_taken_apart() {
-        let header = b"A: 1\r\n 2\r\nB: 3\nC";
-        assert_eq!(fields(header).collect::<Vec<_>>(), [&b"A: 1\r\n 2\r\n"[..], b"B: 3\n", b"C"]);
-        assert_eq!(end_of_header(b"A: 1\r\n\r\nx", 0), Some(8));
-        assert_eq!(end_of_header(b"A: 1\n\nx", 0), Some(6));
-        assert_eq!(end_of_header(b"\r\nx", 0), Some(2));
-        assert_eq!(end_of_header(b"A: 1\r\n", 0), None);
-    }
-
-    #[test]
     fn addresses_are_found_whatever_stands_between_their_parts() {
         let field = b"Tim <tim (at home)@ (of) example.org>, <ann@example.net>";
         assert!(an_address_holds(field, b"TIM@example.org") && an_address_holds(field, b"ann@"));
         assert!(!an_address_holds(field, b"home") && !an_address_holds(field, b"organn"));
         assert!(!an_address_holds(b"tim@example.org (<", b"tim@example.org"));
+    }
+
+    #[test]
+    fn a_text_is_found_however_it_is_cut() {
+        let mail = b"ab needLe cd";
+        for text in [&b"NEEDLE"[..], b"a", b"d", b"e", b"b needle c", mail] {
+            for size in 1..=mail.len() {
+                let mut window = Window::new(text);
+                assert!(mail.chunks(size).any(|piece| window.holds(piece)), "{size}");
+                for cut in 1..mail.len() {
+                    let mut window = Window::new(text);
+                    let (first, second) = mail.split_at(cut);
+                    assert!(window.holds(first) || window.holds(second), "{cut}");
+                }
+            }
+        }
+        for text in [&b"needlecd"[..], b"abneed", b"ab needle cde", b"dl"] {
+            for size in 1..=mail.len() {
+                let mut window = Window::new(text);
+                assert_eq!(mail.chunks(size).any(|piece| window.holds(piece)), text == b"dl", "{size}");
+            }
+        }
     }
 
     #[test]

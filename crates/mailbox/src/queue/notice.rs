@@ -6,7 +6,7 @@ use proto::imap::date;
 
 use super::{Entry, place};
 use crate::content::Body;
-use crate::imap::search::end_of_header;
+use crate::header::end_of_header;
 use crate::site::{Site, seconds};
 
 /// Bytes of a header that are sent back.
