@@ -6,10 +6,12 @@
 //! The next hop is leased at the first recipient; its refusals are the client's. The end of the content is never sent
 //! before the verdict, and the client is told of success only after the hop was.
 
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use proto::smtp::{self, Extensions, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
@@ -606,7 +608,6 @@ impl Session {
         let waiting = Instant::now();
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.shared.control.clone();
-        let is_lagging = matches!(&self.mail, Mail::Content(intake) if intake.lags());
         // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
         let open = self.shared.runtime.borrow().metrics.sessions_open.get() as usize;
         let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
@@ -646,7 +647,7 @@ impl Session {
                 return Ok(count > 0);
             }
             () = tokio::time::sleep_until(deadline.into()) => self.server.timeout(),
-            () = catch_up(&mut self.mail), if is_lagging => {
+            () = catch_up(&mut self.mail) => {
                 self.pace.came(waiting.elapsed(), 0);
                 if let Mail::Content(intake) = &mut self.mail {
                     Box::pin(intake.hand_on()).await;
@@ -665,12 +666,17 @@ impl Session {
     }
 }
 
-/// Waits while a client pauses, and then until the inspection has caught up with it.
-async fn catch_up(mail: &mut Mail) {
-    tokio::time::sleep(LAG).await;
-    if let Mail::Content(intake) = mail {
-        intake.catch_up().await;
-    }
+/// Waits while a client pauses, and then until the inspection has caught up with it; for ever where it does not lag behind.
+fn catch_up(mail: &mut Mail) -> impl Future<Output = ()> {
+    // On the heap: most sessions that wait have nothing that lags.
+    let mut lagging = match mail {
+        Mail::Content(intake) if intake.lags() => Some(Box::pin(async move {
+            tokio::time::sleep(LAG).await;
+            intake.catch_up().await;
+        })),
+        _ => None,
+    };
+    poll_fn(move |context| lagging.as_mut().map_or(Poll::Pending, |lagging| lagging.as_mut().poll(context)))
 }
 
 /// Writes all of it, however long the client takes within reason.
