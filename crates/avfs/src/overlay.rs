@@ -166,6 +166,11 @@ impl Stream {
     }
 }
 
+fn next_version() -> u64 {
+    static VERSIONS: AtomicU64 = AtomicU64::new(0);
+    VERSIONS.fetch_add(1, Relaxed)
+}
+
 /// What lies over a file.
 pub struct Overlay {
     shadow: Shadow,
@@ -186,7 +191,7 @@ impl Overlay {
     pub fn new(staging: &Arc<Staging>, size: u64) -> rustix::io::Result<Overlay> {
         let shadow = staging.small()?;
         let mtime = SystemTime::now();
-        Ok(Overlay { shadow, dirty: Ranges::default(), base: size, size, mtime, version: 0, stream: None })
+        Ok(Overlay { shadow, dirty: Ranges::default(), base: size, size, mtime, version: next_version(), stream: None })
     }
 
     /// The file's size.
@@ -209,7 +214,8 @@ impl Overlay {
         self.mtime = mtime;
     }
 
-    /// Changes with each change of the content.
+    /// Changes with each change of the content, and no other overlay has had it: what was said of one that was dropped is said of
+    /// none that has taken its place.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -220,7 +226,7 @@ impl Overlay {
     }
 
     fn touch(&mut self) {
-        self.version += 1;
+        self.version = next_version();
         self.mtime = SystemTime::now();
     }
 
@@ -465,6 +471,22 @@ mod tests {
         let below = File::options().read(true).write(true).open(path).expect("the file");
         let overlay = Overlay::new(&staging, content.len() as u64).expect("an overlay");
         (folder, below, overlay)
+    }
+
+    /// One that was dropped while it was inspected may have been replaced by another with as many writes.
+    #[test]
+    fn no_two_contents_have_one_version() {
+        let (_folder, below, mut one) = over(b"");
+        let (_other_folder, other_below, mut other) = over(b"");
+        let mut seen = vec![one.version(), other.version()];
+        for _ in 0..3 {
+            one.write(&below, b"x", 0).expect("room");
+            other.write(&other_below, b"x", 0).expect("room");
+            seen.extend([one.version(), other.version()]);
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 8);
     }
 
     #[derive(Debug, Clone)]

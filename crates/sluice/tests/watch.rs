@@ -175,8 +175,17 @@ fn new_signatures_are_taken_over_and_what_cannot_be_loaded_changes_nothing() {
     signal(&watch.id(), "-HUP");
     until("it is once more", &watch, || count("the old ones stay in force") > before);
     assert!(is_refused(&watch.at("later")) && is_read(&watch.at("clean")));
-    // And taken back.
+    // All gone, as from a folder that is not mounted now.
     fs::remove_file(signature_file("c.ndb")).expect("it goes");
+    let away = tempfile::tempdir().expect("a folder");
+    for name in ["a.ndb", "b.ndb"] {
+        fs::rename(signature_file(name), away.path().join(name))
+            .or_else(|_| fs::remove_file(signature_file(name)))
+            .expect("it goes");
+    }
+    until("it is no wish", &watch, || count("no signature files are there any more") > 0);
+    assert!(is_refused(&watch.at("later")) && is_read(&watch.at("clean")));
+    // And taken back.
     fs::write(signature_file("b.ndb"), signature("Other")).expect("signatures");
     until("it is allowed", &watch, || is_read(&watch.at("later")));
     assert!(watch.signal("-TERM"));

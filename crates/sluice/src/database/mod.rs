@@ -286,12 +286,17 @@ impl Wanted {
     /// # Errors
     /// As [`Wanted::open`].
     pub fn refresh(&self, old: &Loaded) -> Result<Option<Loaded>, Failure> {
+        let files = files(&self.paths)?;
+        // A folder that is not mounted now, or changed by somebody in two steps, is no wish to go without.
+        if files.is_empty() && !self.paths.is_empty() && !old.is_for_tests() {
+            return Err("no signature files are there any more".into());
+        }
         let Some(place) = self.place() else {
-            let is_current = old.is_current(&files(&self.paths)?);
+            let is_current = old.is_current(&files);
             return if is_current { Ok(None) } else { self.load().map(Some) };
         };
         let mapped = old.base.as_ref().filter(|base| place.has(base));
-        if mapped.is_some() && old.is_current(&files(&self.paths)?) {
+        if mapped.is_some() && old.is_current(&files) {
             return Ok(None);
         }
         match mapped.cloned().or_else(|| place.find().map(Arc::new)).or_else(|| old.base.clone()) {
