@@ -24,16 +24,18 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::evidence::{self, Evidence, Found};
+use crate::front::Front;
 use crate::judge::{self, Current, Generation, Hit, InForce, Judge, Unjudged};
 use crate::node::{Content, Inode, Known, Mode, Node, OnInfected, Share, Stamp, Verdict, facts};
 use crate::overlay::{Overlay, Staging, Stream, errno, read_all};
+use crate::reading::{Ahead, At, Held, Pages, Pending};
 use crate::rules::{Rules, Ruling, Subject};
 use crate::verdicts::{self, Sum, Verdicts};
 use crate::who::Who;
@@ -91,21 +93,6 @@ impl Refusal {
             Refusal::Failed(error) => error,
         }
     }
-}
-
-/// The pages of files that the kernel has. A file goes by its node's id.
-pub trait Pages: Send + Sync {
-    /// Has it drop all of a file.
-    ///
-    /// # Errors
-    /// When it does not.
-    fn forget(&self, id: u64) -> io::Result<()>;
-
-    /// Gives it what a file has at an offset, before anybody asks for it.
-    ///
-    /// # Errors
-    /// When it does not take it.
-    fn give(&self, id: u64, offset: u64, bytes: &[u8]) -> io::Result<()>;
 }
 
 /// A verdict, and what tells the content from others, if that is worth to be known.
@@ -778,55 +765,6 @@ pub enum Again {
     Known,
 }
 
-/// Inspections that somebody waits for: whatever nobody waits for lets them pass.
-#[derive(Default)]
-pub struct Front {
-    state: Mutex<Waiting>,
-    is_free: Condvar,
-}
-
-#[derive(Default)]
-struct Waiting {
-    count: usize,
-    is_over: bool,
-}
-
-/// One of them, until it is dropped.
-struct Waits<'a>(&'a Front);
-
-impl Front {
-    fn state(&self) -> MutexGuard<'_, Waiting> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn enter(&self) -> Waits<'_> {
-        self.state().count += 1;
-        Waits(self)
-    }
-
-    /// Waits until nobody else does; not, if all is over.
-    fn pass(&self) -> bool {
-        let waiting = |state: &mut Waiting| state.count > 0 && !state.is_over;
-        !self.is_free.wait_while(self.state(), waiting).unwrap_or_else(PoisonError::into_inner).is_over
-    }
-
-    /// All is over.
-    pub fn end(&self) {
-        self.state().is_over = true;
-        self.is_free.notify_all();
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        let mut state = self.0.state();
-        state.count -= 1;
-        if state.count == 0 {
-            self.0.is_free.notify_all();
-        }
-    }
-}
-
 /// An opening of a file.
 #[derive(Clone, Copy)]
 pub struct Open<'a> {
@@ -840,39 +778,6 @@ pub struct Open<'a> {
     pub skips: bool,
     /// What was written through it.
     pub share: &'a Share,
-}
-
-/// A file that is read, and given to the kernel as it is.
-struct Ahead<'a> {
-    file: &'a File,
-    node: &'a Node,
-    at: u64,
-    /// Nobody, if something could not be given.
-    pages: Option<&'a dyn Pages>,
-}
-
-impl Read for Ahead<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut file = self.file;
-        let count = file.read(buffer)?;
-        self.pages = self.pages.filter(|pages| pages.give(self.node.id, self.at, &buffer[..count]).is_ok());
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
-/// A file that is read from its beginning, wherever its descriptor stands.
-struct At<'a> {
-    file: &'a File,
-    at: u64,
-}
-
-impl Read for At<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.at)?;
-        self.at += count as u64;
-        Ok(count)
-    }
 }
 
 /// A file that is read while nobody waits for anything, as long as that is of use.
@@ -891,42 +796,5 @@ impl Read for Aside<'_> {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.file.read(buffer)
-    }
-}
-
-/// What waits, read in pieces, as long as it is the same.
-struct Pending<'a> {
-    node: &'a Node,
-    below: &'a File,
-    version: u64,
-    at: u64,
-}
-
-impl Read for Pending<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let content = self.node.content();
-        match &content.overlay {
-            Some(overlay) if overlay.version() == self.version => {
-                let count = overlay.read(self.below, buffer, self.at)?;
-                self.at += count as u64;
-                Ok(count)
-            }
-            _ => Err(io::ErrorKind::WouldBlock.into()),
-        }
-    }
-}
-
-/// What waits, which cannot change meanwhile.
-struct Held<'a> {
-    overlay: &'a Overlay,
-    below: &'a File,
-    at: u64,
-}
-
-impl Read for Held<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.overlay.read(self.below, buffer, self.at)?;
-        self.at += count as u64;
-        Ok(count)
     }
 }

@@ -14,6 +14,7 @@
 
 mod evidence;
 mod files;
+mod front;
 mod guard;
 mod host;
 mod judge;
@@ -23,6 +24,7 @@ mod nodes;
 mod overlay;
 mod pool;
 mod ranges;
+mod reading;
 mod rescan;
 mod rules;
 mod verdicts;

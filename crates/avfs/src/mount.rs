@@ -21,11 +21,12 @@ use rustix::mount::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
 use crate::files::Shared;
-use crate::guard::{Guard, Pages, Settings};
+use crate::guard::{Guard, Settings};
 use crate::host::Host;
 use crate::judge::Judge;
 use crate::nodes::{Bounds, Nodes, Unused};
 use crate::overlay::Staging;
+use crate::reading::Pages;
 use crate::rescan::{Rescan, Rescanning};
 
 /// What the kernel's table of mounts calls it.
