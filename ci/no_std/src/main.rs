@@ -1,4 +1,4 @@
-//! Links `stream`, `text`, `flow`, `mime`, `proto`, `store`, `sieve` and `digest` into a program without std: what is missing is an error of the
+//! Links `stream`, `text`, `flow`, `mime`, `proto`, `store`, `sieve`, `index` and `digest` into a program without std: what is missing is an error of the
 //! linker.
 //!
 //! It parses a mail, decodes a word, hashes a line, stores a mail, runs a script of Sieve, and lets both halves of SMTP say one; its exit status is 0 if they did. The
@@ -45,6 +45,7 @@ extern "C" fn main() -> i32 {
     let hashed = batch.finish(ticket).is_some_and(|sums| sums.sha256 == Some(digest::sha256::digest(MAIL)));
     // It ends in itself where what it asserts does not hold.
     sieve::fuzz_sieve(b"keep;\r\n");
+    index::fuzz_segment(b"SlIx");
     let works = cleared
         && hashed
         && stores()
