@@ -45,7 +45,7 @@ pub use filler::{Filler, NOTICE};
 pub use fuzzy::{Alike, Fuzzy};
 pub use hold::{Hold, State, Terms};
 pub use inspector::{Inspecting, Inspector, Progress, Unfinished};
-pub use message::{Blank, Context, Field, In, ObjectReport, Out, StageTime, Wants};
+pub use message::{Blank, Context, Field, In, ObjectReport, Out, Sought, StageTime, Wants};
 pub use parts::{Parts, Place};
 pub use policy::{Action, Policy, SignatureRule};
 pub use queue::{BLOCK_BYTES, Block, Blocks};

@@ -2,7 +2,7 @@
 //!
 //! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
 //! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Forged`], [`Out::Blank`], [`Out::Finding`],
-//! [`Out::Object`], [`Out::Parts`], [`Out::Ask`], [`Out::Recall`], and last [`Out::Verdict`]. What is asked is
+//! [`Out::Object`], [`Out::Parts`], [`Out::Ask`], [`Out::Recall`], [`Out::Terms`], [`Out::Present`], and last [`Out::Verdict`]. What is asked is
 //! answered by an [`Answer`](crate::Answer) or by what is [recalled](crate::Recalled), at any time before the verdict.
 
 use alloc::borrow::Cow;
@@ -53,6 +53,17 @@ pub struct Wants {
     /// Our own name in `Authentication-Results`: a mail that brings such a field along, or one that may be taken for it, is
     /// forged in the same way (RFC 8601 section 5).
     pub authserv_id: Option<Box<str>>,
+    /// What is looked for in the text of the object and of all that it holds.
+    pub sought: Option<Sought>,
+}
+
+/// What is looked for in text: that of mails, pages and documents, decoded, as a reader sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Sought {
+    /// The terms of an index: [`Out::Terms`].
+    Terms,
+    /// A text, in letters of either case; as many blanks and line ends as there are count as one: [`Out::Present`].
+    Phrase(Box<str>),
 }
 
 /// From the door to the inspection.
@@ -87,6 +98,11 @@ pub enum Out {
     Ask(Ask),
     /// What was learned is asked about the words of the mail; once.
     Recall(Recall),
+    /// Terms of its text, each followed by a line feed; one that stands there often may be told again (only with
+    /// [`Sought::Terms`]).
+    Terms(Box<str>),
+    /// The text that is looked for is there; once (only with [`Sought::Phrase`]).
+    Present,
     /// The decision; nothing follows.
     Verdict(Verdict),
 }

@@ -10,6 +10,7 @@
 mod budget;
 mod events;
 mod findings;
+mod gathering;
 mod keys;
 mod members;
 mod turns;
@@ -96,6 +97,8 @@ pub struct Inspection {
     words: Words,
     /// They and the operator's: what readers are given.
     passwords: Passwords,
+    /// The text that was looked for is there.
+    is_present: bool,
     /// Set once it has ended before its content.
     stopped: Option<Stopped>,
     done: bool,
@@ -141,6 +144,7 @@ impl Inspection {
             context,
             words: Words::default(),
             passwords,
+            is_present: false,
             clock: None,
             nodes: Vec::new(),
             order: Vec::new(),

@@ -12,6 +12,7 @@
 mod authenticate;
 mod facts;
 mod fuzzy;
+mod gather;
 mod inquest;
 mod inspection;
 mod ledger;

@@ -7,8 +7,13 @@ use scan::{Normaliser, Roll, Scan};
 use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
+use crate::gather::Gather;
 use crate::words::Text;
 use flow::StageTime;
+
+/// Bytes of text that are gathered from in one turn, and what each costs beside one that is looked at.
+const GATHERED_BYTES_MAX: usize = 16 << 10;
+const GATHERING_COST: usize = 8;
 
 /// The most turns in a row in which a reader neither takes nor writes a byte. More than the 10,000 members that an inspection
 /// opens take, were all of them empty.
@@ -243,6 +248,8 @@ pub(crate) enum Work {
     Sha256(Box<Sha256>),
     /// Keeps text whose words may be passwords.
     Words(Box<Text>),
+    /// Gathers what is looked for in its text.
+    Gather(Box<Gather>),
 }
 
 impl Work {
@@ -261,6 +268,12 @@ impl Work {
                 fuel.burn(input.len());
                 Step::idle(input.len())
             }
+            Work::Gather(gather) => {
+                let input = &input[..input.len().min(GATHERED_BYTES_MAX)];
+                gather.read(input);
+                fuel.burn(input.len() * GATHERING_COST);
+                Step::idle(input.len())
+            }
         }
     }
 
@@ -269,6 +282,10 @@ impl Work {
             Work::Scan(scan) => scan.finish_beside(batch, kept, fuel),
             Work::Stage(stage) => stage.finish(kept, output, fuel),
             Work::View(normaliser) => normaliser.finish(kept, output, fuel),
+            Work::Gather(gather) => {
+                gather.end();
+                Event::End
+            }
             Work::Sha256(_) | Work::Words(_) => Event::End,
         }
     }

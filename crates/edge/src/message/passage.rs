@@ -301,6 +301,7 @@ impl Passage {
             Out::Recall(recall) => self.remembering.ask(recall),
             Out::Verdict(verdict) => self.verdict = Some(verdict),
             Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) | Out::Object(_) => {}
+            Out::Terms(_) | Out::Present => {}
         }
     }
 

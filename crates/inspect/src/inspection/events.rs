@@ -32,6 +32,9 @@ impl Inspection {
             Event::Close => {
                 let open = node.readers[index].open.pop();
                 debug_assert!(open.is_some(), "more objects closed than opened");
+                if let Some(Open::Field(field)) = &open {
+                    self.gather_field(field, slot == 0 && node.readers[index].open.is_empty());
+                }
                 self.close(open, node.readers[index].second_reading);
             }
             Event::Note(Note::Finding(finding)) => self.found(node, slot, index, finding, at_end),

@@ -41,9 +41,11 @@ impl Inspection {
             }
             Way::Scan | Way::Bypass => Vec::new(),
         };
-        let views = match way {
-            Way::Bypass => Vec::new(),
-            _ => scan::views(&self.engine.database, text_of([by_content, file_type]), head),
+        // Who looks for text looks for nothing else.
+        let is_scanned = way != Way::Bypass && self.context.wants.sought.is_none();
+        let views = match is_scanned {
+            false => Vec::new(),
+            true => scan::views(&self.engine.database, text_of([by_content, file_type]), head),
         };
         for (opener, unnamed) in openers {
             let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
@@ -60,13 +62,13 @@ impl Inspection {
         let database = &self.engine.database;
         node.roll = Roll::new(database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
         let census = database.census();
-        if census.signatures() > 0 && way != Way::Bypass {
+        if census.signatures() > 0 && is_scanned {
             let scan = Scan::new(self.engine.database.clone(), file_type, None).spending(self.allowance.clone());
             let scan = called(scan, node).within(self.containers(node));
             node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
         }
         if (file_type == FileType::Html || node.object.media_type.as_deref() == Some("text/html"))
-            && way != Way::Bypass
+            && is_scanned
             && self.containers(node).contains(&FileType::Mail)
             && let Some(links) = Links::new(self.engine.database.clone())
         {
@@ -80,6 +82,7 @@ impl Inspection {
         }
         if way != Way::Bypass {
             self.keep_words(node, by_content);
+            self.gather(node, by_content);
         }
         if let Some(label) = forbidden {
             self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
@@ -127,7 +130,7 @@ impl Inspection {
     }
 
     /// What the node's containers are, the innermost last.
-    fn containers(&self, node: &Node) -> Vec<FileType> {
+    pub(super) fn containers(&self, node: &Node) -> Vec<FileType> {
         let mut containers = Vec::new();
         let mut source = node.source;
         while let Some(above) = source.and_then(|slot| self.nodes[slot].as_ref()) {
@@ -176,6 +179,7 @@ impl Inspection {
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
+        self.report_gathered(node, index, false);
         if stalled || lost {
             return self.stall(node, slot, index, false);
         }
@@ -202,6 +206,7 @@ impl Inspection {
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
+        self.report_gathered(node, index, true);
         if stalled {
             return self.stall(node, slot, index, true);
         }
