@@ -71,6 +71,14 @@ impl Known {
         Known { envelope, body, body_structure, root: root.part() }
     }
 
+    /// Whether there are parts of another type than plain text: pages, documents, files with names.
+    pub(crate) fn has_more_than_text(&self) -> bool {
+        const OTHERS: [&[u8]; 5] = [b"\"html\"", b"\"application\"", b"\"image\"", b"\"audio\"", b"\"video\""];
+        let told = self.body_structure.to_ascii_lowercase();
+        OTHERS.iter().any(|other| memchr::memmem::find(&told, other).is_some())
+            || told.windows(6).any(|at| at == b"\"name\"")
+    }
+
     fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         for text in [&self.envelope, &self.body, &self.body_structure] {

@@ -10,12 +10,14 @@
 //! [`pop3::serve`], [`imap::serve`]; who listens, and TLS, are the caller's. [`accounts`] is who may log in and whose an
 //! address is.
 //!
-//! It inspects nothing: mail comes by LMTP from a door that has.
+//! It inspects nothing: mail comes by LMTP from a door that has. Where the host lends an inspector, that reads the text of mails for the
+//! [index](indexing) by which they are searched.
 #![forbid(unsafe_code)]
 
 mod account;
 pub mod accounts;
 pub mod acl;
+mod behind;
 mod content;
 mod deflate;
 mod delivery;
@@ -25,6 +27,7 @@ mod file;
 mod filter;
 mod header;
 pub mod imap;
+pub mod indexing;
 mod learner;
 pub mod lmtp;
 mod login;

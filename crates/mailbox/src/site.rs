@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use flow::Inspector;
 use store::{Error, Quota, SpecialUse, Transaction};
 use tokio::sync::{Semaphore, watch};
 
 use crate::accounts::{Account, Accounts};
+use crate::behind::Behind;
 use crate::file::File;
 use crate::learner::Learner;
 use crate::login::Logins;
@@ -52,6 +54,10 @@ pub struct Site {
     /// How long it is tried to send that.
     pub patience: Patience,
     pub(crate) wake: Wake,
+    /// Who reads the text of mails for the index; without, searches read mails.
+    pub inspector: Option<Arc<dyn Inspector>>,
+    /// Accounts whose index is not up to date.
+    pub(crate) behind: Behind,
     /// Which messages are recent.
     pub(crate) recents: Arc<Recents>,
     /// Scripts of the site.
@@ -88,6 +94,8 @@ impl Site {
             relay: None,
             patience: Patience::default(),
             wake: Wake::default(),
+            inspector: None,
+            behind: Behind::default(),
             recents: Arc::default(),
             scripts: SiteScripts::default(),
             compiled: Compiled::default(),
@@ -96,6 +104,11 @@ impl Site {
             ending,
             started: Instant::now(),
         }
+    }
+
+    /// Whether no index is being made, and none waits for it.
+    pub fn is_index_idle(&self) -> bool {
+        self.behind.is_idle()
     }
 
     /// The time that protocol halves are told, in milliseconds.

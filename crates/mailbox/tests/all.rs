@@ -5,6 +5,7 @@ mod corpus;
 mod extensions;
 mod harness;
 mod imaptest;
+mod index;
 mod load;
 mod managesieve;
 mod notify;

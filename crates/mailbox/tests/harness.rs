@@ -28,6 +28,7 @@ pub struct Server {
     pub relay: Option<Arc<dyn Relay>>,
     pub patience: Patience,
     pub scripts: SiteScripts,
+    inspector: Option<Arc<dyn flow::Inspector>>,
 }
 
 impl Server {
@@ -38,6 +39,15 @@ impl Server {
 
     /// The same, with somebody who sends what goes out.
     pub fn start_with(relay: Option<Arc<dyn Relay>>) -> Server {
+        Server::start_for(relay, None)
+    }
+
+    /// The same, with somebody who reads mails for the index.
+    pub fn start_with_index(inspector: Arc<dyn flow::Inspector>) -> Server {
+        Server::start_for(None, Some(inspector))
+    }
+
+    fn start_for(relay: Option<Arc<dyn Relay>>, inspector: Option<Arc<dyn flow::Inspector>>) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let hash = accounts::hash(b"secret").unwrap();
         let text =
@@ -48,8 +58,16 @@ impl Server {
         drop(Volume::format(file, &format).unwrap());
         let (end, ending) = watch::channel(false);
         let patience = Patience { first: 0, longest: 1, ..Patience::default() };
-        let mut server =
-            Server { folder, site: None, writer: None, end, relay, patience, scripts: SiteScripts::default() };
+        let mut server = Server {
+            folder,
+            site: None,
+            writer: None,
+            end,
+            relay,
+            patience,
+            scripts: SiteScripts::default(),
+            inspector,
+        };
         server.open(ending);
         server
     }
@@ -62,8 +80,10 @@ impl Server {
         site.relay = self.relay.clone();
         site.patience = self.patience;
         site.scripts = self.scripts.clone();
+        site.inspector = self.inspector.clone();
         let site = Arc::new(site);
         tokio::spawn(queue::run(site.clone()));
+        tokio::spawn(mailbox::indexing::run(site.clone()));
         self.site = Some(site);
         self.writer = Some(writer);
     }
@@ -74,6 +94,11 @@ impl Server {
 
     pub fn site(&self) -> &Site {
         self.site.as_ref().unwrap()
+    }
+
+    /// Whether an index is being brought up to date.
+    pub fn is_behind(&self) -> bool {
+        !self.site().is_index_idle()
     }
 
     pub fn store(&self) -> &Handle {

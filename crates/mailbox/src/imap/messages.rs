@@ -217,8 +217,9 @@ impl<S: Stream> Session<'_, S> {
 
     async fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
-        let finder = finder::Finder::new(&self.site.store, self.view()?);
-        let found = tokio::task::block_in_place(|| sort::sorted(finder.matching(&search.key), criteria));
+        let view = self.view()?;
+        let find = || sort::sorted(finder::Finder::new(self.site, view).matching(&search.key), criteria);
+        let found = tokio::task::block_in_place(find);
         let (numbers, uids): (Vec<u32>, Vec<u32>) = found.into_iter().unzip();
         let told = if by_uid { &uids } else { &numbers };
         let Some(returns) = search.returns else {
@@ -235,12 +236,13 @@ impl<S: Stream> Session<'_, S> {
 
     fn thread(&mut self, by_uid: bool, threading: Threading, search: &search::Search) -> Result<Done, Refusal> {
         known(search)?;
-        let finder = finder::Finder::new(&self.site.store, self.view()?);
+        let view = self.view()?;
         let refers = threading == Threading::References;
         let threads = tokio::task::block_in_place(|| {
             let post = |message: finder::Seen<'_>| {
                 Post::new(&message, if by_uid { message.uid() } else { message.number() }, refers)
             };
+            let finder = finder::Finder::new(self.site, view);
             let posts: Vec<Post> = finder.matching(&search.key).map(post).collect();
             if refers { thread::by_references(posts) } else { thread::by_subject(posts) }
         });
@@ -252,8 +254,7 @@ impl<S: Stream> Session<'_, S> {
     async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
         let view = self.view()?;
-        let finder = finder::Finder::new(&self.site.store, view);
-        let found = tokio::task::block_in_place(|| finder.find(&search.key));
+        let found = tokio::task::block_in_place(|| finder::Finder::new(self.site, view).find(&search.key));
         // Of the first and the last alone only theirs is told (RFC 4731, section 3.2).
         let is_ends =
             search.returns.is_some_and(|returns| (returns.min || returns.max) && !returns.all && !returns.count);

@@ -1,10 +1,12 @@
-//! SEARCH without an index: flags, dates and sizes from the snapshot, headers and texts by reading messages.
+//! SEARCH: flags, dates and sizes from the snapshot; headers and texts from the [index](crate::indexing) of the account, and by reading
+//! those messages that are not in it, or of which it cannot say.
 //!
 //! Strings are compared in ASCII letters of either case, and in bodies in all letters. Headers are decoded first (RFC 2047); bodies
 //! are searched as they stand, and then part by part with transfer coding and charset undone, where the message has at most
-//! [`DECODED_BYTES_MAX`].
+//! [`DECODED_BYTES_MAX`]. What is only in attachments is found by the index; where several words are to stand beside each other
+//! there, an inspection looks, [`INSPECTIONS_MAX`] times in a search.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -15,9 +17,11 @@ use proto::imap::syntax::Set;
 use store::{Entry, Flags, Mailbox, State, Uids};
 
 use super::view::View;
-use crate::content::Body;
+use crate::content::{self, Body};
+use crate::digest::Known;
 use crate::header::fields;
-use crate::site::seconds;
+use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, bare_addresses, holds as text_holds};
+use crate::site::{Site, seconds};
 use crate::writer::Handle;
 
 /// Bytes of a header that are looked at.
@@ -26,10 +30,14 @@ const HEADER_BYTES_MAX: usize = 256 << 10;
 /// The largest message whose parts are decoded to be searched, in bytes: it is held.
 const DECODED_BYTES_MAX: u64 = 16 << 20;
 
+/// Messages that one search has inspected for a text which the index cannot tell of.
+const INSPECTIONS_MAX: usize = 2_000;
+
 const DAY: i64 = 86_400;
 
 /// The messages that a client sees.
 pub(super) struct Finder<'a> {
+    site: &'a Site,
     store: &'a Handle,
     state: State,
     mailbox: Arc<Mailbox>,
@@ -37,6 +45,13 @@ pub(super) struct Finder<'a> {
     now: i64,
     /// Sets of the search that is under way, in order.
     sets: RefCell<HashMap<*const Set, Uids>>,
+    /// The index of the account, opened when it is first asked.
+    index: OnceCell<Option<Lookup<'a>>>,
+    /// What it has found of each key.
+    indexed: RefCell<HashMap<*const Key, Option<Indexed>>>,
+    /// Messages that were read since it knows nothing of them.
+    behind: Cell<usize>,
+    inspections: Cell<usize>,
 }
 
 /// Those that were found.
@@ -57,10 +72,23 @@ pub(super) struct Seen<'a> {
 }
 
 impl<'a> Finder<'a> {
-    pub fn new(store: &'a Handle, view: &'a View) -> Self {
+    pub fn new(site: &'a Site, view: &'a View) -> Self {
+        let store = &site.store;
         let state = store.state();
         let mailbox = state.mailbox(view.number).unwrap_or(&view.mailbox).clone();
-        Finder { store, state, mailbox, view, now: seconds(), sets: RefCell::default() }
+        Finder {
+            site,
+            store,
+            state,
+            mailbox,
+            view,
+            now: seconds(),
+            sets: RefCell::default(),
+            index: OnceCell::new(),
+            indexed: RefCell::default(),
+            behind: Cell::default(),
+            inspections: Cell::default(),
+        }
     }
 
     pub fn find(&self, key: &Key) -> Found {
@@ -116,16 +144,78 @@ impl<'a> Finder<'a> {
             Key::Younger(seconds) => self.now.saturating_sub(entry.date) <= i64::try_from(*seconds).unwrap_or(i64::MAX),
             Key::Larger(bytes) => message.size() > *bytes,
             Key::Smaller(bytes) => message.size() < *bytes,
-            Key::Header(name, text) => message.field(name).any(|value| {
-                let decoded = mime::header_text(&value, usize::MAX);
-                holds(decoded.as_bytes(), text) || (is_of_addresses(name) && an_address_holds(&value, text))
-            }),
-            Key::Body(text) => message.body_holds(text, message.header().len()),
-            Key::Text(text) => {
-                let decoded = mime::header_text(&unfolded(message.header()), usize::MAX);
-                holds(decoded.as_bytes(), text) || message.body_holds(text, 0)
-            }
+            Key::Header(name, text) => match self.told(key, entry) {
+                Told::Absent => false,
+                Told::Present => true,
+                Told::Maybe | Told::Unknown => message.field(name).any(|value| {
+                    let decoded = mime::header_text(&value, usize::MAX);
+                    holds(decoded.as_bytes(), text) || (is_of_addresses(name) && an_address_holds(&value, text))
+                }),
+            },
+            Key::Body(text) => match self.told(key, entry) {
+                Told::Absent => false,
+                Told::Present => true,
+                Told::Maybe => {
+                    message.body_holds(text, message.header().len()) || self.an_attachment_holds(message, text)
+                }
+                Told::Unknown => message.body_holds(text, message.header().len()),
+            },
+            Key::Text(text) => match self.told(key, entry) {
+                Told::Absent => false,
+                Told::Present => true,
+                Told::Maybe => message.holds(text) || self.an_attachment_holds(message, text),
+                Told::Unknown => message.holds(text),
+            },
             Key::Modseq(modseq) => entry.modseq >= *modseq,
+        }
+    }
+
+    /// What the index says of the text of this key.
+    fn told(&self, key: &Key, entry: &Entry) -> Told {
+        let found = self.index().and_then(|index| {
+            let mut indexed = self.indexed.borrow_mut();
+            let found = indexed.entry(std::ptr::from_ref(key)).or_insert_with(|| match key {
+                Key::Header(name, text) => index.in_header(name, text),
+                Key::Body(text) => index.in_body(text),
+                Key::Text(text) => index.anywhere(text),
+                _ => None,
+            });
+            found.as_ref().map(|found| index.tells(entry.message.get(), found))
+        });
+        let told = found.unwrap_or(Told::Unknown);
+        if told == Told::Unknown {
+            self.behind.set(self.behind.get() + 1);
+        }
+        told
+    }
+
+    fn index(&self) -> Option<&Lookup<'a>> {
+        let open = || {
+            self.site.inspector.as_ref()?;
+            // What cannot be opened is made again by who brings it up to date.
+            Lookup::open(self.store, &self.state, self.mailbox.account).unwrap_or(None)
+        };
+        self.index.get_or_init(open).as_ref()
+    }
+
+    /// Whether a text is somewhere that only an inspection reads.
+    fn an_attachment_holds(&self, message: &Seen<'_>, text: &[u8]) -> bool {
+        let (Some(inspector), Ok(text)) = (&self.site.inspector, std::str::from_utf8(text)) else { return false };
+        if self.inspections.get() >= INSPECTIONS_MAX || !message.has_more_than_text() {
+            return false;
+        }
+        self.inspections.set(self.inspections.get() + 1);
+        let Some(mut body) = Body::open(self.store, message.entry.message.get()) else { return false };
+        tokio::runtime::Handle::current().block_on(text_holds(&**inspector, &mut body, text))
+    }
+}
+
+/// An account of which too much is in no index is brought up to date.
+impl Drop for Finder<'_> {
+    fn drop(&mut self) {
+        let is_damaged = self.index.get().is_some_and(|index| index.as_ref().is_some_and(Lookup::is_damaged));
+        if self.site.inspector.is_some() && (is_damaged || self.behind.get() >= BEHIND_MAX) {
+            self.site.behind.add(self.mailbox.account, is_damaged);
         }
     }
 }
@@ -151,6 +241,18 @@ impl Seen<'_> {
         let parts = sieve::Mail::new(&mail, mail.len() as u64).parts();
         let mut texts = parts.iter().filter(|part| part.kind.starts_with("text/") || part.kind == "message/rfc822");
         texts.any(|part| part.content.to_lowercase().contains(&wanted))
+    }
+
+    /// Whether it has other parts than plain text, as far as is known of it.
+    fn has_more_than_text(&self) -> bool {
+        let digest = content::digest(self.store, self.entry.message.get()).unwrap_or_default();
+        Known::decode(&digest).is_none_or(|known| known.has_more_than_text())
+    }
+
+    /// Whether a text is in its header or behind it.
+    fn holds(&self, text: &[u8]) -> bool {
+        let decoded = mime::header_text(&unfolded(self.header()), usize::MAX);
+        holds(decoded.as_bytes(), text) || self.body_holds(text, 0)
     }
 
     pub fn number(&self) -> u32 {
@@ -262,24 +364,7 @@ fn is_of_addresses(name: &[u8]) -> bool {
 
 /// Whether one of the addresses in angle brackets holds it when comments and blanks are left out.
 fn an_address_holds(value: &[u8], text: &[u8]) -> bool {
-    let mut segments = value.split(|&byte| byte == b'<').skip(1);
-    segments.any(|segment| {
-        let address = segment.split(|&byte| byte == b'>').next().unwrap_or_default();
-        let mut depth = 0u32;
-        let is_kept = |byte: &u8| {
-            match byte {
-                b'(' => depth = depth.saturating_add(1),
-                b')' => {
-                    depth = depth.saturating_sub(1);
-                    return false;
-                }
-                _ => {}
-            }
-            depth == 0 && !byte.is_ascii_whitespace()
-        };
-        let bare: Vec<u8> = address.iter().copied().filter(is_kept).collect();
-        holds(&bare, text)
-    })
+    bare_addresses(value).any(|address| holds(&address, text))
 }
 
 fn unfolded(value: &[u8]) -> Vec<u8> {

@@ -244,6 +244,9 @@ pub struct StoreServe {
     /// A folder with scripts, NAME.sieve, that all may include: include :global "NAME".
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub sieve_global: Option<PathBuf>,
+    /// Keep no index of what is in mails: searches read them.
+    #[arg(long)]
+    pub no_search_index: bool,
     /// Deliver mail that is spam by its score as any other.
     #[arg(long)]
     pub no_junk: bool,

@@ -49,6 +49,8 @@ pub struct StoreSettings {
     pub sieve_global: Option<PathBuf>,
     /// Whether mail that is spam by its score goes to the mailbox for junk, where no script says otherwise.
     pub junk: bool,
+    /// Whether an account in which is searched gets an index of what is in its mails, attachments too.
+    pub search_index: bool,
     /// The largest message.
     #[serde(deserialize_with = "size")]
     pub message_bytes_max: u64,
@@ -74,6 +76,7 @@ impl Default for StoreSettings {
             sieve_after: None,
             sieve_global: None,
             junk: true,
+            search_index: true,
             message_bytes_max: 100 << 20,
             sessions_max: 4_096,
         }

@@ -71,13 +71,14 @@ impl Door {
 }
 
 impl Doors {
-    /// For so many clients at a time, and for the mail that goes out.
+    /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
     pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
         let permits = Arc::new(Semaphore::new(sessions_max.min(Semaphore::MAX_PERMITS)));
         let (alive, ended) = mpsc::channel(1);
-        let (sender, queue) = (alive.clone(), mailbox::queue::run(site.clone()));
+        let (sender, queue, indexing) =
+            (alive.clone(), mailbox::queue::run(site.clone()), mailbox::indexing::run(site.clone()));
         tokio::spawn(async move {
-            queue.await;
+            tokio::join!(queue, tokio::spawn(indexing)).0;
             drop(sender);
         });
         (Doors { site, permits, identity, _alive: alive }, Ended(ended))

@@ -15,6 +15,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,7 @@ use edge::net::stream::Stream;
 use edge::runtime::Runtime;
 use edge::settings::{SocketMode, Spam, Tls};
 use edge::upstream::within;
+use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
 use mailbox::scripts::SiteScripts;
@@ -61,6 +63,48 @@ pub struct Store {
     teachers: Teachers,
     end: watch::Sender<bool>,
     thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Who inspects as of the last reload.
+struct Lent(Identity);
+
+impl Inspector for Lent {
+    fn open(&self, context: Context) -> Box<dyn Inspecting> {
+        let runtime = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match runtime {
+            Some(runtime) => runtime.inspector.open(Context { passwords: runtime.passwords.clone(), ..context }),
+            None => Box::new(Nobody),
+        }
+    }
+
+    fn takes_back(&self) -> bool {
+        false
+    }
+}
+
+/// Before anybody inspects.
+struct Nobody;
+
+impl Inspecting for Nobody {
+    fn feed(&mut self, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    fn finish(&mut self) {}
+
+    fn stop(&mut self, _name: &'static str) {}
+
+    fn answer(&mut self, _answer: Answer) {}
+
+    fn recalled(&mut self, _recalled: Option<Recalled>) {}
+
+    fn poll(&mut self, _context: &mut std::task::Context<'_>) -> Poll<Progress> {
+        Poll::Ready(Progress::Lost(Unfinished::Gone))
+    }
+
+    fn hear(&mut self) -> Option<Out> {
+        None
+    }
 }
 
 /// Name and password of the account that is made for a newcomer.
@@ -160,6 +204,8 @@ impl Store {
         site.junk = self.settings.junk;
         site.scripts = scripts;
         site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
+        site.inspector =
+            self.settings.search_index.then(|| Arc::new(Lent(self.identity.clone())) as Arc<dyn Inspector>);
         site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), self.end.subscribe())?));
         let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

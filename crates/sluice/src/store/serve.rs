@@ -8,9 +8,14 @@ use std::time::Duration;
 
 use edge::net::listening::{Owner, Sockets};
 use edge::settings::{Address, SocketMode, Tls};
+use flow::Inspector;
+use inspect::Engine;
+use jail::{Local, Memory};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::scripts::SiteScripts;
 use mailbox::{Relay, Site, Writer};
+use scan::Database;
+use stream::Limits;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -23,6 +28,9 @@ use crate::cli::StoreServe;
 use crate::config::{self, Log};
 use crate::confine::{Confined, Reach};
 use crate::{Failure, privileges, serve};
+
+/// The memory that reading one mail for the index may take, in bytes.
+const READING_BYTES_MAX: usize = 256 << 20;
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
@@ -53,6 +61,7 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
     site.junk = !args.no_junk;
     site.scripts = scripts;
+    site.inspector = (!args.no_search_index).then(reader);
     site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
     let site = Arc::new(site);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -61,6 +70,12 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     writer.join()?;
     tracing::info!("stopped");
     outcome.map(|()| ExitCode::SUCCESS)
+}
+
+/// Who reads mails for the index: here, where a process of its own cannot be started any more.
+fn reader() -> Arc<dyn Inspector> {
+    let engine = Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() };
+    Arc::new(Local::new(Arc::new(engine), Some(Arc::new(Memory::new(READING_BYTES_MAX)))))
 }
 
 /// From here on nothing is written but the volume, which is open, no program is run, and connections are made to a relay only.

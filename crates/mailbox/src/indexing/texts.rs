@@ -1,0 +1,155 @@
+//! The text of a mail: of its header here, of the rest by an inspection.
+
+use std::future::poll_fn;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use ::index::{Cutter, Field};
+use flow::{Context, Flow, Inspector, Out, Progress, Protocol, Sought, Unfinished, Wants};
+use stream::Object;
+use tokio::time::timeout;
+
+use crate::content::Body;
+use crate::header::fields;
+
+/// Bytes of a header that are read.
+const HEADER_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes of a mail that are read at a time.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// How long an inspection of one mail may take.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Why a mail was not read to its end.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It cannot be read, or is gone.
+    Store,
+    Inspection(#[expect(dead_code, reason = "shown where it is logged")] Unfinished),
+}
+
+/// Has an inspection read a mail, until `hear` has heard enough.
+pub(crate) async fn read(
+    inspector: &dyn Inspector,
+    body: &mut Body<'_>,
+    sought: Sought,
+    hear: &mut (impl FnMut(Out) -> ControlFlow<()> + Send),
+) -> Result<ControlFlow<()>, Unread> {
+    let reading = reading(inspector, body, sought, hear);
+    timeout(WAIT, reading).await.unwrap_or(Err(Unread::Inspection(Unfinished::Late)))
+}
+
+async fn reading(
+    inspector: &dyn Inspector,
+    body: &mut Body<'_>,
+    sought: Sought,
+    hear: &mut (impl FnMut(Out) -> ControlFlow<()> + Send),
+) -> Result<ControlFlow<()>, Unread> {
+    let context = Context {
+        flow: Flow { protocol: Protocol::Imap, ..Flow::default() },
+        object: Object { media_type: Some("message/rfc822".into()), ..Object::default() },
+        wants: Wants { sought: Some(sought), ..Wants::default() },
+        ..Context::default()
+    };
+    let mut inspecting = inspector.open(context);
+    let (mut piece, mut at, mut is_over) = (vec![0; PIECE_BYTES], 0, false);
+    let (mut from, mut to) = (0, 0);
+    loop {
+        if from == to && !is_over {
+            (from, to) = (0, body.read_in_session(at, &mut piece).map_err(|_| Unread::Store)?);
+            at += to as u64;
+            if to == 0 {
+                is_over = true;
+                inspecting.finish();
+            }
+        }
+        from += inspecting.feed(&piece[from..to]);
+        let progress = poll_fn(|context| inspecting.poll(context)).await;
+        while let Some(out) = inspecting.hear() {
+            if hear(out).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        match progress {
+            // What ended before its content has not been read whole.
+            Progress::Stopped => return Ok(ControlFlow::Break(())),
+            Progress::Done => return Ok(ControlFlow::Continue(())),
+            Progress::Lost(unfinished) => return Err(Unread::Inspection(unfinished)),
+            Progress::Tired => tokio::task::yield_now().await,
+            Progress::Hungry | Progress::Waiting => {}
+        }
+    }
+}
+
+/// Whether a text is in a mail, behind its header; no if it cannot be read.
+pub(crate) async fn holds(inspector: &dyn Inspector, body: &mut Body<'_>, text: &str) -> bool {
+    let mut is_present = false;
+    let mut hear = |out| match out {
+        Out::Present => {
+            is_present = true;
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    };
+    let _ = read(inspector, body, Sought::Phrase(text.into()), &mut hear).await;
+    is_present
+}
+
+/// Tells the terms of a mail's header; whether it was read whole.
+pub(super) fn header(body: &mut Body<'_>, tell: &mut impl FnMut(Field, &str)) -> bool {
+    let mut header = Vec::new();
+    let read = tokio::task::block_in_place(|| body.read_header(HEADER_BYTES_MAX, &mut header));
+    for field in fields(&header) {
+        let Some(colon) = field.iter().position(|&byte| byte == b':') else { continue };
+        let (name, value) = (field[..colon].trim_ascii(), unfolded(&field[colon + 1..]));
+        let (is, is_of_addresses) = kind(name);
+        let mut cut = |field: Field, text: &str| {
+            let mut cutter = Cutter::default();
+            cutter.read(text, &mut |term| tell(field, term));
+            cutter.end(&mut |term| tell(field, term));
+        };
+        cut(Field::Other, &String::from_utf8_lossy(name));
+        cut(is, &mime::header_text(&value, usize::MAX));
+        if is_of_addresses {
+            bare_addresses(&value).for_each(|address| cut(is, &String::from_utf8_lossy(&address)));
+        }
+    }
+    read.is_ok() && header.len() < HEADER_BYTES_MAX
+}
+
+/// The field of an index for a header field of this name, and whether it has addresses.
+pub(super) fn kind(name: &[u8]) -> (Field, bool) {
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    match () {
+        () if is("subject") => (Field::Subject, false),
+        () if is("from") => (Field::From, true),
+        () if is("to") => (Field::To, true),
+        () if is("cc") => (Field::Cc, true),
+        () => (Field::Other, is("bcc") || is("sender") || is("reply-to")),
+    }
+}
+
+fn unfolded(value: &[u8]) -> Vec<u8> {
+    value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
+}
+
+/// The addresses in angle brackets, without comments and blanks.
+pub(crate) fn bare_addresses(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    value.split(|&byte| byte == b'<').skip(1).map(|segment| {
+        let address = segment.split(|&byte| byte == b'>').next().unwrap_or_default();
+        let mut depth = 0u32;
+        let is_kept = |byte: &u8| {
+            match byte {
+                b'(' => depth = depth.saturating_add(1),
+                b')' => {
+                    depth = depth.saturating_sub(1);
+                    return false;
+                }
+                _ => {}
+            }
+            depth == 0 && !byte.is_ascii_whitespace()
+        };
+        address.iter().copied().filter(is_kept).collect()
+    })
+}
