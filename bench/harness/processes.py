@@ -118,17 +118,23 @@ def forget_peak(program):
 
 def peak_resident_bytes(program):
     """Largest resident sets that the program's processes had since their peaks were forgotten, or they began, in all."""
-    return sum(int(_line(process, "status", "VmHWM:").split()[1]) * 1024 for process in program.tree())
+    lines = (_line(process, "status", "VmHWM:") for process in program.tree())
+    return sum(int(line.split()[1]) * 1024 for line in lines if line)
 
 
 def written_bytes(program):
     """What the program's processes have written to storage so far; its log counts."""
-    return sum(int(_line(process, "io", "write_bytes:").split()[1]) for process in program.tree())
+    lines = (_line(process, "io", "write_bytes:") for process in program.tree())
+    return sum(int(line.split()[1]) for line in lines if line)
 
 
 def _line(process, file, start):
-    with open(f"/proc/{process}/{file}") as lines:
-        return next(line for line in lines if line.startswith(start))
+    """None of a process that has ended."""
+    try:
+        with open(f"/proc/{process}/{file}") as lines:
+            return next((line for line in lines if line.startswith(start)), None)
+    except OSError:
+        return None
 
 
 def _end_tree(root, reap=lambda: None):

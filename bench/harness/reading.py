@@ -1,7 +1,9 @@
 """bench/mailbox: one mailbox with COUNT mails by IMAP, and 10,000 of them by POP3, from sluice and from Dovecot with maildir and mdbox.
 
 Mails are the same, 1 to 4 kB; the client is the same, and reads as fast as it comes. Each figure is the median of the rounds; the
-first SELECT and the first FETCH after a start are apart from later ones, since Dovecot keeps what it has looked up in caches.
+first SELECT and the first FETCH after a start are apart from later ones, since Dovecot keeps what it has looked up in caches. Then
+searches, sluice's with an index. Dovecot has none by default; `xapian` is mdbox with the plugin of Debian's package
+dovecot-fts-xapian, which finds parts of words too, and takes most of an hour to make the index of 100,000 mails.
 """
 
 import argparse
@@ -49,8 +51,15 @@ service pop3-login {{
  }}
 }}
 """
-FORMATS = {"maildir": "maildir:~/Maildir", "mdbox": "mdbox:~/mdbox"}
-TARGETS = ("sluice", *FORMATS)
+INDEX = """default_vsz_limit = 0
+mail_plugins = fts fts_xapian
+plugin {
+ fts = xapian
+ fts_xapian = partial=3 full=20 verbose=0
+}
+"""
+FORMATS = {"maildir": "maildir:~/Maildir", "mdbox": "mdbox:~/mdbox", "xapian": "mdbox:~/mdbox"}
+TARGETS = ("sluice", "maildir", "mdbox")
 COMMANDS = [
     ("SELECT", "SELECT INBOX"),
     ("FETCH flags, envelopes", "FETCH 1:* (FLAGS ENVELOPE)"),
@@ -58,6 +67,15 @@ COMMANDS = [
     ("SEARCH UNSEEN", "SEARCH UNSEEN"),
     ("SEARCH SUBJECT", 'SEARCH SUBJECT "number 77"'),
     ("SEARCH TEXT", 'SEARCH TEXT "nowhere to be found"'),
+]
+# Of them the first makes the index, in passing or before it answers.
+SEARCHES = [
+    ("text that is nowhere", 'TEXT "nowhere to be found"'),
+    ("a word in a few", 'BODY "{word}"'),
+    ("part of a word", 'BODY "{part}"'),
+    ("two words beside each other", 'BODY "{pair}"'),
+    ("subject", 'SUBJECT "number 77"'),
+    ("sender", 'FROM "a13@example"'),
 ]
 
 
@@ -97,13 +115,15 @@ def compare(options, folder):
                 program.stop()
             print(f"{target}: peak {peak} MB", file=sys.stderr, flush=True)
         print("", file=sys.stderr)
+        for name, seconds in searches(target, home, port, f"{folder}/made/ann/cur"):
+            rows.setdefault(name, {})[target] = [second * 1000 for second in seconds]
         rows.setdefault("POP3, 10,000 mails", {})[target] = [drain(target, home, port) * 1000]
     with open("/proc/loadavg") as file:
         print(f"{options.count} mails; milliseconds, median [least..most] of {options.rounds} starts; load {file.read().split()[0]}\n")
     print(f"| | {' | '.join(options.targets)} |\n|{'---|' * (len(options.targets) + 1)}")
     for name, figures in rows.items():
-        cell = lambda ms: f"{statistics.median(ms):.1f} [{min(ms):.1f}..{max(ms):.1f}]"
-        print(f"| {name} | {' | '.join(cell(figures[target]) for target in options.targets)} |")
+        cell = lambda ms: "" if not ms else f"{statistics.median(ms):.1f} [{min(ms):.1f}..{max(ms):.1f}]"
+        print(f"| {name} | {' | '.join(cell(figures.get(target)) for target in options.targets)} |")
 
 
 def mails(folder, count):
@@ -132,6 +152,7 @@ def fill(target, home, folder, port):
         os.chmod(f"{home}/home", 0o777)
         with open(f"{home}/dovecot.conf", "w") as file:
             file.write(DOVECOT.format(folder=home, location=FORMATS[target], **port))
+            file.write(INDEX if target == "xapian" else "")
     program = start(target, home, port)
     try:
         for name in ("ann", "bob"):
@@ -160,10 +181,10 @@ def append(port, name, folder):
                 raise Failed(f"APPEND: {told!r}")
 
 
-def start(target, home, port):
+def start(target, home, port, has_index=False):
     if target == "sluice":
         command = [os.environ["SLUICE"], "store", "serve", f"{home}/mail", "--imap", f"127.0.0.1:{port['imap']}",
-                   "--pop3", f"127.0.0.1:{port['pop3']}"]
+                   "--pop3", f"127.0.0.1:{port['pop3']}", *([] if has_index else ["--no-search-index"])]
     else:
         command = ["/usr/sbin/dovecot", "-F", "-c", f"{home}/dovecot.conf"]
     program = Program(target, command, f"{home}/out")
@@ -184,6 +205,39 @@ def measure(port, count):
                 yield f"{name}, {session}", time.monotonic() - began
                 if name == "SELECT" and f"* {count} EXISTS".encode() not in told[0]:
                     raise Failed(f"{count} mails were expected: {told[0][:500]!r}")
+
+
+def searches(target, home, port, folder):
+    """Names and seconds of searches, and of the first, which has an index made."""
+    files = os.listdir(folder)
+    with open(f"{folder}/{files[len(files) // 2]}") as mail:
+        words = mail.read().split("\n\n")[1].split()
+    texts = {"word": words[0], "part": words[0][1:], "pair": f"{words[3]} {words[4]}"}
+    program = start(target, home, port, has_index=True)
+    try:
+        with socket.create_connection(("127.0.0.1", port["imap"])) as wire:
+            wire.recv(4096)
+            ask(wire, "LOGIN ann secret")
+            ask(wire, "SELECT INBOX")
+            began = time.monotonic()
+            ask(wire, f"SEARCH {SEARCHES[0][1]}")
+            first = time.monotonic() - began
+            yield "search: the first", [first]
+            if target == "sluice":
+                program.wait_until(lambda: "the index is up to date" in program.log_tail(), seconds=600)
+                yield "search: the index is made after", [time.monotonic() - began]
+            for name, command in SEARCHES:
+                figures = []
+                for _ in range(5):
+                    began = time.monotonic()
+                    ask(wire, "SEARCH " + command.format(**texts))
+                    figures.append(time.monotonic() - began)
+                yield f"search: {name}", figures
+    finally:
+        peak = peak_resident_bytes(program) >> 20
+        program.stop()
+        used = subprocess.run(["du", "-sm", home], capture_output=True, check=True, text=True).stdout.split()[0]
+        print(f"{target}: peak {peak} MB while searching; {used} MB on disk", file=sys.stderr, flush=True)
 
 
 def ask(wire, command):
