@@ -106,3 +106,9 @@ pub fn digest(handle: &Handle, number: u64) -> Result<Vec<u8>, Error> {
     }
     Err(Error::Moved)
 }
+
+/// The same, if it is in memory.
+pub(crate) fn cached_digest(handle: &Handle, number: u64) -> Option<Vec<u8>> {
+    let message = handle.message(number)?;
+    store::digest(&Cached(handle.device()), handle.geometry(), number, &message).ok()
+}

@@ -372,3 +372,26 @@ async fn what_list_costs_where_there_are_mailboxes_of_all() {
         println!("{command}: {:?} [{:?}..{:?}]", times[10], times[0], times[20]);
     }
 }
+
+/// What a guest may note takes no room that its owner needs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_guest_leaves_the_owner_room_to_note() {
+    let server = Server::start();
+    let mut ann = server.imap("ann").await;
+    ann.talk("C: a CREATE Team\nS: a OK ...\nC: b SETACL Team bob lrw\nS: b OK ...").await;
+    let mut bob = server.imap("bob").await;
+    let mut refused = None;
+    for round in 0..22 {
+        let entries: Vec<String> = (0..100).map(|at| format!("/shared/n{round}x{at} \"x\"")).collect();
+        bob.send(format!("c SETMETADATA \"Other Users/ann/Team\" ({})\r\n", entries.join(" ")).as_bytes()).await;
+        let answer = bob.skip_to("c ").await.pop().unwrap();
+        if !answer.starts_with("c OK") {
+            assert!(answer.starts_with("c NO [METADATA TOOMANY]"), "{answer}");
+            refused.get_or_insert(round);
+        }
+    }
+    assert_eq!(refused, Some(9), "half of it, less the list of rights");
+    ann.talk("C: d SETACL Team bob lrws\nS: d OK ...\nC: e SETMETADATA Team (/private/comment \"mine\")\nS: e OK ...")
+        .await;
+    bob.talk("C: f SETMETADATA \"Other Users/ann/Team\" (/shared/n0x0 NIL)\nS: f OK ...").await;
+}

@@ -230,6 +230,16 @@ impl State {
         self.mailboxes.iter().map(|(number, mailbox)| (number as u32, mailbox))
     }
 
+    /// How many annotations an account has with its mailboxes, and their bytes, names and values.
+    pub fn annotations_of(&self, account: u32) -> (usize, usize) {
+        let Some(account) = self.account(account) else { return (0, 0) };
+        let mailboxes = account.mailboxes.values().filter_map(|&number| self.mailbox(number));
+        let all = mailboxes.map(|mailbox| &mailbox.annotations).chain([&account.annotations]);
+        all.flat_map(|annotations| annotations.iter()).fold((0, 0), |(count, bytes), (name, value)| {
+            (count + 1, bytes.saturating_add(name.len()).saturating_add(value.len()))
+        })
+    }
+
     /// The mailboxes that have an annotation of this name. Others are not looked at.
     pub fn mailboxes_annotated<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = (u32, &'a Arc<Mailbox>)> {
         let found = self.annotated.get(hash(name)).into_iter().flat_map(Map::iter);

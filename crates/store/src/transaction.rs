@@ -144,16 +144,16 @@ impl<D: Device> Transaction<'_, D> {
             value: value.map(Into::into),
         };
         let Some(value) = value else { return self.apply(&operation).map(drop) };
-        let mut before = (1, name.len().saturating_add(value.len()));
-        let mailboxes = owner.mailboxes.values().filter_map(|&number| Some((number, self.state().mailbox(number)?)));
-        let all = mailboxes.map(|(number, mailbox)| (Some(number), &mailbox.annotations));
-        for (place, annotations) in all.chain([(None, &owner.annotations)]) {
-            let others = annotations.iter().filter(|(other, _)| place != mailbox || &***other != name);
-            before = others.fold(before, |(count, bytes), (name, value)| {
-                (count + 1, bytes.saturating_add(name.len() + value.len()))
-            });
-        }
-        if value.len() > ANNOTATION_BYTES_MAX || before.0 > ANNOTATIONS_MAX || before.1 > ANNOTATED_BYTES_MAX {
+        let annotations = match mailbox {
+            Some(mailbox) => self.state().mailbox(mailbox).map(|mailbox| &mailbox.annotations),
+            None => Some(&owner.annotations),
+        };
+        let former = annotations.and_then(|annotations| annotations.get(name));
+        let (count, bytes) = self.state().annotations_of(account);
+        let count = count.saturating_add(usize::from(former.is_none()));
+        let replaced = former.map_or(0, |former| name.len().saturating_add(former.len()));
+        let bytes = bytes.saturating_sub(replaced).saturating_add(name.len()).saturating_add(value.len());
+        if value.len() > ANNOTATION_BYTES_MAX || count > ANNOTATIONS_MAX || bytes > ANNOTATED_BYTES_MAX {
             return Err(Refused::TooManyAnnotations.into());
         }
         self.grow(&operation).map(drop)

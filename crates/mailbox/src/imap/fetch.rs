@@ -12,7 +12,7 @@ use stream::Coding;
 use super::decode::{self, Decoding};
 use super::view::flags_of;
 use super::{Done, Refusal, Session, done, no};
-use crate::content::{Body, digest};
+use crate::content::{Body, cached_digest, digest};
 use crate::digest::{Digest, Known};
 use crate::header::{end_of_header, fields};
 use crate::wire::Stream;
@@ -158,7 +158,10 @@ impl<S: Stream> Session<'_, S> {
         let mut line = format!("* {number} FETCH (").into_bytes();
         let (mut told, mut is_first) = (Told::Whole, true);
         for item in items {
-            let value = tokio::task::block_in_place(|| message.value(item));
+            let value = match message.is_at_hand(item) {
+                true => message.value(item),
+                false => tokio::task::block_in_place(|| message.value(item)),
+            };
             let value = match value {
                 Ok(value) => value,
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -263,6 +266,21 @@ impl<'a> Message<'a> {
             self.body = Body::open(self.store, self.entry.message.get());
         }
         self.body.as_mut().ok_or_else(|| io::Error::other("the message is gone"))
+    }
+
+    /// Whether an item is told without work, and without waiting for the disk.
+    fn is_at_hand(&mut self, item: &FetchItem) -> bool {
+        match item {
+            FetchItem::Envelope | FetchItem::Body | FetchItem::BodyStructure => {
+                if self.known.is_none() {
+                    let stored = cached_digest(self.store, self.entry.message.get());
+                    self.known = stored.and_then(|stored| Known::decode(&stored));
+                }
+                self.known.is_some()
+            }
+            FetchItem::Section(_) | FetchItem::BinarySize(_) | FetchItem::Preview => false,
+            _ => true,
+        }
     }
 
     /// What is known of its structure; made anew where nothing was stored.

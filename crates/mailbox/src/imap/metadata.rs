@@ -7,7 +7,7 @@
 use proto::imap::acl::Rights;
 use proto::imap::metadata::{Asked, Change};
 use proto::imap::response;
-use store::{Annotations, Error, Refused, Transaction};
+use store::{ANNOTATED_BYTES_MAX, ANNOTATIONS_MAX, Annotations, Error, Refused, State, Transaction};
 
 use super::rights::not_permitted;
 use super::{Done, Refusal, Session, User, done, no, nonexistent};
@@ -79,6 +79,9 @@ impl<S: Stream> Session<'_, S> {
                 let Some(kept) = kept.iter().find(|kept| entry.starts_with(kept.top)) else { continue };
                 let name = format!("{}{entry}", kept.prefix);
                 transaction.annotate(kept.account, kept.mailbox, name.as_bytes(), value.as_deref())?;
+                if kept.account != account && value.is_some() && !leaves_room(transaction.state(), kept.account) {
+                    return Err(Refused::TooManyAnnotations.into());
+                }
             }
             Ok(())
         });
@@ -141,6 +144,12 @@ impl Kept {
             entry.starts_with(self.top).then_some((entry, &**value))
         })
     }
+}
+
+/// Whether the owner of a mailbox can still note as much as is noted: half of the room is nobody else's.
+fn leaves_room(state: &State, owner: u32) -> bool {
+    let (count, bytes) = state.annotations_of(owner);
+    count <= ANNOTATIONS_MAX / 2 && bytes <= ANNOTATED_BYTES_MAX / 2
 }
 
 /// Forgets what an account has kept of mailboxes that are gone.

@@ -103,8 +103,10 @@ impl<'a> Finder<'a> {
     }
 
     fn seen(&self) -> impl Iterator<Item = Seen<'_>> {
-        (1..).zip(&self.view.uids).filter_map(|(number, &uid)| {
-            let entry = self.mailbox.entry(uid).copied()?;
+        let mut entries = self.mailbox.from(0).peekable();
+        (1..).zip(&self.view.uids).filter_map(move |(number, &uid)| {
+            while entries.next_if(|(known, _)| *known < uid).is_some() {}
+            let (_, &entry) = entries.next_if(|(known, _)| *known == uid)?;
             Some(Seen { number, uid, entry, store: self.store, state: &self.state, header: OnceCell::new() })
         })
     }

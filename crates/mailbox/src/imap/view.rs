@@ -258,8 +258,12 @@ impl View {
 pub(super) fn flags_of(mailbox: &Mailbox, flags: Flags, is_recent: bool, out: &mut Vec<u8>) {
     let system = Names::SYSTEM.iter().enumerate().filter(|(bit, _)| flags.has(1 << bit)).map(|(_, name)| *name);
     let recent = is_recent.then_some("\\Recent");
-    let names: Vec<&str> = recent.into_iter().chain(system).chain(mailbox.keywords_of(flags)).collect();
-    out.extend_from_slice(format!("({})", names.join(" ")).as_bytes());
+    out.push(b'(');
+    for (at, name) in recent.into_iter().chain(system).chain(mailbox.keywords_of(flags)).enumerate() {
+        out.extend_from_slice(if at == 0 { b"" } else { b" " });
+        out.extend_from_slice(name.as_bytes());
+    }
+    out.push(b')');
 }
 
 /// What a mailbox is known by, however it is called (RFC 8474).
