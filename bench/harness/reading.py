@@ -236,8 +236,15 @@ def searches(target, home, port, folder):
     finally:
         peak = peak_resident_bytes(program) >> 20
         program.stop()
-        used = subprocess.run(["du", "-sm", home], capture_output=True, check=True, text=True).stdout.split()[0]
-        print(f"{target}: peak {peak} MB while searching; {used} MB on disk", file=sys.stderr, flush=True)
+        print(f"{target}: peak {peak} MB while searching; {on_disk(target, home)}", file=sys.stderr, flush=True)
+
+
+def on_disk(target, home):
+    """What mails and index take."""
+    if target == "sluice":
+        accounts = subprocess.run([os.environ["SLUICE"], "store", "list", f"{home}/mail"], capture_output=True, check=True, text=True)
+        return ", ".join(f"{name} {int(size.split()[0]) >> 20} MB" for name, _, size in map(lambda line: line.split("\t"), accounts.stdout.splitlines()))
+    return subprocess.run(["du", "-sm", home], capture_output=True, check=True, text=True).stdout.split()[0] + " MB in all"
 
 
 def ask(wire, command):

@@ -41,6 +41,32 @@ pub struct Known {
     pub root: Part,
 }
 
+/// A text of a digest that was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text {
+    Envelope,
+    Body,
+    BodyStructure,
+}
+
+impl Text {
+    /// Reads it, and nothing else; nothing if the digest is of another kind.
+    pub fn of(self, digest: &[u8]) -> Option<&[u8]> {
+        let mut rest = digest.strip_prefix(&[VERSION])?;
+        for _ in 0..self as usize {
+            text(&mut rest)?;
+        }
+        text(&mut rest)
+    }
+}
+
+/// Whether a structure has parts of another type than plain text: pages, documents, files with names.
+pub(crate) fn has_more_than_text(body_structure: &[u8]) -> bool {
+    const OTHERS: [&[u8]; 6] = [b"\"html\"", b"\"application\"", b"\"image\"", b"\"audio\"", b"\"video\"", b"\"name\""];
+    let told = body_structure.to_ascii_lowercase();
+    OTHERS.iter().any(|other| memchr::memmem::find(&told, other).is_some())
+}
+
 /// The mailbox of the first address of a field; empty if there is none.
 pub(crate) fn first_mailbox(field: &[u8]) -> Vec<u8> {
     address::list(field).into_iter().next().and_then(|address| address.mailbox).unwrap_or_default()
@@ -71,14 +97,6 @@ impl Known {
         Known { envelope, body, body_structure, root: root.part() }
     }
 
-    /// Whether there are parts of another type than plain text: pages, documents, files with names.
-    pub(crate) fn has_more_than_text(&self) -> bool {
-        const OTHERS: [&[u8]; 5] = [b"\"html\"", b"\"application\"", b"\"image\"", b"\"audio\"", b"\"video\""];
-        let told = self.body_structure.to_ascii_lowercase();
-        OTHERS.iter().any(|other| memchr::memmem::find(&told, other).is_some())
-            || told.windows(6).any(|at| at == b"\"name\"")
-    }
-
     fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         for text in [&self.envelope, &self.body, &self.body_structure] {
@@ -91,16 +109,8 @@ impl Known {
 
     /// Reads what [`Digest::finish`] made; nothing if it is of another kind.
     pub fn decode(bytes: &[u8]) -> Option<Known> {
-        let (&version, mut rest) = bytes.split_first()?;
-        if version != VERSION {
-            return None;
-        }
-        let mut text = || {
-            let length = usize::try_from(number(&mut rest)?).ok()?;
-            let (text, after) = rest.split_at_checked(length)?;
-            rest = after;
-            Some(text.to_vec())
-        };
+        let mut rest = bytes.strip_prefix(&[VERSION])?;
+        let mut text = || text(&mut rest).map(<[u8]>::to_vec);
         let (envelope, body, body_structure) = (text()?, text()?, text()?);
         let root = Part::decode(&mut rest, DEPTH_MAX * 2 + 2)?;
         Some(Known { envelope, body, body_structure, root })
@@ -161,6 +171,13 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     out.push(value as u8);
+}
+
+fn text<'a>(from: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(number(from)?).ok()?;
+    let (text, rest) = from.split_at_checked(length)?;
+    *from = rest;
+    Some(text)
 }
 
 fn number(from: &mut &[u8]) -> Option<u64> {

@@ -13,7 +13,7 @@ use super::decode::{self, Decoding};
 use super::view::flags_of;
 use super::{Done, Refusal, Session, done, no};
 use crate::content::{Body, cached_digest, digest};
-use crate::digest::{Digest, Known};
+use crate::digest::{Digest, Known, Text};
 use crate::header::{end_of_header, fields};
 use crate::wire::Stream;
 use crate::writer::Handle;
@@ -35,6 +35,8 @@ struct Message<'a> {
     uid: u32,
     is_recent: bool,
     entry: Entry,
+    /// Its digest as it was stored, if that was in memory.
+    stored: Option<Vec<u8>>,
     known: Option<Known>,
     body: Option<Body<'a>>,
 }
@@ -75,7 +77,8 @@ impl<'a> Source<'a> {
         let (_, mailbox) = state.mailbox_named(account, &url.mailbox)?;
         let is_same = url.uid_validity.is_none_or(|validity| validity == mailbox.uid_validity);
         let (uid, entry) = (url.uid, mailbox.entry(url.uid).copied().filter(|_| is_same)?);
-        let mut message = Message { store, state, mailbox, uid, is_recent: false, entry, known: None, body: None };
+        let mut message =
+            Message { store, state, mailbox, uid, is_recent: false, entry, stored: None, known: None, body: None };
         match tokio::task::block_in_place(|| message.section(&url.section)) {
             Ok(Value::Range(at, end)) => Some(Source { message, at, end }),
             _ => None,
@@ -122,7 +125,8 @@ impl<S: Stream> Session<'_, S> {
             let Some(view) = &self.selected else { break };
             let Some(number) = view.number_of(uid) else { continue };
             let (store, is_recent) = (&self.site.store, view.is_recent(uid, self.enabled));
-            let mut message = Message { store, state: &state, mailbox, uid, is_recent, entry, known: None, body: None };
+            let mut message =
+                Message { store, state: &state, mailbox, uid, is_recent, entry, stored: None, known: None, body: None };
             match self.tell_message(number, &mut message, items).await? {
                 Told::Whole => {}
                 Told::Broken => is_broken = true,
@@ -272,11 +276,10 @@ impl<'a> Message<'a> {
     fn is_at_hand(&mut self, item: &FetchItem) -> bool {
         match item {
             FetchItem::Envelope | FetchItem::Body | FetchItem::BodyStructure => {
-                if self.known.is_none() {
-                    let stored = cached_digest(self.store, self.entry.message.get());
-                    self.known = stored.and_then(|stored| Known::decode(&stored));
+                if self.stored.is_none() {
+                    self.stored = cached_digest(self.store, self.entry.message.get());
                 }
-                self.known.is_some()
+                self.stored.as_ref().is_some_and(|stored| !stored.is_empty())
             }
             FetchItem::Section(_) | FetchItem::BinarySize(_) | FetchItem::Preview => false,
             _ => true,
@@ -294,6 +297,18 @@ impl<'a> Message<'a> {
             self.known = Some(known);
         }
         self.known.as_ref().ok_or_else(|| io::Error::other("unknown"))
+    }
+
+    fn known_text(&mut self, text: Text) -> io::Result<Value> {
+        if let Some(stored) = self.stored.as_ref().and_then(|stored| text.of(stored)) {
+            return Ok(Value::Text(stored.to_vec()));
+        }
+        let known = self.known()?;
+        Ok(Value::Text(match text {
+            Text::Envelope => known.envelope.clone(),
+            Text::Body => known.body.clone(),
+            Text::BodyStructure => known.body_structure.clone(),
+        }))
     }
 
     fn derive(&mut self) -> io::Result<Known> {
@@ -333,9 +348,9 @@ impl<'a> Message<'a> {
                     thread => text(format!("(T{thread:x})")),
                 }
             }
-            FetchItem::Envelope => Ok(Value::Text(self.known()?.envelope.clone())),
-            FetchItem::Body => Ok(Value::Text(self.known()?.body.clone())),
-            FetchItem::BodyStructure => Ok(Value::Text(self.known()?.body_structure.clone())),
+            FetchItem::Envelope => self.known_text(Text::Envelope),
+            FetchItem::Body => self.known_text(Text::Body),
+            FetchItem::BodyStructure => self.known_text(Text::BodyStructure),
             FetchItem::Section(section) if section.item == Item::Binary => self.binary(section),
             FetchItem::Section(section) => self.section(section),
             FetchItem::BinarySize(path) => {

@@ -18,7 +18,7 @@ use store::{Entry, Flags, Mailbox, State, Uids};
 
 use super::view::View;
 use crate::content::{self, Body};
-use crate::digest::Known;
+use crate::digest::{Text, has_more_than_text};
 use crate::header::fields;
 use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, bare_addresses, holds as text_holds};
 use crate::site::{Site, seconds};
@@ -248,7 +248,7 @@ impl Seen<'_> {
     /// Whether it has other parts than plain text, as far as is known of it.
     fn has_more_than_text(&self) -> bool {
         let digest = content::digest(self.store, self.entry.message.get()).unwrap_or_default();
-        Known::decode(&digest).is_none_or(|known| known.has_more_than_text())
+        Text::BodyStructure.of(&digest).is_none_or(has_more_than_text)
     }
 
     /// Whether a text is in its header or behind it.
