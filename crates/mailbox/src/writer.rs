@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-use store::{Append, Error, Geometry, Message, Sealed, State, Transaction, Volume};
+use store::{Append, Error, Geometry, Message, Sealed, State, Transaction, Usage, Volume};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::file::File;
@@ -183,6 +183,11 @@ impl Handle {
             Ok(piece)
         };
         self.at_once(read).await
+    }
+
+    /// How full the volume is.
+    pub(crate) async fn usage(&self) -> Result<Usage, Error> {
+        self.at_once(|volume| Ok(volume.usage())).await
     }
 
     /// Does something that need not be durable yet.

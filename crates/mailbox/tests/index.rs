@@ -319,3 +319,25 @@ async fn who_never_searches_has_no_index() {
     let (ann, _) = state.account_named(b"ann").unwrap();
     assert_eq!(index.mailboxes.keys().map(|name| name.to_vec()).collect::<Vec<_>>(), [ann.to_string().into_bytes()]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_room_of_a_store_is_left_to_mail() {
+    let server = indexed();
+    for seed in 0..MANY {
+        server.deliver(&["ann"], &plain(seed)).await;
+    }
+    let large = format!("Subject: large\n\n{}", "0123456789abcdef\n".repeat(60_000));
+    for _ in 0..50 {
+        server.deliver(&["ann"], &large).await;
+    }
+    let mut client = selected(&server).await;
+    assert_eq!(search(&mut client, "SUBJECT large").await.split(' ').count(), 50);
+    for _ in 0..1_000 {
+        if !server.is_behind() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!server.is_behind() && server.store().state().account_named(b"sluice index").is_none());
+    server.deliver(&["ann"], &plain(0)).await;
+}

@@ -23,6 +23,7 @@ mod texts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ::index::{Builder, Document, Field, Merger};
 use flow::{Inspector, Out, Sought};
@@ -44,6 +45,12 @@ const BUILDER_BYTES: usize = 16 << 20;
 /// Terms of one mail, in bytes, each as often as an inspection reports it.
 const TERMS_BYTES_MAX: usize = 8 << 20;
 
+/// This part of the volume is left to mail: where what is kept reaches into it, there are no new segments.
+const FREE_PART: u64 = 4;
+
+/// How long an account is left alone that could not be brought up to date.
+const PAUSE: Duration = Duration::from_secs(600);
+
 /// As many segments of about one size become one.
 const SEGMENTS_MAX: usize = 4;
 
@@ -53,17 +60,23 @@ pub(crate) const BEHIND_MAX: usize = 32;
 /// Brings accounts up to date, until the server ends. Without an inspector there is no index.
 pub async fn run(site: Arc<Site>) {
     let Some(inspector) = site.inspector.clone() else { return site.ended().await };
+    let mut failed: BTreeMap<u32, Instant> = BTreeMap::new();
     loop {
         let (account, is_damaged) = tokio::select! {
             next = site.behind.next() => next,
             () = site.ended() => return,
         };
+        failed.retain(|_, at| at.elapsed() < PAUSE);
+        if failed.contains_key(&account) {
+            continue;
+        }
         let outcome = tokio::select! {
             outcome = catch_up(&site, &*inspector, account, is_damaged) => outcome,
             () = site.ended() => return,
         };
         if let Err(error) = outcome {
-            tracing::warn!(account, %error, "the index is not up to date");
+            tracing::warn!(account = name(&site.store.state(), account), %error, "the index is not up to date");
+            failed.insert(account, Instant::now());
         }
     }
 }
@@ -75,6 +88,10 @@ async fn catch_up(site: &Site, inspector: &dyn Inspector, account: u32, is_damag
     }
     let mut count = 0;
     while let Some(behind) = behind(site, account).await? {
+        let usage = site.store.usage().await?;
+        if usage.live_bytes > usage.total_bytes - usage.total_bytes / FREE_PART {
+            return Err(Error::Full);
+        }
         count += behind.len().min(MAILS_MAX);
         let built = build(site, inspector, &behind).await?;
         segments::add(site, account, built.finish().into_iter(), Vec::new()).await?;
