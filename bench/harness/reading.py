@@ -242,7 +242,7 @@ def searches(target, home, port, folder):
 def on_disk(target, home):
     """What mails and index take."""
     if target == "sluice":
-        accounts = subprocess.run([os.environ["SLUICE"], "store", "list", f"{home}/mail"], capture_output=True, check=True, text=True)
+        accounts = subprocess.run([os.environ["SLUICE"], "store", "ls", f"{home}/mail"], stdout=subprocess.PIPE, check=True, text=True)
         return ", ".join(f"{name} {int(size.split()[0]) >> 20} MB" for name, _, size in map(lambda line: line.split("\t"), accounts.stdout.splitlines()))
     return subprocess.run(["du", "-sm", home], capture_output=True, check=True, text=True).stdout.split()[0] + " MB in all"
 

@@ -385,3 +385,24 @@ fn mail_that_is_moved_into_junk_and_out_of_it_is_learned() {
         assert_eq!(counts(), (1, 2), "{isolation}");
     }
 }
+
+/// Texts are read by the processes that inspect, and found wherever they stand.
+#[test]
+fn what_is_in_mails_is_found_by_an_index_that_inspections_make() {
+    let site = Site::start();
+    let mut wire = site.smtp();
+    let page = mail_with("base64", "page.html", &base64(b"<html><body><p>nee<b>dle4711</b> here</body></html>\r\n"));
+    send(&mut wire, &["ann@mx.test"], &page, 1);
+    for number in 0..40 {
+        send(&mut wire, &["ann@mx.test"], &mail(&format!("number {number}"), 10), 1);
+    }
+    let mut imap = site.imap("ann");
+    assert!(ask(&mut imap, "SELECT INBOX").status.starts_with("OK"));
+    let mut search = |key: &str| ask(&mut imap, &format!("SEARCH {key}")).lines;
+    // Reading bytes does not find it.
+    assert_eq!(search("BODY needle4711"), ["* SEARCH"]);
+    wait_for(|| (search("BODY needle4711") == ["* SEARCH 1"]).then_some(()), "the index");
+    assert_eq!(search("BODY \"needle4711 here\""), ["* SEARCH 1"]);
+    assert_eq!(search("SUBJECT \"number 3\" NOT SUBJECT 37"), ["* SEARCH 5 32 33 34 35 36 37 38 40 41"]);
+    assert_eq!(search("TEXT page.htm"), ["* SEARCH 1"]);
+}

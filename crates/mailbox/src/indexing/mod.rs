@@ -37,13 +37,13 @@ pub(crate) use lookup::{Found, Lookup, Told};
 pub(crate) use texts::{bare_addresses, holds};
 
 /// Mails of one segment that is made of them.
-const MAILS_MAX: usize = 4_096;
+pub const MAILS_MAX: usize = 4_096;
 
 /// The memory of a segment that is being made, in bytes.
-const BUILDER_BYTES: usize = 16 << 20;
+pub const BUILDER_BYTES: usize = 16 << 20;
 
 /// Terms of one mail, in bytes, each as often as an inspection reports it.
-const TERMS_BYTES_MAX: usize = 8 << 20;
+pub const TERMS_BYTES_MAX: usize = 8 << 20;
 
 /// This part of the volume is left to mail: where what is kept reaches into it, there are no new segments.
 const FREE_PART: u64 = 4;
@@ -52,7 +52,7 @@ const FREE_PART: u64 = 4;
 const PAUSE: Duration = Duration::from_secs(600);
 
 /// As many segments of about one size become one.
-const SEGMENTS_MAX: usize = 4;
+pub const SEGMENTS_MAX: usize = 4;
 
 /// Mails that are in no segment with which an account is brought up to date; fewer are searched without.
 pub(crate) const BEHIND_MAX: usize = 32;
