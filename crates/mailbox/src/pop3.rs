@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use proto::pop3::{Command, Config, Server, ServerEvent, Verb};
-use store::{Mailbox, State, Uids};
+use store::{State, Uids};
 use tokio::time::timeout_at;
 
 use crate::accounts::Account;
@@ -29,8 +29,8 @@ const CHUNK_BYTES: usize = 32 << 10;
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
     let mut server = Server::new(Config::default(), site.now());
     server.say(true, format!("{} POP3 Sluice", site.hostname).as_bytes());
-    let state = Phase::Authorization { user: None };
-    let mut session = Session { site, client, wire: Wire::new(stream), server, state, exchange: None };
+    let (wire, mail) = (Wire::new(stream), Maildrop::default());
+    let mut session = Session { site, client, wire, server, user: None, mail, exchange: None };
     session.run().await?;
     session.wire.close().await;
     Ok(())
@@ -41,19 +41,17 @@ struct Session<'a, S> {
     client: Option<IpAddr>,
     wire: Wire<S>,
     server: Server,
-    state: Phase,
+    user: Option<String>,
+    /// Empty before the login.
+    mail: Maildrop,
     exchange: Option<Exchange>,
 }
 
-enum Phase {
-    Authorization { user: Option<String> },
-    Transaction(Maildrop),
-}
-
 /// The messages that the client sees, numbered from 1.
+#[derive(Default)]
 struct Maildrop {
     number: u32,
-    mailbox: Arc<Mailbox>,
+    uid_validity: u32,
     messages: Vec<Message>,
     deleted: BTreeSet<u32>,
 }
@@ -117,92 +115,82 @@ impl<S: Stream> Session<'_, S> {
 
     async fn command(&mut self, command: &Command) -> io::Result<()> {
         match command.verb {
-            Verb::Quit => return self.quit().await,
-            Verb::Capa => return self.capabilities(),
+            Verb::Quit => self.quit().await,
+            Verb::Capa => self.capabilities(),
             Verb::Noop => self.server.say(true, b""),
             Verb::Utf8 => self.server.say(true, b"UTF8 enabled"),
-            Verb::Auth if command.mechanism().is_none() => {
-                self.list("Mechanisms", MECHANISMS.map(String::from).into_iter())
-            }
-            _ => return self.by_phase(command).await,
-        }
-        Ok(())
-    }
-
-    async fn by_phase(&mut self, command: &Command) -> io::Result<()> {
-        let (site, client) = (self.site, self.client);
-        match (&mut self.state, command.verb) {
-            (Phase::Authorization { user }, Verb::User) => {
-                *user = command.user();
+            Verb::User => {
+                self.user = command.user();
                 self.server.say(true, b"");
             }
-            (Phase::Authorization { user }, Verb::Pass) => match user.take() {
-                Some(name) => {
-                    let account = site.logins.check(client, &name, command.argument()).await;
-                    self.enter(account).await;
-                }
-                None => self.server.say(false, b"USER first"),
-            },
-            (Phase::Authorization { .. }, Verb::Auth) => {
-                self.exchange = command.mechanism().and_then(Exchange::begin);
-                if self.exchange.is_none() {
-                    self.server.say(false, b"Unknown mechanism");
-                    self.server.resume();
-                    return Ok(());
-                }
-                match command.initial() {
-                    Some(initial) => self.respond(initial).await,
-                    None => self.server.challenge(b""),
-                }
+            Verb::Pass => {
+                let name = self.user.take().unwrap_or_default();
+                let account = self.site.logins.check(self.client, &name, command.argument()).await;
+                self.enter(account).await;
             }
-            (Phase::Authorization { .. }, Verb::Stls | Verb::Apop | Verb::Lang) | (_, Verb::Stls | Verb::Lang) => {
-                self.server.say(false, b"Not offered");
-                self.server.resume();
-            }
-            (Phase::Authorization { .. }, _) => self.server.say(false, b"Log in first"),
-            (Phase::Transaction(_), Verb::User | Verb::Pass | Verb::Apop | Verb::Auth) => {
-                self.server.say(false, b"Logged in already");
-                self.server.resume();
-            }
-            (Phase::Transaction(mail), _) => {
-                let message = command.message_number().map(|number| (number, mail.message(number)));
-                match (command.verb, message) {
-                    (_, Some((_, None))) => self.server.say(false, b"No such message"),
-                    (Verb::Retr, Some((_, Some(message)))) => return self.retrieve(message, None).await,
-                    (Verb::Top, Some((_, Some(message)))) => {
-                        return self.retrieve(message, Some(command.lines().unwrap_or(0))).await;
-                    }
-                    (Verb::Dele, Some((number, _))) => {
-                        mail.deleted.insert(number);
-                        self.server.say(true, b"");
-                    }
-                    (Verb::Rset, _) => {
-                        mail.deleted.clear();
-                        self.server.say(true, b"");
-                    }
-                    (Verb::Stat, _) => {
-                        let (count, bytes) = mail.count();
-                        self.server.say(true, format!("{count} {bytes}").as_bytes());
-                    }
-                    (verb @ (Verb::List | Verb::Uidl), Some((number, Some(message)))) => {
-                        let line = mail.line(verb, number, message);
-                        self.server.say(true, line.as_bytes());
-                    }
-                    (verb @ (Verb::List | Verb::Uidl), _) => {
-                        self.server.say(true, b"");
-                        for (number, message) in mail.all() {
-                            self.server.content(format!("{}\r\n", mail.line(verb, number, message)).as_bytes());
-                        }
-                        self.server.end();
-                    }
-                    _ => self.server.say(false, b"Not now"),
-                }
-            }
+            Verb::Auth => self.authenticate(command).await,
+            Verb::Stls | Verb::Apop | Verb::Lang => self.refuse(b"Not offered"),
+            _ => return self.on_messages(command).await,
         }
         Ok(())
     }
 
-    fn capabilities(&mut self) -> io::Result<()> {
+    /// What is not offered, or nobody's login.
+    fn refuse(&mut self, text: &[u8]) {
+        self.server.say(false, text);
+        self.server.answered(self.site.now(), false);
+    }
+
+    async fn authenticate(&mut self, command: &Command) {
+        let Some(mechanism) = command.mechanism() else {
+            return self.list("Mechanisms", MECHANISMS.map(String::from).into_iter());
+        };
+        self.exchange = Exchange::begin(mechanism);
+        match command.initial() {
+            _ if self.exchange.is_none() => self.refuse(b"Unknown mechanism"),
+            Some(initial) => self.respond(initial).await,
+            None => self.server.challenge(b""),
+        }
+    }
+
+    async fn on_messages(&mut self, command: &Command) -> io::Result<()> {
+        let mail = &mut self.mail;
+        let message = command.message_number().map(|number| (number, mail.message(number)));
+        match (command.verb, message) {
+            (_, Some((_, None))) => self.server.say(false, b"No such message"),
+            (Verb::Retr, Some((_, Some(message)))) => return self.retrieve(message, None).await,
+            (Verb::Top, Some((_, Some(message)))) => {
+                return self.retrieve(message, Some(command.lines().unwrap_or(0))).await;
+            }
+            (Verb::Dele, Some((number, _))) => {
+                mail.deleted.insert(number);
+                self.server.say(true, b"");
+            }
+            (Verb::Rset, _) => {
+                mail.deleted.clear();
+                self.server.say(true, b"");
+            }
+            (Verb::Stat, _) => {
+                let (count, bytes) = mail.count();
+                self.server.say(true, format!("{count} {bytes}").as_bytes());
+            }
+            (verb @ (Verb::List | Verb::Uidl), Some((number, Some(message)))) => {
+                let line = mail.line(verb, number, message);
+                self.server.say(true, line.as_bytes());
+            }
+            (verb @ (Verb::List | Verb::Uidl), _) => {
+                self.server.say(true, b"");
+                for (number, message) in mail.all() {
+                    self.server.content(format!("{}\r\n", mail.line(verb, number, message)).as_bytes());
+                }
+                self.server.end();
+            }
+            _ => self.server.say(false, b"Not now"),
+        }
+        Ok(())
+    }
+
+    fn capabilities(&mut self) {
         let offered = [
             "TOP",
             "USER",
@@ -214,7 +202,6 @@ impl<S: Stream> Session<'_, S> {
             "UTF8",
         ];
         self.list("", offered.map(String::from).into_iter());
-        Ok(())
     }
 
     fn list(&mut self, text: &str, lines: impl Iterator<Item = String>) {
@@ -233,31 +220,25 @@ impl<S: Stream> Session<'_, S> {
                 self.exchange = Some(exchange);
                 self.server.challenge(&challenge);
             }
-            Step::Over(account) => {
-                self.enter(account).await;
-                self.server.resume();
-            }
+            Step::Over(account) => self.enter(account).await,
         }
     }
 
     async fn enter(&mut self, account: Result<Arc<Account>, Denied>) {
         let account = match account {
             Ok(account) => account,
-            Err(Denied::Wrong) => return self.server.say(false, b"[AUTH] Wrong name or password"),
-            Err(Denied::Away) => return self.server.say(false, b"[SYS/TEMP] Accounts cannot be looked up now"),
+            Err(Denied::Wrong) => return self.refuse(b"[AUTH] Wrong name or password"),
+            Err(Denied::Away) => return self.refuse(b"[SYS/TEMP] Accounts cannot be looked up now"),
         };
         let known = self.site.store.transact(move |transaction| ensure(transaction, &account)).await;
         let state = self.site.store.state();
-        let mailbox = known.ok().and_then(|account| Maildrop::of(&state, account));
-        match mailbox {
-            Some(mailbox) => {
-                let (count, bytes) = mailbox.count();
-                self.state = Phase::Transaction(mailbox);
-                self.server.logged_in(self.site.now());
-                self.server.say(true, format!("{count} messages ({bytes} octets)").as_bytes());
-            }
-            None => self.server.say(false, b"[SYS/TEMP] The mailbox cannot be opened"),
-        }
+        let Some(mail) = known.ok().and_then(|account| Maildrop::of(&state, account)) else {
+            return self.refuse(b"[SYS/TEMP] The mailbox cannot be opened");
+        };
+        let (count, bytes) = mail.count();
+        self.mail = mail;
+        self.server.say(true, format!("{count} messages ({bytes} octets)").as_bytes());
+        self.server.answered(self.site.now(), true);
     }
 
     /// Sends a message, or its header and so many lines.
@@ -299,25 +280,22 @@ impl<S: Stream> Session<'_, S> {
         Ok(())
     }
 
-    async fn quit(&mut self) -> io::Result<()> {
-        let (ok, text): (bool, &[u8]) = match &self.state {
-            Phase::Transaction(mail) if !mail.deleted.is_empty() => {
-                let uids: Uids =
-                    mail.deleted.iter().filter_map(|&number| mail.at(number)).map(|message| message.uid).collect();
-                let number = mail.number;
-                match self.site.store.transact(move |transaction| transaction.expunge(number, &uids)).await {
-                    Ok(_) => (true, b"Bye"),
-                    Err(error) => {
-                        tracing::error!(%error, "messages were not deleted");
-                        (false, b"[SYS/TEMP] Some messages were not deleted")
-                    }
-                }
-            }
-            _ => (true, b"Bye"),
+    async fn quit(&mut self) {
+        let mail = &self.mail;
+        let uids: Uids = mail.deleted.iter().filter_map(|&number| mail.at(number)).map(|message| message.uid).collect();
+        let number = mail.number;
+        let outcome = match mail.deleted.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.site.store.transact(move |transaction| transaction.expunge(number, &uids)).await,
         };
-        self.server.say(ok, text);
+        match outcome {
+            Ok(_) => self.server.say(true, b"Bye"),
+            Err(error) => {
+                tracing::error!(%error, "messages were not deleted");
+                self.server.say(false, b"[SYS/TEMP] Some messages were not deleted");
+            }
+        }
         self.server.close();
-        Ok(())
     }
 }
 
@@ -329,7 +307,7 @@ impl Maildrop {
             Some(Message { uid, number, size: state.message(number)?.size })
         };
         let messages = mailbox.from(0).filter_map(message).collect();
-        Some(Maildrop { number, mailbox: mailbox.clone(), messages, deleted: BTreeSet::new() })
+        Some(Maildrop { number, uid_validity: mailbox.uid_validity, messages, deleted: BTreeSet::new() })
     }
 
     fn at(&self, number: u32) -> Option<Message> {
@@ -352,7 +330,7 @@ impl Maildrop {
 
     fn line(&self, verb: Verb, number: u32, message: Message) -> String {
         match verb {
-            Verb::Uidl => format!("{number} {:08x}{:08x}", self.mailbox.uid_validity, message.uid),
+            Verb::Uidl => format!("{number} {:08x}{:08x}", self.uid_validity, message.uid),
             _ => format!("{number} {}", message.size),
         }
     }

@@ -15,11 +15,10 @@ fn answer(server: &mut Server, input: &[u8], piece: usize) -> String {
                 ServerEvent::Idle => {}
                 ServerEvent::Wrong(reason) => {
                     server.say(false, reason.as_bytes());
-                    server.resume();
                 }
                 ServerEvent::Response(response) => {
                     server.say(response != b"*", &response);
-                    server.resume();
+                    server.answered(0, response != b"*");
                 }
                 ServerEvent::Command(command) => match command.verb {
                     Verb::Auth => server.challenge(b"who"),
@@ -37,7 +36,7 @@ fn answer(server: &mut Server, input: &[u8], piece: usize) -> String {
                         let mut line = Vec::new();
                         command.write(&mut line);
                         server.say(true, line.trim_ascii_end());
-                        server.resume();
+                        server.answered(0, true);
                     }
                 },
                 ServerEvent::Closed => break,
@@ -93,10 +92,6 @@ fn a_session_from_greeting_to_farewell() {
 fn an_exchange_takes_responses_for_what_they_are() {
     play(
         "S: +OK ready
-         C: AUTH LOGIN
-         S: + who
-         C: QUIT
-         S: +OK QUIT
          C: AUTH PLAIN
          S: + who
          C: *
@@ -107,9 +102,36 @@ fn an_exchange_takes_responses_for_what_they_are() {
          S: -ERR *
          C: AUTH GSSAPI
          S: -ERR This mechanism cannot be used here
+         C: AUTH LOGIN
+         S: + who
+         C: QUIT
+         S: +OK QUIT
          C: NOOP
          S: +OK NOOP",
     );
+}
+
+#[test]
+fn what_follows_a_login_waits_until_the_host_knows_how_it_went() {
+    for (ok, told) in [(true, None), (false, Some("Log in first"))] {
+        let mut server = Server::new(Config::default(), 0);
+        let input = b"USER tim\r\nPASS secret\r\nSTAT\r\n";
+        let mut at = server.step(0, input).0;
+        at += server.step(0, &input[at..]).0;
+        assert_eq!(server.step(0, &input[at..]), (0, ServerEvent::Idle));
+        server.answered(0, ok);
+        let event = server.step(0, &input[at..]).1;
+        assert_eq!(if let ServerEvent::Wrong(reason) = event { Some(reason) } else { None }, told);
+    }
+}
+
+#[test]
+fn an_exchange_that_the_server_gives_up_takes_no_response() {
+    let mut server = Server::new(Config::default(), 0);
+    server.step(0, b"AUTH PLAIN\r\n");
+    server.challenge(b"");
+    server.answered(0, false);
+    assert!(matches!(server.step(0, b"NOOP\r\n").1, ServerEvent::Command(_)));
 }
 
 #[test]
@@ -140,8 +162,11 @@ fn patience_grows_when_the_client_has_logged_in() {
     assert_eq!(server.deadline(), 120_000);
     answer(&mut server, b"NOOP\r\n", 1);
     assert_eq!(server.deadline(), 120_000, "busy is not logged in");
-    server.logged_in(1_000);
+    server.step(0, b"APOP tim 0\r\n");
+    server.answered(1_000, true);
     assert_eq!(server.deadline(), 661_000);
+    server.step(500_000, b"NOOP\r\n");
+    assert_eq!(server.deadline(), 1_160_000);
 }
 
 /// What the half that asks tells of a server's words, after these commands.

@@ -2,9 +2,9 @@
 //!
 //! Write the page anew with `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.
 
-use std::fmt::Write;
 use std::path::Path;
 
+use proto::pop3;
 use proto::smtp::states::{Phase, TABLE, Turn, Verb, turn};
 use proto::smtp::{Config, Extensions, Mechanisms, Reply, Server, ServerEvent};
 use stream::Window;
@@ -105,6 +105,51 @@ fn the_server_of_smtp_does_what_the_table_says() {
     }
 }
 
+/// A half of POP3 whose host agrees to everything has heard these lines; what it refuses.
+fn say_pop3(server: &mut pop3::Server, lines: &str) -> Option<&'static str> {
+    let mut rest = lines.as_bytes();
+    while !rest.is_empty() {
+        let (taken, event) = server.step(0, rest);
+        rest = &rest[taken..];
+        match event {
+            pop3::ServerEvent::Wrong(reason) => return Some(reason),
+            pop3::ServerEvent::Command(command) if command.verb == pop3::Verb::Quit => {}
+            event => {
+                assert!(taken > 0 && event != pop3::ServerEvent::Closed, "{event:?}");
+                server.answered(0, true);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn the_server_of_pop3_does_what_the_table_says() {
+    use pop3::states::{Phase, TABLE, Turn, turn};
+    for (phase, before) in Phase::ALL.into_iter().zip(["", "USER a\r\n", "USER a\r\nPASS b\r\n"]) {
+        for (verb, _) in TABLE {
+            let argument = match verb {
+                pop3::Verb::User | pop3::Verb::Pass | pop3::Verb::Lang => " c",
+                pop3::Verb::Apop => " c d",
+                pop3::Verb::Auth => " PLAIN AGEAYg==",
+                pop3::Verb::Retr | pop3::Verb::Dele => " 1",
+                pop3::Verb::Top => " 1 0",
+                _ => "",
+            };
+            let mut server = pop3::Server::new(pop3::Config::default(), 0);
+            assert_eq!(say_pop3(&mut server, before), None);
+            assert_eq!(server.phase(), phase);
+            let refusal = say_pop3(&mut server, &format!("{}{argument}\r\n", verb.name()));
+            let wanted = match turn(phase, verb) {
+                Turn::To(next) => (next, None),
+                Turn::Stay => (phase, None),
+                Turn::No(reason) => (phase, Some(reason)),
+            };
+            assert_eq!((server.phase(), refusal), wanted, "{verb:?} in {phase:?}");
+        }
+    }
+}
+
 #[test]
 fn the_page_of_states_is_that_of_the_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doors/states.md");
@@ -115,38 +160,100 @@ fn the_page_of_states_is_that_of_the_tables() {
     assert!(written == page(), "docs/doors/states.md is not up to date");
 }
 
+/// What comes of a command, as the page says it.
+#[derive(PartialEq)]
+enum Cell {
+    To(String),
+    Stays,
+    No(String),
+}
+
+/// A table: what it is about, the names of its states, the ways of a diagram that no command alone leads, and the rows.
+struct Chapter {
+    head: &'static str,
+    states: Vec<String>,
+    ways: &'static [&'static str],
+    rows: Vec<(String, Vec<Cell>)>,
+}
+
 fn page() -> String {
     let mut page = String::from(
         "# Sessions and their states\n\nMade from the tables that the halves go by: \
-         `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n\n## SMTP and LMTP, the server\n\n\
-         What a command leads to in each state, if the recipient, the sender and the content are taken; or how it is \
-         refused. What is not offered, or not allowed to this client, is refused besides.\n\n```mermaid\n\
-         stateDiagram-v2\n    [*] --> Fresh\n",
+         `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n",
     );
-    for (from, phase) in Phase::ALL.iter().enumerate() {
-        for (_, name, turns) in TABLE {
-            match turns[from] {
-                Turn::To(Phase::Closed) if *phase == Phase::Ready => page += &format!("    Ready --> [*]: {name}\n"),
-                Turn::To(next) if next != *phase && next != Phase::Closed => {
-                    let _ = writeln!(page, "    {phase:?} --> {next:?}: {name}");
-                }
-                _ => {}
+    for chapter in [smtp(), pop3()] {
+        page += &chapter.text();
+    }
+    page
+}
+
+fn smtp() -> Chapter {
+    let cell = |turn: &Turn| match turn {
+        Turn::To(next) => Cell::To(format!("{next:?}")),
+        Turn::Stay => Cell::Stays,
+        Turn::No(code, _, text) => Cell::No(format!("{code} {text}")),
+    };
+    Chapter {
+        head: "## SMTP and LMTP, the server\n\nWhat a command leads to in each state, if the recipient, the sender and \
+               the content are taken; or how it is refused. What is not offered, or not allowed to this client, is refused \
+               besides.",
+        states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
+        ways: &["Recipients --> Refused: BDAT, refused"],
+        rows: TABLE.iter().map(|(_, name, turns)| (name.to_string(), turns.iter().map(cell).collect())).collect(),
+    }
+}
+
+fn pop3() -> Chapter {
+    use pop3::states::{Phase, TABLE, Turn};
+    let cell = |turn: &Turn| match turn {
+        Turn::To(next) => Cell::To(format!("{next:?}")),
+        Turn::Stay => Cell::Stays,
+        Turn::No(reason) => Cell::No(format!("-ERR {reason}")),
+    };
+    Chapter {
+        head: "## POP3, the server\n\nWhat a command leads to in each state, if it is answered by +OK; a login that fails \
+               leads back to Authorization. What is not offered, or not allowed to this client, is refused besides.",
+        states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
+        ways: &["Named --> Authorization: a login, refused", "Update --> [*]"],
+        rows: TABLE.iter().map(|(verb, turns)| (verb.name().into(), turns.iter().map(cell).collect())).collect(),
+    }
+}
+
+impl Chapter {
+    fn text(&self) -> String {
+        let mut rows: Vec<(String, &Vec<Cell>)> = Vec::new();
+        for (name, cells) in &self.rows {
+            // Commands of which the same comes share a row.
+            match rows.iter_mut().find(|(_, others)| *others == cells) {
+                Some((names, _)) => *names += &format!(", {name}"),
+                None => rows.push((name.clone(), cells)),
             }
         }
-    }
-    page += "    Recipients --> Refused: BDAT, refused\n```\n\n| command |";
-    Phase::ALL.iter().for_each(|phase| page += &format!(" {phase:?} |"));
-    page += "\n| --- |";
-    Phase::ALL.iter().for_each(|_| page += " --- |");
-    for (_, name, turns) in TABLE {
-        let _ = write!(page, "\n| {name} |");
-        for turn in turns {
-            let _ = match turn {
-                Turn::To(next) => write!(page, " → {next:?} |"),
-                Turn::Stay => write!(page, " stays |"),
-                Turn::No(code, _, text) => write!(page, " {code} {text} |"),
-            };
+        let mut text = format!("\n{}\n\n```mermaid\nstateDiagram-v2\n    [*] --> {}\n", self.head, self.states[0]);
+        for (from, state) in self.states.iter().enumerate() {
+            for (name, cells) in &rows {
+                match &cells[from] {
+                    Cell::To(next) if next == "Closed" => text += &format!("    {state} --> [*]: {name}\n"),
+                    Cell::To(next) if next != state => text += &format!("    {state} --> {next}: {name}\n"),
+                    _ => {}
+                }
+            }
         }
+        self.ways.iter().for_each(|way| text += &format!("    {way}\n"));
+        text += "```\n\n| command |";
+        self.states.iter().for_each(|state| text += &format!(" {state} |"));
+        text += "\n| --- |";
+        self.states.iter().for_each(|_| text += " --- |");
+        for (name, cells) in &rows {
+            text += &format!("\n| {name} |");
+            for cell in *cells {
+                text += &match cell {
+                    Cell::To(next) => format!(" → {next} |"),
+                    Cell::Stays => " stays |".into(),
+                    Cell::No(refusal) => format!(" {refusal} |"),
+                };
+            }
+        }
+        text + "\n"
     }
-    page + "\n"
 }

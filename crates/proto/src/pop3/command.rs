@@ -45,6 +45,13 @@ pub enum Verb {
     Lang,
 }
 
+impl Verb {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        VERBS.iter().find(|(_, verb)| *verb == self).map_or("NOOP", |(name, _)| name)
+    }
+}
+
 const VERBS: [(&str, Verb); 17] = [
     ("USER", Verb::User),
     ("PASS", Verb::Pass),
@@ -132,7 +139,7 @@ impl Command {
 
     /// Appends it as it goes over the wire.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.name().as_bytes());
+        out.extend_from_slice(self.verb.name().as_bytes());
         if !self.argument.is_empty() {
             out.push(b' ');
             out.extend_from_slice(&self.argument);
@@ -199,10 +206,6 @@ impl Command {
         self.verb == Verb::Auth && !self.argument.is_empty() && !self.mechanism().is_some_and(sasl::is_passable)
     }
 
-    fn name(&self) -> &'static str {
-        VERBS.iter().find(|(_, verb)| *verb == self.verb).map_or("NOOP", |(name, _)| name)
-    }
-
     fn words(&self) -> impl Iterator<Item = &[u8]> {
         self.argument.split(|&byte| byte == b' ').filter(|word| !word.is_empty())
     }
@@ -217,7 +220,7 @@ impl Command {
 /// Without what could be a password.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.verb.name())
     }
 }
 

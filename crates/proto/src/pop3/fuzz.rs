@@ -25,7 +25,7 @@ fn serve(data: &[u8], piece: usize) -> Vec<ServerEvent> {
                 ServerEvent::Idle if at == piece.len() => break,
                 // The host decides: on with the exchange, or with commands.
                 ServerEvent::Idle if taken == 0 && events.len() % 2 == 0 => server.challenge(b""),
-                ServerEvent::Idle if taken == 0 => server.resume(),
+                ServerEvent::Idle if taken == 0 => server.answered(0, events.len() % 3 == 0),
                 ServerEvent::Idle => {}
                 ServerEvent::Closed => return events,
                 ServerEvent::Command(command) => {

@@ -14,6 +14,7 @@ mod command;
 mod fuzz;
 mod listing;
 mod server;
+pub mod states;
 
 pub use capability::offers;
 pub use client::{Client, ClientEvent};

@@ -1,17 +1,19 @@
 //! The half that hears a client: its commands, one at a time.
 //!
 //! ```text
-//!           AUTH ─► Waiting ─ challenge() ─► Response ─ a line ─► Waiting ... ─ resume() ─► Command
-//!  Command ─┤
-//!           STLS ─► Waiting ─ secured() / resume() ─► Command
+//!           AUTH ─► Waiting ─ challenge() ─► Response ─ a line ─► Waiting ... ─ answered() ─► Command
+//!  Command ─┼ PASS, APOP ─► Waiting ─ answered() ─► Command
+//!           STLS ─► Waiting ─ secured() / answered() ─► Command
 //! ```
 //!
-//! Commands may come before earlier ones are answered; the host answers in their order. Bounds: a line of
+//! Which command may come when is a table ([`states`](super::states)). Commands may come before earlier ones are answered,
+//! but for those that decide what may come next; the host answers in their order. Bounds: a line of
 //! [`Config::line_bytes_max`], a response of a SASL exchange of [`Config::response_bytes_max`], wrong commands.
 
 use alloc::vec::Vec;
 
 use super::command::{Command, Verb, user_in_response};
+use super::states::{Phase, Turn, turn};
 use crate::line::{Line, LineBuffer};
 use crate::smtp::DotWriter;
 
@@ -49,7 +51,7 @@ pub enum ServerEvent {
     Idle,
     /// A command, to be answered in its turn.
     Command(Command),
-    /// A line that is none; the client is to be told why, in its turn.
+    /// A line that is none, or a command out of turn; the client is to be told why, in its turn.
     Wrong(&'static str),
     /// Its response in a SASL exchange, without the line end.
     Response(Vec<u8>),
@@ -67,7 +69,9 @@ pub struct Server {
     dots: DotWriter,
     errors: u32,
     mechanism: Option<alloc::string::String>,
-    logged_in: bool,
+    phase: Phase,
+    /// Where the command leads that the half waits with.
+    next: Phase,
     deadline: u64,
 }
 
@@ -95,7 +99,8 @@ impl Server {
             dots: DotWriter::default(),
             errors: 0,
             mechanism: None,
-            logged_in: false,
+            phase: Phase::Authorization,
+            next: Phase::Authorization,
             deadline: now.saturating_add(config.login_ms_max),
             config,
         }
@@ -115,6 +120,11 @@ impl Server {
     /// When patience ends.
     pub fn deadline(&self) -> u64 {
         self.deadline
+    }
+
+    /// What the session has come to.
+    pub fn phase(&self) -> Phase {
+        if self.is_closed() { Phase::Closed } else { self.phase }
     }
 
     /// Whether the session is over.
@@ -146,19 +156,25 @@ impl Server {
                 Err(reason) => self.wrong(reason),
             },
         };
-        if self.logged_in {
+        if self.phase == Phase::Transaction {
             self.deadline = now.saturating_add(self.config.command_ms_max);
         }
         (taken, event)
     }
 
     fn command(&mut self, command: Command) -> ServerEvent {
-        let exchange = command.verb == Verb::Auth && command.mechanism().is_some();
         if command.is_impassable() {
             return ServerEvent::Wrong("This mechanism cannot be used here");
         }
-        if exchange || command.verb == Verb::Stls || command.verb == Verb::Quit {
-            self.state = State::Waiting;
+        match (turn(self.phase, command.verb), command.verb) {
+            (Turn::No(reason), _) => return ServerEvent::Wrong(reason),
+            (Turn::Stay, _) => {}
+            // What is offered.
+            (Turn::To(_), Verb::Auth) if command.mechanism().is_none() => {}
+            // A name that is not taken is refused with its password.
+            (Turn::To(next), Verb::User) => self.phase = next,
+            (Turn::To(next), Verb::Quit) => (self.state, self.phase) = (State::Waiting, next),
+            (Turn::To(next), _) => (self.state, self.next) = (State::Waiting, next),
         }
         self.mechanism = command.mechanism().map(Into::into);
         ServerEvent::Command(command)
@@ -191,24 +207,25 @@ impl Server {
         self.state = State::Response;
     }
 
-    /// An exchange or STLS is over: commands are next.
-    pub fn resume(&mut self) {
-        if !self.is_closed() {
-            self.state = State::Command;
+    /// The command that the half waits with is answered, an exchange however far it has come: commands are next. Nothing,
+    /// unless there is one.
+    pub fn answered(&mut self, now: u64, ok: bool) {
+        if !matches!(self.state, State::Waiting | State::Response) {
+            return;
         }
-    }
-
-    /// The client has logged in: it may take its time from here on.
-    pub fn logged_in(&mut self, now: u64) {
-        self.logged_in = true;
-        self.deadline = now.saturating_add(self.config.command_ms_max);
+        self.state = State::Command;
+        self.phase = if ok { self.next } else { Phase::Authorization };
+        if self.phase == Phase::Transaction {
+            // It may take its time from here on.
+            self.deadline = now.saturating_add(self.config.command_ms_max);
+        }
     }
 
     /// The stream is encrypted from here on: what came before is forgotten.
     pub fn secured(&mut self, now: u64) {
         self.line = LineBuffer::default();
+        self.answered(now, true);
         self.deadline = now.saturating_add(self.config.login_ms_max);
-        self.resume();
     }
 
     /// Says a whole reply, or the first line of one.

@@ -151,7 +151,7 @@ impl Mailbox {
         let number = command.message().unwrap_or_default() as usize;
         match command.verb {
             Verb::Pass => {
-                self.server.logged_in(now);
+                self.server.answered(now, true);
                 self.server.say(true, b"welcome");
             }
             Verb::Stat => self.server.say(true, format!("{} 0", self.messages.len()).as_bytes()),

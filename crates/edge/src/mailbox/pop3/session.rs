@@ -212,15 +212,16 @@ impl Session {
         let offered = matches!(self.door.listener.place.tls, ListenerTls::Offer | ListenerTls::Require);
         let in_the_clear = self.door.listener.place.tls == ListenerTls::Require && !self.client.is_encrypted();
         if in_the_clear && !matches!(verb, Verb::Capa | Verb::Stls | Verb::Quit | Verb::Noop) {
-            self.hears.resume();
+            self.hears.answered(self.now(), false);
             return self.tasks.push_back(Task::Say(false, "Say STLS first"));
         }
         let task = match verb {
             Verb::Stls if offered && !self.client.is_encrypted() => return self.tasks.push_back(Task::Stls),
             Verb::Stls => {
-                self.hears.resume();
+                self.hears.answered(self.now(), false);
                 return self.tasks.push_back(Task::Say(false, "Not available"));
             }
+            Verb::Auth if command.mechanism().is_none() => Task::Pass(verb),
             Verb::User | Verb::Apop | Verb::Auth => {
                 self.user = command.user();
                 if verb == Verb::User { Task::Pass(verb) } else { Task::Login }
@@ -349,14 +350,11 @@ impl Session {
             }
             Some(Task::Login) => {
                 self.hears.say(ok, &text);
-                self.hears.resume();
-                if ok && !more {
-                    self.hears.logged_in(self.now());
+                self.hears.answered(self.now(), ok);
+                if ok {
                     tracing::debug!(client = %self.address, user = self.shown_user(), "logged in");
                 }
-                if !more {
-                    self.tasks.pop_front();
-                }
+                self.tasks.pop_front();
             }
             // The half tells nothing that was not asked for, and what is ours is settled before.
             _ => self.hears.close(),
@@ -368,11 +366,7 @@ impl Session {
     }
 
     fn listed(&mut self, line: Vec<u8>) {
-        let verb = match self.tasks.front() {
-            Some(Task::Pass(verb)) => *verb,
-            // AUTH without an argument.
-            _ => Verb::Auth,
-        };
+        let Some(&Task::Pass(verb)) = self.tasks.front() else { return };
         let told = listed_to_client(verb, self.lines, &line);
         self.lines = self.lines.saturating_add(1);
         self.compare(verb, &line, told.as_deref());
