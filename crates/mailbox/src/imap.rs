@@ -27,7 +27,7 @@ use std::sync::Arc;
 use proto::imap::acl::Rights;
 use proto::imap::name::NOT_A_NAME;
 use proto::imap::operation::{Operation, SelectParameters};
-use proto::imap::{Command, Config, Server, ServerEvent, Verb, response};
+use proto::imap::{Command, Config, Kind, Server, ServerEvent, Verb, response};
 use store::{State, Uids};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout_at;
@@ -224,7 +224,7 @@ impl<S: Stream> Session<'_, S> {
 
     async fn event(&mut self, event: ServerEvent) -> io::Result<()> {
         match event {
-            ServerEvent::Command(command) if command.verb == Verb::Append => self.append_at_once(&command).await,
+            ServerEvent::Command(command) if command.is_append() => self.append_at_once(&command).await,
             ServerEvent::Command(command) => self.command(&command).await,
             ServerEvent::Wrong(tag, reason) => self.answer(&tag, Err(Refusal::Bad(reason))),
             ServerEvent::Response(response) => {
@@ -245,32 +245,37 @@ impl<S: Stream> Session<'_, S> {
 
     /// Answers a command, and hears the next.
     fn answer(&mut self, tag: &[u8], reply: Reply) -> io::Result<()> {
-        let (word, text) = match reply {
-            Ok(text) => ("OK", text),
-            Err(Refusal::No(text)) => ("NO", text),
-            Err(Refusal::Bad(text)) => ("BAD", text.into()),
+        let (kind, text) = match reply {
+            Ok(text) => (Kind::Ok, text),
+            Err(Refusal::No(text)) => (Kind::No, text),
+            Err(Refusal::Bad(text)) => (Kind::Bad, text.into()),
             Err(Refusal::Broken(error)) => return Err(error),
         };
-        self.server.line(&[tag, format!(" {word} {text}").as_bytes()].concat());
-        self.server.resume();
+        self.server.line(&[tag, format!(" {} {text}", kind.name()).as_bytes()].concat());
+        self.server.answered(self.site.now(), kind);
         Ok(())
     }
 
     async fn command(&mut self, command: &Command) -> io::Result<()> {
         let operation = match Operation::parse(command, self.enabled.has_utf8_names()) {
             Ok(operation) => operation,
-            Err(NOT_A_NAME) => return self.answer(&command.tag, Err(no(&format!("[CANNOT] {NOT_A_NAME}")))),
+            Err(NOT_A_NAME) => {
+                if command.verb == Verb::Select {
+                    self.leave_for_another().await;
+                }
+                return self.answer(&command.tag, Err(no(&format!("[CANNOT] {NOT_A_NAME}"))));
+            }
             Err(reason) => return self.answer(&command.tag, Err(Refusal::Bad(reason))),
         };
         match operation {
-            Operation::Idle if self.user.is_some() => {
+            Operation::Idle => {
                 self.waiting = Some((Verb::Idle, command.tag.clone()));
                 // What came before is told at once.
                 self.changes.mark_changed();
                 self.server.idle(b"Idling");
                 return Ok(());
             }
-            Operation::Authenticate { ref mechanism, ref initial } if self.user.is_none() => {
+            Operation::Authenticate { ref mechanism, ref initial } => {
                 self.exchange = Exchange::begin(mechanism);
                 match initial {
                     _ if self.exchange.is_none() => {}
@@ -282,14 +287,10 @@ impl<S: Stream> Session<'_, S> {
                     }
                 }
             }
-            Operation::Compress(ref mechanism) if self.user.is_some() => {
-                return self.compress(&command.tag, mechanism).await;
-            }
+            Operation::Compress(ref mechanism) => return self.compress(&command.tag, mechanism).await,
             Operation::Logout => {
                 self.server.line(b"* BYE Logging out");
-                self.answer(&command.tag, Ok("Logged out".into()))?;
-                self.server.close();
-                return Ok(());
+                return self.answer(&command.tag, Ok("Logged out".into()));
             }
             _ => {}
         }
@@ -338,11 +339,12 @@ impl<S: Stream> Session<'_, S> {
                 return done("ID completed");
             }
             Operation::Starttls => return Err(Refusal::Bad("TLS is not offered here")),
+            Operation::Login { user, password } => return self.log_in(user, &password).await,
+            Operation::Authenticate { .. } => return Err(no("[CANNOT] Unknown mechanism")),
             _ => {}
         }
-        let Some(user) = self.user.clone() else { return self.log_in(operation).await };
+        let user = self.user()?.clone();
         match operation {
-            Operation::Login { .. } | Operation::Authenticate { .. } => Err(Refusal::Bad("Logged in already")),
             Operation::Enable(words) => self.enable(&words),
             Operation::Namespace => {
                 self.server.line(b"* NAMESPACE ((\"\" \"/\")) ((\"Other Users/\" \"/\")) NIL");
@@ -401,9 +403,7 @@ impl<S: Stream> Session<'_, S> {
             return Err(Refusal::Bad("ENABLE QRESYNC first"));
         }
         self.enabled.condstore |= parameters.condstore;
-        if self.leave().await {
-            self.server.line(b"* OK [CLOSED] The mailbox before is closed");
-        }
+        self.leave_for_another().await;
         let Place { number, mailbox, rights, .. } = self.place(user, name, Rights::READ)?;
         let is_examined = read_only;
         let read_only = is_examined || !rights.has_any(acl::CHANGES);
@@ -430,6 +430,12 @@ impl<S: Stream> Session<'_, S> {
             (_, true) => "[READ-ONLY] Selected",
             _ => "[READ-WRITE] Selected",
         })
+    }
+
+    async fn leave_for_another(&mut self) {
+        if self.leave().await {
+            self.server.line(b"* OK [CLOSED] The mailbox before is closed");
+        }
     }
 
     /// Leaves the mailbox that is selected; whether there was one.

@@ -238,9 +238,14 @@ async fn messages_are_told_by_imap() {
              S: q OK ...
              C: r FETCH 1 FLAGS
              S: r BAD No such message
-             C: s LOGOUT
+             C: s SELECT &
+             S: * OK [CLOSED] The mailbox before is closed
+             S: s NO [CANNOT] ...
+             C: t FETCH 1 FLAGS
+             S: t BAD Select a mailbox first
+             C: u LOGOUT
              S: * BYE Logging out
-             S: s OK Logged out
+             S: u OK Logged out
              S:"
             .replace('\'', "\"")
             .as_str(),

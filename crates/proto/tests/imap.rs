@@ -1,5 +1,6 @@
 //! Conversations with both IMAP halves, as on the wire.
 
+use proto::imap::states::Phase;
 use proto::imap::{Client, ClientEvent, Command, Config, Fetch, Kind, Message, Piece, Server, ServerEvent, Verb};
 
 /// What the half tells of what a client says, up to the first thing that is the host's to decide.
@@ -22,8 +23,17 @@ fn hear(server: &mut Server, mut input: &[u8]) -> (Vec<ServerEvent>, usize) {
     }
 }
 
+/// A half whose client has selected a mailbox.
+fn selected() -> Server {
+    let mut server = Server::new(Config::default(), 0);
+    server.logged_in(0);
+    hear(&mut server, b"0 SELECT x\r\n");
+    server.answered(0, Kind::Ok);
+    server
+}
+
 fn command(line: &str) -> Command {
-    match hear(&mut Server::new(Config::default(), 0), format!("{line}\r\n").as_bytes()).0.pop() {
+    match hear(&mut selected(), format!("{line}\r\n").as_bytes()).0.pop() {
         Some(ServerEvent::Command(command)) => command,
         other => panic!("{line}: {other:?}"),
     }
@@ -70,12 +80,12 @@ fn told(responses: &[u8]) -> String {
 
 #[test]
 fn a_command_waits_for_its_answer_and_the_next_is_not_taken_before() {
-    let mut server = Server::new(Config::default(), 0);
+    let mut server = selected();
     let input = b"a1 NOOP\r\na2 CHECK\r\n";
     let (events, taken) = hear(&mut server, input);
     assert!(matches!(events.as_slice(), [ServerEvent::Command(command)] if command.tag == b"a1"));
     assert_eq!(taken, 9);
-    server.resume();
+    server.answered(0, Kind::Ok);
     let (events, _) = hear(&mut server, &input[taken..]);
     assert!(matches!(events.as_slice(), [ServerEvent::Command(command)] if command.tag == b"a2"));
 }
@@ -132,7 +142,7 @@ fn wrong_commands_are_told_under_their_tags_until_there_are_too_many() {
     for line in ["a COMPRESS DEFLATE\r\n", "a LOGIN \"x\r\n"] {
         let events = hear(&mut server, line.as_bytes()).0;
         assert!(matches!(events.as_slice(), [ServerEvent::Wrong(tag, _)] if tag == b"a"), "{events:?}");
-        server.resume();
+        server.answered(0, Kind::Ok);
     }
     assert_eq!(hear(&mut server, b"b NOOP NOOP\x01\r\n").0, [ServerEvent::Closed]);
 }
@@ -145,8 +155,43 @@ fn what_stands_behind_a_wrong_literal_is_no_command() {
 }
 
 #[test]
+fn what_is_out_of_turn_is_refused_before_its_literals_and_is_no_wrong_command() {
+    let mut server = Server::new(Config { errors_max: 2, ..Config::default() }, 0);
+    for _ in 0..3 {
+        let events = hear(&mut server, b"a APPEND x {5}\r\n").0;
+        assert_eq!(events, [ServerEvent::Wrong(b"a".to_vec(), "Log in first")]);
+        server.answered(0, Kind::Bad);
+    }
+    assert!(server.outbox().is_empty(), "leave is given");
+    server.logged_in(0);
+    let events = hear(&mut server, b"b UID FETCH 1 {3+}\r\nall\r\n").0;
+    assert_eq!(events, [ServerEvent::Wrong(b"b".to_vec(), "Select a mailbox first")]);
+}
+
+#[test]
+fn a_mailbox_is_left_for_one_that_cannot_be_entered_but_not_for_what_is_no_command() {
+    for (line, kind, phase) in [
+        ("a SELECT y", Kind::Ok, Phase::Selected),
+        ("a SELECT y", Kind::Bad, Phase::Selected),
+        ("a SELECT y", Kind::No, Phase::Authenticated),
+        ("a SELECT {999999}", Kind::No, Phase::Selected),
+        ("a CLOSE", Kind::No, Phase::Selected),
+        ("a APPEND x {5}", Kind::No, Phase::Selected),
+        ("a LOGOUT", Kind::Bad, Phase::Selected),
+    ] {
+        let mut server = selected();
+        hear(&mut server, format!("{line}\r\n").as_bytes());
+        server.answered(0, kind);
+        assert_eq!(server.phase(), phase, "{line} {kind:?}");
+    }
+    let mut server = selected();
+    server.unselected();
+    assert_eq!(server.phase(), Phase::Authenticated);
+}
+
+#[test]
 fn messages_are_appended_one_after_the_other() {
-    let mut server = Server::new(Config::default(), 0);
+    let mut server = selected();
     let (events, _) = hear(&mut server, b"a APPEND {3+}\r\nbox (\\Seen) {5}\r\n");
     let [ServerEvent::Append(append, message)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((message.len, append.verb), (5, Verb::Append));
@@ -161,17 +206,17 @@ fn messages_are_appended_one_after_the_other() {
     assert_eq!(hear(&mut server, b"\r\n").0, [ServerEvent::AppendEnd(Vec::new())]);
     // One that is refused before it is sent is the end; one that comes all the same is not.
     for (line, over) in [("a APPEND x {5}\r\n", true), ("a APPEND x {5+}\r\n", false)] {
-        let mut server = Server::new(Config::default(), 0);
+        let mut server = selected();
         hear(&mut server, line.as_bytes());
         assert_eq!(server.refuse(), over);
     }
-    let events = hear(&mut Server::new(Config::default(), 0), b"a APPEND x CATENATE (TEXT {5}\r\n").0;
+    let events = hear(&mut selected(), b"a APPEND x CATENATE (TEXT {5}\r\n").0;
     assert_eq!(events, [ServerEvent::Wrong(b"a".to_vec(), "Not an APPEND that can be inspected")]);
 }
 
 #[test]
 fn only_done_ends_idle() {
-    let mut server = Server::new(Config::default(), 0);
+    let mut server = selected();
     hear(&mut server, b"a IDLE\r\n");
     server.idle(b"idling");
     assert_eq!(hear(&mut server, b"done\r\nb NOOP\r\n"), (vec![ServerEvent::Done], 6));
@@ -185,9 +230,10 @@ fn slow_clients_do_not_gain_time_by_saying_little() {
     assert_eq!(server.deadline(), 120_000);
     server.step(100_000, b"a NOO");
     server.step(110_000, b"P\r\n");
+    server.answered(110_000, Kind::Ok);
     assert_eq!(server.deadline(), 120_000, "only who has logged in may take time");
-    server.resume();
-    server.logged_in(115_000);
+    server.step(111_000, b"b LOGIN tim secret\r\n");
+    server.answered(115_000, Kind::Ok);
     server.step(500_000, b"a");
     assert_eq!(server.deadline(), 115_000 + 1_860_000);
 }

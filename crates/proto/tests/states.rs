@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
-use proto::pop3;
 use proto::smtp::states::{Phase, TABLE, Turn, Verb, turn};
 use proto::smtp::{Config, Extensions, Mechanisms, Reply, Server, ServerEvent};
+use proto::{imap, pop3};
 use stream::Window;
 
 const ALL: Extensions = Extensions {
@@ -150,6 +150,47 @@ fn the_server_of_pop3_does_what_the_table_says() {
     }
 }
 
+/// A half of IMAP whose host agrees to everything has heard these lines; what it refuses.
+fn say_imap(server: &mut imap::Server, lines: &str) -> Option<&'static str> {
+    let mut rest = lines.as_bytes();
+    while !rest.is_empty() && !server.is_closed() {
+        let (taken, event) = server.step(0, rest);
+        rest = &rest[taken..];
+        match event {
+            imap::ServerEvent::Wrong(_, reason) => return Some(reason),
+            imap::ServerEvent::Append(..) => server.accept(),
+            imap::ServerEvent::Command(_) | imap::ServerEvent::AppendEnd(_) => server.answered(0, imap::Kind::Ok),
+            event => assert!(taken > 0 && event != imap::ServerEvent::Closed, "{event:?}"),
+        }
+    }
+    None
+}
+
+#[test]
+fn the_server_of_imap_does_what_the_table_says() {
+    use imap::states::{Phase, TABLE, Turn, turn};
+    for (phase, before) in Phase::ALL.into_iter().zip(["", "a LOGIN b c\r\n", "a LOGIN b c\r\na SELECT d\r\n"]) {
+        for (verb, name) in TABLE.iter().flat_map(|(verb, _)| verb.names().map(move |name| (*verb, name))) {
+            let argument = match verb {
+                imap::Verb::Append => " x {1+}\r\ny",
+                imap::Verb::Replace => " 1 x {1+}\r\ny",
+                imap::Verb::Authenticate => " PLAIN AGEAYg==",
+                _ => "",
+            };
+            let mut server = imap::Server::new(imap::Config { keeps: true, ..imap::Config::default() }, 0);
+            assert_eq!(say_imap(&mut server, before), None);
+            assert_eq!(server.phase(), phase);
+            let refusal = say_imap(&mut server, &format!("a {name}{argument}\r\n"));
+            let wanted = match turn(phase, verb) {
+                Turn::To(next) => (next, None),
+                Turn::Stay => (phase, None),
+                Turn::No(reason) => (phase, Some(reason)),
+            };
+            assert_eq!((server.phase(), refusal), wanted, "{name} in {phase:?}");
+        }
+    }
+}
+
 #[test]
 fn the_page_of_states_is_that_of_the_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doors/states.md");
@@ -181,7 +222,7 @@ fn page() -> String {
         "# Sessions and their states\n\nMade from the tables that the halves go by: \
          `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n",
     );
-    for chapter in [smtp(), pop3()] {
+    for chapter in [smtp(), pop3(), imap()] {
         page += &chapter.text();
     }
     page
@@ -219,6 +260,27 @@ fn pop3() -> Chapter {
     }
 }
 
+fn imap() -> Chapter {
+    use imap::states::{Phase, TABLE, Turn};
+    let cell = |turn: &Turn| match turn {
+        Turn::To(next) => Cell::To(format!("{next:?}")),
+        Turn::Stay => Cell::Stays,
+        Turn::No(reason) => Cell::No(format!("BAD {reason}")),
+    };
+    let row = |(verb, turns): &(imap::Verb, [Turn; 3])| {
+        let names: Vec<_> = verb.names().collect();
+        (names.join(", "), turns.iter().map(cell).collect())
+    };
+    Chapter {
+        head: "## IMAP, the server\n\nWhat a command leads to in each state, if it is answered by OK. A server that needs no \
+               login (PREAUTH) begins in Authenticated; a mailbox that is deleted by its session leaves it there. What is \
+               not offered, or not allowed to this client, is refused besides.",
+        states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
+        ways: &["Selected --> Authenticated: SELECT, EXAMINE, refused by NO"],
+        rows: TABLE.iter().map(row).collect(),
+    }
+}
+
 impl Chapter {
     fn text(&self) -> String {
         let mut rows: Vec<(String, &Vec<Cell>)> = Vec::new();
@@ -233,7 +295,9 @@ impl Chapter {
         for (from, state) in self.states.iter().enumerate() {
             for (name, cells) in &rows {
                 match &cells[from] {
-                    Cell::To(next) if next == "Closed" => text += &format!("    {state} --> [*]: {name}\n"),
+                    Cell::To(next) if next == "Closed" || next == "Logout" => {
+                        text += &format!("    {state} --> [*]: {name}\n")
+                    }
                     Cell::To(next) if next != state => text += &format!("    {state} --> {next}: {name}\n"),
                     _ => {}
                 }

@@ -282,21 +282,29 @@ fn capabilities_are_those_that_can_pass_wherever_they_stand() {
 fn what_does_not_fit_the_protocol_never_reaches_the_server() {
     let server = Imap::with(&[CLEAN]);
     let gateway = gateway(&server, "forward_tls = \"off\"");
-    let mut wire = login(&gateway);
+    let mut wire = gateway.connect();
+    wire.talk("S: * OK *");
     for (command, status) in [
-        ("COMPRESS DEFLATE", "BAD Unknown command"),
-        ("NOTIFY NONE", "BAD Unknown command"),
-        ("FETCH 1 (X-CONTENT)", "BAD Not an item of FETCH"),
         ("AUTHENTICATE GSSAPI", "NO [CANNOT] This mechanism cannot be used here"),
         ("STARTTLS", "BAD Not available"),
         ("LOGIN \"x", "BAD A quoted string without an end"),
+        ("SELECT INBOX", "BAD Log in first"),
+        ("APPEND x {5}", "BAD Log in first"),
+        ("LOGIN tim secret", "OK *"),
+        ("LOGIN tim secret", "BAD Logged in already"),
+        ("STARTTLS", "BAD Logged in already"),
+        ("FETCH 1 BODY[]", "BAD Select a mailbox first"),
+        ("SELECT INBOX", "OK *"),
+        ("COMPRESS DEFLATE", "BAD Unknown command"),
+        ("NOTIFY NONE", "BAD Unknown command"),
+        ("FETCH 1 (X-CONTENT)", "BAD Not an item of FETCH"),
         ("APPEND x CATENATE (URL \"/INBOX;UIDVALIDITY=7/;UID=1\")", "BAD APPEND without a message"),
         ("NOOP", "OK *"),
     ] {
         let told = ask(&mut wire, command).status;
         assert!(told == status || status.ends_with('*') && told.starts_with(&status[..2]), "{command}: {told}");
     }
-    assert_eq!(server.commands(), ["LOGIN tim secret", "NOOP"]);
+    assert_eq!(server.commands(), ["LOGIN tim secret", "SELECT INBOX", "NOOP"]);
     let _ = wire.try_send(&[b'x'; 100_000]);
     assert!(["", "* BYE This cannot be understood"].contains(&wire.line().as_str()));
     // A flood of wrong commands ends the session.

@@ -216,7 +216,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn destination(&self, command: &Command, is_whole: bool) -> Result<(Head, Destination), Refusal> {
-        let user = self.user.as_ref().ok_or(Refusal::Bad("Log in first"))?;
+        let user = self.user()?;
         let head = Head::read(command, self.enabled.has_utf8_names(), is_whole).map_err(Refusal::Bad)?;
         let found = self.place(user, &head.mailbox, Rights::INSERT);
         let place = found.map_err(|refusal| try_create(refusal, &head.mailbox))?;

@@ -106,7 +106,7 @@ impl<S: Stream> Session<'_, S> {
         items: &[FetchItem],
         changed_since: Option<u64>,
     ) -> Result<Done, Refusal> {
-        let Some(view) = &self.selected else { return Err(Refusal::Bad("Select a mailbox first")) };
+        let view = self.view()?;
         let (number, read_only) = (view.number, view.read_only);
         if !read_only && items.iter().any(marks_seen) && self.rights_here().has(Rights::SEEN) {
             self.mark_seen(number, &uids).await?;

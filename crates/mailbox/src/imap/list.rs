@@ -123,6 +123,7 @@ impl<S: Stream> Session<'_, S> {
         let number = place.number;
         if self.selected.as_ref().is_some_and(|view| view.number == number) {
             self.selected = None;
+            self.server.unselected();
         }
         self.site.store.transact(move |transaction| transaction.remove(number)).await?;
         self.site.recents.forget(number);

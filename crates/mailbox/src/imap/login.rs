@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use proto::imap::Verb;
-use proto::imap::operation::Operation;
 
 use super::{Done, Refusal, Reply, Session, User, capabilities, done, no};
 use crate::accounts::Account;
@@ -14,19 +13,17 @@ use crate::site::ensure;
 use crate::wire::Stream;
 
 impl<S: Stream> Session<'_, S> {
-    pub(super) async fn log_in(&mut self, operation: Operation) -> Result<Done, Refusal> {
-        let text = match operation {
-            Operation::Login { user, password } => {
-                let account = match String::from_utf8(user) {
-                    Ok(name) => self.site.logins.check(self.client, &name, &password).await,
-                    Err(_) => Err(Denied::Wrong),
-                };
-                self.enter(account).await
-            }
-            Operation::Authenticate { .. } => Err(no("[CANNOT] Unknown mechanism")),
-            _ => Err(Refusal::Bad("Log in first")),
-        }?;
-        Ok(Done { text, untold: Vec::new() })
+    /// Who is logged in.
+    pub(super) fn user(&self) -> Result<&User, Refusal> {
+        self.user.as_ref().ok_or(Refusal::Bad("Log in first"))
+    }
+
+    pub(super) async fn log_in(&mut self, user: Vec<u8>, password: &[u8]) -> Result<Done, Refusal> {
+        let account = match String::from_utf8(user) {
+            Ok(name) => self.site.logins.check(self.client, &name, password).await,
+            Err(_) => Err(Denied::Wrong),
+        };
+        done(&self.enter(account).await?)
     }
 
     pub(super) async fn authenticate(&mut self, tag: Vec<u8>, response: &[u8]) -> io::Result<()> {
@@ -57,7 +54,6 @@ impl<S: Stream> Session<'_, S> {
         let entering = account.clone();
         let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
         self.user = Some(User { account, number });
-        self.server.logged_in(self.site.now());
         Ok(format!("[CAPABILITY {}] Logged in", capabilities(self.site)))
     }
 

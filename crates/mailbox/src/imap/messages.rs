@@ -19,7 +19,7 @@ use crate::wire::Stream;
 
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn on_messages(&mut self, user: &User, operation: Operation) -> Result<Done, Refusal> {
-        let Some(view) = &self.selected else { return Err(Refusal::Bad("Select a mailbox first")) };
+        let view = self.view()?;
         let stays = matches!(operation, Operation::Close | Operation::Unselect);
         if !stays {
             self.permit(Rights::READ)?;

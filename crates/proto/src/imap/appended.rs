@@ -11,7 +11,7 @@
 
 use alloc::vec::Vec;
 
-use super::command::{Command, Piece};
+use super::command::{Command, Piece, Verb};
 use super::date;
 use super::name::{self, NOT_A_NAME};
 use super::syntax::{Cursor, Flags, Set, Wrong};
@@ -72,7 +72,7 @@ impl Head {
     pub fn read(command: &Command, utf8: bool, is_whole: bool) -> Result<Head, Wrong> {
         let mut cursor = Cursor::new(&command.pieces);
         let mut replaces = None;
-        if is_replace(command) {
+        if command.verb == Verb::Replace {
             replaces = Some((Set::read(&mut cursor)?, command.by_uid()));
             cursor.blank()?;
         }
@@ -84,11 +84,6 @@ impl Head {
         }
         Ok(Head { replaces, mailbox, steps, place })
     }
-}
-
-/// Whether the command puts a message in the place of another (RFC 8508).
-pub(super) fn is_replace(command: &Command) -> bool {
-    command.name.ends_with("REPLACE")
 }
 
 /// Reads what stands between two literals, or behind the last one.
@@ -168,7 +163,6 @@ fn options(cursor: &mut Cursor<'_>) -> Result<Appended, Wrong> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::imap::Verb;
 
     fn head(text: &str, is_whole: bool) -> Result<Head, Wrong> {
         let pieces = Vec::from([Piece::Text(text.into())]);

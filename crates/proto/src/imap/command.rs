@@ -33,12 +33,25 @@ pub enum Verb {
     Select,
     /// TLS.
     Starttls,
-    /// What only the server has to understand.
-    Other,
+    /// A message takes the place of another.
+    Replace,
+    /// What only the server has to understand, and may come at any time.
+    Always,
+    /// The same, about mailboxes, of somebody who has logged in.
+    OfAccount,
+    /// The same, about messages of the mailbox that is selected.
+    OfMailbox,
+}
+
+impl Verb {
+    /// The commands that ask for it.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        NAMES.iter().filter(move |(_, verb)| *verb == self).map(|(name, _)| *name)
+    }
 }
 
 /// The names of commands that pass. Not here, with the reason, are those of `docs/doors/imap.md`.
-const NAMES: [(&str, Verb); 51] = [
+const NAMES: [(&str, Verb); 55] = [
     ("AUTHENTICATE", Verb::Authenticate),
     ("CAPABILITY", Verb::Capability),
     ("APPEND", Verb::Append),
@@ -52,51 +65,52 @@ const NAMES: [(&str, Verb); 51] = [
     ("SELECT", Verb::Select),
     ("EXAMINE", Verb::Select),
     ("STARTTLS", Verb::Starttls),
-    ("CHECK", Verb::Other),
-    ("COPY", Verb::Other),
-    ("CREATE", Verb::Other),
-    ("DELETE", Verb::Other),
-    ("DELETEACL", Verb::Other),
-    ("ENABLE", Verb::Other),
-    ("EXPUNGE", Verb::Other),
-    ("GETACL", Verb::Other),
-    ("GETQUOTA", Verb::Other),
-    ("GETQUOTAROOT", Verb::Other),
-    ("ID", Verb::Other),
-    ("LIST", Verb::Other),
-    ("LISTRIGHTS", Verb::Other),
-    ("LSUB", Verb::Other),
-    ("MOVE", Verb::Other),
-    ("MYRIGHTS", Verb::Other),
-    ("NAMESPACE", Verb::Other),
-    ("NOOP", Verb::Other),
-    ("RENAME", Verb::Other),
-    ("SEARCH", Verb::Other),
-    ("SETACL", Verb::Other),
-    ("SETQUOTA", Verb::Other),
-    ("SORT", Verb::Other),
-    ("STATUS", Verb::Other),
-    ("STORE", Verb::Other),
-    ("SUBSCRIBE", Verb::Other),
-    ("THREAD", Verb::Other),
-    ("UNSUBSCRIBE", Verb::Other),
-    ("XLIST", Verb::Other),
-    ("UID COPY", Verb::Other),
-    ("UID EXPUNGE", Verb::Other),
-    ("UID MOVE", Verb::Other),
-    ("COMPRESS", Verb::Other),
-    ("GETMETADATA", Verb::Other),
-    ("NOTIFY", Verb::Other),
-    ("SETMETADATA", Verb::Other),
-    ("REPLACE", Verb::Append),
-    ("UID REPLACE", Verb::Append),
+    ("CHECK", Verb::OfMailbox),
+    ("COPY", Verb::OfMailbox),
+    ("CREATE", Verb::OfAccount),
+    ("DELETE", Verb::OfAccount),
+    ("DELETEACL", Verb::OfAccount),
+    ("ENABLE", Verb::OfAccount),
+    ("EXPUNGE", Verb::OfMailbox),
+    ("GETACL", Verb::OfAccount),
+    ("GETQUOTA", Verb::OfAccount),
+    ("GETQUOTAROOT", Verb::OfAccount),
+    ("ID", Verb::Always),
+    ("LIST", Verb::OfAccount),
+    ("LISTRIGHTS", Verb::OfAccount),
+    ("LSUB", Verb::OfAccount),
+    ("MOVE", Verb::OfMailbox),
+    ("MYRIGHTS", Verb::OfAccount),
+    ("NAMESPACE", Verb::OfAccount),
+    ("NOOP", Verb::Always),
+    ("RENAME", Verb::OfAccount),
+    ("SEARCH", Verb::OfMailbox),
+    ("SETACL", Verb::OfAccount),
+    ("SETQUOTA", Verb::OfAccount),
+    ("SORT", Verb::OfMailbox),
+    ("STATUS", Verb::OfAccount),
+    ("STORE", Verb::OfMailbox),
+    ("SUBSCRIBE", Verb::OfAccount),
+    ("THREAD", Verb::OfMailbox),
+    ("UNSUBSCRIBE", Verb::OfAccount),
+    ("XLIST", Verb::OfAccount),
+    ("UID COPY", Verb::OfMailbox),
+    ("UID EXPUNGE", Verb::OfMailbox),
+    ("UID MOVE", Verb::OfMailbox),
+    ("COMPRESS", Verb::OfAccount),
+    ("GETMETADATA", Verb::OfAccount),
+    ("NOTIFY", Verb::OfAccount),
+    ("SETMETADATA", Verb::OfAccount),
+    ("REPLACE", Verb::Replace),
+    ("UID REPLACE", Verb::Replace),
+    ("UID SEARCH", Verb::OfMailbox),
+    ("UID SORT", Verb::OfMailbox),
+    ("UID STORE", Verb::OfMailbox),
+    ("UID THREAD", Verb::OfMailbox),
 ];
 
 /// Those that only a host hears that keeps the mail itself.
 const KEPT: [&str; 6] = ["COMPRESS", "NOTIFY", "GETMETADATA", "SETMETADATA", "REPLACE", "UID REPLACE"];
-
-/// More of them, by UID.
-const NAMES_BY_UID: [&str; 4] = ["UID SEARCH", "UID SORT", "UID STORE", "UID THREAD"];
 
 /// A run of a command's arguments.
 #[derive(Clone, PartialEq, Eq)]
@@ -154,6 +168,11 @@ impl Command {
     /// A command of our own without arguments.
     pub const fn plain(verb: Verb, name: &'static str) -> Command {
         Command { tag: Vec::new(), verb, name, pieces: Vec::new() }
+    }
+
+    /// Whether it brings messages.
+    pub fn is_append(&self) -> bool {
+        matches!(self.verb, Verb::Append | Verb::Replace)
     }
 
     /// Whether untagged responses repeat its tag: ESEARCH, which may come much later (RFC 4731, section 3.1; RFC 5267).
@@ -239,9 +258,8 @@ pub fn user_in_response(mechanism: &str, response: &[u8]) -> Option<String> {
 }
 
 fn known(name: &[u8]) -> Option<(Verb, &'static str)> {
-    let same = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    let named = NAMES.iter().find(|(known, _)| same(known)).map(|&(known, verb)| (verb, known));
-    named.or_else(|| NAMES_BY_UID.iter().find(|known| same(known)).map(|known| (Verb::Other, *known)))
+    let named = NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
+    named.map(|&(known, verb)| (verb, known))
 }
 
 /// The first word, and what stands behind the blank that follows.

@@ -5,15 +5,15 @@ use alloc::vec::Vec;
 use super::appended::{Head, Place, read_on};
 use super::name;
 use super::operation::Operation;
-use super::{Client, ClientEvent, Command, Config, Fetch, Server, ServerEvent, Verb};
+use super::{Client, ClientEvent, Command, Config, Fetch, Kind, Server, ServerEvent, Verb};
 
 /// Fuzz body: a client that says anything, cut anyhow. The events must not depend on the cut, and every command that
 /// passes is as many lines as it has literals, and one more.
 pub fn fuzz_server(data: &[u8]) {
     let Some((&seed, data)) = data.split_first() else { return };
     assert_eq!(
-        serve(data, usize::MAX >> 1, false),
-        serve(data, 1 + usize::from(seed) % 13, false),
+        serve(data, usize::MAX >> 1, seed, false),
+        serve(data, 1 + usize::from(seed) % 13, seed, false),
         "the events depend on the cut"
     );
 }
@@ -23,7 +23,7 @@ pub fn fuzz_server(data: &[u8]) {
 pub fn fuzz_operation(data: &[u8]) {
     let Some((&seed, data)) = data.split_first() else { return };
     let operations = |piece| {
-        let (events, _) = serve(data, piece, true);
+        let (events, _) = serve(data, piece, seed, true);
         let understood = events.iter().map(|event| match event {
             ServerEvent::Command(command) => Some(Operation::parse(command, seed & 1 == 1)),
             ServerEvent::Append(command, _) => {
@@ -49,8 +49,13 @@ pub fn fuzz_operation(data: &[u8]) {
 }
 
 /// All events but content, and the content.
-fn serve(data: &[u8], piece: usize, keeps: bool) -> (Vec<ServerEvent>, Vec<u8>) {
+fn serve(data: &[u8], piece: usize, seed: u8, keeps: bool) -> (Vec<ServerEvent>, Vec<u8>) {
     let mut server = Server::new(Config { keeps, ..Config::default() }, 0);
+    if seed < 0x80 {
+        server.logged_in(0);
+        server.step(0, b"0 SELECT x\r\n");
+        server.answered(0, Kind::Ok);
+    }
     let (mut events, mut content) = (Vec::new(), Vec::new());
     for piece in data.chunks(piece) {
         let mut at = 0;
@@ -79,24 +84,25 @@ fn serve(data: &[u8], piece: usize, keeps: bool) -> (Vec<ServerEvent>, Vec<u8>) 
 
 /// What a host would do, one way or another.
 fn decide(server: &mut Server, event: &ServerEvent, number: usize) {
+    let kind = [Kind::Ok, Kind::Ok, Kind::No, Kind::Bad][number % 4];
     match event {
         ServerEvent::Command(command) => {
             check(command);
             match command.verb {
                 Verb::Authenticate => server.challenge(b""),
                 Verb::Idle => server.idle(b""),
-                _ => server.resume(),
+                _ => server.answered(0, kind),
             }
         }
         ServerEvent::Append(..) | ServerEvent::Message(..) => {
             if !number.is_multiple_of(3) {
                 server.accept();
             } else if server.refuse() {
-                server.resume();
+                server.answered(0, kind);
             }
         }
         ServerEvent::AppendEnd(_) | ServerEvent::Wrong(..) | ServerEvent::Response(_) | ServerEvent::Done => {
-            server.resume();
+            server.answered(0, kind);
         }
         ServerEvent::Idle | ServerEvent::Content | ServerEvent::Closed => {}
     }

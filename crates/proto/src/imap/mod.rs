@@ -29,6 +29,7 @@ mod run;
 pub mod search;
 mod section;
 mod server;
+pub mod states;
 pub mod syntax;
 pub mod url;
 

@@ -246,6 +246,11 @@ mod tests {
 
     fn parse_cut(line: &str, cut: usize) -> Result<Operation, Wrong> {
         let mut server = crate::imap::Server::new(crate::imap::Config::default(), 0);
+        if !line.starts_with("a LOGIN") {
+            server.logged_in(0);
+            server.step(0, b"0 SELECT x\r\n");
+            server.answered(0, crate::imap::Kind::Ok);
+        }
         let bytes = [line.as_bytes(), b"\r\n"].concat();
         for piece in [&bytes[..cut], &bytes[cut..]] {
             let mut at = 0;

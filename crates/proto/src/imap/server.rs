@@ -1,12 +1,13 @@
 //! The half that hears a client: its commands, one at a time, and the messages that it appends.
 //!
 //! ```text
-//!           a command ─► Waiting ─ resume() ─► Command
+//!           a command ─► Waiting ─ answered() ─► Command
 //!  Command ─┤              ├ challenge() ─► Response ─ a line ─► Waiting
 //!           │              └ idle() ─► Idle ─ DONE ─► Waiting
 //!           APPEND ─► Announced ─ accept() ─► Message ─ a line ─► Announced or Waiting
 //! ```
 //!
+//! Which command may come when is a table ([`states`](super::states)); what comes out of turn is refused before its literals.
 //! While a command waits for its answer nothing is taken, so commands may be pipelined and are never mixed up. Literals
 //! of other commands than APPEND are collected; leave for them is given here. Bounds: [`Config`]; nothing of an appended
 //! message is kept.
@@ -16,14 +17,15 @@ use alloc::vec::Vec;
 use super::append;
 use super::appended::{self, Head, Place};
 use super::command::{Announced, Command, LineEnd, Piece, Verb, line_end};
-use super::event::Message;
+use super::event::{Kind, Message};
+use super::states::{Phase, Turn, turn};
 use crate::line::{Line, LineBuffer};
 
 /// What the half is told at its start.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Whether the host keeps the mail itself. Then there are REPLACE and CATENATE too, and a command with the verb
-    /// [`Verb::Append`] is one whose messages are all put together of what is there.
+    /// Whether the host keeps the mail itself. Then there are REPLACE and CATENATE too, and a command that
+    /// [appends](Command::is_append) is one whose messages are all put together of what is there.
     pub keeps: bool,
     /// Wrong commands of one session; then it ends.
     pub errors_max: u32,
@@ -61,7 +63,7 @@ impl Default for Config {
 pub enum ServerEvent {
     /// Nothing to tell.
     Idle,
-    /// A command; nothing more is taken until [`Server::resume`] and the like.
+    /// A command; nothing more is taken until [`Server::answered`] and the like.
     Command(Command),
     /// APPEND, up to its first message, which is to be [accepted](Server::accept) or [refused](Server::refuse).
     Append(Command, Message),
@@ -71,7 +73,7 @@ pub enum ServerEvent {
     Content,
     /// An APPEND is complete; this stands behind its last message. As after a command.
     AppendEnd(Vec<u8>),
-    /// Something that is no command: the client is to be told why under this tag. As after a command.
+    /// Something that is no command, or one out of turn: the client is to be told why under this tag. As after a command.
     Wrong(Vec<u8>, &'static str),
     /// Its response in a SASL exchange, without the line end.
     Response(Vec<u8>),
@@ -95,7 +97,9 @@ pub struct Server {
     /// Where the literal of an APPEND is.
     place: Place,
     errors: u32,
-    logged_in: bool,
+    phase: Phase,
+    /// What was asked for that is not answered.
+    asked: Verb,
     deadline: u64,
 }
 
@@ -124,7 +128,7 @@ enum State {
 }
 
 /// Calling order: [`step`](Server::step) with what came; answer by [`line`](Server::line) and the like, then
-/// [`resume`](Server::resume); send the [`outbox`](Server::outbox).
+/// [`answered`](Server::answered); send the [`outbox`](Server::outbox).
 impl Server {
     /// A session that begins; the greeting is the host's to say.
     pub fn new(config: Config, now: u64) -> Server {
@@ -136,7 +140,8 @@ impl Server {
             wrong: None,
             place: Place::Between,
             errors: 0,
-            logged_in: false,
+            phase: Phase::NotAuthenticated,
+            asked: Verb::Always,
             deadline: now.saturating_add(config.login_ms_max),
             config,
         }
@@ -156,6 +161,11 @@ impl Server {
     /// When patience ends.
     pub fn deadline(&self) -> u64 {
         self.deadline
+    }
+
+    /// What the session has come to.
+    pub fn phase(&self) -> Phase {
+        if self.is_closed() { Phase::Logout } else { self.phase }
     }
 
     /// Whether the session is over.
@@ -191,7 +201,7 @@ impl Server {
             }
             State::Command | State::Behind | State::Response | State::Idle => self.whole_line(input),
         };
-        if self.logged_in && event != ServerEvent::Idle {
+        if self.is_logged_in() && event != ServerEvent::Idle {
             self.deadline = now.saturating_add(self.config.command_ms_max);
         }
         (taken, event)
@@ -230,7 +240,7 @@ impl Server {
     }
 
     fn bytes_max(&self) -> usize {
-        if self.logged_in { self.config.command_bytes_max } else { self.config.login_bytes_max }
+        if self.is_logged_in() { self.config.command_bytes_max } else { self.config.login_bytes_max }
     }
 
     /// A line of a command, up to its end or to a literal.
@@ -251,8 +261,12 @@ impl Server {
                 let parsed = Command::parse(if text.is_empty() { line } else { text }, self.config.keeps);
                 let command = parsed.unwrap_or_else(|(tag, reason)| {
                     self.wrong = self.wrong.or(Some(reason));
-                    Command { tag, ..Command::plain(Verb::Other, "") }
+                    Command { tag, ..Command::plain(Verb::Always, "") }
                 });
+                if let Turn::No(reason) = turn(self.phase, command.verb) {
+                    self.wrong = Some(reason);
+                }
+                self.asked = command.verb;
                 self.command = Some(command);
             }
         }
@@ -264,14 +278,18 @@ impl Server {
 
     fn complete(&mut self) -> ServerEvent {
         let Some(command) = self.command.take() else { return ServerEvent::Idle };
-        if command.verb == Verb::Append && self.wrong.is_none() {
+        if command.is_append() && self.wrong.is_none() {
             self.wrong = match self.config.keeps {
                 true => Head::read(&command, true, true).err(),
                 false => Some("APPEND without a message"),
             };
         }
         match self.wrong.take() {
-            Some(reason) => self.wrong(command.tag, reason),
+            Some(reason) => {
+                // Who is out of turn may only have lost its mailbox.
+                let is_out_of_turn = matches!(turn(self.phase, command.verb), Turn::No(_));
+                self.wrong(command.tag, reason, u32::from(!is_out_of_turn))
+            }
             None => {
                 self.state = State::Waiting;
                 ServerEvent::Command(command)
@@ -282,8 +300,8 @@ impl Server {
     fn announced(&mut self, announced: Announced) -> ServerEvent {
         let Announced { len, at_once, binary, .. } = announced;
         let command = self.command.as_ref().expect("a literal belongs to a command");
-        let in_front = usize::from(appended::is_replace(command)) + 1;
-        let is_message = command.verb == Verb::Append && command.strings().len() >= in_front;
+        let in_front = usize::from(command.verb == Verb::Replace) + 1;
+        let is_message = command.is_append() && command.strings().len() >= in_front;
         if is_message && self.wrong.is_none() {
             let head = match self.config.keeps {
                 true => Head::read(command, true, false).map(|head| self.place = head.place),
@@ -344,8 +362,9 @@ impl Server {
         }
     }
 
-    fn wrong(&mut self, tag: Vec<u8>, reason: &'static str) -> ServerEvent {
-        self.errors += 1;
+    fn wrong(&mut self, tag: Vec<u8>, reason: &'static str, errors: u32) -> ServerEvent {
+        self.asked = Verb::Always;
+        self.errors += errors;
         if self.errors >= self.config.errors_max {
             return self.closed();
         }
@@ -400,22 +419,38 @@ impl Server {
         self.state = State::Idle;
     }
 
-    /// A command has been answered: the next may come.
-    pub fn resume(&mut self) {
-        if !self.is_closed() {
-            self.state = State::Command;
+    /// A command has been answered, by OK, NO or BAD: the next may come.
+    pub fn answered(&mut self, now: u64, kind: Kind) {
+        if self.is_closed() {
+            return;
+        }
+        self.state = State::Command;
+        match (turn(self.phase, self.asked), kind) {
+            (Turn::To(Phase::Logout), Kind::Ok) => self.close(),
+            (Turn::To(Phase::Authenticated), Kind::Ok) => self.logged_in(now),
+            (Turn::To(next), Kind::Ok) => self.phase = next,
+            // The mailbox before is left for one that cannot be entered (RFC 9051, section 6.3.2).
+            (Turn::Stay, Kind::No) if self.asked == Verb::Select => self.unselected(),
+            _ => {}
         }
     }
 
-    /// The client has logged in: it may take its time from here on.
+    /// Somebody is logged in: it may take its time from here on.
     pub fn logged_in(&mut self, now: u64) {
-        self.logged_in = true;
+        self.phase = Phase::Authenticated;
         self.deadline = now.saturating_add(self.config.command_ms_max);
     }
 
-    /// Whether it has.
+    /// Whether somebody is.
     pub fn is_logged_in(&self) -> bool {
-        self.logged_in
+        self.phase != Phase::NotAuthenticated
+    }
+
+    /// The mailbox that was selected is there no more.
+    pub fn unselected(&mut self) {
+        if self.phase == Phase::Selected {
+            self.phase = Phase::Authenticated;
+        }
     }
 
     /// The stream is encrypted from here on: what came before is forgotten.
@@ -423,7 +458,9 @@ impl Server {
         self.line = LineBuffer::default();
         self.command = None;
         self.deadline = now.saturating_add(self.config.login_ms_max);
-        self.resume();
+        if !self.is_closed() {
+            self.state = State::Command;
+        }
     }
 
     /// Says one line, whatever the text holds.

@@ -8,7 +8,7 @@
 use std::io;
 
 use flow::{Action, Capabilities, Disposition, Flow, Protocol, State, Terms, Verdict};
-use proto::imap::{Command, Message, Status};
+use proto::imap::{Command, Kind, Message, Status};
 use tokio::time::timeout;
 
 use super::appending::{Appending, Flowing};
@@ -21,7 +21,7 @@ use crate::quarantine::{Facts, Mailbox};
 impl Session {
     /// Begins an APPEND with its first message.
     pub async fn append(&mut self, command: Command, message: Message) -> io::Result<()> {
-        let mut appending = Appending {
+        let appending = Appending {
             command,
             flow: Flowing::Unheard,
             passage: None,
@@ -31,9 +31,6 @@ impl Session {
             refusal: None,
             id: new_id(),
         };
-        if !self.hears.is_logged_in() {
-            appending.refusal = Some("Log in first".into());
-        }
         self.begin_message(Box::new(appending)).await
     }
 
@@ -138,7 +135,7 @@ impl Session {
         }
         // The server must not see the end of the command.
         let tag = appending.command.tag.clone();
-        self.answer(&tag, "NO", &refusal);
+        self.answer(&tag, Kind::No, &refusal);
         self.bye("[UNAVAILABLE] The command was broken off");
         Ok(())
     }
@@ -236,12 +233,12 @@ impl Session {
     fn finish_append(&mut self, appending: Appending) {
         let tag = &appending.command.tag;
         match (appending.refusal, appending.flow) {
-            (Some(refusal), _) => self.answer(tag, "NO", &refusal),
+            (Some(refusal), _) => self.answer(tag, Kind::No, &refusal),
             (None, Flowing::Answered(status)) => {
                 self.say_status(tag, &status);
-                self.hears.resume();
+                self.hears.answered(self.now(), status.kind);
             }
-            _ => self.answer(tag, "NO", "Not appended"),
+            _ => self.answer(tag, Kind::No, "Not appended"),
         }
     }
 

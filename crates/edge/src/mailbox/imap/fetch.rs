@@ -68,10 +68,10 @@ impl Session {
         let done = Status { tagged: true, kind: Kind::Ok, code: Vec::new(), text: b"Fetch completed".to_vec() };
         let answer = answer.unwrap_or(done);
         match refusal.filter(|_| answer.kind == Kind::Ok) {
-            Some(refusal) => self.answer(&tag, "NO", &refusal),
+            Some(refusal) => self.answer(&tag, Kind::No, &refusal),
             None => {
                 self.say_status(&tag, &answer);
-                self.hears.resume();
+                self.hears.answered(self.now(), answer.kind);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use proto::imap::{Command, Fetch, ServerEvent, Verb, user_in_response};
+use proto::imap::{Command, Fetch, Kind, ServerEvent, Verb, user_in_response};
 
 use super::fetching::Fetching;
 use super::session::{Folder, Next, Session, Work};
@@ -30,7 +30,7 @@ impl Session {
             ServerEvent::Append(command, message) => self.append(command, message).await?,
             ServerEvent::Message(text, message) => self.append_more(text, message).await?,
             ServerEvent::AppendEnd(text) => self.append_end(&text).await?,
-            ServerEvent::Wrong(tag, reason) => self.answer(&tag, "BAD", reason),
+            ServerEvent::Wrong(tag, reason) => self.answer(&tag, Kind::Bad, reason),
             ServerEvent::Response(response) => self.respond(&response),
             ServerEvent::Done => self.asks.bytes(b"DONE\r\n"),
             ServerEvent::Closed => {
@@ -42,9 +42,9 @@ impl Session {
     }
 
     /// Answers a command ourselves.
-    pub fn answer(&mut self, tag: &[u8], kind: &str, text: &str) {
-        self.hears.line(&[tag, b" ", kind.as_bytes(), b" ", text.as_bytes()].concat());
-        self.hears.resume();
+    pub fn answer(&mut self, tag: &[u8], kind: Kind, text: &str) {
+        self.hears.line(&[tag, b" ", kind.name().as_bytes(), b" ", text.as_bytes()].concat());
+        self.hears.answered(self.now(), kind);
     }
 
     async fn obey(&mut self, command: Command) -> io::Result<()> {
@@ -54,16 +54,16 @@ impl Session {
         }
         let harmless = matches!(verb, Verb::Capability | Verb::Logout) || command.name == "NOOP";
         if self.needs_tls() && !harmless {
-            self.answer(&command.tag, "NO", "[PRIVACYREQUIRED] Say STARTTLS first");
+            self.answer(&command.tag, Kind::No, "[PRIVACYREQUIRED] Say STARTTLS first");
             return Ok(());
         }
         match verb {
             Verb::Fetch => match Fetch::parse(&command) {
                 Ok(fetch) => self.fetch(Fetching::new(command.tag, fetch)),
-                Err(reason) => self.answer(&command.tag, "BAD", reason),
+                Err(reason) => self.answer(&command.tag, Kind::Bad, reason),
             },
             Verb::Authenticate if command.mechanism().is_none() => {
-                self.answer(&command.tag, "NO", "[CANNOT] This mechanism cannot be used here");
+                self.answer(&command.tag, Kind::No, "[CANNOT] This mechanism cannot be used here");
             }
             _ => self.pass(command),
         }
@@ -99,12 +99,12 @@ impl Session {
     /// Shakes hands; what the client has sent before that is thrown away.
     async fn secure(&mut self, tag: &[u8]) -> io::Result<()> {
         if !self.offers_tls() {
-            self.answer(tag, "BAD", "Not available");
+            self.answer(tag, Kind::Bad, "Not available");
             return Ok(());
         }
         let tls = self.shared.runtime.borrow().tls.clone();
         let tls = tls.ok_or_else(|| io::Error::other("no certificate any more"))?;
-        self.answer(tag, "OK", "Begin TLS negotiation now");
+        self.answer(tag, Kind::Ok, "Begin TLS negotiation now");
         self.flush().await?;
         self.client.accept_tls(tls).await?;
         self.hears.secured(self.now());

@@ -84,11 +84,8 @@ impl Session {
         match std::mem::replace(&mut self.work, Work::Nothing) {
             Work::Command { tag, verb, user, .. } => {
                 self.done(verb, user, status.kind == Kind::Ok);
+                self.hears.answered(self.now(), status.kind);
                 self.say_status(&tag, &status);
-                self.hears.resume();
-                if verb == Verb::Logout {
-                    self.hears.close();
-                }
             }
             Work::Fetch(fetching) => self.fetched(fetching, status),
             Work::Append(appending) => self.appended(appending, status),
@@ -100,7 +97,6 @@ impl Session {
         match verb {
             Verb::Login | Verb::Authenticate if ok => {
                 self.user = user;
-                self.hears.logged_in(self.now());
                 tracing::debug!(client = %self.address, user = self.shown_user(), "logged in");
             }
             Verb::Select if !ok => self.folder = Folder::default(),
