@@ -4,6 +4,8 @@
 //! nothing can happen any more, or that does not come to its end, is a failure.
 
 mod clamd;
+mod dns;
+mod imap;
 mod milter;
 mod pop3;
 mod script;
