@@ -1,7 +1,7 @@
 //! Who inspects: in this process, or in another.
 
 use alloc::boxed::Box;
-use core::task::Poll;
+use core::task::{Poll, Waker};
 
 use crate::{Answer, Context, Out, Recalled};
 
@@ -37,12 +37,15 @@ pub trait Inspecting: Send {
     fn recalled(&mut self, recalled: Option<Recalled>);
 
     /// Lets it work for a while, here; pending where it is somebody else who works, until there is something to hear. Whoever
-    /// polls with a waker that does nothing does not wait, and the other need not hurry.
+    /// polls with [`NOBODY`] does not wait, and the other need not hurry.
     fn poll(&mut self, context: &mut core::task::Context<'_>) -> Poll<Progress>;
 
     /// The next thing that it reports.
     fn hear(&mut self) -> Option<Out>;
 }
+
+/// Wakes nobody. [`Waker::noop`] can be another in each crate, as far as [`Waker::will_wake`] can tell: this is one.
+pub static NOBODY: &Waker = Waker::noop();
 
 /// How far an inspection came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -44,7 +44,7 @@ pub use context::{Flow, Protocol};
 pub use filler::{Filler, NOTICE};
 pub use fuzzy::{Alike, Fuzzy};
 pub use hold::{Hold, State, Terms};
-pub use inspector::{Inspecting, Inspector, Progress, Unfinished};
+pub use inspector::{Inspecting, Inspector, NOBODY, Progress, Unfinished};
 pub use message::{Blank, Context, Field, In, ObjectReport, Out, Sought, StageTime, Wants};
 pub use parts::{Parts, Place};
 pub use policy::{Action, Policy, SignatureRule};

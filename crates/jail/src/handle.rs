@@ -8,11 +8,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
-use flow::{Answer, Inspecting, Out, Progress, Recalled, Unfinished, wire};
+use flow::{Answer, Inspecting, NOBODY, Out, Progress, Recalled, Unfinished, wire};
 
-use crate::link::{Line, Link, Ward};
+use crate::link::{Line, Link, Ward, Woken};
 use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
 use crate::ring::Writer;
 
@@ -21,7 +21,7 @@ const LAZY_BYTES: u64 = 32 << 10;
 
 /// An inspection in a jail.
 ///
-/// Polled with [`Waker::noop`], it waits for nothing: what was fed goes to the jail in its own time.
+/// Polled with [`NOBODY`], it waits for nothing: what was fed goes to the jail in its own time.
 pub struct Handle {
     line: Arc<Line>,
     stream: u32,
@@ -188,10 +188,11 @@ impl Inspecting for Handle {
 
     fn poll(&mut self, context: &mut std::task::Context<'_>) -> Poll<Progress> {
         let line = self.line.clone();
+        let mut woken = Woken::default();
         let mut link = line.lock();
-        link.pass_on();
+        link.pass_on(&mut woken);
         let progress = self.progress(&mut link);
-        let waits = !context.waker().will_wake(Waker::noop());
+        let waits = !context.waker().will_wake(NOBODY);
         link.knock(if waits { 1 } else { LAZY_BYTES });
         if let Some(progress) = progress {
             return Poll::Ready(progress);
@@ -223,12 +224,13 @@ impl Inspecting for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let mut woken = Woken::default();
         let mut link = self.line.lock();
         let ward = link.wards.remove(&self.stream);
         let is_over = |ward: Ward| !ward.is_begun || matches!(ward.progress, Some(Progress::Done | Progress::Lost(_)));
         if !ward.is_none_or(is_over) && link.ends.is_some() {
             link.closing.push(self.stream);
-            link.pass_on();
+            link.pass_on(&mut woken);
         }
         link.knock(1);
         // Nobody may want the jail any more.

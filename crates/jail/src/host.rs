@@ -24,7 +24,7 @@ use stream::Limits;
 use crate::account::Account;
 use crate::confine::Confined;
 use crate::handle::Handle;
-use crate::link::{Counts, Ends, Line};
+use crate::link::{Counts, Ends, Line, Woken};
 use crate::protocol::Start;
 use crate::ring::{self, Reader, Shared, Writer};
 use crate::start;
@@ -361,8 +361,9 @@ impl Jail {
         };
         loop {
             let may_sleep = {
+                let mut woken = Woken::default();
                 let mut link = self.line.lock();
-                link.pass_on();
+                link.pass_on(&mut woken);
                 if link.is_broken {
                     tracing::error!("an inspection process makes no sense");
                     return;
@@ -378,13 +379,14 @@ impl Jail {
             let mut polled = [PollFd::new(&bell, PollFlags::IN), PollFd::new(host, PollFlags::IN | PollFlags::HUP)];
             let _ = poll(&mut polled, Some(&Timespec { tv_sec: 1, tv_nsec: 0 }));
             let is_gone = !polled[1].revents().is_empty();
+            let mut woken = Woken::default();
             let mut link = self.line.lock();
             if let Some(ends) = &link.ends {
                 ends.reader.awake();
             }
             if is_gone {
                 // What it has said before it went counts.
-                link.pass_on();
+                link.pass_on(&mut woken);
                 return;
             }
         }

@@ -60,6 +60,16 @@ pub struct Link {
     pub is_broken: bool,
 }
 
+/// Those who have something to hear. They are woken when it is dropped: after the lock, on which they would wait.
+#[derive(Default)]
+pub struct Woken(Vec<Waker>);
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(Waker::wake);
+    }
+}
+
 /// Both rings.
 pub struct Ends {
     /// What it says.
@@ -146,12 +156,12 @@ impl Link {
     }
 
     /// Passes on all that is there.
-    pub fn pass_on(&mut self) {
-        let outcome = self.hear();
+    pub fn pass_on(&mut self, woken: &mut Woken) {
+        let outcome = self.hear(woken);
         self.is_broken |= outcome.is_err();
     }
 
-    fn hear(&mut self) -> Result<(), Broken> {
+    fn hear(&mut self, woken: &mut Woken) -> Result<(), Broken> {
         let Some(ends) = self.ends.as_mut().filter(|_| !self.is_broken) else { return Ok(()) };
         while let Some(frame) = ends.reader.read()? {
             let told = Told::of(frame.kind).ok_or(Broken)?;
@@ -171,13 +181,13 @@ impl Link {
                 }
                 Told::Waits => {
                     ward.waits = Some(u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?));
-                    ward.waker.take().into_iter().for_each(Waker::wake);
+                    woken.0.extend(ward.waker.take());
                 }
                 Told::Took(progress) => {
                     ward.taken = u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?);
                     ward.progress = Some(progress);
                     if ward.taken >= ward.wanted || !matches!(progress, Progress::Hungry) {
-                        ward.waker.take().into_iter().for_each(Waker::wake);
+                        woken.0.extend(ward.waker.take());
                     }
                 }
             }
@@ -189,11 +199,8 @@ impl Link {
         }
         if ends.writer.room().is_some_and(|room| room > 0) {
             // Whatever they wait for, they look for themselves.
-            self.wards
-                .values_mut()
-                .filter(|ward| ward.wants_room)
-                .filter_map(|ward| ward.waker.take())
-                .for_each(Waker::wake);
+            let waiting = self.wards.values_mut().filter(|ward| ward.wants_room);
+            woken.0.extend(waiting.filter_map(|ward| ward.waker.take()));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::task::{Context as Polled, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use flow::{Action, Answer, Ask, Authenticating, Flow, Outcome, Record, RecordKind, Security, Verdict};
-use flow::{Context, Inspecting, Inspector, Out, Progress, Unfinished, Wants};
+use flow::{Context, Inspecting, Inspector, NOBODY, Out, Progress, Unfinished, Wants};
 use inspect::Engine;
 use jail::{Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
 use scan::Database;
@@ -27,6 +27,10 @@ const TESTS: &[(&str, fn())] = &[
     ("many_inspections_share_a_jail", many_inspections_share_a_jail),
     ("one_that_nobody_wants_any_more_leaves_nothing", one_that_nobody_wants_any_more_leaves_nothing),
     ("one_that_nobody_waits_for_goes_on_in_its_own_time", one_that_nobody_waits_for_goes_on_in_its_own_time),
+    (
+        "a_jail_sleeps_until_there_is_enough_to_do_for_somebody_who_does_not_wait",
+        a_jail_sleeps_until_there_is_enough_to_do_for_somebody_who_does_not_wait,
+    ),
     ("one_jail_may_have_what_another_does_not_use", one_jail_may_have_what_another_does_not_use),
     (
         "a_jail_that_is_killed_costs_what_it_had_and_is_replaced",
@@ -260,7 +264,7 @@ fn one_that_nobody_waits_for_goes_on_in_its_own_time() {
         let taken = inspecting.feed(piece);
         rest = &rest[taken..];
         if taken == piece.len() {
-            let _ = inspecting.poll(&mut Polled::from_waker(Waker::noop()));
+            let _ = inspecting.poll(&mut Polled::from_waker(NOBODY));
         } else {
             assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Hungry, "more than may be on its way");
         }
@@ -269,6 +273,21 @@ fn one_that_nobody_waits_for_goes_on_in_its_own_time() {
     assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Done);
     let (_, waited) = inspect(&site.jails, &content);
     assert_eq!(essence(outs), essence(waited));
+}
+
+fn a_jail_sleeps_until_there_is_enough_to_do_for_somebody_who_does_not_wait() {
+    let site = site(1);
+    inspect(&site.jails, b"\r\n");
+    let mut inspecting = site.jails.open(mail());
+    let mut poll_after = |content: &[u8]| {
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(inspecting.feed(content), content.len());
+        inspecting.poll(&mut Polled::from_waker(NOBODY))
+    };
+    assert!(poll_after(&[b'x'; 10_000]).is_pending());
+    assert!(poll_after(b"").is_pending(), "it was woken for ten thousand bytes");
+    assert!(poll_after(&[b'x'; 30_000]).is_pending());
+    assert_eq!(poll_after(b""), Poll::Ready(Progress::Hungry), "it was not woken for forty thousand bytes");
 }
 
 fn one_jail_may_have_what_another_does_not_use() {
@@ -422,7 +441,7 @@ fn what_two_died_of_is_not_given_to_a_third() {
             let taken = inspecting.feed(rest);
             rest = &rest[taken..];
             // It has heard of this, and works on it.
-            let _ = inspecting.poll(&mut Polled::from_waker(Waker::noop()));
+            let _ = inspecting.poll(&mut Polled::from_waker(NOBODY));
             std::thread::sleep(Duration::from_micros(500));
             children().into_iter().for_each(kill);
             if let Progress::Lost(_) = wait(&mut *inspecting, &mut outs) {

@@ -6,12 +6,12 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use flow::{
-    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Lesson, Out, Parts,
-    Progress, Scoring, State, Terms, Unfinished,
+    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Lesson, NOBODY, Out,
+    Parts, Progress, Scoring, State, Terms, Unfinished,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -281,7 +281,7 @@ impl Passage {
     /// One turn; none if somebody else works, and is not waited for.
     async fn turn(&mut self, waits: bool) -> Option<Progress> {
         if !waits {
-            return match beat::turn(|| self.inspecting.poll(&mut std::task::Context::from_waker(Waker::noop()))) {
+            return match beat::turn(|| self.inspecting.poll(&mut std::task::Context::from_waker(NOBODY))) {
                 Poll::Ready(progress) => Some(progress),
                 Poll::Pending => None,
             };

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use avfs::{End, Hit, Judge, Judging, Unjudged};
 use edge::inspector::examine::{self, Examination, Look, NoVerdict};
-use flow::{Action, Inspector, Policy};
+use flow::{Action, Inspector, NOBODY, Policy};
 use inspect::Engine;
 use jail::{Children, Counts, Jails, Local, Memory, Suspects};
 use stream::Limits;
@@ -297,7 +297,7 @@ impl Judging for Reading {
         }
         if let State::Open(examination) = &mut self.state {
             // Whoever inspects elsewhere hears that there is something to do.
-            let _ = examination.poll(&mut Context::from_waker(Waker::noop()));
+            let _ = examination.poll(&mut Context::from_waker(NOBODY));
         }
         self.outcome()
     }
