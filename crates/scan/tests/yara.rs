@@ -435,7 +435,7 @@ fn the_names_are_those_of_clamscan() {
 #[test]
 fn what_is_not_supported_is_refused_by_name_and_the_rest_is_read() {
     let text = "import \"pe\"\ninclude \"x.yar\"\nrule A { strings: $a = \"}abc\" condition: $a }\n\
-                rule B { condition: math.entropy(0, 5) > 7 }\nrule C { condition: A and B }\nrule D { condition: x }\n\
+                rule B { condition: cuckoo.sync.mutex(/x/) }\nrule C { condition: A and B }\nrule D { condition: x }\n\
                 rule E { strings: $a = /[a-z]+.*/ condition: $a }\nrule F { strings: $a = \"ab condition: $a }\n\
                 rule G { condition: A and not false }";
     let mut builder = Builder::new();
@@ -448,13 +448,138 @@ fn what_is_not_supported_is_refused_by_name_and_the_rest_is_read() {
         refused,
         [
             "YARA.include.UNOFFICIAL: other files are not included",
-            "YARA.B.UNOFFICIAL: the module math",
+            "YARA.B.UNOFFICIAL: the module cuckoo",
             "YARA.C.UNOFFICIAL: it speaks of the rule B, which is refused",
             "YARA.D.UNOFFICIAL: the external variable x",
             "YARA.F.UNOFFICIAL: $a: a text without an end",
         ]
     );
     assert_eq!(ours(&Arc::new(database), b"x}abc"), ["A", "E", "G"].map(str::to_owned).into());
+}
+
+/// What the module `math` can be asked, with numbers between which its answers lie.
+fn measures(random: &mut Random) -> Vec<(String, Vec<String>)> {
+    let mut range = || match random.below(8) {
+        0 => "0, filesize".to_owned(),
+        1 => format!("filesize - {}, {}", random.below(90), random.below(200)),
+        2 => format!("{}, 0", random.below(9)),
+        3 => format!("{} * 100 - 50, 9", random.below(5)),
+        4 => "\"some text, of a rule\"".to_owned(),
+        _ => format!("{}, {}", random.below(3_000), random.below(3_000)),
+    };
+    let grid = |from: i32, to: i32, parts: i32| -> Vec<String> {
+        (from * parts..=to * parts).map(|step| format!("{:.4}", f64::from(step) / f64::from(parts))).collect()
+    };
+    let mut all = Vec::new();
+    for _ in 0..12 {
+        let at = range();
+        all.push((format!("math.entropy({at})"), grid(0, 8, 8)));
+        all.push((format!("math.mean({at})"), grid(0, 255, 1)));
+        all.push((format!("math.deviation({at}, math.mean({at}))"), grid(0, 128, 1)));
+        all.push((format!("math.deviation({at}, math.MEAN_BYTES)"), grid(0, 128, 1)));
+        all.push((format!("math.serial_correlation({at})"), grid(-1, 1, 64)));
+        all.push((format!("math.monte_carlo_pi({at})"), grid(0, 1, 64)));
+        if !at.starts_with('"') {
+            all.push((
+                format!("math.count({}, {at})", random_byte(&at)),
+                (0..40).map(|count| count.to_string()).collect(),
+            ));
+            all.push((format!("math.percentage({}, {at})", random_byte(&at)), grid(0, 1, 128)));
+            all.push((format!("math.mode({at})"), (0..=255).map(|byte| byte.to_string()).collect()));
+        }
+    }
+    all.push(("math.mode()".into(), (0..=255).map(|byte| byte.to_string()).collect()));
+    all.push(("math.count(0x41)".into(), (0..40).map(|count| count.to_string()).collect()));
+    all.push(("math.percentage(0x41)".into(), grid(0, 1, 128)));
+    all
+}
+
+fn random_byte(of: &str) -> usize {
+    0x40 + of.len() % 7
+}
+
+#[test]
+fn what_is_measured_is_what_yara_measures() {
+    let folder = crate::peer::scratch("yara-math");
+    let path = folder.join("t.yar");
+    let mut random = Random(77);
+    let mut text = "import \"math\"\n".to_owned();
+    let mut conditions: Vec<String> = Vec::new();
+    for (measure, numbers) in measures(&mut random) {
+        conditions.push(format!("defined {measure}"));
+        conditions
+            .extend(numbers.iter().step_by(1 + numbers.len() / 40).map(|number| format!("{measure} >= {number}")));
+    }
+    for condition in [
+        "math.in_range(math.entropy(0, filesize), 1.5, 4.0)",
+        "math.in_range(math.mean(0, filesize), 1.0, 98.5)",
+        "math.min(filesize, 300) == 300",
+        "math.max(-1, 5) == 5",
+        "math.min(-1, 5) == 5",
+        "math.abs(filesize - 500) < 400",
+        "math.to_number(filesize > 100) + math.to_number(filesize > 1000) == 1",
+        "not math.entropy(filesize, 5) > 1.0",
+        "math.mean(0, filesize) * 2 - 1.5 > 100",
+        "-math.mean(0, filesize) < -97.25",
+        "math.mean(0, filesize) \\ 2.0 > 49 and 7.5 > 7",
+        "math.entropy(0, 5) == math.entropy(0, 5)",
+        "for any i in (0..9) : ( math.entropy(i * 100, 100) > 2.5 )",
+        "math.entropy(uint8(0), uint8(1)) > 1.0",
+    ] {
+        conditions.push(condition.to_owned());
+    }
+    for (number, condition) in conditions.iter().enumerate() {
+        let _ = writeln!(text, "rule M{number} {{ condition: {condition} }}");
+    }
+    fs::write(&path, &text).expect("rules");
+    let database = database(&text);
+    let mut files: Vec<Vec<u8>> = (0..20).map(|_| file(&mut random)).collect();
+    files.push((0..3_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect());
+    files.extend([Vec::new(), b"A".to_vec(), vec![b'A'; 700], (0..=255).cycle().take(9_000).collect()]);
+    let (mut wrong, mut held) = (String::new(), 0);
+    for bytes in &files {
+        let (file, ours) = (folder.join("file"), ours(&database, bytes));
+        fs::write(&file, bytes).expect("a file");
+        let Some(theirs) = yara(&path, &file) else { return };
+        held += theirs.len();
+        for name in ours.symmetric_difference(&theirs) {
+            let condition = name[1..].parse::<usize>().ok().and_then(|number| conditions.get(number));
+            let _ = writeln!(wrong, "{} bytes: {condition:?} is {}", bytes.len(), ours.contains(name));
+        }
+    }
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    assert!(wrong.is_empty(), "{}", wrong.lines().take(60).collect::<Vec<_>>().join("\n"));
+    assert!(held > 10_000, "{held}");
+}
+
+#[test]
+fn what_math_cannot_measure_is_refused_or_a_limit() {
+    let refused = |condition: &str| {
+        let mut builder = Builder::new();
+        builder.add("t.yar", format!("rule A {{ condition: {condition} }}").as_bytes()).expect("rules");
+        builder.build().census().refused.first().map(|one| one.reason.to_string())
+    };
+    for (condition, reason) in [
+        ("math.to_string(5) == \"5\"", "math.to_string"),
+        ("uint8(math.mean(0, 5)) == 1", "a number with a fraction where none can be"),
+        ("math.mean(0, 5) & 1 == 1", "a number with a fraction where none can be"),
+        ("math.entropy(0.5, 5) > 1", "a number with a fraction where none can be"),
+        ("math.entropy(0 5) > 1", "\",\" is missing in the condition"),
+    ] {
+        assert_eq!(refused(condition).as_deref(), Some(reason), "{condition}");
+    }
+    // What is not kept, and what takes too long.
+    let all = database("rule All { condition: math.entropy(0, filesize) < 1 and uint8(0) == 0x78 }");
+    let early = database("rule Early { condition: math.entropy(0, 4MB) < 1 and math.mean(filesize - 9, 99) == 120 }");
+    let often = database("rule Often { condition: for all i in (0..60000) : ( math.entropy(i, filesize) < 1 ) }");
+    let names = |database: &Arc<Database>, length: usize| {
+        let told = law::tell(Scan::new(database.clone(), FileType::Binary, None), &vec![b'x'; length]);
+        crate::peer::names(&told).into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(names(&all, 5 << 20), ["Heuristics.Limits.Exceeded.Signatures"]);
+    assert_eq!(names(&all, 4 << 20), ["YARA.All.UNOFFICIAL"]);
+    assert_eq!(names(&early, 9 << 20), ["YARA.Early.UNOFFICIAL"]);
+    assert_eq!(names(&often, 1 << 20), ["Heuristics.Limits.Exceeded.Signatures"]);
 }
 
 /// All of an object, kept.

@@ -1,6 +1,7 @@
 //! Whether rules hold, now that the object has passed.
 //!
-//! A value is a number, or `None` where YARA has *undefined*; truth is a number that is not 0. Expressions that are kept
+//! A value is a number, or `None` where YARA has *undefined*; truth is a number that is not 0. What has a fraction is known
+//! by its node, and calculated apart. Expressions that are kept
 //! for the end are run when a condition first asks for them.
 //!
 //! Rules are decided in turns: a turn ends with the rule that brings it to [`STEPS_OF_TURN`] nodes, or where another
@@ -19,6 +20,7 @@ use crate::run::rule::Content;
 use crate::run::strings::{Map, Matches};
 use crate::yara::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
 use crate::yara::id::{NodeId, StringId, TextId};
+use crate::yara::math::{Histogram, Measure, Over, monte_carlo_pi, serial_correlation};
 use crate::yara::node::{CURRENT, List, Node, Operator, Quantifier, Where, Width};
 use crate::yara::table::Table;
 
@@ -29,6 +31,8 @@ const STEPS_OF_TURN: u64 = 16 << 10;
 const STEPS_OF_RULE_MAX: u64 = 1 << 20;
 /// The bytes that are searched in a turn, but for the search that passes them.
 const SEARCHED_OF_TURN: u64 = 4 << 20;
+/// The bytes that are looked at for as much as a node.
+const BYTES_OF_STEP: u64 = 64;
 /// The most turns of one loop.
 const TURNS_MAX: i64 = 65_536;
 /// The most matches of one expression that are counted.
@@ -166,19 +170,47 @@ impl<'a> Evaluator<'a, '_, '_> {
         self.value(id, loops).is_some_and(|value| value != 0)
     }
 
-    fn value(&self, id: NodeId, loops: Loops<'_>) -> Value {
-        let steps = self.steps.get() + 1;
+    /// So many nodes, or what counts as much; nothing where they are too many.
+    fn step(&self, count: u64) -> Option<()> {
+        let steps = self.steps.get().saturating_add(count);
         self.steps.set(steps);
         if self.waits.get() {
             return None;
         }
-        if steps > STEPS_OF_RULE_MAX || self.verdicts.steps.get() + steps > STEPS_MAX {
+        if steps > STEPS_OF_RULE_MAX || self.verdicts.steps.get().saturating_add(steps) > STEPS_MAX {
             self.lose();
             return None;
         }
+        Some(())
+    }
+
+    fn value(&self, id: NodeId, loops: Loops<'_>) -> Value {
+        self.step(1)?;
         let value = |id| self.value(id, loops);
         match self.facts.table.arena.get(id) {
             Node::Number(number) => Some(number),
+            Node::Float(_) | Node::Measure(..) | Node::FloatPair(..) | Node::FloatNegative(_) => {
+                Some((self.float(id, loops)? != 0.0).into())
+            }
+            Node::FloatCompare(operator, left, right) => {
+                Some(compared(operator, self.float(left, loops)?, self.float(right, loops)?).into())
+            }
+            Node::CountByte(byte, over) => {
+                let byte = u8::try_from(value(byte)?).ok()?;
+                self.over(over, loops, |bytes| Histogram::of(bytes).count(byte) as i64)
+            }
+            Node::Mode(over) => self.over(over, loops, |bytes| Histogram::of(bytes).mode().into()),
+            Node::InRange(number, low, high) => {
+                let number = self.float(number, loops)?;
+                Some((self.float(low, loops)? <= number && number <= self.float(high, loops)?).into())
+            }
+            Node::Least(one, other) => {
+                Some(value(one)?.cast_unsigned().min(value(other)?.cast_unsigned()).cast_signed())
+            }
+            Node::Most(one, other) => {
+                Some(value(one)?.cast_unsigned().max(value(other)?.cast_unsigned()).cast_signed())
+            }
+            Node::Absolute(of) => Some(value(of)?.wrapping_abs()),
             Node::FileSize => i64::try_from(self.facts.size).ok(),
             Node::EntryPoint => i64::try_from(self.facts.layout?.entry?).ok(),
             Node::Sections => Some(self.pe()?.count.into()),
@@ -245,6 +277,69 @@ impl<'a> Evaluator<'a, '_, '_> {
             }
             Node::ForList(quantifier, list, body) => self.for_list(quantifier, list, body, loops),
         }
+    }
+
+    /// What may have a fraction.
+    fn float(&self, id: NodeId, loops: Loops<'_>) -> Option<f64> {
+        match self.facts.table.arena.get(id) {
+            Node::Float(bits) => Some(f64::from_bits(bits)),
+            Node::Measure(measure, over) => self.measure(measure, over, loops),
+            Node::FloatNegative(of) => Some(-self.float(of, loops)?),
+            Node::FloatPair(operator, left, right) => {
+                self.step(1)?;
+                let (left, right) = (self.float(left, loops)?, self.float(right, loops)?);
+                match operator {
+                    Operator::Add => Some(left + right),
+                    Operator::Subtract => Some(left - right),
+                    Operator::Multiply => Some(left * right),
+                    _ => Some(left / right),
+                }
+            }
+            _ => self.value(id, loops).map(|value| value as f64),
+        }
+    }
+
+    fn measure(&self, measure: Measure, over: Over, loops: Loops<'_>) -> Option<f64> {
+        let histogram = |act: &dyn Fn(Histogram) -> f64| self.over(over, loops, |bytes| act(Histogram::of(bytes)));
+        match measure {
+            Measure::Entropy => histogram(&|all| all.entropy()),
+            Measure::Mean => histogram(&|all| all.mean()),
+            Measure::SerialCorrelation => self.over(over, loops, serial_correlation),
+            Measure::MonteCarloPi => self.over(over, loops, monte_carlo_pi)?,
+            Measure::Deviation(mean) => {
+                let mean = self.float(mean, loops)?;
+                histogram(&|all| all.deviation(mean))
+            }
+            Measure::Percentage(byte) => {
+                let byte = u8::try_from(self.value(byte, loops)?).ok()?;
+                histogram(&|all| all.percentage(byte))
+            }
+        }
+    }
+
+    /// Does something with bytes of the object, or of a text. What begins behind the end is undefined.
+    fn over<T>(&self, over: Over, loops: Loops<'_>, act: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let (at, length) = match over {
+            Over::Text(text) => return self.plain(text).map(act),
+            Over::Object => (0, self.facts.size),
+            Over::Range(at, length) => {
+                let (at, length) = (self.value(at, loops)?, self.value(length, loops)?);
+                (u64::try_from(at).ok()?, u64::try_from(length).ok()?)
+            }
+        };
+        let left = self.facts.size.checked_sub(at).filter(|left| *left > 0)?;
+        let length = length.min(left);
+        self.step(1 + length / BYTES_OF_STEP)?;
+        let (tail_at, tail) = self.facts.tail;
+        let in_tail = at.checked_sub(tail_at).and_then(|skip| tail.get(usize::try_from(skip).ok()?..));
+        if let Some(bytes) = in_tail.and_then(|tail| tail.get(..usize::try_from(length).ok()?)) {
+            return Some(act(bytes));
+        }
+        let bytes = self.content.borrow().range(at, length);
+        if bytes.is_none() {
+            self.lose();
+        }
+        bytes.as_deref().map(act)
     }
 
     /// A text that is known of the object.
@@ -520,6 +615,17 @@ impl<'a> Evaluator<'a, '_, '_> {
         let value = bytes.iter().fold(0i64, |value, byte| value << 8 | i64::from(*byte));
         let unused = 64 - 8 * u32::from(width.bytes);
         Some(if width.signed { value << unused >> unused } else { value })
+    }
+}
+
+fn compared(operator: Operator, left: f64, right: f64) -> bool {
+    match operator {
+        Operator::Equal => left == right,
+        Operator::NotEqual => left != right,
+        Operator::Less => left < right,
+        Operator::LessOrEqual => left <= right,
+        Operator::Greater => left > right,
+        _ => left >= right,
     }
 }
 

@@ -251,6 +251,13 @@ impl<'a> Content<'a> {
         self.kept.read_at(offset, buffer) == buffer.len()
     }
 
+    /// So many bytes from that offset on, if all of them are kept.
+    pub(crate) fn range(&self, offset: u64, length: u64) -> Option<Vec<u8>> {
+        let length = usize::try_from(length.min(KEPT_BYTES + 1)).ok().filter(|&length| length as u64 <= KEPT_BYTES)?;
+        let mut bytes = vec![0; length];
+        self.bytes_at(offset, &mut bytes).then_some(bytes)
+    }
+
     /// Begins a search.
     fn begin(&mut self, pcre: &Pcre, layout: Option<&Layout>) -> Option<Search> {
         let size = self.size;

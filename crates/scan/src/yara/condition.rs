@@ -1,12 +1,13 @@
 //! Reading conditions of YARA rules.
 //!
 //! After the YARA manual, "Conditions"; what binds tighter than what is as in its table. Not supported, each refused by
-//! name: modules beyond a part of `pe`, external variables beyond those of `fact`, texts that are not compared with one
+//! name: modules beyond `math` and a part of `pe`, external variables beyond those of `fact`, texts that are not compared with one
 //! that stands there, sets of rules.
 
 use super::fact::{Comparison, Field, Head, How, OfSection, OfSigner, Text, constant};
 use super::id::{NodeId, StringId, TextId};
 use super::lexer::{Lexer, Token};
+use super::math::{Measure, Over};
 use super::node::{Arena, CURRENT, List, Node, Operator, Quantifier, Where, Width};
 use super::regex;
 use crate::syntax::line::Reject;
@@ -62,7 +63,7 @@ impl<'a, 's> Reader<'a, 's> {
         while let Some((operator, tightness)) = self.operator()?.filter(|(_, tightness)| *tightness >= least) {
             self.lexer.next()?;
             if operator != joined || !matches!(operator, Operator::Or | Operator::And) {
-                run = vec![self.join(joined, &run)];
+                run = vec![self.join(joined, &run)?];
                 joined = operator;
                 count += 1;
             }
@@ -72,20 +73,44 @@ impl<'a, 's> Reader<'a, 's> {
             run.push(self.expression(tightness + 1)?);
         }
         self.depth -= 1;
-        Ok(self.join(joined, &run))
+        self.join(joined, &run)
+    }
+
+    /// The same, where a fraction has no place.
+    fn integer(&mut self, least: u8) -> Result<NodeId, Reject> {
+        let id = self.expression(least)?;
+        match self.arena.is_float(id) {
+            true => Err(Reject::Malformed("a number with a fraction where none can be".to_owned())),
+            false => Ok(id),
+        }
     }
 
     /// Joins operands of one operator: those of `and` and `or`, which may be many, to a tree of little depth.
-    fn join(&mut self, operator: Operator, run: &[NodeId]) -> NodeId {
-        match run {
+    fn join(&mut self, operator: Operator, run: &[NodeId]) -> Result<NodeId, Reject> {
+        Ok(match run {
             [] => self.arena.add(Node::Number(0)),
             [one] => *one,
             run => {
                 let (left, right) = run.split_at(run.len().div_ceil(2));
-                let (left, right) = (self.join(operator, left), self.join(operator, right));
-                self.arena.add(Node::Pair(operator, left, right))
+                let (left, right) = (self.join(operator, left)?, self.join(operator, right)?);
+                let is_float = self.arena.is_float(left) || self.arena.is_float(right);
+                let node = match operator {
+                    Operator::Or | Operator::And => Node::Pair(operator, left, right),
+                    _ if !is_float => Node::Pair(operator, left, right),
+                    Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide => {
+                        Node::FloatPair(operator, left, right)
+                    }
+                    Operator::Equal
+                    | Operator::NotEqual
+                    | Operator::Less
+                    | Operator::LessOrEqual
+                    | Operator::Greater
+                    | Operator::GreaterOrEqual => Node::FloatCompare(operator, left, right),
+                    _ => return Err(Reject::Malformed("a number with a fraction where none can be".to_owned())),
+                };
+                self.arena.add(node)
             }
-        }
+        })
     }
 
     fn peek(&self) -> Result<Token<'a>, Reject> {
@@ -139,6 +164,7 @@ impl<'a, 's> Reader<'a, 's> {
                 let number = self.arena.add(Node::Number(number));
                 return self.of_after(number);
             }
+            Token::Float(bits) => Node::Float(bits),
             Token::Found(name) => return self.found(name),
             Token::Count(name) => {
                 let (string, place) = (self.string(name)?, self.place()?);
@@ -152,18 +178,16 @@ impl<'a, 's> Reader<'a, 's> {
                 self.expect(")")?;
                 return self.of_after(inside);
             }
-            Token::Symbol("-") => Node::Negative(self.tight()?),
-            Token::Symbol("~") => Node::Complement(self.tight()?),
+            Token::Symbol("-") => {
+                let of = self.expression(11)?;
+                if self.arena.is_float(of) { Node::FloatNegative(of) } else { Node::Negative(of) }
+            }
+            Token::Symbol("~") => Node::Complement(self.integer(11)?),
             Token::Word(word) => return self.word(word),
             Token::Text(_) | Token::Regex(..) => return Err(Reject::Unsupported("texts in the condition".to_owned())),
             _ => return Err(Reject::Malformed("the condition breaks off".to_owned())),
         };
         Ok(self.arena.add(node))
-    }
-
-    /// What a prefix binds to.
-    fn tight(&mut self) -> Result<NodeId, Reject> {
-        self.expression(11)
     }
 
     fn word(&mut self, word: &'a str) -> Result<NodeId, Reject> {
@@ -175,6 +199,7 @@ impl<'a, 's> Reader<'a, 's> {
             "filesize" => Node::FileSize,
             "entrypoint" => Node::EntryPoint,
             "pe" => self.of_pe()?,
+            "math" => self.of_math()?,
             "filename" => self.compare(Field::FileName)?,
             "filepath" => self.compare(Field::FilePath)?,
             "extension" => self.compare(Field::Extension)?,
@@ -186,7 +211,7 @@ impl<'a, 's> Reader<'a, 's> {
             _ => match (width(word), self.variables.iter().rposition(|(name, _)| *name == word)) {
                 (Some(width), _) => {
                     self.expect("(")?;
-                    let at = self.expression(0)?;
+                    let at = self.integer(0)?;
                     self.expect(")")?;
                     Node::Read(width, at)
                 }
@@ -251,7 +276,7 @@ impl<'a, 's> Reader<'a, 's> {
                 self.expect("(")?;
                 let node = match self.peek()? {
                     Token::Text(_) => Node::SectionNamed(self.text("pe.section_index")?),
-                    _ => Node::SectionAt(self.expression(5)?),
+                    _ => Node::SectionAt(self.integer(5)?),
                 };
                 self.expect(")")?;
                 node
@@ -299,6 +324,74 @@ impl<'a, 's> Reader<'a, 's> {
         })
     }
 
+    fn of_math(&mut self) -> Result<Node, Reject> {
+        self.expect(".")?;
+        let Token::Word(name) = self.lexer.next()? else {
+            return Err(Reject::Malformed("math without a name".to_owned()));
+        };
+        if name == "MEAN_BYTES" {
+            return Ok(Node::Float(127.5f64.to_bits()));
+        }
+        self.expect("(")?;
+        let node = match name {
+            "entropy" => Node::Measure(Measure::Entropy, self.over()?),
+            "mean" => Node::Measure(Measure::Mean, self.over()?),
+            "serial_correlation" => Node::Measure(Measure::SerialCorrelation, self.over()?),
+            "monte_carlo_pi" => Node::Measure(Measure::MonteCarloPi, self.over()?),
+            "deviation" => {
+                let over = self.over()?;
+                Node::Measure(Measure::Deviation(self.behind_comma()?), over)
+            }
+            "percentage" => {
+                let byte = self.integer(5)?;
+                Node::Measure(Measure::Percentage(byte), self.over_behind_comma()?)
+            }
+            "count" => {
+                let byte = self.integer(5)?;
+                Node::CountByte(byte, self.over_behind_comma()?)
+            }
+            "mode" if self.peek()? == Token::Symbol(")") => Node::Mode(Over::Object),
+            "mode" => Node::Mode(self.over()?),
+            "in_range" => Node::InRange(self.expression(5)?, self.behind_comma()?, self.behind_comma()?),
+            "min" => Node::Least(self.integer(5)?, self.integer_behind_comma()?),
+            "max" => Node::Most(self.integer(5)?, self.integer_behind_comma()?),
+            "abs" => Node::Absolute(self.integer(5)?),
+            "to_number" => {
+                let truth = self.integer(0)?;
+                Node::Not(self.arena.add(Node::Not(truth)))
+            }
+            name => return Err(Reject::Unsupported(format!("math.{name}"))),
+        };
+        self.expect(")")?;
+        Ok(node)
+    }
+
+    fn behind_comma(&mut self) -> Result<NodeId, Reject> {
+        self.expect(",")?;
+        self.expression(5)
+    }
+
+    fn integer_behind_comma(&mut self) -> Result<NodeId, Reject> {
+        self.expect(",")?;
+        self.integer(5)
+    }
+
+    /// The bytes that something is asked of: a text, or an offset and a length.
+    fn over(&mut self) -> Result<Over, Reject> {
+        if let Token::Text(_) = self.peek()? {
+            return Ok(Over::Text(self.text("math")?));
+        }
+        Ok(Over::Range(self.integer(5)?, self.integer_behind_comma()?))
+    }
+
+    /// The same; all of the object, if there are none.
+    fn over_behind_comma(&mut self) -> Result<Over, Reject> {
+        match self.peek()? {
+            Token::Symbol(",") => Ok(Over::Range(self.integer_behind_comma()?, self.integer_behind_comma()?)),
+            _ => Ok(Over::Object),
+        }
+    }
+
     fn of_call(&mut self, head: Head) -> Result<Node, Reject> {
         self.expect("(")?;
         self.expect(")")?;
@@ -309,7 +402,7 @@ impl<'a, 's> Reader<'a, 's> {
         if !self.takes(&Token::Symbol("["))? {
             return Err(Reject::Unsupported("loops over what modules have".to_owned()));
         }
-        let index = self.expression(5)?;
+        let index = self.integer(5)?;
         self.expect("]")?;
         self.field_of_section(index)
     }
@@ -334,7 +427,7 @@ impl<'a, 's> Reader<'a, 's> {
         if !self.takes(&Token::Symbol("["))? {
             return Err(Reject::Unsupported("loops over what modules have".to_owned()));
         }
-        let index = self.expression(5)?;
+        let index = self.integer(5)?;
         self.expect("]")?;
         self.field_of_signer(index)
     }
@@ -369,7 +462,7 @@ impl<'a, 's> Reader<'a, 's> {
     /// `at` and a number, `in` and a range, or nothing.
     fn place(&mut self) -> Result<Where, Reject> {
         if self.takes(&Token::Word("at"))? {
-            return Ok(Where::At(self.expression(5)?));
+            return Ok(Where::At(self.integer(5)?));
         }
         if self.takes(&Token::Word("in"))? {
             let (low, high) = self.range()?;
@@ -380,9 +473,9 @@ impl<'a, 's> Reader<'a, 's> {
 
     fn range(&mut self) -> Result<(NodeId, NodeId), Reject> {
         self.expect("(")?;
-        let low = self.expression(5)?;
+        let low = self.integer(5)?;
         self.expect("..")?;
-        let high = self.expression(5)?;
+        let high = self.integer(5)?;
         self.expect(")")?;
         Ok((low, high))
     }
@@ -392,7 +485,7 @@ impl<'a, 's> Reader<'a, 's> {
         if !self.takes(&Token::Symbol("["))? {
             return Ok(self.arena.add(Node::Number(1)));
         }
-        let index = self.expression(5)?;
+        let index = self.integer(5)?;
         self.expect("]")?;
         Ok(index)
     }
@@ -475,7 +568,7 @@ impl<'a, 's> Reader<'a, 's> {
             }
             _ => {
                 self.in_quantifier = true;
-                let number = self.expression(11)?;
+                let number = self.integer(11)?;
                 self.in_quantifier = false;
                 if self.takes(&Token::Symbol("%"))? { Quantifier::Percent(number) } else { Quantifier::Number(number) }
             }
@@ -497,15 +590,15 @@ impl<'a, 's> Reader<'a, 's> {
             return self.each_of_pe(quantifier, variable);
         }
         self.expect("(").map_err(|_| Reject::Unsupported("loops over what modules have".to_owned()))?;
-        let first = self.expression(5)?;
+        let first = self.integer(5)?;
         if self.takes(&Token::Symbol(".."))? {
-            let last = self.expression(5)?;
+            let last = self.integer(5)?;
             self.expect(")")?;
             return Ok(Node::ForRange(quantifier, (first, last), self.body_with(variable, Item::Number)?));
         }
         let mut items = vec![first];
         while self.takes(&Token::Symbol(","))? {
-            items.push(self.expression(5)?);
+            items.push(self.integer(5)?);
         }
         self.expect(")")?;
         let items = self.arena.add_list(&items);

@@ -11,6 +11,8 @@ pub(crate) enum Token<'a> {
     /// A keyword or an identifier.
     Word(&'a str),
     Number(i64),
+    /// A number with a fraction, by its bits.
+    Float(u64),
     /// A text in quotes, unescaped.
     Text(Vec<u8>),
     /// `$name`, or `$name*` with the asterisk; the name may be empty.
@@ -135,6 +137,13 @@ impl<'a> Lexer<'a> {
             (_, Some(octal)) => i64::from_str_radix(octal, 8),
             _ => digits.parse(),
         };
+        // Two dots are those of a range.
+        if let [b'.', b'0'..=b'9', ..] = self.rest() {
+            let fraction = self.take_while(1, |byte| byte.is_ascii_digit());
+            let float = format!("{word}.{fraction}").parse::<f64>();
+            let float = float.map_err(|_| Reject::Malformed(format!("\"{word}.{fraction}\" is no number")))?;
+            return Ok(Token::Float(float.to_bits()));
+        }
         let number = number.ok().and_then(|number| number.checked_mul(factor));
         number.map(Token::Number).ok_or_else(|| Reject::Malformed(format!("{word:?} is no number")))
     }
@@ -235,6 +244,9 @@ mod tests {
 
     #[test]
     fn words_of_every_kind_are_read() {
+        let all = words("7.25 1..2");
+        let float = Token::Float(7.25f64.to_bits());
+        assert_eq!(all, [float, Token::Number(1), Token::Symbol(".."), Token::Number(2)]);
         let all = words("rule /* { */ a // x\n 10KB 0x1F 0o17 \"a\\x41\\\"\\n\" $b* $ #c @d[1] !e != (1..2) /a\\/b/is");
         assert_eq!(
             all[..5],

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::fact::{Comparison, Field, Head, OfSection, Text};
 use super::id::{NodeId, StringId, TextId};
+use super::math::{Measure, Over};
 
 /// The string that a loop over strings is at.
 pub(crate) const CURRENT: StringId = StringId::MAX;
@@ -72,6 +73,22 @@ pub(crate) struct Width {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     Number(i64),
+    /// A number with a fraction, by its bits.
+    Float(u64),
+    /// What is asked of bytes, with a fraction; how often a byte is there, and which most often.
+    Measure(Measure, Over),
+    CountByte(NodeId, Over),
+    Mode(Over),
+    /// Whether the first lies between the others.
+    InRange(NodeId, NodeId, NodeId),
+    /// Those that count as the smaller and the larger without a sign.
+    Least(NodeId, NodeId),
+    Most(NodeId, NodeId),
+    Absolute(NodeId),
+    /// A calculation and a comparison one side of which has a fraction.
+    FloatPair(Operator, NodeId, NodeId),
+    FloatNegative(NodeId),
+    FloatCompare(Operator, NodeId, NodeId),
     FileSize,
     /// The offset of an executable's entry point.
     EntryPoint,
@@ -157,6 +174,11 @@ impl Arena {
         self.lists.get(range).unwrap_or(&[])
     }
 
+    /// Whether what is there has a fraction.
+    pub(crate) fn is_float(&self, id: NodeId) -> bool {
+        matches!(self.get(id), Node::Float(_) | Node::Measure(..) | Node::FloatPair(..) | Node::FloatNegative(_))
+    }
+
     /// How much there is, so that it can be cut back to it.
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.nodes.len(), self.lists.len())
@@ -187,6 +209,16 @@ impl Arena {
                 | Node::SectionAt(_)
                 | Node::Has(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_))
                 | Node::Compare(Field::ImportHash | Field::SectionName(_) | Field::Signer(..) | Field::Version(_), ..)
+        )
+    }
+
+    /// Whether it asks about bytes of the object.
+    pub(crate) const fn is_of_bytes(node: &Node) -> bool {
+        matches!(
+            node,
+            Node::Measure(_, Over::Range(..) | Over::Object)
+                | Node::CountByte(_, Over::Range(..) | Over::Object)
+                | Node::Mode(Over::Range(..) | Over::Object)
         )
     }
 

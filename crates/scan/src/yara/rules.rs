@@ -260,7 +260,7 @@ fn class_of(strings: &[Read], nodes: &[Node]) -> Class {
     if nodes.iter().any(Arena::is_of_head) {
         return Class::Bounded(Bound::Head);
     }
-    if nodes.iter().any(|node| matches!(node, Node::Read(..))) {
+    if nodes.iter().any(|node| matches!(node, Node::Read(..)) || Arena::is_of_bytes(node)) {
         return Class::Bounded(Bound::Reads);
     }
     let is_open = |string: &Read| string.forms.iter().any(|form| form.len() > 1);

@@ -316,7 +316,7 @@ impl TableBuilder {
             },
             _ => None,
         });
-        let kept_bytes = match self.expressions.is_empty() {
+        let kept_bytes = match self.expressions.is_empty() && !nodes.iter().any(Arena::is_of_bytes) {
             true => reads.max().unwrap_or(0).min(crate::syntax::pcre::KEPT_BYTES),
             false => crate::syntax::pcre::KEPT_BYTES,
         };
@@ -327,7 +327,7 @@ impl TableBuilder {
             asks_names: nodes
                 .iter()
                 .any(|node| matches!(field_of(node), Some(Field::FileName | Field::FilePath | Field::Extension))),
-            reads_anywhere: nodes.iter().any(computed),
+            reads_anywhere: nodes.iter().any(|node| computed(node) || Arena::is_of_bytes(node)),
             untouched: (0u32..).zip(&may_hold).filter(|(_, may)| **may).map(|(rule, _)| rule).collect(),
             patterns,
             rules: self.rules,
