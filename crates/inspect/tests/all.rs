@@ -18,5 +18,6 @@ mod passwords;
 mod phishing;
 mod pipeline;
 mod readings;
+mod texts;
 mod turns;
 mod views;
