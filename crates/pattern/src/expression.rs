@@ -16,6 +16,7 @@
 mod compile;
 mod error;
 mod factor;
+mod facts;
 mod flags;
 mod fuzz;
 mod joint;
@@ -123,7 +124,7 @@ impl Expression {
         if text.len() > limits.text_bytes_max {
             return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
         }
-        let parsed = parse::parse(text, flags, limits.depth_max)?;
+        let parsed = parse::parse(text, flags, limits.depth_max, &mut parse::Memo::default())?;
         Ok(Expression::of(text, flags, limits, parsed).0)
     }
 
@@ -132,14 +133,7 @@ impl Expression {
     /// # Errors
     /// What is wrong with it and where.
     pub fn with_needs(text: &[u8], flags: Flags, ask: &Ask) -> Result<(Expression, Needs), SyntaxError> {
-        let limits = Limits::default();
-        if text.len() > limits.text_bytes_max {
-            return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
-        }
-        let parsed = parse::parse(text, flags, limits.depth_max)?;
-        let (expression, node) = Expression::of(text, flags, limits, parsed);
-        let needs = Needs::of(&node, ask);
-        Ok((expression, needs))
+        Reader::default().read(text, flags, ask)
     }
 
     /// The expression, and the tree that it was read to.
@@ -176,7 +170,7 @@ impl Expression {
     /// Strings of which every match contains one, once it is folded ([`fold`]); none if no such set lies within the limits. Of
     /// all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that matches nothing.
     pub fn literals(&self, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {
-        literals::needed(&self.0.node(), limits).map(|needed| needed.strings)
+        literals::needed(&self.0.node(), limits, &facts::Facts::default()).map(|needed| needed.strings)
     }
 
     /// Whether searches run on automata, in time linear in the haystack.
@@ -200,6 +194,30 @@ impl Expression {
     }
 }
 
+/// Reads many expressions: what stands in several of them, or in several places of one, is read and looked into once.
+#[derive(Debug, Default)]
+pub struct Reader {
+    memo: parse::Memo,
+    facts: facts::Facts,
+}
+
+impl Reader {
+    /// Reads an expression and what every match of it needs, as [`Expression::with_needs`] does.
+    ///
+    /// # Errors
+    /// What is wrong with it and where.
+    pub fn read(&mut self, text: &[u8], flags: Flags, ask: &Ask) -> Result<(Expression, Needs), SyntaxError> {
+        let limits = Limits::default();
+        if text.len() > limits.text_bytes_max {
+            return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
+        }
+        let parsed = parse::parse(text, flags, limits.depth_max, &mut self.memo)?;
+        let (expression, node) = Expression::of(text, flags, limits, parsed);
+        let needs = Needs::of(&node, ask, &self.facts);
+        Ok((expression, needs))
+    }
+}
+
 impl fmt::Debug for Expression {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "Expression({})", self.0.text.escape_ascii())
@@ -209,7 +227,8 @@ impl fmt::Debug for Expression {
 impl Compiled {
     /// The tree, read again.
     fn node(&self) -> Node {
-        let parsed = parse::parse(&self.text, self.flags, self.limits.depth_max);
+        let memo = &mut parse::Memo::default();
+        let parsed = parse::parse(&self.text, self.flags, self.limits.depth_max, memo);
         parsed.map_or(Node::Never, |parsed| parsed.node)
     }
 

@@ -353,7 +353,7 @@ fn following(nodes: &[Node], behind: Option<ByteSet>) -> Option<ByteSet> {
 /// What takes one byte whatever it is.
 fn one_byte(node: &Node) -> Option<ByteSet> {
     match node {
-        Node::Set(set) => Some(**set),
+        Node::Set(set) => Some(*set),
         Node::Literal { bytes, .. } if bytes.len() == 1 => node.first(),
         _ => None,
     }

@@ -102,7 +102,7 @@ fn alternatives(nodes: &[Node]) -> Option<Part> {
         run.flush();
         all.push(run.parts.into_iter().max_by(|one, other| one.bits.total_cmp(&other.bits))?.node);
     }
-    let node = Node::Alternate(all);
+    let node = Node::Alternate(all.into());
     let bits = bits(&node);
     Some(Part { node, bits })
 }
@@ -111,7 +111,7 @@ fn alternatives(nodes: &[Node]) -> Option<Part> {
 fn is_compact(node: &Node) -> bool {
     match node {
         Node::Empty | Node::Never | Node::Literal { .. } | Node::Set(_) | Node::Assert(_) => true,
-        Node::Concat(nodes) | Node::Alternate(nodes) => nodes.iter().all(is_compact),
+        Node::Concat(_) | Node::Alternate(_) => node.children().iter().all(is_compact),
         Node::Group(node, _) | Node::Atomic(node) => is_compact(node),
         Node::Repeat(repeat) => is_compact(&repeat.node) && (repeat.max <= TURNS_MAX || is_narrow(&repeat.node)),
         Node::Look(_) | Node::Backreference { .. } => false,

@@ -8,6 +8,7 @@
 
 use std::rc::Rc;
 
+use super::facts::{Facts, Strings};
 use super::syntax::{Node, Repeat, UNBOUNDED, has_case};
 use crate::rarity;
 
@@ -40,8 +41,8 @@ pub struct Literals {
 }
 
 /// The best set of strings, if there is one within the limits.
-pub(super) fn needed(node: &Node, limits: LiteralLimits) -> Option<Literals> {
-    let finder = Finder { limits };
+pub(super) fn needed(node: &Node, limits: LiteralLimits, facts: &Facts) -> Option<Literals> {
+    let finder = Finder { limits, facts };
     let mut run = Run::new();
     finder.node(node, &mut run);
     finder.flush(&mut run);
@@ -87,8 +88,9 @@ impl Run {
     }
 }
 
-struct Finder {
+struct Finder<'f> {
     limits: LiteralLimits,
+    facts: &'f Facts,
 }
 
 /// The most values of one byte that are followed.
@@ -98,23 +100,30 @@ const PRODUCT_MAX: usize = 128;
 /// The most bytes of all strings that are followed at once.
 const FOLLOWED_BYTES_MAX: usize = 1 << 14;
 
-impl Finder {
+impl Finder<'_> {
     /// Continues the run with a node.
     fn node(&self, node: &Node, run: &mut Run) {
         match node {
             Node::Empty | Node::Assert(_) | Node::Look(_) => {}
             Node::Never => run.ends.clear(),
             Node::Literal { bytes, fold } => self.literal(bytes, *fold, run),
-            Node::Set(_) => self.extend(self.exact(node), run),
+            Node::Set(_) => self.extend(self.exact(node).map(Rc::from), run),
             Node::Concat(nodes) => nodes.iter().for_each(|node| self.node(node, run)),
             Node::Group(node, _) | Node::Atomic(node) => self.node(node, run),
-            Node::Alternate(nodes) => match self.exact(node) {
-                Some(all) => self.extend(Some(all), run),
-                None => {
-                    self.flush(run);
-                    run.offer(self.alternatives(nodes));
+            Node::Alternate(nodes) => {
+                let strings = || self.strings_of_alternatives(node, nodes);
+                let strings = match self.facts.of(nodes) {
+                    Some(fact) => fact.strings(self.limits, strings),
+                    None => strings(),
+                };
+                match strings {
+                    Strings::Exact(all) => self.extend(Some(all), run),
+                    Strings::Needed(needed) => {
+                        self.flush(run);
+                        run.offer(needed.map(|needed| Literals::clone(&needed)));
+                    }
                 }
-            },
+            }
             Node::Repeat(repeat) => self.repeat(repeat, run),
             Node::Backreference { .. } => self.flush(run),
         }
@@ -124,8 +133,15 @@ impl Finder {
         for part in bytes.chunk_by(|&one, &other| !fold || one.is_ascii() && other.is_ascii()) {
             for part in part.chunks(self.limits.bytes_max.max(1)) {
                 let cases = if fold { cases(part) } else { vec![folded(part)] };
-                self.extend(Some(cases), run);
+                self.extend(Some(cases.into()), run);
             }
+        }
+    }
+
+    fn strings_of_alternatives(&self, node: &Node, nodes: &[Node]) -> Strings {
+        match self.exact(node) {
+            Some(all) => Strings::Exact(all.into()),
+            None => Strings::Needed(self.alternatives(nodes).map(Rc::new)),
         }
     }
 
@@ -162,7 +178,7 @@ impl Finder {
                 all.push(Vec::new());
                 all
             });
-            return self.extend(optional, run);
+            return self.extend(optional.map(Rc::from), run);
         }
         if repeat.min == 0 {
             return self.flush(run);
@@ -178,8 +194,9 @@ impl Finder {
                 self.flush(run)
             };
         };
+        let all: Rc<[Vec<u8>]> = all.into();
         for _ in 0..repeat.min.min(self.limits.bytes_max as u32) {
-            self.extend(Some(all.clone()), run);
+            self.extend(Some(Rc::clone(&all)), run);
         }
         if repeat.max == UNBOUNDED || repeat.max > repeat.min || repeat.min > self.limits.bytes_max as u32 {
             self.flush(run);
@@ -209,7 +226,7 @@ impl Finder {
             Node::Group(node, _) | Node::Atomic(node) => self.strings(node),
             Node::Alternate(nodes) => {
                 let mut all = Vec::new();
-                for node in nodes {
+                for node in &**nodes {
                     all.extend(self.strings(node)?);
                     if all.len() > self.limits.count_max {
                         return None;
@@ -253,8 +270,8 @@ impl Finder {
     }
 
     /// Continues the run with strings of which exactly one follows; without them it ends and another begins.
-    fn extend(&self, next: Option<Vec<Vec<u8>>>, run: &mut Run) {
-        let Some(next) = next.map(Rc::from) else {
+    fn extend(&self, next: Option<Rc<[Vec<u8>]>>, run: &mut Run) {
+        let Some(next) = next else {
             return self.flush(run);
         };
         if self.append(&next, run) {

@@ -16,7 +16,7 @@ pub(super) fn loosened(node: &Node) -> Node {
         Node::Backreference { .. } => anything(),
         Node::Group(node, _) | Node::Atomic(node) => loosened(node),
         Node::Concat(nodes) => Node::Concat(all(nodes)),
-        Node::Alternate(nodes) => Node::Alternate(all(nodes)),
+        Node::Alternate(nodes) => Node::Alternate(nodes.iter().map(loosened).collect()),
         Node::Repeat(repeat) => {
             let min = repeat.min.min(TURNS_MAX);
             let max = if repeat.max > TURNS_MAX { UNBOUNDED } else { repeat.max };
@@ -31,6 +31,6 @@ const TURNS_MAX: u32 = 6;
 
 /// Any bytes, as many as there are.
 fn anything() -> Node {
-    let set = Node::Set(Box::new(ByteSet::EMPTY.complement()));
+    let set = Node::Set(ByteSet::EMPTY.complement());
     Node::Repeat(Box::new(Repeat { node: set, min: 0, max: UNBOUNDED, lazy: false }))
 }

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use super::factor::Parts;
+use super::facts::Facts;
 use super::literals::{self, LiteralLimits, Literals};
 use super::loose::loosened;
 use super::outline::Outline;
@@ -51,22 +52,24 @@ pub struct Ask<'a> {
 const SETS_MAX: usize = 4;
 
 impl Needs {
-    pub(super) fn of(node: &Node, ask: &Ask) -> Needs {
-        let find = |node: &Node, all: &[LiteralLimits]| all.iter().find_map(|limits| literals::needed(node, *limits));
+    pub(super) fn of(node: &Node, ask: &Ask, facts: &Facts) -> Needs {
+        let find = |node: &Node, all: &[LiteralLimits]| {
+            all.iter().find_map(|limits| literals::needed(node, *limits, facts))
+        };
         let mut sets = Vec::new();
-        required(node, &mut sets);
+        required(node, facts, &mut sets);
         sets.sort_unstable();
         sets.dedup();
         sets.sort_by_cached_key(frequency);
         sets.truncate(SETS_MAX);
         let any = find(node, ask.any);
         let is_rare = any.as_ref().is_some_and(|any| any.share <= ask.share_rare);
-        let pruned = if is_rare { Node::Empty } else { prune(node) };
+        let pruned = if is_rare { Node::Empty } else { prune(node, facts) };
         let ascii = if is_rare { None } else { find(&pruned, ask.ascii) };
         let is_common = |literals: Option<&Literals>| literals.is_none_or(|all| all.share > ask.share_common);
         let wants_outline = is_common(any.as_ref()) || is_common(ascii.as_ref().or(any.as_ref()));
         let parts = if any.is_none() && ascii.is_none() { Parts::of(&loosened(&pruned)) } else { None };
-        let outline = if wants_outline { Outline::of(node) } else { None };
+        let outline = if wants_outline { Outline::of(node, facts) } else { None };
         let (bytes_min, bytes_max) = node.lengths();
         let bytes_max = bytes_max.filter(|_| !node.any(&mut |node| *node == Node::Assert(Assertion::From)));
         Needs { bytes_min, bytes_max, sets, any, ascii, outline, parts, byte: byte(node) }
@@ -103,7 +106,7 @@ fn cases(byte: u8, fold: bool) -> ByteSet {
 }
 
 /// What is left of a node in haystacks that are ASCII. What a look around or a reference asks for is left out, so that more may match.
-pub(super) fn prune(node: &Node) -> Node {
+pub(super) fn prune(node: &Node, facts: &Facts) -> Node {
     match node {
         Node::Empty | Node::Assert(_) | Node::Never => node.clone(),
         Node::Literal { bytes, fold } => literal(bytes, *fold),
@@ -111,7 +114,7 @@ pub(super) fn prune(node: &Node) -> Node {
         Node::Concat(nodes) => {
             let mut all = Vec::with_capacity(nodes.len());
             for node in nodes {
-                match prune(node) {
+                match prune(node, facts) {
                     Node::Empty => {}
                     Node::Never => return Node::Never,
                     Node::Concat(nodes) => all.extend(nodes),
@@ -124,30 +127,35 @@ pub(super) fn prune(node: &Node) -> Node {
                 _ => Node::Concat(all),
             }
         }
-        Node::Alternate(nodes) => {
-            let all = nodes.iter().map(prune);
-            let mut all: Vec<Node> = all.filter(|node| *node != Node::Never).collect();
-            match all.len() {
-                0 => Node::Never,
-                1 => all.swap_remove(0),
-                _ => Node::Alternate(all),
-            }
-        }
-        Node::Repeat(repeat) => match prune(&repeat.node) {
+        Node::Alternate(nodes) => match facts.of(nodes) {
+            Some(fact) => fact.pruned.get_or_init(|| prune_alternatives(nodes, facts)).clone(),
+            None => prune_alternatives(nodes, facts),
+        },
+        Node::Repeat(repeat) => match prune(&repeat.node, facts) {
             Node::Never if repeat.min == 0 => Node::Empty,
             Node::Never => Node::Never,
             Node::Empty => Node::Empty,
             node => Node::Repeat(Box::new(Repeat { node, min: repeat.min, max: repeat.max, lazy: repeat.lazy })),
         },
-        Node::Group(node, _) | Node::Atomic(node) => prune(node),
-        Node::Look(look) => prune_look(look),
+        Node::Group(node, _) | Node::Atomic(node) => prune(node, facts),
+        Node::Look(look) => prune_look(look, facts),
         Node::Backreference { .. } => node.clone(),
     }
 }
 
+fn prune_alternatives(nodes: &[Node], facts: &Facts) -> Node {
+    let all = nodes.iter().map(|node| prune(node, facts));
+    let mut all: Vec<Node> = all.filter(|node| *node != Node::Never).collect();
+    match all.len() {
+        0 => Node::Never,
+        1 => all.swap_remove(0),
+        _ => Node::Alternate(all.into()),
+    }
+}
+
 /// A look around that has to find what cannot be there finds nothing; all others are left out.
-fn prune_look(look: &Look) -> Node {
-    if look.negative || prune(&look.node) != Node::Never { Node::Empty } else { Node::Never }
+fn prune_look(look: &Look, facts: &Facts) -> Node {
+    if look.negative || prune(&look.node, facts) != Node::Never { Node::Empty } else { Node::Never }
 }
 
 fn literal(bytes: &[u8], fold: bool) -> Node {
@@ -159,29 +167,32 @@ fn literal(bytes: &[u8], fold: bool) -> Node {
 
 fn prune_set(set: &ByteSet) -> Node {
     let ascii = set.intersection(&ASCII);
-    if ascii.is_empty() { Node::Never } else { Node::Set(Box::new(ascii)) }
+    if ascii.is_empty() { Node::Never } else { Node::Set(ascii) }
 }
 
 const ASCII: ByteSet = ByteSet::from_words([u64::MAX, u64::MAX, 0, 0]);
 
 /// Adds sets of each of which a match has a byte.
-fn required(node: &Node, sets: &mut Vec<ByteSet>) {
+fn required(node: &Node, facts: &Facts, sets: &mut Vec<ByteSet>) {
     match node {
         Node::Literal { bytes, fold } => sets.extend(bytes.iter().map(|&byte| cases(byte, *fold))),
-        Node::Set(set) => sets.push(**set),
-        Node::Concat(nodes) => nodes.iter().for_each(|node| required(node, sets)),
-        Node::Group(node, _) | Node::Atomic(node) => required(node, sets),
-        Node::Repeat(repeat) if repeat.min > 0 => required(&repeat.node, sets),
-        Node::Alternate(nodes) => sets.extend(alternatives(nodes)),
+        Node::Set(set) => sets.push(*set),
+        Node::Concat(nodes) => nodes.iter().for_each(|node| required(node, facts, sets)),
+        Node::Group(node, _) | Node::Atomic(node) => required(node, facts, sets),
+        Node::Repeat(repeat) if repeat.min > 0 => required(&repeat.node, facts, sets),
+        Node::Alternate(nodes) => sets.extend(match facts.of(nodes) {
+            Some(fact) => *fact.rarest.get_or_init(|| alternatives(nodes, facts)),
+            None => alternatives(nodes, facts),
+        }),
         _ => {}
     }
 }
 
 /// The rarest set of each alternative, together.
-fn alternatives(nodes: &[Node]) -> Option<ByteSet> {
+fn alternatives(nodes: &[Node], facts: &Facts) -> Option<ByteSet> {
     nodes.iter().try_fold(ByteSet::EMPTY, |all, node| {
         let mut sets = Vec::new();
-        required(node, &mut sets);
+        required(node, facts, &mut sets);
         let rarest = sets.into_iter().min_by_key(frequency)?;
         Some(all.union(&rarest))
     })

@@ -9,6 +9,7 @@
 
 use std::sync::LazyLock;
 
+use super::facts::Facts;
 use super::syntax::{Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::rarity;
@@ -42,8 +43,8 @@ const COST_OF_EACH: f64 = 0.15;
 
 impl Outline {
     /// The outline of an expression, if it has one.
-    pub(super) fn of(node: &Node) -> Option<Outline> {
-        let line = line(node);
+    pub(super) fn of(node: &Node, facts: &Facts) -> Option<Outline> {
+        let line = line(node, facts);
         let strokes = &line.strokes;
         let rare: Vec<f64> = strokes.iter().map(|stroke| surprise(&stroke.set)).collect();
         let lost: Vec<f64> = strokes.iter().map(|stroke| surprise_lost(&stroke.gap)).collect();
@@ -76,7 +77,7 @@ impl Outline {
 
 /// The line of a whole node: what may stand in front of its first stroke, and its strokes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Line {
+pub(super) struct Line {
     lead: ByteSet,
     strokes: Vec<Stroke>,
 }
@@ -100,6 +101,20 @@ impl Line {
     fn widen(&mut self, set: &ByteSet) {
         let gap = self.strokes.last_mut().map_or(&mut self.lead, |last| &mut last.gap);
         *gap = gap.union(set);
+    }
+
+    /// Puts a node behind what there is.
+    fn append_node(&mut self, node: &Node, facts: &Facts) {
+        match node {
+            Node::Empty | Node::Assert(_) | Node::Look(_) => {}
+            Node::Literal { bytes, fold } => bytes.iter().for_each(|&byte| self.stroke(letter(byte, *fold))),
+            Node::Set(set) => self.stroke(*set),
+            Node::Alternate(nodes) => match facts.of(nodes) {
+                Some(fact) => self.append(fact.line.get_or_init(|| alternatives(nodes, facts))),
+                None => self.append(&alternatives(nodes, facts)),
+            },
+            node => self.append(&line(node, facts)),
+        }
     }
 
     fn append(&mut self, next: &Line) {
@@ -128,28 +143,34 @@ impl Line {
     }
 }
 
-fn line(node: &Node) -> Line {
+fn line(node: &Node, facts: &Facts) -> Line {
     let mut line = Line::EMPTY;
     match node {
         Node::Empty | Node::Assert(_) | Node::Look(_) => {}
         Node::Never => line.stroke(ByteSet::EMPTY),
         Node::Literal { bytes, fold } => bytes.iter().for_each(|&byte| line.stroke(letter(byte, *fold))),
-        Node::Set(set) => line.stroke(**set),
-        Node::Concat(nodes) => nodes.iter().for_each(|node| line.append(&self::line(node))),
-        Node::Group(node, _) | Node::Atomic(node) => return self::line(node),
-        Node::Alternate(nodes) => {
-            let mut all = nodes.iter().map(self::line);
-            line = all.next().unwrap_or(Line::EMPTY);
-            all.for_each(|other| line.overlay(&other));
-        }
-        Node::Repeat(repeat) => return turns(repeat),
+        Node::Set(set) => line.stroke(*set),
+        Node::Concat(nodes) => nodes.iter().for_each(|node| line.append_node(node, facts)),
+        Node::Group(node, _) | Node::Atomic(node) => return self::line(node, facts),
+        Node::Alternate(nodes) => match facts.of(nodes) {
+            Some(fact) => return fact.line.get_or_init(|| alternatives(nodes, facts)).clone(),
+            None => return alternatives(nodes, facts),
+        },
+        Node::Repeat(repeat) => return turns(repeat, facts),
         Node::Backreference { .. } => line.widen(&ByteSet::EMPTY.complement()),
     }
     line
 }
 
-fn turns(repeat: &Repeat) -> Line {
-    let turn = line(&repeat.node);
+fn alternatives(nodes: &[Node], facts: &Facts) -> Line {
+    let mut all = nodes.iter().map(|node| line(node, facts));
+    let mut line = all.next().unwrap_or(Line::EMPTY);
+    all.for_each(|other| line.overlay(&other));
+    line
+}
+
+fn turns(repeat: &Repeat, facts: &Facts) -> Line {
+    let turn = line(&repeat.node, facts);
     if repeat.max == 0 {
         return Line::EMPTY;
     }
@@ -313,8 +334,8 @@ mod tests {
     use super::*;
 
     fn outline(text: &str) -> Outline {
-        let parsed = parse::parse(text.as_bytes(), Flags::default(), 100).expect("an expression");
-        Outline::of(&parsed.node).expect("an outline")
+        let parsed = parse::parse(text.as_bytes(), Flags::default(), 100, &mut parse::Memo::default()).expect("an expression");
+        Outline::of(&parsed.node, &Facts::default()).expect("an outline")
     }
 
     fn found(texts: &[&str], haystack: &str) -> Vec<u32> {

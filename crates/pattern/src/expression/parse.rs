@@ -10,6 +10,9 @@ mod bracket;
 mod cursor;
 mod group;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::BEHIND_MAX;
 use super::error::{SyntaxError, Wrong};
 use super::flags::Flags;
@@ -28,24 +31,74 @@ pub(super) struct Parsed {
     pub names: Vec<(String, u32)>,
 }
 
-/// Reads an expression.
-pub(super) fn parse(text: &[u8], flags: Flags, depth_max: usize) -> Result<Parsed, SyntaxError> {
-    let mut parser = Parser::new(text, flags, depth_max, 0);
+/// Reads an expression; what was read before is taken from `memo`.
+pub(super) fn parse(text: &[u8], flags: Flags, depth_max: usize, memo: &mut Memo) -> Result<Parsed, SyntaxError> {
+    let mut parser = Parser::new(text, flags, depth_max, 0, memo);
     let mut parsed = parser.whole()?;
     if parser.is_unsure && parsed.groups >= 10 {
-        parser = Parser::new(text, flags, depth_max, parsed.groups);
+        let groups = parsed.groups;
+        parser = Parser::new(text, flags, depth_max, groups, parser.memo);
         parsed = parser.whole()?;
     }
     parser.check_references(&mut parsed)?;
     Ok(parsed)
 }
 
-struct Parser<'t> {
+/// Groups that were read before: their nodes, by their text. A group that captures nothing and refers to nothing is the same
+/// wherever it stands, and where it ends depends on itself alone.
+#[derive(Debug, Default)]
+pub(super) struct Memo {
+    /// By how they begin.
+    groups: HashMap<[u8; KEY_BYTES], Vec<Read>>,
+    /// Of all texts.
+    bytes: usize,
+}
+
+/// A group that was read.
+#[derive(Debug)]
+struct Read {
+    text: Box<[u8]>,
+    flags: Flags,
+    /// How many groups stand in each other, it among them.
+    height: usize,
+    node: Node,
+}
+
+/// Bytes by which a group is looked for.
+const KEY_BYTES: usize = 32;
+/// Groups are remembered that have as many bytes, from the fewest that make it worth it.
+const GROUP_BYTES: std::ops::RangeInclusive<usize> = 48..=8192;
+/// Bytes of the groups that are remembered, all together.
+const MEMO_BYTES_MAX: usize = 1 << 20;
+/// Groups that begin alike and are remembered.
+const ALIKE_MAX: usize = 16;
+
+impl Memo {
+    /// What stands at the start of `rest`, if it was read with these flags.
+    fn find(&self, rest: &[u8], flags: Flags) -> Option<&Read> {
+        let all = self.groups.get(rest.first_chunk::<KEY_BYTES>()?)?;
+        all.iter().find(|read| read.flags == flags && rest.starts_with(&read.text))
+    }
+
+    fn insert(&mut self, read: Read) {
+        let Some(&key) = read.text.first_chunk() else { return };
+        let all = self.groups.entry(key).or_default();
+        if self.bytes + read.text.len() <= MEMO_BYTES_MAX && all.len() < ALIKE_MAX {
+            self.bytes += read.text.len();
+            all.push(read);
+        }
+    }
+}
+
+struct Parser<'t, 'm> {
+    memo: &'m mut Memo,
     text: &'t [u8],
     at: usize,
     flags: Flags,
     depth: usize,
     depth_max: usize,
+    /// The greatest depth so far.
+    deepest: usize,
     groups: u32,
     names: Vec<(String, u32)>,
     /// How many groups there are, as the reading before this one told.
@@ -63,14 +116,16 @@ struct Parser<'t> {
 /// References by name have numbers from here until all names are known.
 const NAMED: u32 = 1 << 31;
 
-impl<'t> Parser<'t> {
-    fn new(text: &'t [u8], flags: Flags, depth_max: usize, groups_told: u32) -> Parser<'t> {
+impl<'t, 'm> Parser<'t, 'm> {
+    fn new(text: &'t [u8], flags: Flags, depth_max: usize, groups_told: u32, memo: &'m mut Memo) -> Parser<'t, 'm> {
         Parser {
+            memo,
             text,
             at: 0,
             flags,
             depth: 0,
             depth_max,
+            deepest: 0,
             groups: 0,
             names: Vec::new(),
             groups_told,
@@ -206,7 +261,9 @@ impl<'t> Parser<'t> {
             }
             numbers.push(*number);
         }
-        resolve(&mut parsed.node, &numbers);
+        if !numbers.is_empty() {
+            resolve(&mut parsed.node, &numbers);
+        }
         Ok(())
     }
 
@@ -231,7 +288,8 @@ fn resolve(node: &mut Node, numbers: &[u32]) {
         Node::Backreference { group, .. } if *group >= NAMED => {
             *group = numbers.get((*group - NAMED) as usize).copied().unwrap_or(0);
         }
-        Node::Concat(nodes) | Node::Alternate(nodes) => nodes.iter_mut().for_each(|node| resolve(node, numbers)),
+        Node::Concat(nodes) => nodes.iter_mut().for_each(|node| resolve(node, numbers)),
+        Node::Alternate(nodes) => Arc::make_mut(nodes).iter_mut().for_each(|node| resolve(node, numbers)),
         Node::Group(node, _) | Node::Atomic(node) => resolve(node, numbers),
         Node::Repeat(repeat) => resolve(&mut repeat.node, numbers),
         Node::Look(look) => resolve(&mut look.node, numbers),
@@ -270,18 +328,18 @@ fn alternate(all: Vec<Node>) -> Node {
         match (nodes.last_mut().and_then(as_set), as_set(&node)) {
             (Some(before), Some(set)) => {
                 nodes.pop();
-                nodes.push(Node::Set(Box::new(before.union(&set))));
+                nodes.push(Node::Set(before.union(&set)));
             }
             _ => nodes.push(node),
         }
     }
-    if nodes.len() > 1 { Node::Alternate(nodes) } else { nodes.pop().unwrap_or(Node::Empty) }
+    if nodes.len() > 1 { Node::Alternate(nodes.into()) } else { nodes.pop().unwrap_or(Node::Empty) }
 }
 
 /// What takes exactly one byte, as a set.
 fn as_set(node: impl std::borrow::Borrow<Node>) -> Option<crate::ByteSet> {
     match node.borrow() {
-        Node::Set(set) => Some(**set),
+        Node::Set(set) => Some(*set),
         Node::Literal { bytes, .. } if bytes.len() == 1 => node.borrow().first(),
         _ => None,
     }

@@ -82,7 +82,7 @@ struct After {
 impl After {
     /// What follows that which stands in front of `node`.
     fn in_front_of(self, node: &Node) -> After {
-        After { takes: self.takes || node.lengths().0 > 0, is_end: false, ..self }
+        After { takes: self.takes || node.takes(), is_end: false, ..self }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Everything here is about bytes; case has already been folded into sets and literals by the parser.
 
+use std::sync::Arc;
+
 use crate::ByteSet;
 
 /// A part of an expression.
@@ -17,11 +19,11 @@ pub(super) enum Node {
         fold: bool,
     },
     /// One byte of a set.
-    Set(Box<ByteSet>),
+    Set(ByteSet),
     Assert(Assertion),
     Concat(Vec<Node>),
     /// The first that leads to a match.
-    Alternate(Vec<Node>),
+    Alternate(Arc<[Node]>),
     Repeat(Box<Repeat>),
     /// What matches is remembered under a number from 1.
     Group(Box<Node>, u32),
@@ -149,6 +151,19 @@ impl Node {
         }
     }
 
+    /// Whether it takes a byte at least: its fewest are more than none.
+    pub fn takes(&self) -> bool {
+        match self {
+            Node::Never | Node::Set(_) => true,
+            Node::Empty | Node::Assert(_) | Node::Look(_) | Node::Backreference { .. } => false,
+            Node::Literal { bytes, .. } => !bytes.is_empty(),
+            Node::Group(node, _) | Node::Atomic(node) => node.takes(),
+            Node::Concat(nodes) => nodes.iter().any(Node::takes),
+            Node::Alternate(nodes) => !nodes.is_empty() && nodes.iter().all(Node::takes),
+            Node::Repeat(repeat) => repeat.min > 0 && repeat.node.takes(),
+        }
+    }
+
     /// Whether it can match without taking a byte.
     pub fn is_nullable(&self) -> bool {
         match self {
@@ -194,7 +209,7 @@ impl Node {
             Node::Concat(nodes) => nodes.iter().all(|node| node.add_first(set)),
             Node::Alternate(nodes) => {
                 let mut is_empty = false;
-                for node in nodes {
+                for node in &**nodes {
                     is_empty |= node.add_first(set);
                 }
                 is_empty
@@ -207,7 +222,8 @@ impl Node {
     /// The parts it is made of.
     pub fn children(&self) -> &[Node] {
         match self {
-            Node::Concat(nodes) | Node::Alternate(nodes) => nodes,
+            Node::Concat(nodes) => nodes,
+            Node::Alternate(nodes) => nodes,
             Node::Group(node, _) | Node::Atomic(node) => std::slice::from_ref(node),
             Node::Repeat(repeat) => std::slice::from_ref(&repeat.node),
             Node::Look(look) => std::slice::from_ref(&look.node),

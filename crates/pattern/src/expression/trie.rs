@@ -99,19 +99,19 @@ fn tree(sequences: Vec<Vec<Node>>, depth: usize) -> Node {
                 _ => tree(rests, depth - 1),
             };
             match first {
-                Some(first) => Node::Concat(vec![Node::Set(Box::new(first)), rest]),
+                Some(first) => Node::Concat(vec![Node::Set(first), rest]),
                 None => rest,
             }
         })
         .collect();
-    if all.len() == 1 { all.swap_remove(0) } else { Node::Alternate(all) }
+    if all.len() == 1 { all.swap_remove(0) } else { Node::Alternate(all.into()) }
 }
 
 /// The bytes of which a sequence begins with one, if it takes exactly one there, and what is behind it.
 fn split(mut sequence: Vec<Node>) -> (Option<ByteSet>, Vec<Node>) {
     let first = match sequence.first_mut() {
         Some(Node::Set(set)) => {
-            let set = **set;
+            let set = *set;
             sequence.remove(0);
             Some(set)
         }

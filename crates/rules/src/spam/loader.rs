@@ -611,13 +611,13 @@ impl Loader {
 
     /// Drops the rules whose expressions the engine does not take.
     fn check(&mut self, checker: &dyn Checker) {
-        for id in 0..self.rules.rules.len() {
+        let rules = self.rules.rules.iter().enumerate();
+        let (ids, all): (Vec<usize>, Vec<&Expression>) =
+            rules.filter_map(|(id, rule)| Some((id, rule.test.as_ref()?.expression()?))).unzip();
+        let outcomes = checker.check(&all);
+        for (id, outcome) in ids.into_iter().zip(outcomes) {
+            let Err(reason) = outcome else { continue };
             let rule = &mut self.rules.rules[id];
-            let Some(Err(reason)) =
-                rule.test.as_ref().and_then(Test::expression).map(|expression| checker.check(expression))
-            else {
-                continue;
-            };
             rule.test = None;
             self.place = rule.place.clone();
             let name = rule.name.clone();

@@ -23,10 +23,10 @@ fn vertical() -> ByteSet {
 }
 
 fn set(holds: impl Fn(u8) -> bool) -> Node {
-    Node::Set(Box::new(ByteSet::of(holds)))
+    Node::Set(ByteSet::of(holds))
 }
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     /// One atom; nothing if what stood here matches nothing and cannot be repeated.
     pub(super) fn atom(&mut self) -> Result<Option<Node>, SyntaxError> {
         let Some(byte) = self.peek() else {
@@ -66,7 +66,7 @@ impl Parser<'_> {
         };
         if let Some(class) = class_of(letter) {
             self.at += 1;
-            return Ok(Node::Set(Box::new(class)));
+            return Ok(Node::Set(class));
         }
         let assertion = match letter {
             b'A' => Assertion::Start,
@@ -89,8 +89,8 @@ impl Parser<'_> {
             b'R' => {
                 self.at += 1;
                 let pair = Node::Literal { bytes: b"\r\n".to_vec(), fold: false };
-                let one = Node::Set(Box::new(vertical()));
-                Ok(Node::Atomic(Box::new(Node::Alternate(vec![pair, one]))))
+                let one = Node::Set(vertical());
+                Ok(Node::Atomic(Box::new(Node::Alternate([pair, one].into()))))
             }
             b'N' if !self.is_name_behind() => {
                 self.at += 1;

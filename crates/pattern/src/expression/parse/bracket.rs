@@ -12,7 +12,7 @@ enum Member {
     Class(ByteSet),
 }
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     /// A bracket, behind its `[`.
     pub(super) fn bracket(&mut self) -> Result<Node, SyntaxError> {
         let start = self.at - 1;
@@ -33,7 +33,7 @@ impl Parser<'_> {
             let plain = set;
             plain.iter().filter(|&byte| has_case(byte)).for_each(|byte| set.insert(byte ^ 0x20));
         }
-        Ok(Node::Set(Box::new(if is_negated { set.complement() } else { set })))
+        Ok(Node::Set(if is_negated { set.complement() } else { set }))
     }
 
     /// A member, or a range of them.

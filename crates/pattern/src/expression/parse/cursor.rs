@@ -3,7 +3,7 @@
 use super::super::error::{SyntaxError, Wrong};
 use super::Parser;
 
-impl<'t> Parser<'t> {
+impl<'t> Parser<'t, '_> {
     pub(super) fn fail<T>(&self, wrong: Wrong) -> Result<T, SyntaxError> {
         Err(SyntaxError { offset: self.at, wrong })
     }

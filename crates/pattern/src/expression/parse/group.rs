@@ -3,7 +3,7 @@
 use super::super::error::{SyntaxError, Wrong};
 use super::super::flags::Flags;
 use super::super::syntax::{Node, is_word};
-use super::{NAMED, Parser};
+use super::{GROUP_BYTES, NAMED, Parser, Read};
 
 /// What a `(` opens.
 enum Opened {
@@ -20,10 +20,52 @@ enum Opened {
     Reference(Node),
 }
 
-impl Parser<'_> {
+impl Parser<'_, '_> {
     /// A group, behind its `(`. Nothing if it only sets flags.
     pub(super) fn group(&mut self) -> Result<Option<Node>, SyntaxError> {
         let start = self.at - 1;
+        if let Some(node) = self.remembered(start) {
+            return Ok(Some(node));
+        }
+        let (groups, references) = (self.groups, self.references());
+        let deepest = std::mem::replace(&mut self.deepest, self.depth);
+        let node = self.group_anew(start)?;
+        if let Some(alternatives @ Node::Alternate(_)) = &node
+            && (groups, references) == (self.groups, self.references())
+        {
+            self.remember(start, alternatives.clone());
+        }
+        self.deepest = self.deepest.max(deepest);
+        Ok(node)
+    }
+
+    /// The group that begins at `start`, if one of the same text was read before.
+    fn remembered(&mut self, start: usize) -> Option<Node> {
+        let read = self.memo.find(&self.text[start..], self.flags)?;
+        let deepest = self.depth + read.height;
+        if deepest > self.depth_max {
+            return None;
+        }
+        self.at = start + read.text.len();
+        self.deepest = self.deepest.max(deepest);
+        Some(read.node.clone())
+    }
+
+    /// Remembers the group that was read from `start` to here.
+    fn remember(&mut self, start: usize, node: Node) {
+        let text = &self.text[start..self.at];
+        if GROUP_BYTES.contains(&text.len()) && !self.is_unsure {
+            let height = self.deepest - self.depth;
+            self.memo.insert(Read { text: text.into(), flags: self.flags, height, node });
+        }
+    }
+
+    /// How many references there are.
+    fn references(&self) -> usize {
+        self.referred.len() + self.referred_names.len()
+    }
+
+    fn group_anew(&mut self, start: usize) -> Result<Option<Node>, SyntaxError> {
         if self.depth == self.depth_max {
             return self.fail(Wrong::TooDeep);
         }
@@ -35,6 +77,7 @@ impl Parser<'_> {
             _ => {}
         }
         self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         let node = self.alternatives()?;
         self.depth -= 1;
         self.flags = flags;

@@ -3,7 +3,7 @@
 use super::*;
 
 fn wrong(text: &str) -> (usize, Wrong) {
-    let error = parse(text.as_bytes(), Flags::NONE, 200).expect_err(text);
+    let error = parse(text.as_bytes(), Flags::NONE, 200, &mut Memo::default()).expect_err(text);
     (error.offset, error.wrong)
 }
 
@@ -35,7 +35,7 @@ fn what_is_wrong_is_told_with_its_place() {
 
 #[test]
 fn a_number_is_a_group_only_if_there_are_so_many() {
-    let node = |text: &str| parse(text.as_bytes(), Flags::NONE, 200).expect(text).node;
+    let node = |text: &str| parse(text.as_bytes(), Flags::NONE, 200, &mut Memo::default()).expect(text).node;
     let has_reference = |node: Node| node.any(&mut |node| matches!(node, Node::Backreference { .. }));
     assert!(!has_reference(node("(a)\\10")));
     assert!(has_reference(node("(a)(a)(a)(a)(a)(a)(a)(a)(a)(a)\\10")));

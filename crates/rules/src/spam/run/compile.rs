@@ -1,5 +1,7 @@
 //! Expressions of a configuration, checked.
 
+use pattern::expression::Reader;
+
 use crate::spam::syntax::expression::{Checker, Expression};
 
 /// Checks expressions as they are read: those that cannot run are errors of the configuration. What it reads is kept for the
@@ -8,7 +10,8 @@ use crate::spam::syntax::expression::{Checker, Expression};
 pub struct Expressions;
 
 impl Checker for Expressions {
-    fn check(&self, expression: &Expression) -> Result<(), String> {
-        expression.ready().map(drop)
+    fn check(&self, expressions: &[&Expression]) -> Vec<Result<(), String>> {
+        let mut reader = Reader::default();
+        expressions.iter().map(|expression| expression.ready_by(&mut reader).map(drop)).collect()
     }
 }

@@ -502,10 +502,12 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
+    use pattern::expression::Reader;
+
     use super::*;
 
     fn pass(texts: &[&str]) -> Pass {
-        let ready = |text: &&str| Ready::new(text.as_bytes(), "i").unwrap();
+        let ready = |text: &&str| Ready::new(text.as_bytes(), "i", &mut Reader::default()).unwrap();
         let all: Vec<Ready> = texts.iter().map(ready).collect();
         Pass::new(all.iter().map(|ready| Asked { ready, only: None }))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pattern::expression::{Progress, Want};
+use pattern::expression::{Progress, Reader, Want};
 use stream::Fuel;
 
 use crate::spam::message::{Reading, Redirectors};
@@ -49,6 +49,6 @@ pub(super) fn of(rules: &Rules) -> Reading {
 fn pattern(text: &[u8]) -> Option<Arc<Ready>> {
     match Written::read(text) {
         Ok(written) => written.ready().ok(),
-        Err(_) => Ready::new(text, "").ok().map(Arc::new),
+        Err(_) => Ready::new(text, "", &mut Reader::default()).ok().map(Arc::new),
     }
 }

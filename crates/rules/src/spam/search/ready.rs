@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Needs, fold};
+use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Needs, Reader, fold};
 
 /// An expression, with what every match of it needs.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ const ASK: Ask<'_> =
 
 impl Ready {
     /// Reads an expression, once for the search and for what it needs.
-    pub(crate) fn new(source: &[u8], flags: &str) -> Result<Ready, String> {
+    pub(crate) fn new(source: &[u8], flags: &str, reader: &mut Reader) -> Result<Ready, String> {
         let flags = Flags::of(flags).map_err(|flag| format!("the flag {flag} is not supported"))?;
-        let (expression, needs) = Compiled::with_needs(source, flags, &ASK).map_err(|error| error.to_string())?;
+        let (expression, needs) = reader.read(source, flags, &ASK).map_err(|error| error.to_string())?;
         Ok(Ready { expression, needs })
     }
 }
@@ -57,11 +57,11 @@ pub(crate) struct Kept(OnceLock<Arc<Ready>>);
 
 impl Kept {
     /// What there is, or what is made of the expression now.
-    pub(crate) fn ready(&self, source: &[u8], flags: &str) -> Result<Arc<Ready>, String> {
+    pub(crate) fn ready(&self, source: &[u8], flags: &str, reader: &mut Reader) -> Result<Arc<Ready>, String> {
         if let Some(ready) = self.0.get() {
             return Ok(Arc::clone(ready));
         }
-        let ready = Arc::new(Ready::new(source, flags)?);
+        let ready = Arc::new(Ready::new(source, flags, reader)?);
         Ok(Arc::clone(self.0.get_or_init(|| ready)))
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use pattern::expression::{Expression as Compiled, Flags};
+use pattern::expression::{Expression as Compiled, Flags, Reader};
 
 use crate::spam::problem::Fault;
 use crate::spam::search::{Kept, Ready};
@@ -20,10 +20,10 @@ pub struct Expression {
     pub(crate) kept: Kept,
 }
 
-/// An engine for expressions, as far as the reader is concerned: it says whether it takes one.
+/// An engine for expressions, as far as the reader is concerned: it says which it takes.
 pub trait Checker {
-    /// Why `expression` is not taken, in words.
-    fn check(&self, expression: &Expression) -> Result<(), String>;
+    /// Of each expression, in order, why it is not taken, in words.
+    fn check(&self, expressions: &[&Expression]) -> Vec<Result<(), String>>;
 }
 
 /// Takes every expression.
@@ -31,8 +31,8 @@ pub trait Checker {
 pub struct Unchecked;
 
 impl Checker for Unchecked {
-    fn check(&self, _: &Expression) -> Result<(), String> {
-        Ok(())
+    fn check(&self, expressions: &[&Expression]) -> Vec<Result<(), String>> {
+        vec![Ok(()); expressions.len()]
     }
 }
 
@@ -75,7 +75,12 @@ impl Expression {
 
     /// What is made of it to be searched for, once.
     pub(crate) fn ready(&self) -> Result<Arc<Ready>, String> {
-        self.kept.ready(&self.source, &self.flags)
+        self.ready_by(&mut Reader::default())
+    }
+
+    /// The same by a reader of many.
+    pub(crate) fn ready_by(&self, reader: &mut Reader) -> Result<Arc<Ready>, String> {
+        self.kept.ready(&self.source, &self.flags, reader)
     }
 
     /// The expression alone, for a search or two.
