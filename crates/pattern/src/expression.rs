@@ -138,6 +138,7 @@ impl Expression {
 
     /// The expression, and the tree that it was read to.
     fn of(text: &[u8], flags: Flags, limits: Limits, parsed: parse::Parsed) -> (Expression, Node) {
+        let may_have_last_line = memchr::memchr2(b'$', b'Z', text).is_some();
         let expression = Expression(Arc::new(Compiled {
             text: text.into(),
             flags,
@@ -145,7 +146,7 @@ impl Expression {
             groups: parsed.groups,
             names: parsed.names.into(),
             is_regular: regular::is_regular(&parsed.node),
-            has_last_line: regular::has_last_line(&parsed.node),
+            has_last_line: may_have_last_line && regular::has_last_line(&parsed.node),
             start: compile::start(&parsed.node),
             forward: OnceLock::new(),
             hits: OnceLock::new(),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::literals::{LiteralLimits, Literals};
+use super::literals::{Found, LiteralLimits, Strings};
 use super::outline::Line;
 use super::syntax::Node;
 use crate::ByteSet;
@@ -24,16 +24,16 @@ pub(super) struct Fact {
     pub pruned: OnceCell<Node>,
     /// The rarest set of each, together.
     pub rarest: OnceCell<Option<ByteSet>>,
-    strings: RefCell<Vec<(LiteralLimits, Strings)>>,
+    strings: RefCell<Vec<(LiteralLimits, Alternatives)>>,
 }
 
 /// What literals come of alternatives.
 #[derive(Clone)]
-pub(super) enum Strings {
+pub(super) enum Alternatives {
     /// They match these, and nothing else.
-    Exact(Rc<[Vec<u8>]>),
+    Exact(Rc<Strings>),
     /// Each match has one of these, if there are any.
-    Needed(Option<Rc<Literals>>),
+    Needed(Option<Rc<Found>>),
 }
 
 impl Facts {
@@ -57,7 +57,7 @@ impl Facts {
 
 impl Fact {
     /// What literals come of them within limits, found once.
-    pub fn strings(&self, limits: LiteralLimits, find: impl FnOnce() -> Strings) -> Strings {
+    pub fn strings(&self, limits: LiteralLimits, find: impl FnOnce() -> Alternatives) -> Alternatives {
         let known = self.strings.borrow().iter().find(|(known, _)| *known == limits).map(|(_, strings)| strings.clone());
         known.unwrap_or_else(|| {
             let strings = find();

@@ -8,9 +8,9 @@
 
 use std::rc::Rc;
 
-use super::facts::{Facts, Strings};
+use super::facts::{Alternatives, Facts};
 use super::syntax::{Node, Repeat, UNBOUNDED, has_case};
-use crate::rarity;
+use crate::{ByteSet, rarity};
 
 /// What literals a caller can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,43 +42,164 @@ pub struct Literals {
 
 /// The best set of strings, if there is one within the limits.
 pub(super) fn needed(node: &Node, limits: LiteralLimits, facts: &Facts) -> Option<Literals> {
-    let finder = Finder { limits, facts };
+    let bytes_max = limits.bytes_max.min(BYTES_MAX);
+    let finder = Finder { limits: LiteralLimits { bytes_max, ..limits }, facts };
     let mut run = Run::new();
     finder.node(node, &mut run);
     finder.flush(&mut run);
-    let mut best = run.best?;
-    best.strings.sort_unstable();
-    best.strings.dedup();
-    Some(best)
+    run.best.map(Found::told)
+}
+
+/// Literals under way.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    strings: Strings,
+    times: u32,
+    share: f64,
+}
+
+impl Found {
+    fn told(mut self) -> Literals {
+        self.strings.sort();
+        let strings = self.strings.iter().map(<[u8]>::to_vec).collect();
+        Literals { strings, times: self.times, share: self.share }
+    }
+}
+
+/// Strings, end to end, each behind its length: there are many, and most are short.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Strings {
+    bytes: Vec<u8>,
+    count: usize,
+    /// They are of one length, and in order, each once.
+    is_even: bool,
+}
+
+/// Bytes of a length: strings have no more than [`FOLLOWED_BYTES_MAX`].
+const LENGTH_BYTES: usize = 2;
+
+impl Strings {
+    fn one(string: &[u8]) -> Strings {
+        let mut all = Strings::with_capacity(1, string.len());
+        all.push(string);
+        Strings { is_even: true, ..all }
+    }
+
+    /// Each of these bytes alone.
+    fn of_bytes(bytes: &ByteSet) -> Strings {
+        let mut all = Strings::with_capacity(bytes.len(), bytes.len());
+        bytes.iter().for_each(|byte| all.push(&[byte]));
+        Strings { is_even: true, ..all }
+    }
+
+    /// None yet, and room for so many, of so many bytes together.
+    fn with_capacity(count: usize, bytes: usize) -> Strings {
+        Strings { bytes: Vec::with_capacity(count * LENGTH_BYTES + bytes), count: 0, is_even: false }
+    }
+
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.bytes[..];
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first_chunk::<LENGTH_BYTES>()?;
+            let (string, behind) = behind.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+            rest = behind;
+            Some(string)
+        })
+    }
+
+    fn push(&mut self, string: &[u8]) {
+        self.push_both(string, b"");
+    }
+
+    /// Adds a string with another behind it.
+    fn push_both(&mut self, string: &[u8], behind: &[u8]) {
+        let length = u16::try_from(string.len() + behind.len()).unwrap_or(u16::MAX);
+        debug_assert_eq!(usize::from(length), string.len() + behind.len());
+        self.bytes.extend_from_slice(&length.to_le_bytes());
+        self.bytes.extend_from_slice(string);
+        self.bytes.extend_from_slice(behind);
+        self.count += 1;
+        self.is_even = false;
+    }
+
+    fn extend<'s>(&mut self, strings: impl Iterator<Item = &'s [u8]>) {
+        strings.for_each(|string| self.push(string));
+    }
+
+    /// The bytes of all.
+    fn bytes(&self) -> usize {
+        self.bytes.len() - self.count * LENGTH_BYTES
+    }
+
+    fn longest(&self) -> usize {
+        match self.is_even {
+            true => self.bytes() / self.count.max(1),
+            false => self.iter().map(<[u8]>::len).max().unwrap_or(0),
+        }
+    }
+
+    /// Puts them in order, each once.
+    fn sort(&mut self) {
+        if self.is_even || self.iter().zip(self.iter().skip(1)).all(|(one, next)| one < next) {
+            return;
+        }
+        let mut all: Vec<&[u8]> = self.iter().collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut sorted = Strings::with_capacity(all.len(), self.bytes());
+        sorted.extend(all.into_iter());
+        *self = sorted;
+    }
+
+    /// Only the empty string.
+    fn reset(&mut self) {
+        self.clear();
+        self.push(b"");
+        self.is_even = true;
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        (self.count, self.is_even) = (0, false);
+    }
 }
 
 /// A sequence under way.
 struct Run {
     /// What stands in front of here, if none of `closed` does: one of these, which do not begin before the run did.
-    ends: Vec<Vec<u8>>,
+    ends: Strings,
     /// Strings that are rare enough as they are, so that nothing is put behind them.
-    closed: Vec<Vec<u8>>,
+    closed: Strings,
     /// What the run was made of.
-    window: Vec<Rc<[Vec<u8>]>>,
-    best: Option<Literals>,
+    window: Vec<Rc<Strings>>,
+    best: Option<Found>,
 }
 
 impl Run {
     fn new() -> Run {
-        Run { ends: vec![Vec::new()], closed: Vec::new(), window: Vec::new(), best: None }
+        Run { ends: Strings::one(b""), closed: Strings::default(), window: Vec::new(), best: None }
     }
 
     /// Takes what is rare enough out of `strings`.
-    fn close(&mut self, strings: Vec<Vec<u8>>, bytes_min: usize) -> Vec<Vec<u8>> {
-        let is_rare = |string: &Vec<u8>| string.len() >= bytes_min && cost(string) > COST_CLOSED;
-        let (rare, common) = strings.into_iter().partition(is_rare);
-        self.closed.extend(rare);
-        self.closed.sort_unstable();
-        self.closed.dedup();
+    fn close(&mut self, strings: &Strings, bytes_min: usize) -> Strings {
+        let is_rare = |string: &[u8]| string.len() >= bytes_min && is_closed(string);
+        if !strings.iter().any(is_rare) {
+            return strings.clone();
+        }
+        let mut common = Strings::with_capacity(strings.len(), strings.bytes());
+        for string in strings.iter() {
+            if is_rare(string) { &mut self.closed } else { &mut common }.push(string);
+        }
+        self.closed.sort();
+        common.is_even = strings.is_even;
         common
     }
 
-    fn offer(&mut self, needed: Option<Literals>) {
+    fn offer(&mut self, needed: Option<Found>) {
         let Some(needed) = needed else {
             return;
         };
@@ -99,6 +220,9 @@ const CLASS_MAX: usize = 16;
 const PRODUCT_MAX: usize = 128;
 /// The most bytes of all strings that are followed at once.
 const FOLLOWED_BYTES_MAX: usize = 1 << 14;
+/// The most bytes of a string that is told.
+const BYTES_MAX: usize = 1 << 10;
+const _: () = assert!(FOLLOWED_BYTES_MAX <= u16::MAX as usize && BYTES_MAX <= FOLLOWED_BYTES_MAX);
 
 impl Finder<'_> {
     /// Continues the run with a node.
@@ -107,7 +231,7 @@ impl Finder<'_> {
             Node::Empty | Node::Assert(_) | Node::Look(_) => {}
             Node::Never => run.ends.clear(),
             Node::Literal { bytes, fold } => self.literal(bytes, *fold, run),
-            Node::Set(_) => self.extend(self.exact(node).map(Rc::from), run),
+            Node::Set(_) => self.extend(self.exact(node).map(Rc::new), run),
             Node::Concat(nodes) => nodes.iter().for_each(|node| self.node(node, run)),
             Node::Group(node, _) | Node::Atomic(node) => self.node(node, run),
             Node::Alternate(nodes) => {
@@ -117,10 +241,10 @@ impl Finder<'_> {
                     None => strings(),
                 };
                 match strings {
-                    Strings::Exact(all) => self.extend(Some(all), run),
-                    Strings::Needed(needed) => {
+                    Alternatives::Exact(all) => self.extend(Some(all), run),
+                    Alternatives::Needed(needed) => {
                         self.flush(run);
-                        run.offer(needed.map(|needed| Literals::clone(&needed)));
+                        run.offer(needed.map(|needed| Found::clone(&needed)));
                     }
                 }
             }
@@ -132,22 +256,22 @@ impl Finder<'_> {
     fn literal(&self, bytes: &[u8], fold: bool, run: &mut Run) {
         for part in bytes.chunk_by(|&one, &other| !fold || one.is_ascii() && other.is_ascii()) {
             for part in part.chunks(self.limits.bytes_max.max(1)) {
-                let cases = if fold { cases(part) } else { vec![folded(part)] };
-                self.extend(Some(cases.into()), run);
+                let cases = if fold { cases(part) } else { Strings::one(&folded(part)) };
+                self.extend(Some(Rc::new(cases)), run);
             }
         }
     }
 
-    fn strings_of_alternatives(&self, node: &Node, nodes: &[Node]) -> Strings {
+    fn strings_of_alternatives(&self, node: &Node, nodes: &[Node]) -> Alternatives {
         match self.exact(node) {
-            Some(all) => Strings::Exact(all.into()),
-            None => Strings::Needed(self.alternatives(nodes).map(Rc::new)),
+            Some(all) => Alternatives::Exact(Rc::new(all)),
+            None => Alternatives::Needed(self.alternatives(nodes).map(Rc::new)),
         }
     }
 
     /// Each alternative needs its own.
-    fn alternatives(&self, nodes: &[Node]) -> Option<Literals> {
-        let mut all = Literals { strings: Vec::new(), times: u32::MAX, share: 0.0 };
+    fn alternatives(&self, nodes: &[Node]) -> Option<Found> {
+        let mut all = Found { strings: Strings::default(), times: u32::MAX, share: 0.0 };
         for node in nodes {
             let mut run = Run::new();
             self.node(node, &mut run);
@@ -155,7 +279,7 @@ impl Finder<'_> {
             let needed = run.best?;
             all.share += needed.share;
             all.times = all.times.min(needed.times);
-            all.strings.extend(needed.strings);
+            all.strings.extend(needed.strings.iter());
             if all.strings.len() > self.limits.count_max {
                 return None;
             }
@@ -164,21 +288,21 @@ impl Finder<'_> {
     }
 
     /// What each turn of a loop needs, as often as there are turns.
-    fn turns(&self, repeat: &Repeat) -> Option<Literals> {
+    fn turns(&self, repeat: &Repeat) -> Option<Found> {
         let mut run = Run::new();
         self.node(&repeat.node, &mut run);
         self.flush(&mut run);
-        run.best.map(|best| Literals { times: best.times.saturating_mul(repeat.min), ..best })
+        run.best.map(|best| Found { times: best.times.saturating_mul(repeat.min), ..best })
     }
 
     fn repeat(&self, repeat: &Repeat, run: &mut Run) {
         let exact = self.exact(&repeat.node);
         if (repeat.min, repeat.max) == (0, 1) {
             let optional = exact.map(|mut all| {
-                all.push(Vec::new());
+                all.push(b"");
                 all
             });
-            return self.extend(optional.map(Rc::from), run);
+            return self.extend(optional.map(Rc::new), run);
         }
         if repeat.min == 0 {
             return self.flush(run);
@@ -194,7 +318,7 @@ impl Finder<'_> {
                 self.flush(run)
             };
         };
-        let all: Rc<[Vec<u8>]> = all.into();
+        let all = Rc::new(all);
         for _ in 0..repeat.min.min(self.limits.bytes_max as u32) {
             self.extend(Some(Rc::clone(&all)), run);
         }
@@ -206,48 +330,47 @@ impl Finder<'_> {
     }
 
     /// Whatever the node matches, if that is few strings.
-    fn exact(&self, node: &Node) -> Option<Vec<Vec<u8>>> {
+    fn exact(&self, node: &Node) -> Option<Strings> {
         (count(node)? <= self.limits.count_max).then(|| self.strings(node)).flatten()
     }
 
     /// The same, of a node that matches few.
-    fn strings(&self, node: &Node) -> Option<Vec<Vec<u8>>> {
+    fn strings(&self, node: &Node) -> Option<Strings> {
         match node {
-            Node::Empty | Node::Assert(_) | Node::Look(_) => Some(vec![Vec::new()]),
+            Node::Empty | Node::Assert(_) | Node::Look(_) => Some(Strings::one(b"")),
             Node::Literal { bytes, fold } => {
                 let has_cases = *fold && bytes.len() > 1 && !bytes.is_ascii();
                 let is_exact = bytes.len() <= self.limits.bytes_max && !has_cases;
-                is_exact.then(|| if *fold { cases(bytes) } else { vec![folded(bytes)] })
+                is_exact.then(|| if *fold { cases(bytes) } else { Strings::one(&folded(bytes)) })
             }
             Node::Set(set) => {
                 let set = set.folded();
-                (set.len() <= CLASS_MAX).then(|| set.iter().map(|byte| vec![byte]).collect())
+                (set.len() <= CLASS_MAX).then(|| Strings::of_bytes(&set))
             }
             Node::Group(node, _) | Node::Atomic(node) => self.strings(node),
             Node::Alternate(nodes) => {
-                let mut all = Vec::new();
+                let mut all = Strings::default();
                 for node in &**nodes {
-                    all.extend(self.strings(node)?);
+                    all.extend(self.strings(node)?.iter());
                     if all.len() > self.limits.count_max {
                         return None;
                     }
                 }
-                all.sort_unstable();
-                all.dedup();
+                all.sort();
                 Some(all)
             }
             Node::Concat(nodes) => {
-                let first = Some(vec![Vec::new()]);
+                let first = Some(Strings::one(b""));
                 nodes.iter().try_fold(first, |all, node| Some(self.product(&all?, &self.strings(node)?))).flatten()
             }
             Node::Repeat(repeat) if (repeat.min, repeat.max) == (0, 1) => {
                 let mut all = self.strings(&repeat.node)?;
-                all.push(Vec::new());
+                all.push(b"");
                 Some(all)
             }
             Node::Repeat(repeat) if repeat.min == repeat.max && repeat.min as usize <= self.limits.bytes_max => {
                 let each = self.strings(&repeat.node)?;
-                let first = Some(vec![Vec::new()]);
+                let first = Some(Strings::one(b""));
                 (0..repeat.min).try_fold(first, |all, _| Some(self.product(&all?, &each))).flatten()
             }
             Node::Never | Node::Repeat(_) | Node::Backreference { .. } => None,
@@ -255,22 +378,22 @@ impl Finder<'_> {
     }
 
     /// Each of `all` with each of `next` behind it, if these are few.
-    fn product(&self, all: &[Vec<u8>], next: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+    fn product(&self, all: &Strings, next: &Strings) -> Option<Strings> {
         let count =
             all.len().checked_mul(next.len()).filter(|&count| count <= self.limits.count_max.min(PRODUCT_MAX))?;
-        let longest = |of: &[Vec<u8>]| of.iter().map(Vec::len).max().unwrap_or(0);
-        if count.saturating_mul(longest(all) + longest(next)) > FOLLOWED_BYTES_MAX {
+        if count.saturating_mul(all.longest() + next.longest()) > FOLLOWED_BYTES_MAX {
             return None;
         }
-        let mut product = Vec::with_capacity(count);
-        all.iter().for_each(|one| product.extend(next.iter().map(|next| [&one[..], next].concat())));
-        product.sort_unstable();
-        product.dedup();
+        let bytes = all.bytes() * next.len() + next.bytes() * all.len();
+        let mut product = Strings::with_capacity(count, bytes);
+        all.iter().for_each(|one| next.iter().for_each(|next| product.push_both(one, next)));
+        product.is_even = all.is_even && next.is_even;
+        product.sort();
         Some(product)
     }
 
     /// Continues the run with strings of which exactly one follows; without them it ends and another begins.
-    fn extend(&self, next: Option<Rc<[Vec<u8>]>>, run: &mut Run) {
+    fn extend(&self, next: Option<Rc<Strings>>, run: &mut Run) {
         let Some(next) = next else {
             return self.flush(run);
         };
@@ -279,13 +402,13 @@ impl Finder<'_> {
         }
         // What came last, as much as may be, begins the next run.
         let bytes_min = self.limits.bytes_min.max(1);
-        let common = |strings: &[Vec<u8>]| {
-            strings.iter().filter(|string| string.len() < bytes_min || cost(string) <= COST_CLOSED).count().max(1)
+        let common = |strings: &Strings| {
+            strings.iter().filter(|string| string.len() < bytes_min || !is_closed(string)).count().max(1)
         };
         let mut window = std::mem::take(&mut run.window);
         self.flush(run);
         let mut count = common(&next);
-        let fits = |strings: &&Rc<[Vec<u8>]>| {
+        let fits = |strings: &&Rc<Strings>| {
             count = count.saturating_mul(common(strings));
             count <= self.limits.count_max
         };
@@ -300,7 +423,7 @@ impl Finder<'_> {
 
     /// Puts each of `next` behind each of the run's strings, if these are few. Where they are not, those that are rare enough stay
     /// as they are.
-    fn append(&self, next: &Rc<[Vec<u8>]>, run: &mut Run) -> bool {
+    fn append(&self, next: &Rc<Strings>, run: &mut Run) -> bool {
         let count_max = self.limits.count_max;
         let product = self.product(&run.ends, next).filter(|all| all.len() + run.closed.len() <= count_max);
         if let Some(product) = product {
@@ -309,9 +432,9 @@ impl Finder<'_> {
             return true;
         }
         let bytes_min = self.limits.bytes_min.max(1);
-        let common = run.close(next.to_vec(), bytes_min);
+        let common = run.close(next, bytes_min);
         let ends = std::mem::take(&mut run.ends);
-        run.ends = run.close(ends, bytes_min);
+        run.ends = run.close(&ends, bytes_min);
         let product = self.product(&run.ends, &common).filter(|all| all.len() + run.closed.len() <= count_max);
         let Some(product) = product else {
             return false;
@@ -323,19 +446,21 @@ impl Finder<'_> {
 
     /// Ends the run: its strings are needed. Another begins.
     fn flush(&self, run: &mut Run) {
-        let ends = std::mem::replace(&mut run.ends, vec![Vec::new()]);
-        let closed = std::mem::take(&mut run.closed);
         run.window.clear();
-        let is_usable = ends.iter().all(|string| string.len() >= self.limits.bytes_min.max(1));
-        if !is_usable || ends.len() + closed.len() > self.limits.count_max {
-            return;
+        let Run { ends, closed, best, .. } = run;
+        let bytes_min = self.limits.bytes_min.max(1);
+        let is_usable = ends.iter().all(|string| string.len() >= bytes_min);
+        if is_usable && ends.len() + closed.len() <= self.limits.count_max {
+            let strings = || ends.iter().chain(closed.iter()).map(|string| rarest(string, self.limits.bytes_max));
+            let share = strings().map(|string| share(string) + SHARE_OF_EACH).sum();
+            if best.as_ref().is_none_or(|best| share < best.share) {
+                let mut all = Strings::with_capacity(ends.len() + closed.len(), ends.bytes() + closed.bytes());
+                all.extend(strings());
+                *best = Some(Found { strings: all, times: 1, share });
+            }
         }
-        let strings = || ends.iter().chain(&closed).map(|string| rarest(string, self.limits.bytes_max));
-        let share = strings().map(|string| share(string) + SHARE_OF_EACH).sum();
-        if run.best.as_ref().is_none_or(|best| share < best.share) {
-            let strings = strings().map(<[u8]>::to_vec).collect();
-            run.best = Some(Literals { strings, times: 1, share });
-        }
+        ends.reset();
+        closed.clear();
     }
 }
 
@@ -380,10 +505,14 @@ fn folded(text: &[u8]) -> Vec<u8> {
 
 /// What a string that is ASCII, or one byte, becomes where case does not count: other letters are not in lower case where it is
 /// searched for.
-fn cases(part: &[u8]) -> Vec<Vec<u8>> {
+fn cases(part: &[u8]) -> Strings {
     match part {
-        [byte] if !byte.is_ascii() && has_case(*byte) => vec![vec![byte & !0x20], vec![byte | 0x20]],
-        part => vec![folded(part)],
+        [byte] if !byte.is_ascii() && has_case(*byte) => {
+            let mut both = Strings::one(&[byte & !0x20]);
+            both.push(&[byte | 0x20]);
+            both
+        }
+        part => Strings::one(&folded(part)),
     }
 }
 
@@ -405,6 +534,16 @@ pub fn rarest_gram(string: &[u8], bytes: usize) -> usize {
 fn cost(string: &[u8]) -> u32 {
     let pairs = string.windows(2).map(|pair| rarity::after(pair[0], pair[1])).sum::<u32>();
     string.first().map_or(0, |&first| rarity::alone(first)) + pairs
+}
+
+/// Whether a string costs so much that it need not grow.
+fn is_closed(string: &[u8]) -> bool {
+    let mut sum = string.first().map_or(0, |&first| rarity::alone(first));
+    sum > COST_CLOSED
+        || string.windows(2).any(|pair| {
+            sum += rarity::after(pair[0], pair[1]);
+            sum > COST_CLOSED
+        })
 }
 
 /// What a string costs whatever it is: of sets that are rare enough, the one of fewer strings is better.

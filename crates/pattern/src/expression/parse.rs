@@ -162,6 +162,11 @@ impl<'t, 'm> Parser<'t, 'm> {
                 Some(b'|' | b')') if !self.is_quoted => break,
                 Some(_) => {}
             }
+            if let Some(byte) = self.plain() {
+                self.at += 1;
+                push_byte(&mut nodes, self.folded(byte));
+                continue;
+            }
             let start = self.at;
             let Some(atom) = self.atom()? else {
                 continue;
@@ -171,6 +176,14 @@ impl<'t, 'm> Parser<'t, 'm> {
             push(&mut nodes, piece);
         }
         Ok(concat(nodes))
+    }
+
+    /// The byte that stands here, if it stands for itself and nothing that may be said of it follows.
+    fn plain(&self) -> Option<u8> {
+        let &[byte, ref behind @ ..] = self.rest() else { return None };
+        let is_special = matches!(byte, b'*' | b'+' | b'?' | b'(' | b'[' | b'.' | b'^' | b'$' | b'\\');
+        let may_follow = matches!(behind.first(), Some(b'*' | b'+' | b'?' | b'{' | b'(' | b'\\'));
+        (!is_special && !may_follow && !self.is_quoted && !self.flags.extended).then_some(byte)
     }
 
     /// The atom with the quantifier that follows.
@@ -299,11 +312,10 @@ fn resolve(node: &mut Node, numbers: &[u32]) {
 
 /// Adds a piece to a sequence; literals grow together.
 fn push(nodes: &mut Vec<Node>, piece: Node) {
-    let has_case = |bytes: &[u8]| bytes.iter().any(|&byte| has_case(byte));
     match (nodes.last_mut(), piece) {
         (_, Node::Empty) => {}
         (Some(Node::Literal { bytes, fold }), Node::Literal { bytes: more, fold: other })
-            if *fold == other || !has_case(bytes) || !has_case(&more) =>
+            if are_alike(bytes, *fold, &more, other) =>
         {
             *fold |= other;
             bytes.extend(more);
@@ -311,6 +323,23 @@ fn push(nodes: &mut Vec<Node>, piece: Node) {
         (_, Node::Concat(more)) => more.into_iter().for_each(|node| push(nodes, node)),
         (_, piece) => nodes.push(piece),
     }
+}
+
+/// Adds a byte to a sequence, as [`push`] does.
+fn push_byte(nodes: &mut Vec<Node>, (byte, other): (u8, bool)) {
+    match nodes.last_mut() {
+        Some(Node::Literal { bytes, fold }) if are_alike(bytes, *fold, &[byte], other) => {
+            *fold |= other;
+            bytes.push(byte);
+        }
+        _ => nodes.push(Node::Literal { bytes: vec![byte], fold: other }),
+    }
+}
+
+/// Whether two literals can be one.
+fn are_alike(bytes: &[u8], fold: bool, more: &[u8], other: bool) -> bool {
+    let has_case = |bytes: &[u8]| bytes.iter().any(|&byte| has_case(byte));
+    fold == other || !has_case(bytes) || !has_case(more)
 }
 
 fn concat(mut nodes: Vec<Node>) -> Node {

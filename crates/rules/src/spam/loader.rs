@@ -147,7 +147,7 @@ impl Loader {
             return self.error(None, fault);
         }
         let mut frames: Vec<Frame> = Vec::new();
-        for (number, line) in file.bytes.split(|&byte| byte == b'\n').enumerate() {
+        for (number, line) in lines(&file.bytes).enumerate() {
             self.place = Place { file: file.name.clone(), line: u32::try_from(number + 1).unwrap_or(u32::MAX) };
             let Some(line) = Line::read(line) else { continue };
             if self.conditional(&line, &mut frames) {
@@ -732,6 +732,12 @@ impl World for Loader {
             _ => None,
         }
     }
+}
+
+/// The lines of a file, without what ends them.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).map(move |end| &bytes[std::mem::replace(&mut start, end + 1)..end])
 }
 
 fn rule_name(name: &[u8]) -> Result<&str, Fault> {

@@ -97,7 +97,8 @@ impl Tags {
         let mut rests = vec![value];
         while let Some(rest) = rests.pop() {
             let deep = rests.len() == DEPTH_MAX;
-            let tags = (0..rest.len()).filter(|_| !deep).filter_map(|at| Some((at, self.tag(rest, at)?)));
+            let starts = self.starts(rest).filter(|_| !deep);
+            let tags = starts.filter_map(|at| Some((at, self.tag(rest, at)?)));
             let found = tags.into_iter().find_map(|(at, (name, next))| Some((at, self.tags.get(name)?, next)));
             let Some((at, inner, next)) = found else {
                 append(out, rest, bytes_max)?;
@@ -113,7 +114,8 @@ impl Tags {
     fn pieces<'a>(&'a self, source: &'a [u8], chosen: &mut Chosen<'a>) -> Vec<Piece<'a>> {
         let mut pieces = Vec::new();
         let (mut text, mut at) = (0, 0);
-        while at < source.len() {
+        while let Some(skipped) = self.starts(&source[at..]).next() {
+            at += skipped;
             let Some((name, next)) = self.tag(source, at) else {
                 at += 1;
                 continue;
@@ -130,6 +132,11 @@ impl Tags {
             pieces.push(Piece::Text(&source[text..]));
         }
         pieces
+    }
+
+    /// Where tags may begin.
+    fn starts<'a>(&self, source: &'a [u8]) -> memchr::Memchr<'a> {
+        memchr::memchr_iter(self.start.first().copied().unwrap_or_default(), source)
     }
 
     /// The name of the tag that begins at `at`, and where it ends.

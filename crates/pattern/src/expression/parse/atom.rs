@@ -1,30 +1,29 @@
 //! Characters, escapes, anchors, references.
 
 use super::super::error::{SyntaxError, Wrong};
-use super::super::syntax::{Assertion, Node, has_case, is_word, lower};
+use super::super::syntax::{Assertion, Node, has_case, lower};
 use super::{NAMED, Parser};
 use crate::ByteSet;
 
 /// What the escapes `d`, `w`, `s`, `h`, `v` and their negations stand for.
 pub(super) fn class_of(letter: u8) -> Option<ByteSet> {
     let set = match letter.to_ascii_lowercase() {
-        b'd' => ByteSet::of(|byte| byte.is_ascii_digit()),
-        b'w' => ByteSet::of(is_word),
-        b's' => ByteSet::of(|byte| matches!(byte, b' ' | b'\t'..=b'\r')),
-        b'h' => ByteSet::of(|byte| matches!(byte, b' ' | b'\t' | 0xa0)),
-        b'v' => vertical(),
+        b'd' => DIGITS,
+        b'w' => WORD,
+        b's' => BLANKS,
+        b'h' => ByteSet::from_words([1 << b' ' | 1 << b'\t', 0, 1 << (0xa0 - 128), 0]),
+        b'v' => VERTICAL,
         _ => return None,
     };
     Some(if letter.is_ascii_uppercase() { set.complement() } else { set })
 }
 
-fn vertical() -> ByteSet {
-    ByteSet::of(|byte| matches!(byte, b'\n'..=b'\r' | 0x85))
-}
-
-fn set(holds: impl Fn(u8) -> bool) -> Node {
-    Node::Set(ByteSet::of(holds))
-}
+/// As [`u8::is_ascii_digit`], [`is_word`](super::super::syntax::is_word) and so on say: rules have thousands of them.
+const DIGITS: ByteSet = ByteSet::from_words([0x03ff << b'0', 0, 0, 0]);
+const WORD: ByteSet = ByteSet::from_words([0x03ff << b'0', 0x07ff_fffe_87ff_fffe, 0, 0]);
+const BLANKS: ByteSet = ByteSet::from_words([1 << b' ' | 0x1f << b'\t', 0, 0, 0]);
+const VERTICAL: ByteSet = ByteSet::from_words([0x0f << b'\n', 0, 1 << (0x85 - 128), 0]);
+const NO_LINE_FEED: ByteSet = ByteSet::from_words([!(1 << b'\n'), u64::MAX, u64::MAX, u64::MAX]);
 
 impl Parser<'_, '_> {
     /// One atom; nothing if what stood here matches nothing and cannot be repeated.
@@ -43,8 +42,8 @@ impl Parser<'_, '_> {
             }
             b'(' => return self.group(),
             b'[' => self.bracket()?,
-            b'.' if self.flags.dot_all => set(|_| true),
-            b'.' => set(|byte| byte != b'\n'),
+            b'.' if self.flags.dot_all => Node::Set(ByteSet::EMPTY.complement()),
+            b'.' => Node::Set(NO_LINE_FEED),
             b'^' if self.flags.multi_line => Node::Assert(Assertion::LineStart),
             b'^' => Node::Assert(Assertion::Start),
             b'$' if self.flags.multi_line => Node::Assert(Assertion::LineEnd),
@@ -55,8 +54,14 @@ impl Parser<'_, '_> {
     }
 
     fn literal(&self, byte: u8) -> Node {
+        let (byte, fold) = self.folded(byte);
+        Node::Literal { bytes: vec![byte], fold }
+    }
+
+    /// What a byte stands for, and whether in either case.
+    pub(super) fn folded(&self, byte: u8) -> (u8, bool) {
         let fold = self.flags.ignore_case && has_case(byte);
-        Node::Literal { bytes: vec![if fold { lower(byte) } else { byte }], fold }
+        (if fold { lower(byte) } else { byte }, fold)
     }
 
     /// What a backslash begins, behind it.
@@ -89,12 +94,12 @@ impl Parser<'_, '_> {
             b'R' => {
                 self.at += 1;
                 let pair = Node::Literal { bytes: b"\r\n".to_vec(), fold: false };
-                let one = Node::Set(vertical());
+                let one = Node::Set(VERTICAL);
                 Ok(Node::Atomic(Box::new(Node::Alternate([pair, one].into()))))
             }
             b'N' if !self.is_name_behind() => {
                 self.at += 1;
-                Ok(set(|byte| byte != b'\n'))
+                Ok(Node::Set(NO_LINE_FEED))
             }
             b'1'..=b'9' => self.number(),
             b'g' => self.reference_g(),
@@ -263,5 +268,25 @@ impl Parser<'_, '_> {
         let offset = self.at;
         let name = self.name(end)?;
         Ok(self.reference_by_name(name, offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::syntax::is_word;
+    use super::*;
+
+    #[test]
+    fn classes_have_the_bytes_that_perl_says() {
+        let is = |letter, holds: fn(u8) -> bool| {
+            assert_eq!(class_of(letter), Some(ByteSet::of(holds)), "{}", char::from(letter));
+            assert_eq!(class_of(letter.to_ascii_uppercase()), Some(ByteSet::of(|byte| !holds(byte))));
+        };
+        is(b'd', |byte| byte.is_ascii_digit());
+        is(b'w', is_word);
+        is(b's', |byte| matches!(byte, b' ' | b'\t'..=b'\r'));
+        is(b'h', |byte| matches!(byte, b' ' | b'\t' | 0xa0));
+        is(b'v', |byte| matches!(byte, b'\n'..=b'\r' | 0x85));
+        assert_eq!(NO_LINE_FEED, ByteSet::of(|byte| byte != b'\n'));
     }
 }

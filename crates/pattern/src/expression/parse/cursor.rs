@@ -48,6 +48,9 @@ impl<'t> Parser<'t, '_> {
     /// Steps over comments, with `x` over blanks too, and over `\E` and `\Q`.
     pub(super) fn skip_comments(&mut self) -> Result<(), SyntaxError> {
         loop {
+            if !self.flags.extended && !matches!(self.peek(), Some(b'\\' | b'(')) {
+                return Ok(());
+            }
             if self.rest().starts_with(b"\\E") {
                 self.is_quoted = false;
                 self.at += 2;

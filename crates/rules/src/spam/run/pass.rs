@@ -469,17 +469,17 @@ impl Index {
 
 /// Collects literals.
 #[derive(Debug, Default)]
-struct Builder {
-    words: Vec<Vec<u8>>,
-    numbers: HashMap<Vec<u8>, u32>,
+struct Builder<'n> {
+    words: Vec<&'n [u8]>,
+    numbers: HashMap<&'n [u8], u32>,
     owners: Vec<(u32, Owner)>,
 }
 
-impl Builder {
-    fn add(&mut self, place: u32, only: Option<u32>, kind: Kind, literals: &Literals) {
+impl<'n> Builder<'n> {
+    fn add(&mut self, place: u32, only: Option<u32>, kind: Kind, literals: &'n Literals) {
         for string in &literals.strings {
-            let number = *self.numbers.entry(string.clone()).or_insert_with(|| {
-                self.words.push(string.clone());
+            let number = *self.numbers.entry(string).or_insert_with(|| {
+                self.words.push(string);
                 self.words.len() as u32 - 1
             });
             self.owners.push((number, Owner { place, only, kind, times: literals.times }));

@@ -44,7 +44,7 @@ pub(super) const PADDING: usize = 3;
 
 impl Words {
     /// The table of the strings, which are known by their places from here on. They have two bytes or more.
-    pub(super) fn new(words: &[Vec<u8>]) -> Words {
+    pub(super) fn new(words: &[&[u8]]) -> Words {
         let mut table = Words { starts: vec![0], ..Words::default() };
         let mut entries: [Vec<Entry>; 3] = Default::default();
         for (number, word) in (0..).zip(words) {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn places(words: &[&str], text: &str) -> Vec<(u32, usize)> {
-        let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
         let padded = [text.as_bytes(), &[0; PADDING]].concat();
         let mut found = Vec::new();
         Words::new(&words).find(&padded, |word, at| found.push((word, at)));

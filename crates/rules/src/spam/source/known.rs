@@ -109,6 +109,7 @@ impl Known {
 pub fn canonical(name: &str) -> String {
     match name {
         "required_hits" => "required_score".into(),
+        _ if !name.contains("list") => name.into(),
         _ => name.replace("whitelist", "welcomelist").replace("blacklist", "blocklist"),
     }
 }

@@ -39,7 +39,9 @@ impl<'a> Line<'a> {
 }
 
 fn name(keyword: &[u8]) -> String {
-    String::from_utf8_lossy(keyword).to_ascii_lowercase().replace('-', "_")
+    let mut name = String::from_utf8_lossy(keyword).into_owned();
+    name.make_ascii_lowercase();
+    if name.contains('-') { name.replace('-', "_") } else { name }
 }
 
 fn part(line: Cow<'_, [u8]>, range: std::ops::Range<usize>) -> Cow<'_, [u8]> {

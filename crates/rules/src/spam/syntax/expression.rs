@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
 use pattern::expression::{Expression as Compiled, Flags, Reader};
 
 use crate::spam::problem::Fault;
@@ -91,9 +92,9 @@ impl Expression {
 
     /// Whether it uses what other rules have captured: `%{NAME}`.
     pub fn has_captured_tag(&self) -> bool {
-        self.source.windows(2).enumerate().any(|(at, pair)| {
+        memmem::find_iter(&self.source, b"%{").any(|at| {
             let escaped = at.checked_sub(1).is_some_and(|before| self.source[before] == b'\\');
-            pair == b"%{" && !escaped && self.source[at + 2..].first().is_some_and(u8::is_ascii_uppercase)
+            !escaped && self.source[at + 2..].first().is_some_and(u8::is_ascii_uppercase)
         })
     }
 
@@ -132,7 +133,7 @@ impl Expression {
     pub fn captures_tag(&self) -> bool {
         let source = &self.source;
         let behind = |at: usize| source.get(at..).unwrap_or_default();
-        (0..source.len()).filter(|&at| behind(at).starts_with(b"(?")).any(|at| {
+        memmem::find_iter(source, b"(?").any(|at| {
             let rest = behind(at + 2);
             let rest = rest.strip_prefix(b"P").unwrap_or(rest);
             let name = rest.strip_prefix(b"<").or_else(|| rest.strip_prefix(b"'")).unwrap_or_default();
