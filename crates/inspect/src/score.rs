@@ -10,7 +10,7 @@
 use flow::{Answer, Conduct, Hit, Lesson, Mark, Points, Recall, Score, Scoring, Study as Wanted};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Outcome, Report, Scratch};
-use rules::spam::{File, Limits, Loader, Options, Rules, ScoreSet};
+use rules::spam::{Checker, File, Limits, Loader, Options, Rules, ScoreSet};
 use serde::{Deserialize, Serialize};
 
 use crate::fuzzy::fuzzy;
@@ -47,7 +47,11 @@ pub struct RuleFile {
 
 impl RuleFiles {
     /// Reads them. `include` is asked for a file that another one includes, by the name of that one and its own.
-    pub fn read(&self, include: &mut dyn FnMut(&str, &str) -> Result<RuleFile, String>) -> Rules {
+    pub fn read(
+        &self,
+        include: &mut dyn FnMut(&str, &str) -> Result<RuleFile, String>,
+        checker: &dyn Checker,
+    ) -> Rules {
         let options =
             Options { default_plugins: self.default_plugins, local_tests_only: !self.network, ..Options::default() };
         let mut loader = Loader::new(options, Limits::default());
@@ -55,7 +59,7 @@ impl RuleFiles {
         for own in &self.files {
             loader.read(&file(own.clone()), &mut |place, name| include(&place.file, name).map(&file));
         }
-        loader.finish(&Expressions)
+        loader.finish(checker)
     }
 
     /// A file that another one includes, as it was handed over.
@@ -108,7 +112,11 @@ impl Planned {
 impl Scorer {
     /// Compiles a configuration. It takes some 50 ms of processor time for the stock set, and some 40 MB.
     pub fn new(files: &RuleFiles) -> Scorer {
-        let rules = files.read(&mut |from, name| files.included(from, name));
+        Scorer::of(files.read(&mut |from, name| files.included(from, name), &Expressions), files)
+    }
+
+    /// The same of what was read of the files, with [`Expressions`] or it takes longer.
+    pub fn of(rules: Rules, files: &RuleFiles) -> Scorer {
         let set = ScoreSet { net: files.network, bayes: files.bayes };
         let engine = Engine::new(rules, EngineOptions { set, ..EngineOptions::default() });
         engine.prepare();

@@ -121,11 +121,7 @@ impl Expression {
     /// # Errors
     /// What is wrong with it and where.
     pub fn within(text: &[u8], flags: Flags, limits: Limits) -> Result<Expression, SyntaxError> {
-        if text.len() > limits.text_bytes_max {
-            return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
-        }
-        let parsed = parse::parse(text, flags, limits.depth_max, &mut parse::Memo::default())?;
-        Ok(Expression::of(text, flags, limits, parsed).0)
+        Ok(Reader::default().within(text, flags, limits)?.0)
     }
 
     /// As [`Expression::new`], with what every match needs: the expression is read once for both.
@@ -208,14 +204,25 @@ impl Reader {
     /// # Errors
     /// What is wrong with it and where.
     pub fn read(&mut self, text: &[u8], flags: Flags, ask: &Ask) -> Result<(Expression, Needs), SyntaxError> {
-        let limits = Limits::default();
+        let (expression, node) = self.within(text, flags, Limits::default())?;
+        let needs = Needs::of(&node, ask, &self.facts);
+        Ok((expression, needs))
+    }
+
+    /// Reads an expression, as [`Expression::new`] does.
+    ///
+    /// # Errors
+    /// What is wrong with it and where.
+    pub fn read_alone(&mut self, text: &[u8], flags: Flags) -> Result<Expression, SyntaxError> {
+        Ok(self.within(text, flags, Limits::default())?.0)
+    }
+
+    fn within(&mut self, text: &[u8], flags: Flags, limits: Limits) -> Result<(Expression, Node), SyntaxError> {
         if text.len() > limits.text_bytes_max {
             return Err(SyntaxError { offset: limits.text_bytes_max, wrong: Wrong::TooLong });
         }
         let parsed = parse::parse(text, flags, limits.depth_max, &mut self.memo)?;
-        let (expression, node) = Expression::of(text, flags, limits, parsed);
-        let needs = Needs::of(&node, ask, &self.facts);
-        Ok((expression, needs))
+        Ok(Expression::of(text, flags, limits, parsed))
     }
 }
 

@@ -9,7 +9,7 @@ use edge::trust::access::Access;
 
 use lookup::{Error, Key};
 use mailbox::accounts::Accounts;
-use rules::spam::Severity;
+use rules::spam::{Severity, run::Syntax};
 
 use crate::cli::Check;
 use crate::config::{Config, Isolation};
@@ -125,7 +125,7 @@ fn spam(config: &Config, quiet: bool) -> Result<u64, Failure> {
         eprintln!("sluice: warning: spam: SpamAssassin's rules are not here, mails would not be scored");
         return Ok(0);
     }
-    let (_, rules) = rules_command::collect(&folders, config.rule_purpose())?;
+    let (_, rules) = rules_command::collect(&folders, config.rule_purpose(), &Syntax)?;
     let names: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     if !quiet {
         println!("{} rules of spam in {}", rules.names().len(), names.join(", "));

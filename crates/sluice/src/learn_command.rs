@@ -19,7 +19,7 @@ use learn::Snapshot;
 use learn::backup::LINE_BYTES_MAX;
 use ledger::{Counts, Error, Learned, Ledger, Lesson, Sqlite, Summary};
 use rules::spam::message::{Message, MessageLimits};
-use rules::spam::run::{Engine, EngineOptions};
+use rules::spam::run::{Engine, EngineOptions, Expressions};
 use serde_json::json;
 
 use crate::cli::{Learn, LearnCommand, LearnMails};
@@ -109,7 +109,7 @@ fn place(args: &Learn) -> Result<(PathBuf, Vec<RuleFile>), Failure> {
 
 fn engine(args: &Learn, more: &[RuleFile]) -> Result<Engine, Failure> {
     let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
-    Ok(Engine::new(rules_command::load(&folders, true, more)?, EngineOptions::default()))
+    Ok(Engine::new(rules_command::load(&folders, true, more, &Expressions)?, EngineOptions::default()))
 }
 
 /// Seconds since 1970.

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use inspect::{RuleFile, RuleFiles};
 use rules::spam::{
-    Census, Disabled, File, Limits, Loader, Options, Place, Problem, Rules, Severity, run::Expressions, source,
+    Census, Checker, Disabled, File, Limits, Loader, Options, Place, Problem, Rules, Severity, run::Syntax, source,
 };
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn lint(args: &RulesLint) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
     let folders = if args.folders.is_empty() { standard() } else { args.folders.clone() };
-    let rules = load(&folders, false, &[])?;
+    let rules = load(&folders, false, &[], &Syntax)?;
     if args.json {
         println!("{:#}", report(&folders, &rules));
     } else {
@@ -74,7 +74,12 @@ pub fn standard() -> Vec<PathBuf> {
 ///
 /// # Errors
 /// A file that cannot be read, and folders without any.
-pub fn load(folders: &[PathBuf], is_local: bool, more: &[RuleFile]) -> Result<Rules, Failure> {
+pub fn load(
+    folders: &[PathBuf],
+    is_local: bool,
+    more: &[RuleFile],
+    checker: &dyn Checker,
+) -> Result<Rules, Failure> {
     let (paths, default_plugins) = paths(folders)?;
     let limits = Limits::default();
     let options = Options { default_plugins, local_tests_only: is_local, ..Options::default() };
@@ -87,14 +92,18 @@ pub fn load(folders: &[PathBuf], is_local: bool, more: &[RuleFile]) -> Result<Ru
         let file = File { name: (*own.name).into(), bytes: own.bytes.clone() };
         loader.read(&file, &mut |_, _| Err("nothing is included here".into()));
     }
-    Ok(loader.finish(&Expressions))
+    Ok(loader.finish(checker))
 }
 
 /// Reads all folders to be handed to whoever scores mails, with the files that others include; and what stands there.
 ///
 /// # Errors
 /// As [`load`].
-pub fn collect(folders: &[PathBuf], purpose: Purpose<'_>) -> Result<(RuleFiles, Rules), Failure> {
+pub fn collect(
+    folders: &[PathBuf],
+    purpose: Purpose<'_>,
+    checker: &dyn Checker,
+) -> Result<(RuleFiles, Rules), Failure> {
     let limits = Limits::default();
     let rule_file = |path: &Path| {
         let file = read(path, &limits).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -106,11 +115,12 @@ pub fn collect(folders: &[PathBuf], purpose: Purpose<'_>) -> Result<(RuleFiles, 
     files.extend(more);
     let mut collected = RuleFiles { files, default_plugins, network, bayes, host: host.into(), ..RuleFiles::default() };
     let mut included = Vec::new();
-    let rules = collected.read(&mut |from, name| {
+    let mut include = |from: &str, name: &str| {
         let file = rule_file(&Path::new(from).parent().unwrap_or(Path::new("")).join(name))?;
         included.push((from.into(), name.into(), file.clone()));
         Ok(file)
-    });
+    };
+    let rules = collected.read(&mut include, checker);
     collected.included = included;
     Ok((collected, rules))
 }

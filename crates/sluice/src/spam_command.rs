@@ -20,7 +20,7 @@ use inspect::{Inquest, Reputation, Study, fuzzy};
 use ledger::{Ledger as _, Sqlite};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::preferences::BYTES_MAX;
-use rules::spam::run::{Beside, Engine, EngineOptions, Hit, Outcome, Report, Scratch};
+use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Hit, Outcome, Report, Scratch};
 use rules::spam::{File, Preferences, Recalled, ScoreSet};
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     let wait = Duration::from_secs(args.timeout);
     let source = (!args.local).then(|| Source::new(args.zone.as_deref(), &args.resolvers, wait)).transpose()?;
     let folders = if args.folders.is_empty() { rules_command::standard() } else { args.folders.clone() };
-    let rules = rules_command::load(&folders, args.local, &[])?;
+    let rules = rules_command::load(&folders, args.local, &[], &Expressions)?;
     let errors = rules.errors();
     if errors > 0 {
         eprintln!("sluice: {errors} errors in the rules: sluice rules lint names them");

@@ -130,6 +130,11 @@ impl Strings {
         strings.for_each(|string| self.push(string));
     }
 
+    /// Whether it is the empty string alone.
+    fn is_nothing(&self) -> bool {
+        self.count == 1 && self.bytes() == 0
+    }
+
     /// The bytes of all.
     fn bytes(&self) -> usize {
         self.bytes.len() - self.count * LENGTH_BYTES
@@ -383,6 +388,9 @@ impl Finder<'_> {
             all.len().checked_mul(next.len()).filter(|&count| count <= self.limits.count_max.min(PRODUCT_MAX))?;
         if count.saturating_mul(all.longest() + next.longest()) > FOLLOWED_BYTES_MAX {
             return None;
+        }
+        if all.is_nothing() && next.is_even {
+            return Some(next.clone());
         }
         let bytes = all.bytes() * next.len() + next.bytes() * all.len();
         let mut product = Strings::with_capacity(count, bytes);

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use flow::wire;
 use inspect::Scorer;
+use rules::spam::run::{Expressions, Syntax};
 use rules::spam::syntax::value::Value;
-use rules::spam::{Rules, Severity};
+use rules::spam::{Checker, Rules, Severity};
 use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::Failure;
@@ -46,7 +47,9 @@ impl SpamRules {
             tracing::warn!("mails are not scored: SpamAssassin's rules are not here, and spam.rules names no others");
             return Ok(None);
         }
-        let (files, rules) = rules_command::collect(&folders, config.rule_purpose())?;
+        let is_here = config.isolation == Isolation::None;
+        let checker: &dyn Checker = if is_here { &Expressions } else { &Syntax };
+        let (files, rules) = rules_command::collect(&folders, config.rule_purpose(), checker)?;
         let words_max = words_max(&rules);
         let blocks = Arc::new(BlockRules::of(&rules));
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
@@ -57,12 +60,9 @@ impl SpamRules {
             errors = rules.errors(),
             "rules of spam"
         );
-        Ok(Some(match config.isolation {
-            Isolation::None => SpamRules { scorer: Some(Arc::new(Scorer::new(&files))), file: None, words_max, blocks },
-            Isolation::Process => {
-                SpamRules { scorer: None, file: Some(sealed(&wire::write(&files, Vec::new()))?), words_max, blocks }
-            }
-        }))
+        let scorer = is_here.then(|| Arc::new(Scorer::of(rules, &files)));
+        let file = if is_here { None } else { Some(sealed(&wire::write(&files, Vec::new()))?) };
+        Ok(Some(SpamRules { scorer, file, words_max, blocks }))
     }
 
     /// The file, for one more set of processes.

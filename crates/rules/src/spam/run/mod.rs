@@ -22,7 +22,7 @@ mod words;
 
 pub use super::search::RunLimits;
 pub use check::{Beside, Hit, Outcome};
-pub use compile::Expressions;
+pub use compile::{Expressions, Syntax};
 pub use engine::{Engine, EngineOptions};
 pub use fuzz::fuzz_check;
 pub use learned::Metadata;

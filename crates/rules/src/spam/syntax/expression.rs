@@ -86,8 +86,13 @@ impl Expression {
 
     /// The expression alone, for a search or two.
     pub(crate) fn alone(&self) -> Result<Compiled, String> {
+        self.alone_by(&mut Reader::default())
+    }
+
+    /// The same by a reader of many.
+    pub(crate) fn alone_by(&self, reader: &mut Reader) -> Result<Compiled, String> {
         let flags = Flags::of(&self.flags).map_err(|flag| format!("the flag {flag} is not supported"))?;
-        Compiled::new(&self.source, flags).map_err(|error| error.to_string())
+        reader.read_alone(&self.source, flags).map_err(|error| error.to_string())
     }
 
     /// Whether it uses what other rules have captured: `%{NAME}`.
