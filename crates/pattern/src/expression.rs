@@ -41,7 +41,7 @@ use regex_automata::hybrid::dfa::DFA;
 pub use error::{SyntaxError, Wrong};
 pub use factor::Parts;
 pub use flags::Flags;
-pub use fuzz::fuzz_expression;
+pub use fuzz::{fuzz_expression, fuzz_joint};
 pub use joint::{Joint, JointRoom, Toil};
 pub use literals::{LiteralLimits, Literals, fold, rarest_gram};
 pub use needs::{Ask, Needs};
@@ -199,6 +199,11 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// One that remembers nothing.
+    fn forgetful() -> Reader {
+        Reader { memo: parse::Memo::full(), facts: facts::Facts::default() }
+    }
+
     /// Reads an expression and what every match of it needs, as [`Expression::with_needs`] does.
     ///
     /// # Errors

@@ -22,3 +22,8 @@ fn pattern_seeds() {
 fn expression_seeds() {
     replay("pattern_expression", pattern::expression::fuzz_expression);
 }
+
+#[test]
+fn joint_seeds() {
+    replay("pattern_joint", pattern::expression::fuzz_joint);
+}

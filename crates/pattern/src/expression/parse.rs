@@ -74,6 +74,11 @@ const MEMO_BYTES_MAX: usize = 1 << 20;
 const ALIKE_MAX: usize = 16;
 
 impl Memo {
+    /// One that takes nothing.
+    pub fn full() -> Memo {
+        Memo { groups: HashMap::new(), bytes: MEMO_BYTES_MAX }
+    }
+
     /// What stands at the start of `rest`, if it was read with these flags.
     fn find(&self, rest: &[u8], flags: Flags) -> Option<&Read> {
         let all = self.groups.get(rest.first_chunk::<KEY_BYTES>()?)?;
