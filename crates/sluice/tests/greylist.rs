@@ -1,9 +1,14 @@
 //! Greylisting: who has to come again, and who need not.
 
 use std::fs;
+use std::io::Write as _;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::{io, thread};
 
-use crate::harness::{Behaviour, Gateway, Sink, stuffed, wait_for};
+use crate::harness::postfix::Postfix;
+use crate::harness::{Behaviour, Gateway, Sink, Wire, stuffed, wait_for};
 use crate::milter::Server;
 
 const RULES: &str = "body MONEY /money/\nscore MONEY 3\nbody MUCH /much/\nscore MUCH 20\nheader RCVD_IN_DNSWL_MED Subject =~ /known/\n\
@@ -103,4 +108,69 @@ fn a_mail_server_is_told_by_milter() {
         (told("money").pop().unwrap().0 == 'a').then_some(())
     };
     wait_for(again, "its time");
+}
+
+/// A real Postfix keeps what has to come again and brings it; its next mail goes at once.
+#[test]
+fn postfix_comes_again_and_need_not_the_next_time() {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|facts| facts.uid() == 0);
+    if !Path::new("/usr/sbin/postfix").exists() || !is_root {
+        eprintln!("skipped: postfix is not installed, or we are not root");
+        return;
+    }
+    let (site, sink) = (site(), Sink::start(Behaviour::default()));
+    let head = head(site.path(), "process", "greylist = 3\ngreylist_seconds = 3\nreject = 20");
+    let gateway = Gateway::start_with(&head, "smtp", &sink.forward(), BEHIND_PROXY);
+    let front = in_front_of(gateway.address, "PROXY TCP4 192.0.2.7 127.0.0.1 1 25\r\n");
+    let postfix = Postfix::start(&format!(
+        "relayhost = [127.0.0.1]:{}\nvirtual_mailbox_domains =\nqueue_run_delay = 1s\nminimal_backoff_time = 1s\n\
+         maximal_backoff_time = 1s\n",
+        front.port()
+    ));
+    let send = |mail: &str| {
+        let reply = Wire::connect(([127, 0, 0, 1], postfix.port).into()).deliver(mail.as_bytes());
+        reply.rsplit_once("queued as ").expect("Postfix takes it").1.to_string()
+    };
+    // What Postfix has logged of its attempts at a mail.
+    let attempts = |id: &str| {
+        let log = fs::read_to_string(postfix.folder.path().join("log")).unwrap_or_default();
+        let of_it = log.lines().filter(|line| line.contains(id) && line.contains("status="));
+        of_it.map(str::to_string).collect::<Vec<_>>()
+    };
+    let sent = |id: &str| {
+        let is_sent = || attempts(id).last().is_some_and(|line| line.contains("status=sent")).then_some(());
+        wait_for(is_sent, "Postfix to have sent it");
+        attempts(id)
+    };
+
+    let first = send(&mail("money"));
+    let told = sent(&first);
+    let (last, before) = told.split_last().unwrap();
+    assert!(!before.is_empty(), "the first attempt is not taken: {last}");
+    let is_put_off = |line: &String| line.contains("status=deferred") && line.contains("451 4.7.1 Greylisted");
+    assert!(before.iter().all(is_put_off), "{before:?}");
+    let second = send(&mail("money again"));
+    assert_eq!(sent(&second).len(), 1, "the second mail goes at once");
+    assert_eq!(sink.wait(2).len(), 2, "each once");
+}
+
+/// Where what connects reaches `address` behind a line, as a proxy puts it in front: this machine is never a stranger.
+fn in_front_of(address: SocketAddr, line: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let front = listener.local_addr().unwrap();
+    let pump = |mut from: TcpStream, mut to: TcpStream| {
+        thread::spawn(move || {
+            let _ = io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Write);
+        });
+    };
+    thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let mut server = TcpStream::connect(address).unwrap();
+            server.write_all(line.as_bytes()).unwrap();
+            pump(client.try_clone().unwrap(), server.try_clone().unwrap());
+            pump(server, client);
+        }
+    });
+    front
 }
