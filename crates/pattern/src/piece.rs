@@ -13,6 +13,9 @@ pub type PartId = u32;
 #[repr(transparent)]
 pub struct ByteSet([u64; 4]);
 
+/// Texts that are shorter are put into a set byte by byte.
+const SHORT: usize = 128;
+
 impl ByteSet {
     /// The set of no byte.
     pub const EMPTY: ByteSet = ByteSet([0; 4]);
@@ -52,6 +55,11 @@ impl ByteSet {
 
     /// The set of the bytes that stand in a text.
     pub fn present(text: &[u8]) -> ByteSet {
+        if text.len() < SHORT {
+            let mut set = ByteSet::EMPTY;
+            text.iter().for_each(|&byte| set.insert(byte));
+            return set;
+        }
         let mut seen = [0u8; 256];
         text.iter().for_each(|&byte| seen[usize::from(byte)] = 1);
         let word = |seen: &[u8]| seen.iter().rev().fold(0, |word, &seen| word << 1 | u64::from(seen));

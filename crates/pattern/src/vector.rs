@@ -15,6 +15,31 @@ pub(crate) fn is_supported() -> bool {
     std::arch::is_aarch64_feature_detected!("neon") && cfg!(target_endian = "little")
 }
 
+/// What the compiler can make vectors of; it is always inlined.
+pub(crate) trait Widely {
+    fn run(self);
+}
+
+/// Runs it, compiled for AVX2 where this machine has that. What comes of it is the same.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn widely(work: impl Widely) {
+    #[target_feature(enable = "avx2")]
+    fn wide(work: impl Widely) {
+        work.run();
+    }
+    if is_supported() {
+        // SAFETY: this machine has AVX2.
+        return unsafe { wide(work) };
+    }
+    work.run();
+}
+
+/// Runs it: what other machines have is always there.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn widely(work: impl Widely) {
+    work.run();
+}
+
 /// Whether it has the AVX-512 that some of it is compiled for, too.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn has_avx512() -> bool {

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use super::facts::Facts;
 use super::syntax::{Node, Repeat, has_case};
 use crate::ByteSet;
-use crate::rarity;
+use crate::{rarity, vector};
 
 /// A byte of a set, and bytes of another behind it, as many as there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,12 +260,26 @@ impl Outlines {
 
     /// Tells the numbers of all outlines that stand in the haystack, each once.
     pub fn find(&self, haystack: &[u8], mut found: impl FnMut(u32)) {
-        self.blocks.iter().for_each(|block| block.find(haystack, &mut found));
+        self.blocks.iter().for_each(|block| vector::widely(Look { block, haystack, found: &mut found }));
     }
 
     /// How many words are followed.
     pub fn words(&self) -> usize {
         self.blocks.len() * WORDS
+    }
+}
+
+/// A block that is looked for.
+struct Look<'l, F> {
+    block: &'l Block,
+    haystack: &'l [u8],
+    found: &'l mut F,
+}
+
+impl<F: FnMut(u32)> vector::Widely for Look<'_, F> {
+    #[inline(always)]
+    fn run(self) {
+        self.block.find(self.haystack, self.found);
     }
 }
 
@@ -296,6 +310,7 @@ impl Block {
         self.used[word] = last + 1;
     }
 
+    #[inline(always)]
     fn find(&self, haystack: &[u8], found: &mut impl FnMut(u32)) {
         let mut here = [0u64; WORDS];
         let mut lasts = self.lasts;

@@ -488,7 +488,9 @@ impl Run<'_> {
                 joined.truncate(BYTES_MAX);
                 continue;
             }
-            self.search_one(&test.item, &value, &ANYWHERE, &mut found);
+            if test.item.ready.may_be_in(&value) {
+                self.search_one(&test.item, &value, &ANYWHERE, &mut found);
+            }
             if found.count > 0 || found.is_exhausted {
                 break;
             }

@@ -39,6 +39,9 @@ struct Entry {
     offset: u32,
 }
 
+/// Words that have a bit for each two bytes.
+const PAIR_WORDS: usize = 1 << 10;
+
 /// Zeros that stand behind a text, so that four bytes can be read everywhere.
 pub(super) const PADDING: usize = 3;
 
@@ -58,7 +61,7 @@ impl Words {
             let gram = gram(&word[offset..offset + length]);
             entries[length - 2].push(Entry { gram, word: number, offset: offset as u32 });
         }
-        table.pairs = vec![0; 1 << 10];
+        table.pairs = vec![0; PAIR_WORDS];
         for entry in entries[..2].iter().flatten() {
             let pair = (entry.gram & 0xffff) as usize;
             table.pairs[pair / 64] |= 1 << (pair % 64);
@@ -81,11 +84,12 @@ impl Words {
     /// none begins.
     pub(super) fn find(&self, padded: &[u8], mut found: impl FnMut(u32, usize)) {
         let [two, three, four] = &self.grams;
+        let pairs = self.pairs.first_chunk::<PAIR_WORDS>().unwrap_or(&[0; PAIR_WORDS]);
         for (at, window) in padded.windows(PADDING + 1).enumerate() {
             let Some(bytes) = window.first_chunk() else { continue };
             let gram = u32::from_le_bytes(*bytes);
             let pair = (gram & 0xffff) as usize;
-            if self.pairs.get(pair / 64).is_some_and(|word| word >> (pair % 64) & 1 != 0) {
+            if pairs[pair / 64] >> (pair % 64) & 1 != 0 {
                 for (grams, gram) in [(two, gram & 0xffff), (three, gram & 0x00ff_ffff)] {
                     if grams.may_have(gram) {
                         self.entries(grams, gram, at, padded, &mut found);

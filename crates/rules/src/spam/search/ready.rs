@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use pattern::ByteSet;
 use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Needs, Reader, fold};
 
 /// An expression, with what every match of it needs.
@@ -38,6 +39,15 @@ impl Ready {
 }
 
 impl Ready {
+    /// Whether a haystack is long enough and has a byte of each set that a match needs.
+    pub(crate) fn may_be_in(&self, haystack: &[u8]) -> bool {
+        let has_sets = || {
+            let bytes = ByteSet::present(haystack);
+            self.needs.sets.iter().all(|set| set.meets(&bytes))
+        };
+        haystack.len() >= self.needs.bytes_min && has_sets()
+    }
+
     /// Whether a literal that every match has stands in one of the haystacks, or there is none.
     pub(crate) fn may_match(&self, haystacks: &[&[u8]]) -> bool {
         let Some(literals) = &self.needs.any else { return true };
