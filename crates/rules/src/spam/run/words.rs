@@ -37,7 +37,29 @@ struct Entry {
     word: u32,
     /// Where in the string the gram stands.
     offset: u32,
+    /// What stands behind the gram in the string, up to four bytes, and which of them count.
+    behind: u32,
+    mask: u32,
 }
+
+impl Entry {
+    fn new(number: u32, word: &[u8]) -> Entry {
+        let length = word.len().min(GRAM_MAX);
+        let offset = rarest_gram(word, length);
+        let end = offset + length;
+        let behind = &word[end..word.len().min(end + 4)];
+        let mask = u32::MAX.checked_shr(32 - 8 * behind.len() as u32).unwrap_or(0);
+        Entry { gram: gram(&word[offset..end]), word: number, offset: offset as u32, behind: gram(behind), mask }
+    }
+
+    /// Whether the string may stand where its gram does, by what stands behind that; at the end of a text nobody looks.
+    fn goes_on(&self, behind: Option<u32>) -> bool {
+        behind.is_none_or(|behind| (behind ^ self.behind) & self.mask == 0)
+    }
+}
+
+/// The most bytes of a gram.
+const GRAM_MAX: usize = 4;
 
 /// Words that have a bit for each two bytes.
 const PAIR_WORDS: usize = 1 << 10;
@@ -53,13 +75,10 @@ impl Words {
         for (number, word) in (0..).zip(words) {
             table.bytes.extend_from_slice(word);
             table.starts.push(table.bytes.len() as u32);
-            let length = word.len().min(4);
-            if length < 2 {
-                continue;
+            let length = word.len().min(GRAM_MAX);
+            if length >= 2 {
+                entries[length - 2].push(Entry::new(number, word));
             }
-            let offset = rarest_gram(word, length);
-            let gram = gram(&word[offset..offset + length]);
-            entries[length - 2].push(Entry { gram, word: number, offset: offset as u32 });
         }
         table.pairs = vec![0; PAIR_WORDS];
         for entry in entries[..2].iter().flatten() {
@@ -104,7 +123,8 @@ impl Words {
 
     /// Tells the strings that have the gram that stands at `at`, and whose bit is set.
     fn entries(&self, grams: &Grams, gram: u32, at: usize, padded: &[u8], found: &mut impl FnMut(u32, usize)) {
-        for entry in grams.entries_of(gram) {
+        let behind = padded.get(at + GRAM_MAX..).and_then(<[u8]>::first_chunk).map(|bytes| u32::from_le_bytes(*bytes));
+        for entry in grams.entries_of(gram).filter(|entry| entry.goes_on(behind)) {
             let Some(start) = at.checked_sub(entry.offset as usize) else { continue };
             if padded[start..].starts_with(self.word(entry.word)) {
                 found(entry.word, start);
