@@ -74,12 +74,7 @@ pub fn standard() -> Vec<PathBuf> {
 ///
 /// # Errors
 /// A file that cannot be read, and folders without any.
-pub fn load(
-    folders: &[PathBuf],
-    is_local: bool,
-    more: &[RuleFile],
-    checker: &dyn Checker,
-) -> Result<Rules, Failure> {
+pub fn load(folders: &[PathBuf], is_local: bool, more: &[RuleFile], checker: &dyn Checker) -> Result<Rules, Failure> {
     let (paths, default_plugins) = paths(folders)?;
     let limits = Limits::default();
     let options = Options { default_plugins, local_tests_only: is_local, ..Options::default() };

@@ -58,7 +58,8 @@ impl Facts {
 impl Fact {
     /// What literals come of them within limits, found once.
     pub fn strings(&self, limits: LiteralLimits, find: impl FnOnce() -> Alternatives) -> Alternatives {
-        let known = self.strings.borrow().iter().find(|(known, _)| *known == limits).map(|(_, strings)| strings.clone());
+        let known =
+            self.strings.borrow().iter().find(|(known, _)| *known == limits).map(|(_, strings)| strings.clone());
         known.unwrap_or_else(|| {
             let strings = find();
             self.strings.borrow_mut().push((limits, strings.clone()));

@@ -53,9 +53,8 @@ const SETS_MAX: usize = 4;
 
 impl Needs {
     pub(super) fn of(node: &Node, ask: &Ask, facts: &Facts) -> Needs {
-        let find = |node: &Node, all: &[LiteralLimits]| {
-            all.iter().find_map(|limits| literals::needed(node, *limits, facts))
-        };
+        let find =
+            |node: &Node, all: &[LiteralLimits]| all.iter().find_map(|limits| literals::needed(node, *limits, facts));
         let mut sets = Vec::new();
         required(node, facts, &mut sets);
         sets.sort_unstable();

@@ -349,7 +349,8 @@ mod tests {
     use super::*;
 
     fn outline(text: &str) -> Outline {
-        let parsed = parse::parse(text.as_bytes(), Flags::default(), 100, &mut parse::Memo::default()).expect("an expression");
+        let parsed =
+            parse::parse(text.as_bytes(), Flags::default(), 100, &mut parse::Memo::default()).expect("an expression");
         Outline::of(&parsed.node, &Facts::default()).expect("an outline")
     }
 

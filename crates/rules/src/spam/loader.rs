@@ -737,7 +737,9 @@ impl World for Loader {
 /// The lines of a file, without what ends them.
 fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut start = 0;
-    memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).map(move |end| &bytes[std::mem::replace(&mut start, end + 1)..end])
+    memchr::memchr_iter(b'\n', bytes)
+        .chain([bytes.len()])
+        .map(move |end| &bytes[std::mem::replace(&mut start, end + 1)..end])
 }
 
 fn rule_name(name: &[u8]) -> Result<&str, Fault> {
