@@ -20,6 +20,7 @@ mod facts;
 mod flags;
 mod fuzz;
 mod joint;
+mod line;
 mod literals;
 mod loose;
 mod machine;
@@ -30,6 +31,7 @@ mod parse;
 mod program;
 mod regular;
 mod search;
+mod strings;
 mod syntax;
 mod trie;
 
@@ -43,12 +45,13 @@ pub use factor::Parts;
 pub use flags::Flags;
 pub use fuzz::{fuzz_expression, fuzz_joint};
 pub use joint::{Joint, JointRoom, Toil};
-pub use literals::{LiteralLimits, Literals, fold, rarest_gram};
+pub use literals::{Literals, fold, rarest_gram};
 pub use needs::{Ask, Needs};
 pub use outline::{Outline, Outlines};
 pub use parse::REPEAT_MAX;
 use program::{Program, Start};
 pub use search::{Progress, Search, Want};
+pub use strings::LiteralLimits;
 use syntax::Node;
 
 /// The most bytes that a look behind may take, as in Perl.

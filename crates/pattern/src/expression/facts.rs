@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::literals::{Found, LiteralLimits, Strings};
-use super::outline::Line;
+use super::line::Line;
+use super::strings::{Alternatives, LiteralLimits};
 use super::syntax::Node;
 use crate::ByteSet;
 
@@ -25,15 +25,6 @@ pub(super) struct Fact {
     /// The rarest set of each, together.
     pub rarest: OnceCell<Option<ByteSet>>,
     strings: RefCell<Vec<(LiteralLimits, Alternatives)>>,
-}
-
-/// What literals come of alternatives.
-#[derive(Clone)]
-pub(super) enum Alternatives {
-    /// They match these, and nothing else.
-    Exact(Rc<Strings>),
-    /// Each match has one of these, if there are any.
-    Needed(Option<Rc<Found>>),
 }
 
 impl Facts {

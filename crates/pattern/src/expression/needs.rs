@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 
 use super::factor::Parts;
 use super::facts::Facts;
-use super::literals::{self, LiteralLimits, Literals};
+use super::literals::{self, Literals};
 use super::loose::loosened;
 use super::outline::Outline;
+use super::strings::LiteralLimits;
 use super::syntax::{Assertion, Look, Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::rarity;

@@ -10,16 +10,10 @@
 use std::sync::LazyLock;
 
 use super::facts::Facts;
+use super::line::{Line, STROKES_MAX, Stroke};
 use super::syntax::{Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::{rarity, vector};
-
-/// A byte of a set, and bytes of another behind it, as many as there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stroke {
-    set: ByteSet,
-    gap: ByteSet,
-}
 
 /// Strokes that stand in every match in this order, one behind the other.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,9 +22,6 @@ pub struct Outline {
     /// The share of places of ordinary content where it ends, by a model of single bytes.
     pub share: f64,
 }
-
-/// The most strokes of a line: what follows is a gap behind the last.
-const STROKES_MAX: usize = 64;
 
 /// The most strokes of an outline.
 const LENGTH_MAX: usize = 60;
@@ -75,34 +66,7 @@ impl Outline {
     }
 }
 
-/// The line of a whole node: what may stand in front of its first stroke, and its strokes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    lead: ByteSet,
-    strokes: Vec<Stroke>,
-}
-
 impl Line {
-    const EMPTY: Line = Line { lead: ByteSet::EMPTY, strokes: Vec::new() };
-
-    /// Any number of bytes of a set.
-    fn gap(set: ByteSet) -> Line {
-        Line { lead: set, strokes: Vec::new() }
-    }
-
-    fn stroke(&mut self, set: ByteSet) {
-        if self.strokes.len() >= STROKES_MAX {
-            return self.widen(&set);
-        }
-        self.strokes.push(Stroke { set, gap: ByteSet::EMPTY });
-    }
-
-    /// Lets bytes stand behind what there is.
-    fn widen(&mut self, set: &ByteSet) {
-        let gap = self.strokes.last_mut().map_or(&mut self.lead, |last| &mut last.gap);
-        *gap = gap.union(set);
-    }
-
     /// Puts a node behind what there is.
     fn append_node(&mut self, node: &Node, facts: &Facts) {
         match node {
@@ -115,31 +79,6 @@ impl Line {
             },
             node => self.append(&line(node, facts)),
         }
-    }
-
-    fn append(&mut self, next: &Line) {
-        self.widen(&next.lead);
-        for stroke in &next.strokes {
-            self.stroke(stroke.set);
-            self.widen(&stroke.gap);
-        }
-    }
-
-    /// All bytes that may stand in it.
-    fn bytes(&self) -> ByteSet {
-        self.strokes.iter().fold(self.lead, |all, stroke| all.union(&stroke.set).union(&stroke.gap))
-    }
-
-    /// Lays another on it: either may be there.
-    fn overlay(&mut self, other: &Line) {
-        self.lead = self.lead.union(&other.lead);
-        for (stroke, over) in self.strokes.iter_mut().zip(&other.strokes) {
-            *stroke = Stroke { set: stroke.set.union(&over.set), gap: stroke.gap.union(&over.gap) };
-        }
-        let length = self.strokes.len().min(other.strokes.len());
-        let rest = [&self.strokes[length..], &other.strokes[length..]].concat();
-        self.strokes.truncate(length);
-        self.widen(&Line { lead: ByteSet::EMPTY, strokes: rest }.bytes());
     }
 }
 
