@@ -34,7 +34,9 @@ impl Query {
     /// Of a text, in whatever case.
     pub fn new(text: &str) -> Query {
         let runs = runs(text);
-        let is_alone = runs.len() == 1 && text.chars().all(|character| Class::of(character) != Class::Blank);
+        // What terms leave out may be missing in what is found.
+        let is_plain = |character| !matches!(Class::of(character), Class::Blank | Class::Mark) && character != 'İ';
+        let is_alone = runs.len() == 1 && text.chars().all(is_plain);
         let is_exact = is_alone && runs.iter().all(|run| run.length <= if run.is_dense { DENSE } else { WITHIN_MAX });
         let mut parts = Vec::new();
         runs.iter().for_each(|run| run.parts(&mut parts));
@@ -59,6 +61,9 @@ fn runs(text: &str) -> Vec<Run> {
     let mut is_open = true;
     for character in text.chars() {
         let class = Class::of(character);
+        if class == Class::Mark {
+            continue;
+        }
         let is_dense = class == Class::Dense;
         let goes_on = runs.last().is_some_and(|run| run.is_open[1] && run.is_dense == is_dense);
         if let Some(run) = runs.last_mut().filter(|_| class == Class::Blank || !goes_on) {

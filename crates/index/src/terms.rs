@@ -23,6 +23,8 @@ pub(crate) enum Class {
     Word,
     /// Of a script in which words do not.
     Dense,
+    /// A mark over the letter before it, which is left out.
+    Mark,
 }
 
 impl Class {
@@ -35,6 +37,7 @@ impl Class {
             '\u{3041}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' => Class::Dense,
             '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' => Class::Dense,
             '\u{20000}'..='\u{3ffff}' => Class::Dense,
+            '\u{300}'..='\u{36f}' => Class::Mark,
             _ if character.is_alphanumeric() => Class::Word,
             _ => Class::Blank,
         }
@@ -47,6 +50,8 @@ pub(crate) fn lower(character: char, mut tell: impl FnMut(char)) {
         '\0'..='\x7f' => tell(character.to_ascii_lowercase()),
         // One letter, whatever its place in a word.
         'ς' => tell('σ'),
+        // Without the dot that it has besides.
+        'İ' => tell('i'),
         _ => character.to_lowercase().for_each(tell),
     }
 }
@@ -54,7 +59,8 @@ pub(crate) fn lower(character: char, mut tell: impl FnMut(char)) {
 /// A text in lower case, as terms are.
 pub fn lowered(text: &str) -> String {
     let mut lowered = String::with_capacity(text.len());
-    text.chars().for_each(|character| lower(character, |character| lowered.push(character)));
+    let letters = text.chars().filter(|character| Class::of(*character) != Class::Mark);
+    letters.for_each(|character| lower(character, |character| lowered.push(character)));
     lowered
 }
 
@@ -76,6 +82,9 @@ impl Cutter {
     pub fn read(&mut self, text: &str, tell: &mut impl FnMut(&str)) {
         for character in text.chars() {
             let class = Class::of(character);
+            if class == Class::Mark {
+                continue;
+            }
             if class == Class::Blank || (self.length > 0 && self.is_dense != (class == Class::Dense)) {
                 self.end(tell);
             }

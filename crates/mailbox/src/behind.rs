@@ -1,38 +1,47 @@
 //! Accounts whose index is behind: who searches says so, and who makes indexes hears it.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 /// Those that wait to be brought up to date.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
-    /// By number; whether what there is of the index is damaged.
-    accounts: Mutex<BTreeMap<u32, bool>>,
-    /// One of them is being brought up to date.
-    is_busy: AtomicBool,
+    queue: Mutex<Queue>,
     notify: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    /// By number, those that have waited longest first; and whether what there is of the index is damaged.
+    accounts: VecDeque<(u32, bool)>,
+    /// One of them is being brought up to date.
+    is_busy: bool,
 }
 
 impl Behind {
     /// An account is behind, or has a damaged index.
     pub fn add(&self, account: u32, is_damaged: bool) {
-        *self.accounts.lock().unwrap_or_else(PoisonError::into_inner).entry(account).or_default() |= is_damaged;
+        let mut queue = self.queue();
+        match queue.accounts.iter_mut().find(|(known, _)| *known == account) {
+            Some((_, known)) => *known |= is_damaged,
+            None => queue.accounts.push_back((account, is_damaged)),
+        }
+        drop(queue);
         self.notify.notify_one();
     }
 
-    /// The next one; the one before is up to date.
+    /// The next one; what was to be done for the one before is done.
     pub async fn next(&self) -> (u32, bool) {
         loop {
             let next = {
-                let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-                self.is_busy.store(!accounts.is_empty(), Relaxed);
-                accounts.pop_first()
+                let mut queue = self.queue();
+                queue.is_busy = !queue.accounts.is_empty();
+                queue.accounts.pop_front()
             };
             match next {
-                Some(account) => return account,
+                Some(next) => return next,
                 None => self.notify.notified().await,
             }
         }
@@ -40,7 +49,11 @@ impl Behind {
 
     /// Whether nothing waits, and nothing is being done.
     pub fn is_idle(&self) -> bool {
-        let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        accounts.is_empty() && !self.is_busy.load(Relaxed)
+        let queue = self.queue();
+        queue.accounts.is_empty() && !queue.is_busy
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

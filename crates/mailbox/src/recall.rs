@@ -8,6 +8,7 @@ use store::{Error, State, Transaction, Uids};
 use crate::content::Body;
 use crate::file::File;
 use crate::header::fields;
+use crate::indexing::forget;
 use crate::writer::Handle;
 
 /// Bytes of a header that are looked at.
@@ -68,6 +69,9 @@ fn take_out(transaction: &mut Transaction<'_, File>, messages: &[u64]) -> Result
         mailboxes.entry(mailbox).or_default().push(uid);
     }
     for (mailbox, uids) in mailboxes {
+        // Of what is recalled no word stays in an index.
+        let account = transaction.state().mailbox(mailbox).map(|mailbox| mailbox.account);
+        account.into_iter().try_for_each(|account| forget(transaction, account))?;
         let uids: Uids = uids.into_iter().collect();
         transaction.expunge(mailbox, &uids)?;
     }

@@ -96,6 +96,11 @@ impl Server {
         self.site.as_ref().unwrap()
     }
 
+    /// From the next start on there is nobody to read mails for the index.
+    pub fn lend_no_inspector(&mut self) {
+        self.inspector = None;
+    }
+
     /// Whether an index is being brought up to date.
     pub fn is_behind(&self) -> bool {
         !self.site().is_index_idle()

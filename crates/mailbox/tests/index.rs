@@ -341,3 +341,79 @@ async fn the_last_room_of_a_store_is_left_to_mail() {
     assert!(!server.is_behind() && server.store().state().account_named(b"sluice index").is_none());
     server.deliver(&["ann"], &plain(0)).await;
 }
+
+async fn idle(server: &Server) {
+    for _ in 0..1_000 {
+        if !server.is_behind() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it does not come to rest");
+}
+
+/// Bytes of all indexes.
+fn index_bytes(server: &Server) -> u64 {
+    server.store().state().account_named(b"sluice index").map_or(0, |(_, account)| account.used_bytes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_what_is_gone_no_index_stays() {
+    let mut server = indexed();
+    for seed in 0..4 * MANY {
+        server.deliver(&["ann"], &format!("Message-ID: <{seed}@x>\n{}\nsecret{seed}\n", plain(seed))).await;
+    }
+    let mut client = selected(&server).await;
+    bring_up_to_date(&server, &mut client, 1).await;
+    let before = index_bytes(&server);
+    client.talk("C: x UID STORE 1:150 +FLAGS.SILENT (\\Deleted)\nS: x OK ...\nC: y EXPUNGE").await;
+    client.skip_to("y OK").await;
+    assert_eq!(search(&mut client, "BODY secret151").await, "152");
+    idle(&server).await;
+    assert!((1..before / 3).contains(&index_bytes(&server)), "{before} bytes, then {}", index_bytes(&server));
+    assert_eq!(search(&mut client, "BODY secret151").await, "152");
+    // A mail that is recalled takes the index along.
+    let found = mailbox::recall::recall(server.store(), "155@x".into()).await.unwrap();
+    assert_eq!((found.places.len(), index_bytes(&server)), (1, 0));
+    assert_eq!(search(&mut client, "BODY secret155").await, "");
+    // Nor does one stay where there is to be none.
+    for seed in 0..MANY {
+        server.deliver(&["ann"], &plain(seed)).await;
+    }
+    client.talk("C: n NOOP").await;
+    client.skip_to("n OK").await;
+    bring_up_to_date(&server, &mut client, 1).await;
+    assert!(index_bytes(&server) > 0);
+    drop(client);
+    server.lend_no_inspector();
+    server.restart().await;
+    for _ in 0..1_000 {
+        if index_bytes(&server) == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the index stays");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn indexes_go_where_mail_needs_the_room() {
+    let mut server = indexed();
+    for seed in 0..MANY {
+        server.deliver(&["ann"], &plain(seed)).await;
+    }
+    let mut client = selected(&server).await;
+    bring_up_to_date(&server, &mut client, 1).await;
+    let large = format!("Subject: large\n\n{}", "0123456789abcdef\n".repeat(60_000));
+    for _ in 0..51 {
+        server.deliver(&["ann"], &large).await;
+    }
+    assert!(index_bytes(&server) > 0);
+    client.talk("C: n NOOP").await;
+    client.skip_to("n OK").await;
+    // It is noticed when more is to be indexed, or within a minute.
+    search(&mut client, "BODY nothing").await;
+    idle(&server).await;
+    assert_eq!(index_bytes(&server), 0);
+    server.restart().await;
+}

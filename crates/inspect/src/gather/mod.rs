@@ -5,7 +5,7 @@
 //! files and the header fields of parts count as text.
 //!
 //! Left out: text of PDF in fonts that number their characters, of Office's binary files, in pictures. Known wrongs: of a header
-//! field the first 1,024 bytes; a charset declared within a page does not count.
+//! field the first 64 KiB; what stands in the clear in or behind an encoded part; a charset declared within a page does not count.
 //!
 //! Bounds: a line of [`LINE_BYTES_MAX`] that is not decoded yet, [`TERMS_BYTES`] of terms that are not reported yet.
 
@@ -13,6 +13,7 @@ mod page;
 mod pdf;
 mod rtf;
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use flow::{Out, Sought};
@@ -70,27 +71,44 @@ enum Aim {
     },
 }
 
+/// What is known of an object whose text may be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Claim<'a> {
+    /// What it is by content.
+    pub file_type: FileType,
+    /// What it lies in.
+    pub container: Option<FileType>,
+    /// Whether it is declared to be text, or a part of a mail that is declared to be nothing.
+    pub is_declared: bool,
+    /// Whether it is declared to be a page.
+    pub is_page: bool,
+    pub charset: Option<&'a str>,
+    pub head: &'a [u8],
+}
+
 impl Gather {
-    /// Of an object of this type in such a container; none if it has no text.
-    pub fn new(
-        sought: &Sought,
-        file_type: FileType,
-        container: Option<FileType>,
-        charset: Option<&str>,
-        head: &[u8],
-    ) -> Option<Gather> {
-        let notation = match file_type {
+    /// Those who read an object: by its content, and where it is declared to be text, by that.
+    pub fn readers(sought: &Sought, claim: Claim<'_>) -> impl Iterator<Item = Gather> {
+        let Claim { file_type, container, is_declared, is_page, charset, head } = claim;
+        let by_content = match file_type {
             FileType::Text | FileType::Binary if container == Some(FileType::Pdf) && pdf::is_page(head) => {
-                Notation::Pdf(Box::default())
+                Some(Notation::Pdf(Box::default()))
             }
-            FileType::Text => Notation::Plain,
-            FileType::Html => Notation::Page(Box::new(Page::new(false))),
-            FileType::Xml => Notation::Page(Box::new(Page::new(true))),
-            FileType::Rtf => Notation::Rtf(Box::default()),
-            _ => return None,
+            FileType::Text if is_page => Some(Notation::Page(Box::new(Page::new(false)))),
+            FileType::Text => Some(Notation::Plain),
+            FileType::Html => Some(Notation::Page(Box::new(Page::new(false)))),
+            FileType::Xml => Some(Notation::Page(Box::new(Page::new(true)))),
+            FileType::Rtf => Some(Notation::Rtf(Box::default())),
+            _ => None,
         };
+        let is_wide = charset.is_some_and(|charset| charset.starts_with("utf-16"))
+            || head.starts_with(&[0xff, 0xfe])
+            || head.starts_with(&[0xfe, 0xff]);
+        let is_read = file_type == FileType::Text || is_wide;
+        let by_claim = (is_declared && !is_read).then_some(Notation::Plain);
         let charset = charset.and_then(Charset::find);
-        Some(Gather { notation, charset, line: Vec::new(), sink: Sink::new(sought) })
+        let reader = move |notation| Gather { notation, charset, line: Vec::new(), sink: Sink::new(sought) };
+        by_content.into_iter().chain(by_claim).map(reader)
     }
 
     /// What there is to report of a text that is there at once.
@@ -109,15 +127,17 @@ impl Gather {
             let end = within.iter().rposition(|&byte| byte == b'\n').map_or(within.len(), |at| at + 1);
             self.line.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end..];
-            if self.line.ends_with(b"\n") || self.line.len() >= LINE_BYTES_MAX {
-                self.decode();
+            if self.line.ends_with(b"\n") {
+                self.decode(self.line.len());
+            } else if self.line.len() >= LINE_BYTES_MAX {
+                self.decode(cut_of(&self.line));
             }
         }
     }
 
     /// There is no more.
     pub fn end(&mut self) {
-        self.decode();
+        self.decode(self.line.len());
         self.sink.blank();
     }
 
@@ -130,23 +150,55 @@ impl Gather {
         if is_over || is_due { self.sink.report() } else { None }
     }
 
-    fn decode(&mut self) {
-        let line = std::mem::take(&mut self.line);
-        match &mut self.notation {
-            Notation::Rtf(rtf) => rtf.read(&line, &mut self.sink),
-            Notation::Pdf(pdf) => pdf.read(&line, &mut self.sink),
-            Notation::Plain => self.sink.text(&decoded(self.charset, &line)),
-            Notation::Page(page) => page.read(&decoded(self.charset, &line), &mut self.sink),
+    fn decode(&mut self, cut: usize) {
+        let lines: Vec<u8> = self.line.drain(..cut).collect();
+        // Each by itself: what one is read as depends on no other.
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            match &mut self.notation {
+                Notation::Rtf(rtf) => rtf.read(line, &mut self.sink),
+                Notation::Pdf(pdf) => pdf.read(line, &mut self.sink),
+                Notation::Page(page) => {
+                    let (text, other) = readings(self.charset, line);
+                    page.read(&text, &mut self.sink);
+                    other.into_iter().for_each(|other| self.sink.aside(&other));
+                }
+                Notation::Plain => {
+                    let (text, other) = readings(self.charset, line);
+                    self.sink.text(&text);
+                    other.into_iter().for_each(|other| self.sink.aside(&other));
+                }
+            }
         }
     }
 }
 
-fn decoded(charset: Option<Charset>, bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+/// Where a line is cut that is too long: behind a blank, or at least between characters.
+fn cut_of(line: &[u8]) -> usize {
+    let last = |is: fn(&u8) -> bool| line.iter().rposition(is).map(|at| at + 1);
+    // In UTF-8 a character begins with no byte of 10xxxxxx; in other charsets of more bytes ASCII stands alone, mostly.
+    let start = line.iter().rposition(|byte| byte & 0xc0 != 0x80).filter(|at| *at > 0);
+    last(|byte| byte.is_ascii_whitespace()).or(last(|byte| byte.is_ascii_punctuation())).or(start).unwrap_or(line.len())
+}
+
+/// Bytes in their charset; and where the charset may be another, as what they may be besides.
+fn readings(charset: Option<Charset>, bytes: &[u8]) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
     match (std::str::from_utf8(bytes), charset) {
-        (Ok(text), _) if bytes.is_ascii() && !bytes.contains(&0x1b) => text.into(),
-        (Ok(text), None) => text.into(),
-        (Err(_), None) => Charset::WINDOWS_1252.lossy(bytes).into(),
-        (_, Some(charset)) => charset.lossy(bytes).into(),
+        (Ok(text), None) => (text.into(), None),
+        (Ok(text), Some(charset)) => {
+            let read = charset.lossy(bytes);
+            let other = (!text.is_ascii() && read != text).then_some(text.into());
+            (read.into(), other)
+        }
+        (Err(_), None) => {
+            let other = String::from_utf8_lossy(bytes);
+            let has_more = other.chars().any(|character| !character.is_ascii() && character != '\u{fffd}');
+            (Charset::WINDOWS_1252.lossy(bytes).into(), has_more.then_some(other))
+        }
+        (Err(_), Some(charset)) => {
+            let read = charset.lossy(bytes);
+            let other = read.contains('\u{fffd}').then(|| Charset::WINDOWS_1252.lossy(bytes).into());
+            (read.into(), other)
+        }
     }
 }
 
@@ -189,11 +241,18 @@ impl Sink {
 
     /// Text that stands apart from what was there before and from what follows.
     pub fn aside(&mut self, text: &str) {
-        // A phrase goes on behind it.
-        if let Aim::Terms { found, bytes, .. } = &mut self.aim {
-            let mut cutter = Cutter::default();
-            cutter.read(text, &mut |term| add(found, bytes, term));
-            cutter.end(&mut |term| add(found, bytes, term));
+        match &mut self.aim {
+            Aim::Terms { found, bytes, .. } => {
+                let mut cutter = Cutter::default();
+                cutter.read(text, &mut |term| add(found, bytes, term));
+                cutter.end(&mut |term| add(found, bytes, term));
+            }
+            // What a phrase goes on with stands behind it.
+            Aim::Phrase { wanted, is_present, .. } => {
+                let mut apart = String::new();
+                append(&mut apart, text);
+                *is_present |= !wanted.is_empty() && apart.contains(&*wanted);
+            }
         }
     }
 
@@ -238,7 +297,8 @@ mod tests {
 
     fn gather(sought: &Sought, file_type: FileType, charset: Option<&str>, text: &[u8], cut: usize) -> Vec<Out> {
         let container = Some(FileType::Pdf).filter(|_| text.starts_with(b"BT"));
-        let mut gather = Gather::new(sought, file_type, container, charset, text).unwrap();
+        let claim = Claim { file_type, container, is_declared: false, is_page: false, charset, head: text };
+        let mut gather = Gather::readers(sought, claim).next().unwrap();
         text.chunks(cut).for_each(|piece| gather.read(piece));
         gather.end();
         std::iter::from_fn(|| gather.report(true)).collect()
@@ -273,10 +333,47 @@ mod tests {
     }
 
     #[test]
+    fn what_is_labelled_wrongly_is_read_as_what_it_may_be() {
+        for charset in ["us-ascii", "iso-8859-1", "koi8-r", "iso-2022-jp", "shift_jis"] {
+            let found = terms(FileType::Text, Some(charset), "Grüße".as_bytes());
+            assert!(found.contains(&"grüße".to_owned()), "{charset}: {found:?}");
+        }
+        assert!(terms(FileType::Text, Some("us-ascii"), b"Gr\xfc\xdfe").contains(&"grüße".to_owned()));
+        assert!(terms(FileType::Text, None, "Grüße \u{fc}".as_bytes()).contains(&"grüße".to_owned()));
+        assert!(terms(FileType::Text, None, b"Gr\xc3\xbc\xc3\x9fe \xff").contains(&"grüße".to_owned()));
+        assert!(terms(FileType::Text, Some("utf-7"), b"Gr+APwA3w-e").contains(&"grüße".to_owned()));
+        let declared = Claim {
+            file_type: FileType::Image,
+            container: None,
+            is_declared: true,
+            is_page: false,
+            charset: None,
+            head: b"GIF89a is old",
+        };
+        assert_eq!(Gather::readers(&Sought::Terms, declared).count(), 1);
+        assert_eq!(Gather::readers(&Sought::Terms, Claim { file_type: FileType::Html, ..declared }).count(), 2);
+        assert_eq!(Gather::readers(&Sought::Terms, Claim { is_declared: false, ..declared }).count(), 0);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        for (before, word) in
+            [("a".repeat(16_380), "Müller"), ("x ".repeat(8_190), "Grüße"), ("é".repeat(8_191) + "x", "-Müller")]
+        {
+            let text = format!("{before}{word} behind");
+            let found = terms(FileType::Text, None, text.as_bytes());
+            let wanted = ["müller", "grüße"].iter().any(|word| found.iter().any(|term| term.contains(word)));
+            assert!(wanted && found.contains(&"behind".to_owned()), "{word}");
+        }
+    }
+
+    #[test]
     fn pages_are_read_without_their_tags() {
         let page = b"<html><title>On&eacute;</title><p>in<b>voice</b></p><div>two<br>three</div><script>no()</script>\
-                     <a href='https://b.example/x?y=1' class=c title=tip>li&#110;k</a><!-- never -->";
-        let wanted = ["1", "b", "example", "https", "invoice", "link", "oné", "three", "tip", "two", "x", "y"];
+                     <a href='https://b.example/x?y=1' class=c title=tip>li&#110;k</a><!-- never --><joe@f.test>";
+        let wanted = [
+            "1", "b", "example", "f", "https", "invoice", "joe", "link", "oné", "test", "three", "tip", "two", "x", "y",
+        ];
         assert_eq!(terms(FileType::Html, None, page), wanted);
         assert!(holds(FileType::Html, "<p>An <b>in</b>voice\n  of&nbsp;May", "an invoice of may"));
         assert!(!holds(FileType::Html, "<p>An in<p>voice", "invoice"));

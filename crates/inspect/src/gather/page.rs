@@ -36,7 +36,30 @@ const PREFIXES: [&[u8]; 4] = [b"w", b"a", b"text", b"m"];
 const RUNS: [&[u8]; 9] = [b"r", b"t", b"rpr", b"rfont", b"sz", b"color", b"family", b"scheme", b"charset"];
 
 /// Attributes that say something to a reader, or where a link leads.
-const TOLD: [&[u8]; 7] = [b"href", b"src", b"alt", b"title", b"value", b"placeholder", b"aria-label"];
+const TOLD: [&[u8]; 19] = [
+    b"href",
+    b"src",
+    b"alt",
+    b"title",
+    b"value",
+    b"placeholder",
+    b"aria-label",
+    b"action",
+    b"formaction",
+    b"background",
+    b"srcset",
+    b"cite",
+    b"data",
+    b"poster",
+    b"longdesc",
+    b"xlink:href",
+    b"label",
+    b"summary",
+    b"content",
+];
+
+/// What in a tag's name says that it is none, but an address somebody has written.
+const ODD: &[u8] = b"@.:/";
 
 /// The longest value of an attribute that is read, in bytes.
 const VALUE_BYTES_MAX: usize = 2 << 10;
@@ -48,21 +71,33 @@ pub(super) struct Page {
     is_xml: bool,
     /// The value of an attribute under way, if it is told.
     value: Option<Vec<u8>>,
+    /// The tag is none, but something in angle brackets.
+    is_odd: bool,
 }
 
 impl Page {
     pub fn new(is_xml: bool) -> Page {
-        Page { tokeniser: Tokeniser::default(), is_xml, value: None }
+        Page { tokeniser: Tokeniser::default(), is_xml, value: None, is_odd: false }
     }
 
     pub fn read(&mut self, text: &str, sink: &mut Sink) {
-        let Page { tokeniser, is_xml, value } = self;
+        let Page { tokeniser, is_xml, value, is_odd } = self;
         tokeniser.read(text.as_bytes(), &mut |_, token| match token {
-            Token::Text { within: Within::Page | Within::Escapable(_), bytes } => sink.text(&decoded(bytes)),
+            Token::Text { within: Within::Raw("script" | "style"), .. } => {}
+            Token::Text { bytes, .. } => sink.text(&decoded(bytes)),
+            Token::Open(name) if !*is_xml && name.iter().any(|byte| ODD.contains(byte)) => {
+                *is_odd = true;
+                sink.blank();
+                sink.text(&String::from_utf8_lossy(name));
+            }
             Token::Open(name) | Token::Close(name) if ends_word(name, *is_xml) => sink.blank(),
+            Token::Attribute(name) if *is_odd => {
+                sink.blank();
+                sink.text(&String::from_utf8_lossy(name));
+            }
             Token::Attribute(name) => {
                 tell(value, sink);
-                *value = (!*is_xml && TOLD.contains(&name)).then(Vec::new);
+                *value = (*is_xml || TOLD.contains(&name)).then(Vec::new);
             }
             Token::Value(bytes) => {
                 if let Some(value) = value {
@@ -70,6 +105,7 @@ impl Page {
                     value.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
             }
+            Token::End { .. } if std::mem::take(is_odd) => sink.blank(),
             Token::End { .. } => tell(value, sink),
             _ => {}
         });
@@ -79,6 +115,10 @@ impl Page {
 fn tell(value: &mut Option<Vec<u8>>, sink: &mut Sink) {
     if let Some(value) = value.take() {
         sink.aside(&decoded(&value));
+        // Not everything that looks like a reference is one.
+        if value.contains(&b'&') {
+            sink.aside(&String::from_utf8_lossy(&value));
+        }
     }
 }
 

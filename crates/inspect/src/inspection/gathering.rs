@@ -1,22 +1,30 @@
 //! Gathering: what a door looks for in the text of an object and of all that it holds.
 
 use flow::Out;
-use stream::FileType;
+use stream::{FileType, Kind};
 
 use super::Inspection;
-use crate::gather::Gather;
+use crate::gather::{Claim, Gather};
 use crate::node::{Node, Reader, Work};
+
+/// The longest header field whose text is read.
+pub(super) const GATHERED_FIELD_BYTES_MAX: usize = 64 << 10;
 
 impl Inspection {
     /// Has the text of an object gathered, if somebody looks for something in it; its name is text too.
     pub(super) fn gather(&mut self, node: &mut Node, file_type: FileType) {
         let Some(sought) = &self.context.wants.sought else { return };
-        let charset = node.object.charset.as_deref();
-        let gather =
-            Gather::new(sought, file_type, self.containers(node).last().copied(), charset, node.window.filled());
-        if let Some(gather) = gather {
-            node.readers.push(Reader::new("text", Work::Gather(Box::new(gather))));
-        }
+        let claim = Claim {
+            file_type,
+            container: self.containers(node).last().copied(),
+            is_page: node.object.media_type.as_deref() == Some("text/html"),
+            is_declared: node.source.is_some() && is_text(node, file_type),
+            charset: node.object.charset.as_deref(),
+            head: node.window.filled(),
+        };
+        let readers = Gather::readers(sought, claim).map(|gather| Reader::new("text", Work::Gather(Box::new(gather))));
+        let readers: Vec<Reader> = readers.collect();
+        node.readers.extend(readers);
         let name = node.object.name.as_deref().filter(|_| node.source.is_some());
         let named = name.and_then(|name| Gather::of(sought, name));
         self.gathered(named);
@@ -39,5 +47,15 @@ impl Inspection {
     fn gathered(&mut self, found: Option<Out>) {
         let is_told = found == Some(Out::Present) && std::mem::replace(&mut self.is_present, true);
         self.out.extend(found.filter(|_| !is_told));
+    }
+}
+
+/// Whether an object is declared to be text. A part of a mail is, if it is declared to be nothing (RFC 2045, section 5.2).
+fn is_text(node: &Node, file_type: FileType) -> bool {
+    match node.object.media_type.as_deref() {
+        // A page is read as one.
+        Some("text/html" | "text/xml") => !matches!(file_type, FileType::Html | FileType::Xml),
+        Some(media_type) => media_type.starts_with("text/"),
+        None => node.object.kind == Kind::Part,
     }
 }

@@ -9,7 +9,7 @@ use crate::node::{Node, Reader, Work};
 use crate::words::Text;
 
 /// The longest header field that is looked at.
-const FIELD_BYTES_MAX: usize = 1024;
+pub(super) const FIELD_BYTES_MAX: usize = 1024;
 
 impl Inspection {
     /// Keeps what may tell a password of what begins: its text. Its name was read before its readers began.
@@ -34,6 +34,7 @@ impl Inspection {
         let Some((name, subject)) = field.split_at_checked(SUBJECT.len()) else { return };
         if name.eq_ignore_ascii_case(SUBJECT) {
             let mut text = Text::new(false);
+            let subject = &subject[..subject.len().min(FIELD_BYTES_MAX)];
             text.read(mime::header_text(subject, FIELD_BYTES_MAX).as_bytes());
             self.words.add(text);
         }
@@ -56,8 +57,8 @@ impl Inspection {
     }
 }
 
-/// Keeps more of a header field.
-pub(super) fn collect(field: &mut Vec<u8>, bytes: &[u8]) {
-    let room = FIELD_BYTES_MAX.saturating_sub(field.len());
+/// Keeps more of a header field, up to so many bytes.
+pub(super) fn collect(field: &mut Vec<u8>, bytes: &[u8], bytes_max: usize) {
+    let room = bytes_max.saturating_sub(field.len());
     field.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
 use super::events::{SPOOL_EXCEEDED, Told, spool};
+use super::gathering::GATHERED_FIELD_BYTES_MAX;
 use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::opener;
@@ -161,7 +162,8 @@ impl Inspection {
             _ => &[],
         };
         if let Some(Open::Field(field)) = reader.open.last_mut() {
-            keys::collect(field, content);
+            let is_sought = self.context.wants.sought.is_some();
+            keys::collect(field, content, if is_sought { GATHERED_FIELD_BYTES_MAX } else { keys::FIELD_BYTES_MAX });
         }
         if slot == 0 && reader.is_of_mail() {
             self.out.extend(self.facts.see(&input[..taken], &event, content, false));

@@ -184,11 +184,11 @@ impl<'a> Finder<'a> {
             });
             found.as_ref().map(|found| index.tells(entry.message.get(), found))
         });
-        let told = found.unwrap_or(Told::Unknown);
-        if told == Told::Unknown {
+        // A text that no index knows says nothing of it.
+        if !self.index().is_some_and(|index| index.has(entry.message.get())) {
             self.behind.set(self.behind.get() + 1);
         }
-        told
+        found.unwrap_or(Told::Unknown)
     }
 
     fn index(&self) -> Option<&Lookup<'a>> {
@@ -215,8 +215,12 @@ impl<'a> Finder<'a> {
 /// An account of which too much is in no index is brought up to date.
 impl Drop for Finder<'_> {
     fn drop(&mut self) {
-        let is_damaged = self.index.get().is_some_and(|index| index.as_ref().is_some_and(Lookup::is_damaged));
-        if self.site.inspector.is_some() && (is_damaged || self.behind.get() >= BEHIND_MAX) {
+        let index = self.index.get().and_then(Option::as_ref);
+        let is_damaged = index.is_some_and(Lookup::is_damaged);
+        // More than half of what is in it is gone.
+        let links = self.state.account(self.mailbox.account).map_or(0, |account| account.used_messages);
+        let is_stale = index.is_some_and(|index| index.len() as u64 / 2 > links + BEHIND_MAX as u64);
+        if self.site.inspector.is_some() && (is_damaged || is_stale || self.behind.get() >= BEHIND_MAX) {
             self.site.behind.add(self.mailbox.account, is_damaged);
         }
     }

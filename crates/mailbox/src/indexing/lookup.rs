@@ -80,6 +80,11 @@ impl<'a> Lookup<'a> {
         self.known.has(number)
     }
 
+    /// How many messages are in it.
+    pub fn len(&self) -> usize {
+        self.known.all.len()
+    }
+
     /// Whether something in it could not be read.
     pub fn is_damaged(&self) -> bool {
         self.is_damaged.get()

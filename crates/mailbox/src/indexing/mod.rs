@@ -28,12 +28,15 @@ use std::time::{Duration, Instant};
 use ::index::{Builder, Document, Field, Merger};
 use flow::{Inspector, Out, Sought};
 use store::{Error, State};
+use stream::Class;
 use tokio::task::block_in_place;
+use tokio::time::timeout;
 
 use crate::content::Body;
 use crate::site::Site;
 
 pub(crate) use lookup::{Found, Lookup, Told};
+pub(crate) use segments::forget;
 pub(crate) use texts::{bare_addresses, holds};
 
 /// Mails of one segment that is made of them.
@@ -48,6 +51,18 @@ pub const TERMS_BYTES_MAX: usize = 8 << 20;
 /// This part of the volume is left to mail: where what is kept reaches into it, there are no new segments.
 const FREE_PART: u64 = 4;
 
+/// Where what is kept reaches into this part, there is none at all.
+const KEPT_PART: u64 = 5;
+
+/// A segment of which more than this part is gone is written anew.
+const GONE_PART: usize = 4;
+
+/// How long an account is worked for before it is another's turn.
+const SLICE: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether mail needs the room.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
 /// How long an account is left alone that could not be brought up to date.
 const PAUSE: Duration = Duration::from_secs(600);
 
@@ -57,48 +72,97 @@ pub const SEGMENTS_MAX: usize = 4;
 /// Mails that are in no segment with which an account is brought up to date; fewer are searched without.
 pub(crate) const BEHIND_MAX: usize = 32;
 
-/// Brings accounts up to date, until the server ends. Without an inspector there is no index.
+/// Brings accounts up to date, a [`SLICE`] of each at a time, until the server ends. Without an inspector there is no index.
 pub async fn run(site: Arc<Site>) {
-    let Some(inspector) = site.inspector.clone() else { return site.ended().await };
+    let Some(inspector) = site.inspector.clone() else {
+        if let Err(error) = segments::remove_all(&site).await {
+            tracing::warn!(%error, "there is an index still");
+        }
+        return site.ended().await;
+    };
     let mut failed: BTreeMap<u32, Instant> = BTreeMap::new();
     loop {
-        let (account, is_damaged) = tokio::select! {
-            next = site.behind.next() => next,
-            () = site.ended() => return,
+        let work = async {
+            let Ok((account, is_damaged)) = timeout(LOOK_EVERY, site.behind.next()).await else {
+                return make_room(&site).await;
+            };
+            failed.retain(|_, at| at.elapsed() < PAUSE);
+            if failed.contains_key(&account) {
+                return;
+            }
+            match catch_up(&site, &*inspector, account, is_damaged).await {
+                Ok(true) => {}
+                Ok(false) => site.behind.add(account, false),
+                Err(error) => {
+                    let account_name = name(&site.store.state(), account);
+                    tracing::warn!(account = account_name, %error, "the index is not up to date");
+                    failed.insert(account, Instant::now());
+                    make_room(&site).await;
+                }
+            }
         };
-        failed.retain(|_, at| at.elapsed() < PAUSE);
-        if failed.contains_key(&account) {
-            continue;
-        }
-        let outcome = tokio::select! {
-            outcome = catch_up(&site, &*inspector, account, is_damaged) => outcome,
+        tokio::select! {
+            () = work => {}
             () = site.ended() => return,
-        };
-        if let Err(error) = outcome {
-            tracing::warn!(account = name(&site.store.state(), account), %error, "the index is not up to date");
-            failed.insert(account, Instant::now());
         }
     }
 }
 
-async fn catch_up(site: &Site, inspector: &dyn Inspector, account: u32, is_damaged: bool) -> Result<(), Error> {
+/// Mail comes before indexes: where it needs the room they go.
+async fn make_room(site: &Site) {
+    if segments::are_none(&site.store.state()) {
+        return;
+    }
+    let outcome = match site.store.usage().await {
+        Ok(usage) if usage.live_bytes <= usage.total_bytes - usage.total_bytes / KEPT_PART => return,
+        Ok(_) => segments::remove_all(site).await,
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Ok(()) => tracing::warn!("the store is almost full: the indexes of searches were removed"),
+        Err(error) => tracing::warn!(%error, "the indexes of searches cannot be removed"),
+    }
+}
+
+/// Does a slice of an account's work; whether nothing is left of it.
+async fn catch_up(site: &Site, inspector: &dyn Inspector, account: u32, is_damaged: bool) -> Result<bool, Error> {
     segments::tidy(site).await?;
     if is_damaged {
         segments::remove(site, account).await?;
     }
-    let mut count = 0;
-    while let Some(behind) = behind(site, account).await? {
-        let usage = site.store.usage().await?;
-        if usage.live_bytes > usage.total_bytes - usage.total_bytes / FREE_PART {
-            return Err(Error::Full);
-        }
-        count += behind.len().min(MAILS_MAX);
-        let built = build(site, inspector, &behind).await?;
-        segments::add(site, account, built.finish().into_iter(), Vec::new()).await?;
-        merge(site, account).await?;
+    let Some(behind) = behind(site, account).await? else {
+        compact(site, account).await?;
+        return Ok(true);
+    };
+    let usage = site.store.usage().await?;
+    if usage.live_bytes > usage.total_bytes - usage.total_bytes / FREE_PART {
+        return Err(Error::Full);
     }
+    let built = build(site, inspector, &behind).await?;
+    let (messages, left) = (built.documents(), behind.len().saturating_sub(built.documents()));
+    segments::add(site, account, built.finish().into_iter(), Vec::new()).await?;
+    merge(site, account).await?;
     let name = name(&site.store.state(), account);
-    tracing::info!(account = name, messages = count, "the index is up to date");
+    if left > 0 {
+        tracing::debug!(account = name, messages, left, "indexed");
+        return Ok(false);
+    }
+    compact(site, account).await?;
+    tracing::info!(account = name, messages, "the index is up to date");
+    Ok(true)
+}
+
+/// Writes anew what has too much of what is gone.
+async fn compact(site: &Site, account: u32) -> Result<(), Error> {
+    let state = site.store.state();
+    let all = block_in_place(|| messages(&state, account));
+    for place in segments::of(&state, account) {
+        let opened = block_in_place(|| segments::open(&site.store, place.message))?;
+        let gone = opened.documents().iter().filter(|document| !all.contains(&document.number)).count();
+        if gone * GONE_PART > opened.documents().len() {
+            write_merged(site, account, vec![place], &all).await?;
+        }
+    }
     Ok(())
 }
 
@@ -132,26 +196,31 @@ fn name(state: &State, account: u32) -> String {
 
 /// A segment of as many of these messages as go into one.
 async fn build(site: &Site, inspector: &dyn Inspector, messages: &[u64]) -> Result<Builder, Error> {
-    let mut builder = Builder::default();
+    let (mut builder, began) = (Builder::default(), Instant::now());
     for &number in messages.iter().take(MAILS_MAX) {
         builder.begin(Document { number, is_partial: false });
         // What was removed meanwhile is a document without terms.
         let Some(mut body) = Body::open(&site.store, number) else { continue };
         let is_whole = texts::header(&mut body, &mut |field, term| builder.add(field, term));
-        let mut bytes = 0;
+        let (mut bytes, mut is_limited) = (0, false);
         let mut add = |out| match out {
             Out::Terms(terms) => {
                 bytes += terms.len();
                 terms.lines().for_each(|term| builder.add(Field::Body, term));
                 if bytes > TERMS_BYTES_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             }
+            // What the inspection has passed over may be anything.
+            Out::Finding(spotted) if spotted.finding.class == Class::Limit => {
+                is_limited = true;
+                ControlFlow::Continue(())
+            }
             _ => ControlFlow::Continue(()),
         };
         let read = texts::read(inspector, &mut body, Sought::Terms, &mut add).await;
-        if !is_whole || !matches!(read, Ok(ControlFlow::Continue(()))) {
+        if !is_whole || is_limited || !matches!(read, Ok(ControlFlow::Continue(()))) {
             builder.is_partial();
         }
-        if builder.bytes() >= BUILDER_BYTES {
+        if builder.bytes() >= BUILDER_BYTES || began.elapsed() >= SLICE {
             break;
         }
     }
@@ -169,13 +238,25 @@ async fn merge(site: &Site, account: u32) -> Result<(), Error> {
         }
         let Some(places) = sizes.into_values().find(|places| places.len() >= SEGMENTS_MAX) else { return Ok(()) };
         let all = messages(&state, account);
-        let merger = block_in_place(|| {
-            let opened: Result<Vec<_>, _> =
-                places.iter().map(|place| segments::open(&site.store, place.message)).collect();
-            opened.map(|opened| Merger::new(opened, |number| all.contains(&number)))
-        });
-        let mut merger = merger?;
-        let blocks = std::iter::from_fn(|| block_in_place(|| merger.next_block().transpose()));
-        segments::replace(site, account, blocks, places).await?;
+        write_merged(site, account, places, &all).await?;
     }
+}
+
+/// Makes one segment of some, with what is not gone.
+async fn write_merged(
+    site: &Site,
+    account: u32,
+    places: Vec<segments::Place>,
+    all: &BTreeSet<u64>,
+) -> Result<(), Error> {
+    let merger = block_in_place(|| {
+        let opened: Result<Vec<_>, _> = places.iter().map(|place| segments::open(&site.store, place.message)).collect();
+        opened.map(|opened| Merger::new(opened, |number| all.contains(&number)))
+    });
+    let mut merger = merger?;
+    if merger.documents() == 0 {
+        return segments::expunge(site, account, places).await;
+    }
+    let blocks = std::iter::from_fn(|| block_in_place(|| merger.next_block().transpose()));
+    segments::replace(site, account, blocks, places).await
 }

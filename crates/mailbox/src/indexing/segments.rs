@@ -127,13 +127,44 @@ fn ensure(transaction: &mut Transaction<'_, File>, account: u32) -> Result<u32, 
     transaction.create(index, account.to_string().as_bytes(), SpecialUse::default())
 }
 
-/// Throws the index of an account away.
-pub(super) async fn remove(site: &Site, account: u32) -> Result<(), Error> {
-    let remove = move |transaction: &mut Transaction<'_, File>| match mailbox(transaction.state(), account) {
-        Some(mailbox) => transaction.remove(mailbox),
+/// Removes segments.
+pub(super) async fn expunge(site: &Site, account: u32, places: Vec<Place>) -> Result<(), Error> {
+    let uids: Uids = places.iter().map(|place| place.uid).collect();
+    let expunge = move |transaction: &mut Transaction<'_, File>| match mailbox(transaction.state(), account) {
+        Some(mailbox) => transaction.expunge(mailbox, &uids).map(drop),
         None => Ok(()),
     };
+    site.store.transact(expunge).await
+}
+
+/// Whether no account has an index.
+pub(super) fn are_none(state: &State) -> bool {
+    state.account_named(ACCOUNT).is_none_or(|(_, index)| index.used_messages == 0)
+}
+
+/// Throws all indexes away.
+pub(super) async fn remove_all(site: &Site) -> Result<(), Error> {
+    if are_none(&site.store.state()) {
+        return Ok(());
+    }
+    let remove = |transaction: &mut Transaction<'_, File>| {
+        let index = transaction.state().account_named(ACCOUNT).map(|(_, index)| index.mailboxes.clone());
+        index.iter().flat_map(|mailboxes| mailboxes.values()).try_for_each(|&mailbox| transaction.remove(mailbox))
+    };
     site.store.transact(remove).await
+}
+
+/// Throws the index of an account away.
+pub(super) async fn remove(site: &Site, account: u32) -> Result<(), Error> {
+    site.store.transact(move |transaction| forget(transaction, account)).await
+}
+
+/// The same in a transaction that takes more away.
+pub(crate) fn forget(transaction: &mut Transaction<'_, File>, account: u32) -> Result<(), Error> {
+    match mailbox(transaction.state(), account) {
+        Some(mailbox) => transaction.remove(mailbox),
+        None => Ok(()),
+    }
 }
 
 /// Removes the indexes of accounts that are not there any more.

@@ -19,7 +19,7 @@ const HEADER_BYTES_MAX: usize = 256 << 10;
 const PIECE_BYTES: usize = 32 << 10;
 
 /// How long an inspection of one mail may take.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_secs(20);
 
 /// Why a mail was not read to its end.
 #[derive(Debug)]
@@ -101,8 +101,8 @@ pub(super) fn header(body: &mut Body<'_>, tell: &mut impl FnMut(Field, &str)) ->
     let mut header = Vec::new();
     let read = tokio::task::block_in_place(|| body.read_header(HEADER_BYTES_MAX, &mut header));
     for field in fields(&header) {
-        let Some(colon) = field.iter().position(|&byte| byte == b':') else { continue };
-        let (name, value) = (field[..colon].trim_ascii(), unfolded(&field[colon + 1..]));
+        let colon = field.iter().position(|&byte| byte == b':').unwrap_or(field.len());
+        let (name, value) = (field[..colon].trim_ascii(), unfolded(field.get(colon + 1..).unwrap_or_default()));
         let (is, is_of_addresses) = kind(name);
         let mut cut = |field: Field, text: &str| {
             let mut cutter = Cutter::default();
@@ -111,6 +111,10 @@ pub(super) fn header(body: &mut Body<'_>, tell: &mut impl FnMut(Field, &str)) ->
         };
         cut(Field::Other, &String::from_utf8_lossy(name));
         cut(is, &mime::header_text(&value, usize::MAX));
+        // What is no UTF-8 as a whole may be in part.
+        if std::str::from_utf8(&value).is_err() {
+            cut(is, &String::from_utf8_lossy(&value));
+        }
         if is_of_addresses {
             bare_addresses(&value).for_each(|address| cut(is, &String::from_utf8_lossy(&address)));
         }
