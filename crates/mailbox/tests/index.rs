@@ -373,7 +373,7 @@ async fn of_what_is_gone_no_index_stays() {
     assert!((1..before / 3).contains(&index_bytes(&server)), "{before} bytes, then {}", index_bytes(&server));
     assert_eq!(search(&mut client, "BODY secret151").await, "152");
     // A mail that is recalled takes the index along.
-    let found = mailbox::recall::recall(server.store(), "155@x".into()).await.unwrap();
+    let found = mailbox::recall::recall(server.store(), "155@x").await.unwrap();
     assert_eq!((found.places.len(), index_bytes(&server)), (1, 0));
     assert_eq!(search(&mut client, "BODY secret155").await, "");
     // Nor does one stay where there is to be none.

@@ -338,7 +338,7 @@ fn top_shows_a_server_of_block_lists() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("list");
     std::fs::write(&file, format!("{HEAD}127.0.0.2\n192.0.2.1\n")).unwrap();
-    let metrics = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let metrics = format!("127.0.0.1:{}", crate::harness::free_port());
     let server = Server::start(&["--zone", &spec("ip4set", &file), "--metrics", &metrics]);
     ask(&server.udp(0), "2.0.0.127.bl.test", kind::A);
     let mut top = Command::new(env!("CARGO_BIN_EXE_sluice"));

@@ -82,12 +82,11 @@ fn who_is_known_otherwise_need_not_come_again_and_spam_is_refused_at_once() {
     assert_eq!(send(&gateway, "192.0.2.7", to, &mail("known money")), "250 2.0.0 Taken", "a list has it");
     assert!(send(&gateway, "192.0.2.7", to, &mail("much")).starts_with("554 5.7.1"));
     assert!(send(&gateway, "192.0.2.7", to, &mail("money")).starts_with(GREY));
-    drop(gateway);
     // Where nobody can say who has waited, nobody has to.
-    for name in ["learned.db-wal", "learned.db-shm"] {
-        let _ = fs::remove_file(site.path().join("ledger").join(name));
-    }
-    fs::write(site.path().join("ledger/learned.db"), "no database, whatever else it is").unwrap();
+    let broken = self::site();
+    fs::create_dir(broken.path().join("ledger")).unwrap();
+    fs::write(broken.path().join("ledger/learned.db"), "no database, whatever else it is").unwrap();
+    let head = self::head(broken.path(), "process", "greylist = 2.5\nreject = 20");
     let gateway = Gateway::start_with(&head, "smtp", &sink.forward(), BEHIND_PROXY);
     assert_eq!(send(&gateway, "192.0.2.7", to, &mail("money")), "250 2.0.0 Taken");
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::{Gateway, PATIENCE, base64, eicar, mail_with, wait_for};
+use crate::harness::{Gateway, PATIENCE, base64, eicar, free_port, mail_with, wait_for};
 
 /// A service manager: a socket that notices come to, and the service.
 struct Manager {
@@ -119,8 +119,7 @@ fn the_journal_gets_the_fields_of_a_message() {
 
 /// A gateway that shows its numbers, and where.
 fn with_numbers() -> (Gateway, SocketAddr) {
-    // The port is free a moment later, too.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let gateway = Gateway::start_with(&format!("[metrics]\naddress = \"{address}\""), "smtp", "discard:", "");
     (gateway, address)
 }
@@ -144,7 +143,7 @@ fn old_signatures_are_told_and_may_end_readiness() {
         return eprintln!("skipped: there is no test-3.cvd below SLUICE_DATA");
     }
     for (days, status) in [(0, "HTTP/1.1 200 OK"), (30, "HTTP/1.1 503 Service Unavailable")] {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let head = format!(
             "[database]\npaths = [\"{}\"]\nunready_days = {days}\n[metrics]\naddress = \"{address}\"",
             old.display()
@@ -194,7 +193,7 @@ fn with_all_numbers() -> (Gateway, SocketAddr) {
     let folder = tempfile::tempdir().unwrap();
     crate::harness::tls::Certificate::of("mx.test").store(folder.path(), "mx");
     let at = folder.path().display();
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let head = format!(
         "[metrics]\naddress = \"{address}\"\n[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\""
     );
@@ -234,7 +233,7 @@ impl Prometheus {
     /// Starts it, if it is installed.
     fn start(gateway: SocketAddr) -> Option<Prometheus> {
         let folder = tempfile::tempdir().unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let config = folder.path().join("prometheus.yml");
         let text = format!(
             "scrape_configs:\n  - job_name: sluice\n    scrape_interval: 200ms\n    scrape_timeout: 200ms\n    \
@@ -379,7 +378,7 @@ fn decisions_are_found(format: &str, passed: &str) {
 
 #[test]
 fn a_reload_that_fails_and_a_list_that_changes_are_seen() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("clients");
     std::fs::write(&list, "192.0.2.0/24\n").unwrap();

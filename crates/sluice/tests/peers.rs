@@ -57,7 +57,7 @@ fn smtp_source_sends_through_to_smtp_sink() {
     if !has("smtp-source") || !has("smtp-sink") {
         return;
     }
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::harness::free_port();
     let mut sink = Command::new("/usr/sbin/smtp-sink")
         .args(["-u", "nobody", &format!("127.0.0.1:{port}"), "100"])
         .stderr(Stdio::null())

@@ -94,6 +94,8 @@ pub struct Usage {
     pub total_bytes: u64,
     /// Segments that may be written anew, without those kept in reserve.
     pub free_bytes: u64,
+    /// Segments that messages leave free.
+    pub reserve_bytes: u64,
     /// Records of messages that mailboxes point to.
     pub live_bytes: u64,
     /// Written since the volume was opened.
@@ -540,6 +542,7 @@ impl<D: Device> Volume<D> {
         Usage {
             total_bytes: u64::from(self.log.geometry.segments) * segment,
             free_bytes: self.log.free.len().saturating_sub(self.reserve()) as u64 * segment,
+            reserve_bytes: (self.reserve() as u64).saturating_mul(segment),
             live_bytes: self.log.segments.iter().map(|segment| segment.live).sum(),
             written_bytes: self.log.written_bytes,
             checkpoint_bytes: self.checkpoint_size,

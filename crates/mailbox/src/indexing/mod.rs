@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use ::index::{Builder, Document, Field, Merger};
 use flow::{Inspector, Out, Sought};
-use store::{Error, State};
+use store::{Error, State, Usage};
 use stream::Class;
 use tokio::task::block_in_place;
 use tokio::time::timeout;
@@ -52,13 +52,13 @@ pub const TERMS_BYTES_MAX: usize = 8 << 20;
 const FREE_PART: u64 = 4;
 
 /// Where what is kept reaches into this part, there is none at all.
-const KEPT_PART: u64 = 5;
+const KEPT_PART: u64 = 8;
 
 /// A segment of which more than this part is gone is written anew.
 const GONE_PART: usize = 4;
 
 /// How long an account is worked for before it is another's turn.
-const SLICE: Duration = Duration::from_secs(5);
+pub const SLICE: Duration = Duration::from_secs(5);
 
 /// How often it is looked whether mail needs the room.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -114,7 +114,7 @@ async fn make_room(site: &Site) {
         return;
     }
     let outcome = match site.store.usage().await {
-        Ok(usage) if usage.live_bytes <= usage.total_bytes - usage.total_bytes / KEPT_PART => return,
+        Ok(usage) if leaves(usage, KEPT_PART) => return,
         Ok(_) => segments::remove_all(site).await,
         Err(error) => Err(error),
     };
@@ -122,6 +122,12 @@ async fn make_room(site: &Site) {
         Ok(()) => tracing::warn!("the store is almost full: the indexes of searches were removed"),
         Err(error) => tracing::warn!(%error, "the indexes of searches cannot be removed"),
     }
+}
+
+/// Whether this part of the room for messages is left.
+fn leaves(usage: Usage, part: u64) -> bool {
+    let room = usage.total_bytes.saturating_sub(usage.reserve_bytes);
+    usage.live_bytes <= room - room / part
 }
 
 /// Does a slice of an account's work; whether nothing is left of it.
@@ -134,8 +140,7 @@ async fn catch_up(site: &Site, inspector: &dyn Inspector, account: u32, is_damag
         compact(site, account).await?;
         return Ok(true);
     };
-    let usage = site.store.usage().await?;
-    if usage.live_bytes > usage.total_bytes - usage.total_bytes / FREE_PART {
+    if !leaves(site.store.usage().await?, FREE_PART) {
         return Err(Error::Full);
     }
     let built = build(site, inspector, &behind).await?;

@@ -1,7 +1,7 @@
 //! A Dovecot with a folder of its own, on ports of its own: POP3 and IMAP for the mailboxes `tim` and `ann`, password
 //! `secret`.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -44,7 +44,7 @@ impl Dovecot {
             eprintln!("skipped: dovecot-pop3d and dovecot-imapd are not installed, or we are not root");
             return None;
         }
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let free = || SocketAddr::from(([127, 0, 0, 1], super::free_port()));
         let dovecot = Dovecot {
             folder: tempfile::tempdir().unwrap(),
             pop3: free(),

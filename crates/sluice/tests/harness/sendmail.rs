@@ -27,7 +27,7 @@ impl Sendmail {
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = super::free_port();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::create_dir(folder.path().join("queue")).unwrap();
         std::fs::write(folder.path().join("sendmail.cf"), configuration(folder.path(), &macros, port, milter, relay))
