@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use store::{Append, Error, Geometry, Message, Sealed, State, Transaction, Usage, Volume};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::file::File;
 
@@ -42,6 +42,8 @@ pub struct Handle {
     device: Arc<File>,
     geometry: Geometry,
     counts: Arc<Counts>,
+    /// Something found no room.
+    full: Arc<Notify>,
 }
 
 /// What the writer has done.
@@ -63,7 +65,8 @@ impl Writer {
         let (published, state) = watch::channel(volume.state().clone());
         let device = Arc::new(volume.device().reader()?);
         let counts = Arc::new(Counts::default());
-        let handle = Handle { jobs, state, device, geometry: *volume.geometry(), counts: counts.clone() };
+        let handle =
+            Handle { jobs, state, device, geometry: *volume.geometry(), counts: counts.clone(), full: Arc::default() };
         let run = move || run(volume, waiting, &published, &counts);
         let thread = std::thread::Builder::new().name("store writer".into()).spawn(run)?;
         Ok((Writer { thread }, handle))
@@ -169,7 +172,7 @@ impl Handle {
             }
         });
         self.jobs.send(job).await.map_err(|_| Error::Failed)?;
-        told.await.unwrap_or(Err(Error::Failed))
+        self.noted(told.await.unwrap_or(Err(Error::Failed)))
     }
 
     /// A part of a message that is not in any mailbox yet, up to `bytes_max`; nothing at its end.
@@ -183,6 +186,18 @@ impl Handle {
             Ok(piece)
         };
         self.at_once(read).await
+    }
+
+    fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
+        if matches!(outcome, Err(Error::Full)) {
+            self.full.notify_one();
+        }
+        outcome
+    }
+
+    /// Waits until something finds no room.
+    pub(crate) async fn is_full(&self) {
+        self.full.notified().await;
     }
 
     /// How full the volume is.
@@ -201,7 +216,7 @@ impl Handle {
             None
         });
         self.jobs.send(job).await.map_err(|_| Error::Failed)?;
-        told.await.unwrap_or(Err(Error::Failed))
+        self.noted(told.await.unwrap_or(Err(Error::Failed)))
     }
 }
 

@@ -83,8 +83,12 @@ pub async fn run(site: Arc<Site>) {
     let mut failed: BTreeMap<u32, Instant> = BTreeMap::new();
     loop {
         let work = async {
-            let Ok((account, is_damaged)) = timeout(LOOK_EVERY, site.behind.next()).await else {
-                return make_room(&site).await;
+            let (account, is_damaged) = tokio::select! {
+                next = timeout(LOOK_EVERY, site.behind.next()) => match next {
+                    Ok(next) => next,
+                    Err(_) => return make_room(&site, false).await,
+                },
+                () = site.store.is_full() => return make_room(&site, true).await,
             };
             failed.retain(|_, at| at.elapsed() < PAUSE);
             if failed.contains_key(&account) {
@@ -97,7 +101,7 @@ pub async fn run(site: Arc<Site>) {
                     let account_name = name(&site.store.state(), account);
                     tracing::warn!(account = account_name, %error, "the index is not up to date");
                     failed.insert(account, Instant::now());
-                    make_room(&site).await;
+                    make_room(&site, false).await;
                 }
             }
         };
@@ -108,13 +112,13 @@ pub async fn run(site: Arc<Site>) {
     }
 }
 
-/// Mail comes before indexes: where it needs the room they go.
-async fn make_room(site: &Site) {
+/// Mail comes before indexes: where it needs the room they go, at once where something has found none.
+async fn make_room(site: &Site, is_full: bool) {
     if segments::are_none(&site.store.state()) {
         return;
     }
     let outcome = match site.store.usage().await {
-        Ok(usage) if leaves(usage, KEPT_PART) => return,
+        Ok(usage) if !is_full && leaves(usage, KEPT_PART) => return,
         Ok(_) => segments::remove_all(site).await,
         Err(error) => Err(error),
     };
