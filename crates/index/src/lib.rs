@@ -31,7 +31,7 @@ mod terms;
 pub use build::Builder;
 pub use merge::Merger;
 pub use query::{PARTS_MAX, Query};
-pub use segment::{Bits, Document, Field, Segment, Source, Wrong, documents};
+pub use segment::{Bits, Document, Field, Segment, Source, Wrong};
 pub use terms::{Cutter, TERM_CHARACTERS_MAX, lowered};
 
 /// Reads arbitrary bytes as a segment, searches it and merges it with another one: for fuzzing.

@@ -324,14 +324,6 @@ impl<S: Source> Entries<S> {
     }
 }
 
-/// The documents that a segment begins with: its first bytes are enough if they reach so far.
-///
-/// # Errors
-/// As [`Segment::open`].
-pub fn documents<S: Source>(source: S) -> Result<Vec<Document>, Wrong<S::Error>> {
-    Segment::open(source).map(|segment| segment.documents)
-}
-
 /// What the segment of these documents begins with.
 pub(crate) fn head(documents: &[Document]) -> Vec<u8> {
     let (mut table, mut last) = (Vec::new(), 0);

@@ -19,7 +19,7 @@ use store::{Entry, Flags, Mailbox, State, Uids};
 use super::view::View;
 use crate::content::{self, Body};
 use crate::digest::{Text, has_more_than_text};
-use crate::header::fields;
+use crate::header::{fields, unfolded};
 use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, bare_addresses, holds as text_holds};
 use crate::site::{Site, seconds};
 use crate::writer::Handle;
@@ -371,10 +371,6 @@ fn is_of_addresses(name: &[u8]) -> bool {
 /// Whether one of the addresses in angle brackets holds it when comments and blanks are left out.
 fn an_address_holds(value: &[u8], text: &[u8]) -> bool {
     bare_addresses(value).any(|address| holds(&address, text))
-}
-
-fn unfolded(value: &[u8]) -> Vec<u8> {
-    value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
 }
 
 /// Whether `text` stands in `bytes`, in ASCII letters of either case.

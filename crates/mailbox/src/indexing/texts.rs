@@ -10,7 +10,7 @@ use stream::Object;
 use tokio::time::timeout;
 
 use crate::content::Body;
-use crate::header::fields;
+use crate::header::{fields, unfolded};
 
 /// Bytes of a header that are read.
 const HEADER_BYTES_MAX: usize = 256 << 10;
@@ -132,10 +132,6 @@ pub(super) fn kind(name: &[u8]) -> (Field, bool) {
         () if is("cc") => (Field::Cc, true),
         () => (Field::Other, is("bcc") || is("sender") || is("reply-to")),
     }
-}
-
-fn unfolded(value: &[u8]) -> Vec<u8> {
-    value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
 }
 
 /// The addresses in angle brackets, without comments and blanks.
