@@ -1,7 +1,11 @@
 //! A few short anchors, searched for themselves: one packed search for all of them costs less than a look at every second
 //! byte.
 
+use std::io;
+
 use aho_corasick::packed::Searcher;
+
+use crate::flat::{Flat, Reader, Unfit, Writer};
 
 /// Up to this many.
 pub(crate) const FEW_MAX: usize = 6;
@@ -18,6 +22,28 @@ impl Few {
     pub(crate) fn new(anchors: Vec<(Vec<u8>, u32)>) -> Option<Few> {
         let searcher = Searcher::new(anchors.iter().map(|(window, _)| window))?;
         Some(Few { searcher, anchors })
+    }
+
+    /// Writes the windows; nothing for none.
+    pub(crate) fn store(few: Option<&Few>, writer: &mut Writer<'_>) -> io::Result<()> {
+        let anchors = few.map_or(&[][..], Few::anchors);
+        let (windows, values): (Vec<_>, Vec<_>) =
+            anchors.iter().map(|(window, value)| (window.as_slice(), *value)).unzip();
+        writer.array(&windows.concat())?;
+        writer.array(&values)
+    }
+
+    /// Stored windows of one length, at most `most` of them, with values below `all`.
+    pub(crate) fn load(reader: &mut Reader, window: usize, most: usize, all: u64) -> Result<Option<Few>, Unfit> {
+        let (windows, values): (Flat<u8>, Flat<u32>) = (reader.array()?, reader.array()?);
+        let fit = windows.len() == values.len() * window
+            && values.len() <= most
+            && values.iter().all(|&value| u64::from(value) < all);
+        if !fit {
+            return Err(Unfit::Malformed);
+        }
+        let anchors = windows.chunks(window).zip(values.iter());
+        Ok(Few::new(anchors.map(|(window, &value)| (window.to_vec(), value)).collect()))
     }
 
     pub(crate) fn anchors(&self) -> &[(Vec<u8>, u32)] {

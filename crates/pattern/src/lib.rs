@@ -28,6 +28,7 @@
 //! some match may then be missed.
 #![deny(unsafe_code)]
 
+mod alphabet;
 mod anchor;
 mod bucket;
 mod budget;

@@ -4,6 +4,7 @@ use std::io;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::alphabet;
 use crate::budget::Budget;
 use crate::code::Programs;
 use crate::entry::{Entry, Start};
@@ -269,9 +270,10 @@ impl Patterns {
         let earned = budget.left();
         self.resume(state, view, budget, work);
         self.try_pinned(view, before, budget, work);
+        let is_base64 = alphabet::is_all(view.bytes);
         for tier in &self.tiers {
             let coming = |value: u32| prefetch(&self.entries[(value >> 3) as usize]);
-            tier.probe((view.bytes, view.base, fresh), probes, budget, coming, &mut |at, value| {
+            tier.probe((view.bytes, view.base, fresh), is_base64, probes, budget, coming, &mut |at, value| {
                 self.candidate(view, at, value, budget, work);
             });
         }

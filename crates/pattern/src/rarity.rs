@@ -8,6 +8,8 @@ mod common;
 
 use std::sync::LazyLock;
 
+use crate::alphabet;
+
 pub(crate) use common::number;
 
 /// 256 costs of a byte, then 65,536 costs of a byte after another, in eighths of a bit.
@@ -30,10 +32,22 @@ static SHARES: LazyLock<[f32; COST_MAX + 1]> =
 /// The highest cost of eight bytes.
 const COST_MAX: usize = 8 * 255;
 
+/// What a gram weighs more if it is all of [the alphabet](crate::alphabet) of Base64, since that has to be looked for where
+/// others need not: what it stands at there by chance, and for long grams a little that decides among rare ones only.
+fn alphabet_share(q: usize) -> f32 {
+    64_f32.powi(-(q as i32)).max(1e-9)
+}
+
 /// How often each gram of `q` bytes in `run` stands at an offset, by the model.
 pub(crate) fn shares(run: &[u8], q: usize) -> Vec<f32> {
-    let shares = &*SHARES;
-    grams(run, q).map(|cost| shares[(cost as usize).min(COST_MAX)]).collect()
+    let (shares, more) = (&*SHARES, alphabet_share(q));
+    let mut members = 0;
+    let in_alphabet = run.iter().map(|&byte| {
+        members = if alphabet::has(byte) { members + 1 } else { 0 };
+        members >= q
+    });
+    let share = |(cost, is_member)| shares[usize::min(cost, COST_MAX)] + if is_member { more } else { 0.0 };
+    grams(run, q).map(|cost| cost as usize).zip(in_alphabet.skip(q - 1)).map(share).collect()
 }
 
 /// The cost of each gram of `q` bytes in `run`.

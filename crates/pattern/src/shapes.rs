@@ -106,23 +106,38 @@ mod tests {
 
     #[test]
     fn each_shape_finds_the_part_at_every_offset_on_every_path() {
-        let text = b"A window of fifteen bytes";
-        for shape in Shape::ALL {
-            let mut builder = Builder::new();
-            builder.add(&Piece::bytes(text)).expect("it has an anchor");
-            let patterns = builder.build_of(shape);
-            assert_eq!(patterns.tiers.len(), 1);
-            assert!(patterns.describe().starts_with(&format!("{shape:?}:")), "{}", patterns.describe());
-            for (path, offset) in
-                Path::available().into_iter().flat_map(|path| (0..8).map(move |offset| (path, offset)))
-            {
-                let mut stream = vec![b'-'; 300 + offset];
-                stream.extend_from_slice(text);
-                stream.resize(stream.len() + 300, b'-');
-                let mut found = Vec::new();
-                let mut state = State::new();
-                patterns.clone().on(path).scan(&mut state, &stream, &mut |one| found.push((one.start, one.end)));
-                assert_eq!(found, find_all(&Piece::bytes(text), &stream), "{shape:?} {path:?} {offset}");
+        // The second stands in a stretch of Base64, and the others at the ends of one.
+        let texts: [(&[u8], u8); 4] = [
+            (b"A window of fifteen bytes", b'-'),
+            (b"AWindowOf/Fifteen+Bytes==", b'A'),
+            (b"AbCdEfGh\0\x91\x02\x03\x04\x05\x06", b'A'),
+            (b"\x91\x02\x03\x04\x05\x06\0AbCdEfGh", b'A'),
+        ];
+        for (text, filling) in texts {
+            for shape in Shape::ALL {
+                find_in(shape, text, filling);
+            }
+        }
+    }
+
+    fn find_in(shape: Shape, text: &[u8], filling: u8) {
+        let mut builder = Builder::new();
+        builder.add(&Piece::bytes(text)).expect("it has an anchor");
+        let patterns = builder.build_of(shape);
+        assert_eq!(patterns.tiers.len(), 1);
+        assert!(patterns.describe().starts_with(&format!("{shape:?}:")), "{}", patterns.describe());
+        for (path, offset) in Path::available().into_iter().flat_map(|path| (0..8).map(move |offset| (path, offset))) {
+            let mut stream = vec![filling; 300 + offset];
+            stream.extend_from_slice(text);
+            stream.resize(stream.len() + 300, filling);
+            let wanted = find_all(&Piece::bytes(text), &stream);
+            let patterns = patterns.clone().on(path);
+            for cut in 299 + offset..302 + offset + text.len() {
+                let (mut found, mut state) = (Vec::new(), State::new());
+                for piece in [&stream[..cut], &stream[cut..]] {
+                    patterns.scan(&mut state, piece, &mut |one| found.push((one.start, one.end)));
+                }
+                assert_eq!(found, wanted, "{shape:?} {path:?} {offset}, cut at {cut}");
             }
         }
     }

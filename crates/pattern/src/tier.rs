@@ -5,12 +5,13 @@
 
 use std::io;
 
+use crate::alphabet;
 use crate::anchor::Anchor;
 use crate::bucket::{Buckets, Registered};
 use crate::budget::Budget;
 use crate::few::{FEW_MAX, Few};
 use crate::filter::Filter;
-use crate::flat::{Flat, Reader, Unfit, Writer};
+use crate::flat::{Reader, Unfit, Writer};
 use crate::shape::{FOLD, Shape};
 use crate::state::HISTORY;
 use crate::sweep::{self, Path, sweep};
@@ -19,6 +20,8 @@ use crate::sweep::{self, Path, sweep};
 pub(crate) const CHUNK: usize = 8192;
 /// What a window is compared in; the longest has a byte less.
 const WINDOW_BYTES_MAX: usize = 16;
+/// Up to so many windows are searched for themselves in a stretch of Base64.
+const BASE64_MAX: usize = 64;
 /// Grams that passed are looked up in lots of at most this many.
 const TOGETHER: usize = 128;
 
@@ -28,10 +31,22 @@ pub(crate) struct Tier {
     shape: Shape,
     fold: u64,
     filter: Filter,
+    in_base64: InBase64,
     buckets: Buckets,
     /// Searched for instead, if there are so few.
     few: Option<Few>,
     pub(crate) path: Path,
+}
+
+/// How a stretch is searched whose bytes are all of the [alphabet] of Base64.
+#[derive(Debug, Clone)]
+enum InBase64 {
+    /// For windows that can stand in it, of which there are few or none.
+    Few(Option<Few>),
+    /// As any other: the windows are few, but this machine cannot search for them.
+    Any,
+    /// For grams that can.
+    Many(Filter),
 }
 
 /// Where probes leave what they have found so far.
@@ -76,6 +91,7 @@ impl Tier {
             shape,
             fold,
             filter: Filter::new(&grams, &rows),
+            in_base64: InBase64::new(shape, anchors, &grams, caseless),
             buckets: Buckets::new(entries),
             few,
             path: Path::best(),
@@ -84,34 +100,27 @@ impl Tier {
 
     pub(crate) fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
         let shape = Shape::ALL.iter().position(|shape| *shape == self.shape).unwrap_or_default();
-        let few = self.few.iter().flat_map(Few::anchors);
-        let (windows, values): (Vec<_>, Vec<_>) = few.map(|(window, value)| (window.as_slice(), *value)).unzip();
-        let windows = windows.concat();
         writer.array(&[shape as u64, self.fold])?;
-        writer.array(&windows)?;
-        writer.array(&values)?;
+        Few::store(self.few.as_ref(), writer)?;
         self.filter.store(writer)?;
+        self.in_base64.store(writer)?;
         self.buckets.store(writer)
     }
 
     /// A stored tier, whose anchors are numbered below `anchors`.
     pub(crate) fn load(reader: &mut Reader, anchors: usize) -> Result<Tier, Unfit> {
         let [shape, fold] = reader.values::<u64, 2>()?;
-        let (windows, values): (Flat<u8>, Flat<u32>) = (reader.array()?, reader.array()?);
         let all = (anchors as u64) << 3;
         let shape = *Shape::ALL.get(usize::try_from(shape).unwrap_or(usize::MAX)).ok_or(Unfit::Malformed)?;
-        let few_fit = windows.len() == values.len() * shape.window()
-            && values.len() <= FEW_MAX
-            && values.iter().all(|&value| u64::from(value) < all);
-        if !few_fit || fold & !shape.fold() != 0 {
+        if fold & !shape.fold() != 0 {
             return Err(Unfit::Malformed);
         }
-        let few = windows.chunks(shape.window()).zip(values.iter());
         Ok(Tier {
             shape,
             fold,
-            few: Few::new(few.map(|(window, &value)| (window.to_vec(), value)).collect()),
+            few: Few::load(reader, shape.window(), FEW_MAX, all)?,
             filter: Filter::load(reader)?,
+            in_base64: InBase64::load(reader, shape, all)?,
             buckets: Buckets::load(reader, all)?,
             path: Path::best(),
         })
@@ -124,31 +133,40 @@ impl Tier {
 
     /// The bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.filter.bytes() + self.buckets.bytes()
+        self.filter.bytes() + self.in_base64.bytes() + self.buckets.bytes()
     }
 
     /// Calls `hit` with the place in `bytes` and the value of each anchor whose q-gram stands at a sampled offset and
     /// ends behind `fresh`. `base` is the stream offset of `bytes`; `fresh` is a place in `bytes`. `coming` is called
-    /// with a value some time before. The budget pays for each anchor that is registered with a gram.
+    /// with a value some time before. The budget pays for each anchor that is registered with a gram. `is_base64` says that all
+    /// bytes are of the [alphabet] of Base64.
     pub(crate) fn probe(
         &self,
         (bytes, base, fresh): (&[u8], u64, usize),
+        is_base64: bool,
         probes: &mut Probes,
         budget: &Budget,
         coming: impl Fn(u32),
         hit: &mut impl FnMut(usize, u32),
     ) {
-        if let Some(few) = &self.few {
-            return few.search(bytes, (fresh + 1).saturating_sub(self.shape.window()), hit);
+        let (q, s, window) = (self.shape.q(), self.shape.s(), self.shape.window());
+        let (mut filter, mut earliest) = (&self.filter, (fresh + 1).saturating_sub(q));
+        match (&self.in_base64, &self.few) {
+            (InBase64::Few(few), _) if is_base64 => {
+                few.iter().for_each(|few| few.search(bytes, (fresh + 1).saturating_sub(window), hit));
+                // A window that is not all here is found by its gram, since it may end with other bytes.
+                earliest = earliest.max((bytes.len() + 1).saturating_sub(window));
+            }
+            (_, Some(few)) => return few.search(bytes, (fresh + 1).saturating_sub(window), hit),
+            (InBase64::Many(others), None) if is_base64 => filter = others,
+            _ => {}
         }
-        let (q, s) = (self.shape.q(), self.shape.s());
-        let earliest = (fresh + 1).saturating_sub(q);
         let phase = (base.wrapping_add(earliest as u64) % s as u64) as usize;
         let first = earliest + if phase == 0 { 0 } else { s - phase };
         let Some(sampled) = bytes.get(first..) else {
             return;
         };
-        let masks = self.sweep(sampled, &mut probes.masks);
+        let masks = self.sweep(filter, sampled, &mut probes.masks);
         let (passed, mut count) = (&mut probes.passed, 0);
         for (block, eights) in masks.chunks(8).enumerate() {
             let mut answers = word(eights);
@@ -180,7 +198,7 @@ impl Tier {
         hash(gram | self.fold)
     }
 
-    fn sweep<'a>(&self, bytes: &[u8], masks: &'a mut [u8]) -> &'a [u8] {
+    fn sweep<'a>(&self, filter: &Filter, bytes: &[u8], masks: &'a mut [u8]) -> &'a [u8] {
         let sweep = match self.shape {
             Shape::Q8S8 => sweep::<8, 8>,
             Shape::Q8S4 => sweep::<8, 4>,
@@ -191,7 +209,7 @@ impl Tier {
             Shape::Q4S1 => sweep::<4, 1>,
             Shape::Q2S1 => sweep::<2, 1>,
         };
-        sweep(self.path, &self.filter, self.fold, bytes, masks)
+        sweep(self.path, filter, self.fold, bytes, masks)
     }
 
     /// Looks up the grams that passed.
@@ -230,6 +248,61 @@ impl Tier {
         let start = at.checked_sub((one.value & 7) as usize);
         let window = start.and_then(|start| bytes.get(start..)?.first_chunk());
         window.is_none_or(|window| check(self.shape, self.fold, window) == one.check)
+    }
+}
+
+impl InBase64 {
+    fn new(shape: Shape, anchors: &[(&Anchor, u32)], grams: &[u64], caseless: bool) -> InBase64 {
+        let has = if caseless { alphabet::has_folded } else { alphabet::has };
+        let can_stand = |bytes: &[u8]| bytes.iter().all(|&byte| has(byte));
+        let windows = anchors.iter().filter(|(anchor, _)| can_stand(&anchor.window));
+        let windows: Vec<_> =
+            windows.map(|(anchor, value)| (anchor.window.to_vec(), *value)).take(BASE64_MAX + 1).collect();
+        if windows.is_empty() {
+            return InBase64::Few(None);
+        }
+        match Few::new(windows).filter(|few| !caseless && few.anchors().len() <= BASE64_MAX) {
+            Some(few) => InBase64::Few(Some(few)),
+            None => {
+                let grams = grams.iter().copied().filter(|gram| can_stand(&gram.to_le_bytes()[..shape.q()]));
+                InBase64::Many(Filter::salted(&grams.collect::<Vec<_>>(), 0))
+            }
+        }
+    }
+
+    fn store(&self, writer: &mut Writer<'_>) -> io::Result<()> {
+        match self {
+            InBase64::Few(None) => writer.array(&[0_u64]),
+            InBase64::Few(few) => {
+                writer.array(&[1_u64])?;
+                Few::store(few.as_ref(), writer)
+            }
+            InBase64::Many(filter) => {
+                writer.array(&[2_u64])?;
+                filter.store(writer)
+            }
+            InBase64::Any => writer.array(&[3_u64]),
+        }
+    }
+
+    fn load(reader: &mut Reader, shape: Shape, all: u64) -> Result<InBase64, Unfit> {
+        match reader.values::<u64, 1>()? {
+            [0] => Ok(InBase64::Few(None)),
+            [1] => {
+                let few = Few::load(reader, shape.window(), BASE64_MAX, all)?;
+                Ok(few.map_or(InBase64::Any, |few| InBase64::Few(Some(few))))
+            }
+            [2] => Ok(InBase64::Many(Filter::load(reader)?)),
+            [3] => Ok(InBase64::Few(None)),
+            _ => Err(Unfit::Malformed),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            InBase64::Few(_) | InBase64::Any => 0,
+            InBase64::Many(filter) => filter.bytes(),
+        }
     }
 }
 

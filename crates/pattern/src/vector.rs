@@ -1,6 +1,8 @@
 //! Vector code and prefetching: the only unsafe code of this crate.
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod alphabet;
 pub(crate) mod sweep;
 
 /// Whether this machine has AVX2, which all of it needs.
@@ -44,6 +46,21 @@ pub(crate) fn widely(work: impl Widely) {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl")
+}
+
+/// Whether it gathers sixteen words in less time than it loads them: Intel's since the fourth Xeon Scalable, which are the first
+/// with AVX512-FP16 and need no mitigation that makes a gather slow.
+#[cfg(target_arch = "x86_64")]
+#[allow(
+    unused_unsafe,
+    reason = "whoever asks the processor is safe in newer compilers than the oldest that we build with"
+)]
+pub(crate) fn gathers() -> bool {
+    // SAFETY: every x86-64 can be asked.
+    let (vendor, features) = unsafe { (std::arch::x86_64::__cpuid(0), std::arch::x86_64::__cpuid_count(7, 0)) };
+    let is_intel = [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"GenuineIntel";
+    let has_fp16 = features.edx >> 23 & 1 == 1;
+    is_intel && has_fp16 && has_avx512()
 }
 
 /// Brings the cache line of `item` nearer.

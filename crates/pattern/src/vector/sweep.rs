@@ -1,7 +1,7 @@
 //! The sweep in vectors: one algorithm over what each kind of them can do.
 //!
 //! As many grams as a vector has lanes are cut out of the stream, multiplied and tested at once. The words of the filter
-//! are fetched by plain loads: a gather was no faster where this was measured, and with some microcode it is much slower.
+//! are fetched by plain loads, or gathered where that is quicker: on some processors it is much slower.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -74,7 +74,9 @@ macro_rules! sweep_in {
 #[cfg(target_arch = "x86_64")]
 sweep_in!(avx2, avx2::Eight, "avx2", is_supported);
 #[cfg(target_arch = "x86_64")]
-sweep_in!(avx512, avx512::Sixteen, "avx512f,avx512bw,avx512vl", has_avx512);
+sweep_in!(avx512, avx512::Sixteen<false>, "avx512f,avx512bw,avx512vl", has_avx512);
+#[cfg(target_arch = "x86_64")]
+sweep_in!(avx512_gather, avx512::Sixteen<true>, "avx512f,avx512bw,avx512vl", has_avx512);
 #[cfg(target_arch = "aarch64")]
 sweep_in!(neon, neon::Sixteen, "neon", is_supported);
 
