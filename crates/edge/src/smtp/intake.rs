@@ -196,6 +196,15 @@ impl Intake {
         send(hold, count, &mut self.hop).await
     }
 
+    /// Sends what was handed on and waits for company: to be called before the client is waited for.
+    pub async fn flush(&mut self) {
+        if matches!(self.stage, Stage::Begun)
+            && let Err(reply) = self.hop.flush().await
+        {
+            self.fail(reply);
+        }
+    }
+
     fn fail(&mut self, reply: Reply) {
         self.mail.passage.drain();
         if !matches!(self.stage, Stage::Failed(_)) {
@@ -518,7 +527,7 @@ fn flow(client: &Client, envelope: &Envelope) -> Flow {
     }
 }
 
-/// Sends the first `count` bytes held, with what was marked overwritten.
+/// Hands on the first `count` bytes held, with what was marked overwritten.
 async fn send(hold: &mut Hold<Pool>, mut count: usize, hop: &mut Hop) -> Result<(), Reply> {
     while count > 0 {
         let gone = hold.left_out(count);
@@ -533,7 +542,7 @@ async fn send(hold: &mut Hold<Pool>, mut count: usize, hop: &mut Hop) -> Result<
         hold.forget(sent);
         count -= sent;
     }
-    hop.flush().await
+    Ok(())
 }
 
 async fn send_notice(leased: (Option<Hop>, Reply), text: &str, leases: &crate::upstream::smtp_hop::Leases) -> Reply {

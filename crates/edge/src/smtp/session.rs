@@ -305,7 +305,8 @@ impl Session {
                         Box::pin(intake.take(content.filled())).await;
                     }
                     content.clear();
-                    let room = input.capacity().max(INPUT_BYTES);
+                    // One read makes one piece, and not another of the last few bytes.
+                    let room = input.capacity().max(INPUT_BYTES) + smtp::LineReader::ROOM_MIN;
                     if content.capacity() != room {
                         content = Window::with_capacity(room);
                     }
@@ -633,6 +634,9 @@ impl Session {
             }
             return Ok(count > 0);
         }
+        if let Mail::Content(intake) = &mut self.mail {
+            Box::pin(intake.flush()).await;
+        }
         tokio::select! {
             biased;
             read = stream.append(input) => {
@@ -651,6 +655,7 @@ impl Session {
                 self.pace.came(waiting.elapsed(), 0);
                 if let Mail::Content(intake) = &mut self.mail {
                     Box::pin(intake.hand_on()).await;
+                    Box::pin(intake.flush()).await;
                 }
             }
             _ = control.wait_for(|control| control.stopping), if self.server.is_idle() => {

@@ -38,6 +38,9 @@ const IDLE_WAIT: Duration = Duration::from_secs(10);
 /// Content is collected into chunks of this size for BDAT.
 const CHUNK_BYTES: usize = 64 << 10;
 
+/// What is collected for DATA at the most: what one read from a client frees goes on in one write.
+const OUTBOX_BYTES: usize = 128 << 10;
+
 /// The client, as the next hop may be told by XFORWARD or XCLIENT.
 pub struct Peer<'a> {
     /// Where it comes from.
@@ -340,11 +343,11 @@ impl SmtpHop {
         Ok(())
     }
 
-    /// Hands on content; it is collected into writes of `CHUNK_BYTES`.
+    /// Hands on content; it is collected into chunks of `CHUNK_BYTES`, or writes of `OUTBOX_BYTES` at the most.
     pub async fn write(&mut self, content: &[u8]) -> Result<(), Reply> {
         let Some(chunk) = &mut self.chunk else {
             self.client.content(content);
-            return if self.client.outbox().len() < CHUNK_BYTES { Ok(()) } else { self.push().await };
+            return if self.client.outbox().len() < OUTBOX_BYTES { Ok(()) } else { self.push().await };
         };
         chunk.extend_from_slice(content);
         if chunk.len() < CHUNK_BYTES {
