@@ -3,17 +3,13 @@
 //! Of each shape the window is taken whose q-grams are rarest together, and which does not share them with many other
 //! parts. Which shape it will be is decided for all parts together ([`shapes`](crate::shapes)).
 
-use std::cell::OnceCell;
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::piece::Piece;
 use crate::rarity;
-use crate::shape::Shape;
+use crate::run::Fixed;
+use crate::shape::{Shape, WINDOW_BYTES_MAX};
 
-/// The farthest that an anchor's end may lie behind the start of its part. The history must reach back that far.
-pub(crate) const REACH_MAX: usize = 240;
 /// Windows of a part that are compared by how many others share them.
 const TRIED_MAX: usize = 16;
 /// Parts that may share one q-gram before another window is looked for.
@@ -23,67 +19,76 @@ const RARE_ENOUGH: f32 = 1e-6;
 /// Of so many parts all choices are told, so that a small set may do with fewer shapes.
 const SMALL_SET: usize = 8192;
 
-/// A chosen window.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Anchor {
-    /// Which shape of tier it is for.
-    pub(crate) shape: Shape,
-    /// The bytes of the window, `q + s - 1` of them; letters in any case are in upper case.
-    pub(crate) window: Vec<u8>,
-    /// Whether some byte of the window is a letter in either case.
-    pub(crate) caseless: bool,
-    /// The distances from the start of the part to the start of the window.
-    pub(crate) distances: Vec<u16>,
-}
-
-impl Anchor {
-    /// The anchor of a shorter shape within this one: that whose grams are rarest.
-    pub(crate) fn shorter(&self, shape: Shape) -> Choice {
-        let shares = rarity::shares(&self.window, shape.q());
-        let passes = shares.windows(shape.s()).map(|phases| passes(shape, phases)).enumerate();
-        let (at, passes) = passes.min_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_default();
-        let anchor = Anchor {
-            shape,
-            window: self.window[at..at + shape.window()].to_vec(),
-            caseless: self.caseless,
-            distances: self.distances.iter().map(|distance| distance + at as u16).collect(),
-        };
-        Choice { anchor, passes }
-    }
-}
-
-/// An anchor of one shape that a part could have.
-#[derive(Debug, Clone)]
+/// A window of one shape that a part could be found by.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
-    pub(crate) anchor: Anchor,
+    pub(crate) shape: Shape,
+    /// Which run of the part it is in, and where it begins there.
+    run: u16,
+    at: u16,
     /// How many sampled offsets in a kilobyte of ordinary content its grams will stand at, by the model.
     pub(crate) passes: f32,
 }
 
-/// How many sampled offsets in a kilobyte have one of the grams, whose shares these are.
-fn passes(shape: Shape, shares: &[f32]) -> f32 {
-    shape.looks() * shares.iter().sum::<f32>()
+#[cfg(test)]
+impl Choice {
+    /// That of the first window of a part.
+    pub(crate) fn of(shape: Shape, passes: f32) -> Choice {
+        Choice { shape, run: 0, at: 0, passes }
+    }
 }
 
-/// A run of fixed bytes in a part.
-struct Run {
-    bytes: Vec<u8>,
-    caseless: Vec<bool>,
-    /// At which distances from the start of the part it may begin.
-    distances: Vec<u16>,
-    /// The shares of its grams, by their length over two, once they are asked for.
-    shares: [OnceCell<Vec<f32>>; 5],
+/// A chosen window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    /// Which shape of tier it is for.
+    pub(crate) shape: Shape,
+    /// Whether some byte of the window is a letter in either case.
+    pub(crate) caseless: bool,
+    /// Which run of the part it is in, and where it begins there.
+    pub(crate) run: u16,
+    pub(crate) at: u16,
+    /// `q + s - 1` bytes; letters in any case are in upper case.
+    pub(crate) bytes: [u8; WINDOW_BYTES_MAX],
 }
 
-impl Run {
-    fn shares(&self, q: usize) -> &[f32] {
-        self.shares[q / 2].get_or_init(|| rarity::shares(&self.bytes, q))
+impl Anchor {
+    /// The anchor at a place of one of the runs of a part.
+    pub(crate) fn new(choice: &Choice, runs: &[Fixed<'_>]) -> Anchor {
+        let Choice { shape, run, at, .. } = *choice;
+        let fixed = runs[usize::from(run)];
+        let mut bytes = [0; WINDOW_BYTES_MAX];
+        bytes[..shape.window()].copy_from_slice(&fixed.bytes[usize::from(at)..][..shape.window()]);
+        Anchor { shape, caseless: fixed.is_caseless(at.into(), shape), run, at, bytes }
+    }
+
+    /// That with this window, which is the first of its part.
+    #[cfg(test)]
+    pub(crate) fn of(shape: Shape, window: &[u8]) -> Anchor {
+        Anchor::new(&Choice::of(shape, 0.0), &[Fixed::literal(window)])
+    }
+
+    /// The bytes of the window.
+    pub(crate) fn window(&self) -> &[u8] {
+        &self.bytes[..self.shape.window()]
+    }
+
+    /// The anchor of a shorter shape within this one whose grams are rarest, and how many sampled offsets in a kilobyte
+    /// they will stand at.
+    pub(crate) fn shorter(&self, shape: Shape) -> (Anchor, f32) {
+        let mut shares = Vec::new();
+        rarity::shares(self.window(), shape.q(), &mut shares);
+        let passes = shares.windows(shape.s()).map(|phases| shape.looks() * phases.iter().sum::<f32>()).enumerate();
+        let (at, passes) = passes.min_by(|(_, one), (_, other)| one.total_cmp(other)).unwrap_or_default();
+        let mut bytes = [0; WINDOW_BYTES_MAX];
+        bytes[..shape.window()].copy_from_slice(&self.bytes[at..at + shape.window()]);
+        (Anchor { shape, at: self.at + at as u16, bytes, ..*self }, passes)
     }
 }
 
 /// A hash of what nobody chooses to collide: those who write signatures do not.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spread(u64);
+pub struct Spread(u64);
 
 impl Hasher for Spread {
     fn write(&mut self, bytes: &[u8]) {
@@ -100,200 +105,182 @@ impl Hasher for Spread {
     }
 }
 
-/// Chooses windows and remembers which q-grams are in use.
-#[derive(Debug, Clone, Default)]
+/// Chooses windows of one part after the other, and remembers which q-grams are in use.
+#[derive(Debug)]
 pub(crate) struct Chooser {
-    used: HashMap<u64, u32, BuildHasherDefault<Spread>>,
+    used: Used,
     /// How many anchors' q-grams are.
     taken: usize,
+    /// The shares of the grams of the part, by their length over two: those of one run behind those of the one before.
+    shares: [Vec<f32>; 5],
+    /// What the windows of a shape have together of them.
+    sums: Vec<f32>,
+    candidates: Vec<Candidate>,
 }
 
+#[derive(Debug, Clone, Copy)]
 struct Candidate {
-    passes: f32,
+    share: f32,
     run: usize,
     at: usize,
 }
 
 impl Chooser {
-    /// The anchors that a part could have, the cheapest shape to look for first; none if it has no two fixed bytes in a row
-    /// within reach.
-    pub(crate) fn choices(&self, pieces: &[Piece]) -> Vec<Choice> {
-        let runs = runs(pieces);
-        let mut choices: Vec<Choice> = Vec::new();
+    /// One that will choose for so many parts.
+    pub(crate) fn new(parts: usize) -> Chooser {
+        Chooser {
+            used: Used::new(parts),
+            taken: 0,
+            shares: Default::default(),
+            sums: Vec::new(),
+            candidates: Vec::new(),
+        }
+    }
+
+    /// Tells the windows by which a part with these runs could be found, that of the cheapest shape to look for first;
+    /// none if it has no two fixed bytes in a row within reach.
+    pub(crate) fn choices(&mut self, runs: &[Fixed<'_>], choices: &mut Vec<Choice>) {
+        self.shares.iter_mut().for_each(Vec::clear);
         for shape in Shape::ALL {
-            choices.extend(self.best_of(&runs, shape));
-            let is_rare = shape == Shape::ALL[0] && choices.iter().any(|choice| choice.passes < RARE_ENOUGH);
+            let choice = self.best_of(runs, shape);
+            choices.extend(choice);
+            let is_rare = shape == Shape::ALL[0] && choice.is_some_and(|choice| choice.passes < RARE_ENOUGH);
             if is_rare && self.taken >= SMALL_SET {
                 break;
             }
         }
-        choices
     }
 
     /// Notes that the q-grams of an anchor are in use.
     pub(crate) fn take(&mut self, anchor: &Anchor) {
         self.taken += 1;
-        for gram in anchor.window.windows(anchor.shape.q()) {
-            *self.used.entry(key(gram)).or_default() += 1;
-        }
+        anchor.window().windows(anchor.shape.q()).for_each(|gram| self.used.add(key(gram)));
     }
 
-    fn best_of(&self, runs: &[Run], shape: Shape) -> Option<Choice> {
-        let rarest_first = |one: &Candidate, other: &Candidate| one.passes.total_cmp(&other.passes);
-        let shared = |candidate: &Candidate| self.sharing(&runs[candidate.run], candidate.at, shape);
-        let (mut rarest, mut equal): (Option<Candidate>, _) = (None, 0);
-        each(runs, shape, |one| match rarest.as_ref().map_or(Ordering::Less, |known| rarest_first(&one, known)) {
-            Ordering::Less => (rarest, equal) = (Some(one), 0),
-            Ordering::Equal => equal += 1,
-            Ordering::Greater => {}
-        });
-        let rarest = rarest?;
-        // If there is but one, and few share it, there is nothing to choose.
-        if equal == 0 && shared(&rarest) < SHARING_MAX {
-            return Some(choice(runs, shape, &rarest));
+    fn best_of(&mut self, runs: &[Fixed<'_>], shape: Shape) -> Option<Choice> {
+        self.sum_up(runs, shape);
+        let choice = |one: Candidate| Choice {
+            shape,
+            run: one.run as u16,
+            at: one.at as u16,
+            passes: shape.looks() * one.share,
+        };
+        let (mut rarest, mut equal) = ((0, *self.sums.first()?), 0);
+        for (place, &share) in self.sums.iter().enumerate().skip(1) {
+            if share < rarest.1 {
+                (rarest, equal) = ((place, share), 0);
+            } else if share == rarest.1 {
+                equal += 1;
+            }
         }
-        let mut candidates = Vec::new();
-        each(runs, shape, |one| candidates.push(one));
+        let mut places =
+            runs.iter().enumerate().flat_map(|(run, fixed)| (0..fixed.windows(shape)).map(move |at| (run, at)));
+        let (run, at) = places.clone().nth(rarest.0)?;
+        let shared = |one: &Candidate| self.used.most(&runs[one.run].bytes[one.at..][..shape.window()], shape.q());
+        let first = Candidate { share: rarest.1, run, at };
+        // It is among those that are tried, and the first of them.
+        if equal < TRIED_MAX && shared(&first) < SHARING_MAX {
+            return Some(choice(first));
+        }
+        let candidates = &mut self.candidates;
+        candidates.clear();
+        candidates.extend(self.sums.iter().zip(&mut places).map(|(&share, (run, at))| Candidate { share, run, at }));
+        let rarest_first = |one: &Candidate, other: &Candidate| one.share.total_cmp(&other.share);
         if candidates.len() > TRIED_MAX {
             candidates.select_nth_unstable_by(TRIED_MAX, rarest_first);
             candidates.truncate(TRIED_MAX);
         }
         candidates.sort_by(|one, other| rarest_first(one, other).then((one.run, one.at).cmp(&(other.run, other.at))));
-        let chosen = candidates
-            .iter()
-            .find(|candidate| shared(candidate) < SHARING_MAX)
-            .or_else(|| candidates.iter().min_by_key(|candidate| shared(candidate)))?;
-        Some(choice(runs, shape, chosen))
+        let few = candidates.iter().find(|candidate| shared(candidate) < SHARING_MAX);
+        few.or_else(|| candidates.iter().min_by_key(|candidate| shared(candidate))).copied().map(choice)
     }
 
-    fn sharing(&self, run: &Run, at: usize, shape: Shape) -> u32 {
-        let grams = run.bytes[at..at + shape.window()].windows(shape.q());
-        grams.map(|gram| self.used.get(&key(gram)).copied().unwrap_or(0)).max().unwrap_or(0)
-    }
-}
-
-/// Tells every window of a shape in the runs.
-fn each(runs: &[Run], shape: Shape, mut tell: impl FnMut(Candidate)) {
-    for (index, run) in runs.iter().enumerate() {
-        let farthest = usize::from(run.distances.iter().copied().max().unwrap_or(0));
-        let places = (REACH_MAX + 1).saturating_sub(farthest + shape.window());
-        for (at, shares) in run.shares(shape.q()).windows(shape.s()).take(places).enumerate() {
-            tell(Candidate { passes: passes(shape, shares), run: index, at });
+    /// Sums up the shares of the grams of each window of a shape.
+    fn sum_up(&mut self, runs: &[Fixed<'_>], shape: Shape) {
+        let shares = &mut self.shares[shape.q() / 2];
+        if shares.is_empty() {
+            runs.iter().for_each(|run| rarity::shares(run.bytes, shape.q(), shares));
+        }
+        self.sums.clear();
+        let mut rest = shares.as_slice();
+        for run in runs {
+            let (windows, first) = (run.windows(shape), self.sums.len());
+            self.sums.extend_from_slice(&rest[..windows]);
+            for phase in 1..if windows > 0 { shape.s() } else { 0 } {
+                let sums = self.sums[first..].iter_mut();
+                sums.zip(&rest[phase..]).for_each(|(sum, share)| *sum += share);
+            }
+            rest = &rest[(run.bytes.len() + 1).saturating_sub(shape.q())..];
         }
     }
 }
 
-/// The anchor at a place.
-fn choice(runs: &[Run], shape: Shape, chosen: &Candidate) -> Choice {
-    let run = &runs[chosen.run];
-    let range = chosen.at..chosen.at + shape.window();
-    let anchor = Anchor {
-        shape,
-        window: run.bytes[range.clone()].to_vec(),
-        caseless: run.caseless[range].contains(&true),
-        distances: run.distances.iter().map(|distance| distance + chosen.at as u16).collect(),
-    };
-    Choice { anchor, passes: chosen.passes }
+/// How many anchors have a q-gram.
+#[derive(Debug)]
+struct Used {
+    counts: HashMap<u64, u32, BuildHasherDefault<Spread>>,
+    /// A bit for each that is there: most that are asked for are not, and this is nearer than the counts.
+    seen: Vec<u64>,
+}
+
+impl Used {
+    /// For the grams of so many anchors.
+    fn new(anchors: usize) -> Used {
+        let grams = 8 * anchors;
+        let words = (grams / 8).next_power_of_two().clamp(1 << 8, 1 << 18);
+        Used { counts: HashMap::with_capacity_and_hasher(grams, BuildHasherDefault::default()), seen: vec![0; words] }
+    }
+
+    fn add(&mut self, key: u64) {
+        *self.counts.entry(key).or_default() += 1;
+        let (word, bit) = self.place(key);
+        self.seen[word] |= bit;
+    }
+
+    /// What the most used gram of a window counts.
+    fn most(&self, window: &[u8], q: usize) -> u32 {
+        window.windows(q).map(|gram| self.count(key(gram))).max().unwrap_or(0)
+    }
+
+    fn count(&self, key: u64) -> u32 {
+        let (word, bit) = self.place(key);
+        if self.seen[word] & bit == 0 { 0 } else { self.counts.get(&key).copied().unwrap_or(0) }
+    }
+
+    fn place(&self, key: u64) -> (usize, u64) {
+        let spread = key.wrapping_mul(0xc2b2_ae3d_27d4_eb4f) >> 32;
+        ((spread >> 6) as usize & (self.seen.len() - 1), 1 << (spread & 63))
+    }
 }
 
 fn key(gram: &[u8]) -> u64 {
     rarity::number(gram) ^ (gram.len() as u64) << 60
 }
 
-/// The runs of fixed bytes at the top level of a part that begin within reach.
-fn runs(pieces: &[Piece]) -> Vec<Run> {
-    let mut runs = Vec::new();
-    let mut distances = vec![0u16];
-    let mut open: Option<Run> = None;
-    for (place, piece) in pieces.iter().enumerate() {
-        if let Some((byte, caseless)) = fixed(piece) {
-            let bytes = (pieces.len() - place).min(REACH_MAX + 1);
-            let run = open.get_or_insert_with(|| Run {
-                bytes: Vec::with_capacity(bytes),
-                caseless: Vec::with_capacity(bytes),
-                distances: distances.clone(),
-                shares: Default::default(),
-            });
-            run.bytes.push(byte);
-            run.caseless.push(caseless);
-        } else {
-            runs.extend(open.take());
-        }
-        distances = beyond(distances, piece);
-        if distances.is_empty() {
-            break;
-        }
-    }
-    runs.extend(open);
-    runs
-}
-
-/// The byte that a piece asks for, and whether its case does not matter.
-fn fixed(piece: &Piece) -> Option<(u8, bool)> {
-    match *piece {
-        Piece::Byte { value, mask: 0xff } => Some((value, false)),
-        Piece::Byte { value, mask: 0xdf } => Some((value, true)),
-        _ => None,
-    }
-}
-
-/// The distances at which what follows `piece` may begin; none if one of them is out of reach, since an anchor must
-/// hold for all of them.
-fn beyond(mut distances: Vec<u16>, piece: &Piece) -> Vec<u16> {
-    let (min, max) = piece.lengths();
-    if min == max {
-        let more = min.min(REACH_MAX + 1) as u16;
-        distances.iter_mut().for_each(|distance| *distance = distance.saturating_add(more));
-    } else {
-        let lengths = consumed(piece);
-        let all = |distance: &u16| lengths.iter().map(|more| distance.saturating_add(*more)).collect::<Vec<_>>();
-        distances = distances.iter().flat_map(all).collect();
-        distances.sort_unstable();
-        distances.dedup();
-    }
-    if distances.last().is_some_and(|&last| usize::from(last) > REACH_MAX) {
-        distances.clear();
-    }
-    distances
-}
-
-/// The numbers of bytes that a piece may consume, each no more than just out of reach.
-fn consumed(piece: &Piece) -> Vec<u16> {
-    let mut lengths = match piece {
-        Piece::OneOf(all) => all.iter().flat_map(|one| sequence(one)).collect(),
-        Piece::Gap { min, max } => (*min..=*max).take(REACH_MAX + 2).collect(),
-        other => vec![other.lengths().0.min(REACH_MAX + 1) as u16],
-    };
-    lengths.sort_unstable();
-    lengths.dedup();
-    lengths
-}
-
-fn sequence(pieces: &[Piece]) -> Vec<u16> {
-    let mut lengths = vec![0u16];
-    for piece in pieces {
-        let more = consumed(piece);
-        lengths = lengths
-            .iter()
-            .flat_map(|length| more.iter().map(move |more| (length + more).min(REACH_MAX as u16 + 1)))
-            .collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-    }
-    lengths
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::piece::Piece;
+    use crate::run::{Run, runs};
+
+    /// The first choice for a part, and the distances of its window.
+    fn chosen(part: &[Piece]) -> Option<(Anchor, Vec<u16>)> {
+        let runs = runs(part);
+        let fixed: Vec<Fixed<'_>> = runs.iter().map(Run::get).collect();
+        let mut choices = Vec::new();
+        Chooser::new(1).choices(&fixed, &mut choices);
+        let anchor = Anchor::new(choices.first()?, &fixed);
+        let distances = fixed[usize::from(anchor.run)].distances.iter().map(|distance| distance + anchor.at);
+        Some((anchor, distances.collect()))
+    }
 
     #[test]
     fn the_zeros_of_a_part_are_not_its_anchor() {
         let mut bytes = vec![0; 20];
         bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd\x72\xf9\x2e\x83\x50");
-        let anchor = Chooser::default().choices(&Piece::bytes(&bytes))[0].anchor.clone();
+        let (anchor, distances) = chosen(&Piece::bytes(&bytes)).expect("an anchor");
         assert_eq!(anchor.shape, Shape::Q8S8);
-        assert_eq!(anchor.distances, [20]);
+        assert_eq!(distances, [20]);
     }
 
     #[test]
@@ -301,20 +288,19 @@ mod tests {
         let alternatives = vec![Piece::bytes(b"a"), Piece::bytes(b"bcd")];
         let mut part = vec![Piece::OneOf(alternatives), Piece::Skip(2)];
         part.extend(Piece::bytes(b"\x91\x3c\xe2\x07"));
-        let anchor = Chooser::default().choices(&part)[0].anchor.clone();
-        assert_eq!(anchor.distances, [3, 5]);
+        assert_eq!(chosen(&part).expect("an anchor").1, [3, 5]);
     }
 
     #[test]
     fn a_shorter_anchor_is_a_part_of_the_longer_one() {
         let mut bytes = vec![0; 5];
         bytes.extend(b"\x91\x3c\xe2\x07\x5d\xb8\x4f\xa6\x11\xcd");
-        let long = Chooser::default().choices(&Piece::bytes(&bytes))[0].anchor.clone();
-        assert_eq!((long.shape, long.distances[0]), (Shape::Q8S8, 0));
+        let (long, _) = chosen(&Piece::bytes(&bytes)).expect("an anchor");
+        assert_eq!((long.shape, long.at), (Shape::Q8S8, 0));
         for shape in [Shape::Q8S4, Shape::Q4S4] {
-            let short = long.shorter(shape).anchor;
-            let at = usize::from(short.distances[0]);
-            assert_eq!(short.window, bytes[at..at + shape.window()]);
+            let (short, _) = long.shorter(shape);
+            let at = usize::from(short.at);
+            assert_eq!(short.window(), &bytes[at..at + shape.window()]);
             assert!(at > 3, "the zeros are avoided as far as they can be");
         }
     }
@@ -323,6 +309,23 @@ mod tests {
     fn bytes_out_of_reach_are_no_anchor() {
         let mut part = vec![Piece::Skip(300)];
         part.extend(Piece::bytes(b"fixed bytes"));
-        assert!(Chooser::default().choices(&part).is_empty());
+        assert_eq!(chosen(&part), None);
+    }
+
+    #[test]
+    fn what_many_share_is_avoided_where_there_is_something_else() {
+        let bytes: [u8; 60] = std::array::from_fn(|at| ((at as u32 + 1).wrapping_mul(0x9e37_79b1) >> 24) as u8);
+        let fixed = [Fixed::literal(&bytes)];
+        let mut chooser = Chooser::new(2 * SHARING_MAX as usize);
+        let mut seen = Vec::new();
+        for _ in 0..2 * SHARING_MAX {
+            let mut choices = Vec::new();
+            chooser.choices(&fixed, &mut choices);
+            let anchor = Anchor::new(&choices[0], &fixed);
+            chooser.take(&anchor);
+            seen.push(anchor.at);
+        }
+        seen.dedup();
+        assert!(seen.len() > 1, "{seen:?}");
     }
 }

@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::RangeInclusive;
 
-use crate::anchor::{Anchor, Choice, Chooser, Spread};
+use crate::anchor::{Anchor, Chooser, Spread};
+use crate::code::STRIDE;
 use crate::entry::{Entry, Start};
 use crate::patterns::{Patterns, Pinned};
 use crate::piece::{Edge, PartId, Piece, total};
 use crate::program::Assembly;
+use crate::run::{Fixed, Run, runs};
 use crate::shape::Shape;
-use crate::shapes;
+use crate::shapes::{self, Choices};
 use crate::tier::Tier;
 
 /// The most bytes that a part may match.
@@ -57,20 +59,25 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Collects parts.
+/// Collects parts. What they are looked for by is chosen when all are there.
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     programs: Assembly,
-    chooser: Chooser,
-    /// What each part that is looked for could be found by.
-    anchors: Vec<(Vec<Choice>, PartId)>,
-    /// What each part is compared with.
-    starts: Vec<Start>,
+    parts: Vec<Part>,
     pinned: Vec<Pinned>,
-    /// Parts by their encoding.
-    known: HashMap<Box<[u8]>, PartId, BuildHasherDefault<Spread>>,
-    count: u32,
-    digest: Digest,
+    /// Parts by a hash of their encoding; one whose hash is another's has the next that is free.
+    known: HashMap<u64, PartId, BuildHasherDefault<Spread>>,
+    /// The bytes of the part at hand, if it has no others.
+    fixed: Vec<u8>,
+}
+
+/// A part.
+#[derive(Debug, Clone)]
+struct Part {
+    /// What it is compared with.
+    start: Start,
+    /// If that is a program: its encoding, and the runs that it may be looked for by; none if it is pinned.
+    other: Option<Box<(Vec<u8>, Vec<Run>)>>,
 }
 
 impl Builder {
@@ -94,63 +101,167 @@ impl Builder {
     }
 
     fn place(&mut self, pieces: &[Piece], offsets: Option<RangeInclusive<u64>>) -> Result<PartId, Refusal> {
-        check(pieces)?;
-        let mut code = encode(pieces);
-        if let Some(&known) = self.known.get(code.as_slice()) {
-            return Ok(known);
+        if !self.read_fixed(pieces) {
+            return self.place_other(pieces, offsets);
         }
-        let choices = self.chooser.choices(pieces);
-        let long = choices.first().is_some_and(|choice| choice.anchor.shape.is_cheap());
-        let pinned = offsets.filter(|_| !long);
+        let hash = match self.find_fixed() {
+            Ok(known) => return Ok(known),
+            Err(hash) => hash,
+        };
+        if offsets.is_some() && self.fixed.len() < Shape::SHORTEST_CHEAP {
+            return self.place_other(pieces, offsets);
+        }
+        let is_anchored = Fixed::literal(&self.fixed).windows(Shape::SHORTEST) > 0;
+        self.check_room(is_anchored)?;
+        let start = self.programs.literal(&self.fixed);
+        Ok(self.keep(hash, Part { start, other: None }))
+    }
+
+    /// Reads a part into `fixed`, if it is a few bytes and nothing else.
+    fn read_fixed(&mut self, pieces: &[Piece]) -> bool {
+        self.fixed.clear();
+        let bytes = pieces.iter().map_while(|piece| match piece {
+            Piece::Byte { value, mask: 0xff } => Some(*value),
+            _ => None,
+        });
+        if (1..=STRIDE).contains(&pieces.len()) {
+            self.fixed.extend(bytes);
+        }
+        !pieces.is_empty() && self.fixed.len() == pieces.len()
+    }
+
+    fn place_other(&mut self, pieces: &[Piece], offsets: Option<RangeInclusive<u64>>) -> Result<PartId, Refusal> {
+        check(pieces)?;
+        let mut code = Vec::new();
+        encode_into(pieces, &mut code);
+        let mut hash = match self.find_other(&code) {
+            Ok(known) => return Ok(known),
+            Err(hash) => hash,
+        };
+        let mut runs = runs(pieces);
+        let has = |shape: Shape| runs.iter().any(|run| run.get().windows(shape) > 0);
+        let is_anchored = has(Shape::SHORTEST);
+        let pinned = offsets.filter(|_| !Shape::ALL.into_iter().any(|shape| shape.is_cheap() && has(shape)));
         if let Some(offsets) = &pinned {
             code.push(AT);
             code.extend(offsets.start().to_le_bytes());
             code.extend(offsets.end().to_le_bytes());
-            if let Some(&known) = self.known.get(code.as_slice()) {
-                return Ok(known);
-            }
+            hash = match self.find_other(&code) {
+                Ok(known) => return Ok(known),
+                Err(hash) => hash,
+            };
+            runs.clear();
         }
-        if self.count as usize >= PARTS_MAX || self.programs.is_full() {
+        let part = self.parts.len() as u32;
+        self.check_room(is_anchored || pinned.is_some())?;
+        let op = self.programs.add_program(pieces, part);
+        self.pinned.extend(pinned.into_iter().flatten().map(|offset| Pinned::new(offset, op)));
+        Ok(self.keep(hash, Part { start: Start::Op(op), other: Some(Box::new((code, runs))) }))
+    }
+
+    /// Whether a part can be looked for, and there is room for it.
+    fn check_room(&self, is_anchored: bool) -> Result<(), Refusal> {
+        if self.parts.len() >= PARTS_MAX || self.programs.is_full() {
             return Err(Refusal::Full);
         }
-        if pinned.is_none() && choices.is_empty() {
-            return Err(Refusal::NoAnchor);
+        is_anchored.then_some(()).ok_or(Refusal::NoAnchor)
+    }
+
+    fn keep(&mut self, hash: u64, part: Part) -> PartId {
+        let number = self.parts.len() as u32;
+        self.parts.push(part);
+        self.known.insert(hash, number);
+        number
+    }
+
+    /// The part that is `fixed`, or the hash to keep it by.
+    fn find_fixed(&self) -> Result<PartId, u64> {
+        self.find(0, &self.fixed, |part| self.literal(part) == Some(&self.fixed))
+    }
+
+    /// The part with that encoding, or the hash to keep it by.
+    fn find_other(&self, code: &[u8]) -> Result<PartId, u64> {
+        self.find(1, code, |part| part.other.as_ref().is_some_and(|other| other.0 == code))
+    }
+
+    fn find(&self, kind: u64, bytes: &[u8], is_it: impl Fn(&Part) -> bool) -> Result<PartId, u64> {
+        let mut hasher = Spread::default();
+        hasher.write_u64((bytes.len() as u64) << 1 | kind);
+        hasher.write(bytes);
+        let mut hash = hasher.finish();
+        while let Some(&number) = self.known.get(&hash) {
+            if is_it(&self.parts[number as usize]) {
+                return Ok(number);
+            }
+            hash = hash.wrapping_add(1);
         }
-        if let Some(offsets) = pinned {
-            let op = self.programs.add_program(pieces, self.count);
-            self.pinned.extend(offsets.map(|offset| Pinned::new(offset, op)));
-            self.starts.push(Start::Op(op));
-        } else {
-            shapes::best(&choices, &Shape::ALL).into_iter().for_each(|choice| self.chooser.take(&choice.anchor));
-            self.anchors.push((choices, self.count));
-            self.starts.push(self.programs.add(pieces, self.count));
+        Err(hash)
+    }
+
+    /// The bytes of a part that is nothing else.
+    fn literal(&self, part: &Part) -> Option<&[u8]> {
+        match part.start {
+            Start::Literal { at, length } => Some(self.programs.read(at, length)),
+            Start::Op(_) => None,
         }
-        self.digest.update(&code);
-        self.known.insert(code.into_boxed_slice(), self.count);
-        self.count += 1;
-        Ok(self.count - 1)
     }
 
     /// Compiles what was added.
-    pub fn build(mut self) -> Patterns {
-        let shapes = shapes::spare(&self.anchors);
-        let mut anchors = shapes::choose(std::mem::take(&mut self.anchors), &shapes);
+    pub fn build(self) -> Patterns {
+        let mut choices = Choices::default();
+        let mut chooser = Chooser::new(self.parts.len());
+        for number in 0..self.parts.len() as u32 {
+            self.with_runs(number, |runs| {
+                let all = choices.add(number, |all| chooser.choices(runs, all));
+                shapes::best(all, &Shape::ALL).into_iter().for_each(|best| chooser.take(&Anchor::new(best, runs)));
+            });
+        }
+        drop(chooser);
+        let mut anchors = self.anchors(&choices, &choices.spare());
+        drop(choices);
         shapes::thin_out(&mut anchors);
         self.finish(&anchors)
     }
 
     /// The same with only this shape, but for parts that have no anchor of it.
-    pub(crate) fn build_of(mut self, shape: Shape) -> Patterns {
-        let anchors = shapes::choose(std::mem::take(&mut self.anchors), &[shape]);
+    pub(crate) fn build_of(self, shape: Shape) -> Patterns {
+        let mut choices = Choices::default();
+        let mut chooser = Chooser::new(0);
+        for number in 0..self.parts.len() as u32 {
+            self.with_runs(number, |runs| _ = choices.add(number, |all| chooser.choices(runs, all)));
+        }
+        let anchors = self.anchors(&choices, &[shape]);
         self.finish(&anchors)
+    }
+
+    /// Tells the runs of a part by which it may be looked for.
+    fn with_runs(&self, number: PartId, tell: impl FnOnce(&[Fixed<'_>])) {
+        let part = &self.parts[number as usize];
+        match (self.literal(part), &part.other) {
+            (Some(bytes), _) => tell(&[Fixed::literal(bytes)]),
+            (_, Some(other)) => tell(&other.1.iter().map(Run::get).collect::<Vec<_>>()),
+            _ => tell(&[]),
+        }
+    }
+
+    fn anchors(&self, choices: &Choices, shapes: &[Shape]) -> Vec<(Anchor, PartId)> {
+        let mut anchors = Vec::with_capacity(self.parts.len());
+        for (number, choice) in choices.chosen(shapes) {
+            self.with_runs(number, |runs| anchors.push((Anchor::new(choice, runs), number)));
+        }
+        anchors
     }
 
     fn finish(mut self, anchors: &[(Anchor, PartId)]) -> Patterns {
         self.pinned.sort_by_key(|pinned| pinned.offset);
-        let mut distances = Vec::new();
-        let mut entries = vec![Entry::NONE; self.starts.len()];
+        let (mut pool, mut distances) = (Vec::new(), Vec::new());
+        let mut entries = vec![Entry::NONE; self.parts.len()];
         for (anchor, part) in anchors {
-            entries[*part as usize] = Entry::new(anchor, self.starts[*part as usize], &mut distances);
+            self.with_runs(*part, |runs| {
+                distances.clear();
+                distances.extend(runs[usize::from(anchor.run)].distances.iter().map(|distance| distance + anchor.at));
+            });
+            entries[*part as usize] = Entry::new(&distances, self.parts[*part as usize].start, &mut pool);
         }
         let of_shape = |shape: Shape| {
             let anchors = anchors.iter().filter(|(anchor, _)| anchor.shape == shape);
@@ -159,13 +270,26 @@ impl Builder {
         };
         Patterns {
             tiers: Shape::ALL.into_iter().filter_map(of_shape).collect(),
+            digest: self.digest(),
             entries: entries.into(),
-            distances: distances.into(),
+            distances: pool.into(),
+            parts: self.parts.len() as u32,
             programs: self.programs.finish(),
             pinned: self.pinned.into(),
-            parts: self.count,
-            digest: self.digest.0,
         }
+    }
+
+    /// A digest of the encodings of all parts.
+    fn digest(&self) -> u64 {
+        let mut digest = Digest::default();
+        for part in &self.parts {
+            match (self.literal(part), &part.other) {
+                (Some(bytes), _) => digest.update_with(2 * bytes.len(), bytes.iter().flat_map(|&byte| [0, byte])),
+                (_, Some(other)) => digest.update(&other.0),
+                _ => {}
+            }
+        }
+        digest.0
     }
 }
 
@@ -185,10 +309,14 @@ impl Default for Digest {
 impl Digest {
     /// FNV-1a over the bytes and their number.
     fn update(&mut self, bytes: &[u8]) {
-        let length = (bytes.len() as u64).to_le_bytes();
-        for &byte in length.iter().chain(bytes) {
+        self.update_with(bytes.len(), bytes.iter().copied());
+    }
+
+    fn update_with(&mut self, length: usize, bytes: impl Iterator<Item = u8>) {
+        let length = (length as u64).to_le_bytes();
+        length.into_iter().chain(bytes).for_each(|byte| {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        });
     }
 }
 
@@ -241,22 +369,7 @@ fn check_piece(piece: &Piece, depth: usize, count: &mut usize) -> Result<(), Ref
 /// Follows the encoding of a part that is tried at offsets.
 const AT: u8 = 255;
 
-/// A part as bytes, so that equal parts have equal ones.
-fn encode(pieces: &[Piece]) -> Vec<u8> {
-    // Most parts are fixed bytes alone, and bytes after 0 are what these become.
-    let mut code = vec![0; 2 * pieces.len()];
-    let mut slots = code.as_chunks_mut::<2>().0.iter_mut().zip(pieces);
-    let is_fixed = slots.all(|(slot, piece)| {
-        slot[1] = if let Piece::Byte { value, .. } = piece { *value } else { 0 };
-        matches!(piece, Piece::Byte { mask: 0xff, .. })
-    });
-    if !is_fixed {
-        code.clear();
-        encode_into(pieces, &mut code);
-    }
-    code
-}
-
+/// Appends a part as bytes, so that equal parts have equal ones.
 fn encode_into(pieces: &[Piece], code: &mut Vec<u8>) {
     for piece in pieces {
         match piece {

@@ -5,8 +5,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::anchor::{Anchor, REACH_MAX};
 use crate::code::STRIDE;
+use crate::run::REACH_MAX;
 
 /// What a part is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,9 +39,9 @@ impl Entry {
     /// That of a part which no slot leads to.
     pub(crate) const NONE: Entry = Entry { what: [0; 2], length: PROGRAM, distance: 0 };
 
-    /// The entry of an anchor. A literal has one distance; several are put into the pool.
-    pub(crate) fn new(anchor: &Anchor, start: Start, pool: &mut Vec<u16>) -> Entry {
-        match (start, &anchor.distances[..]) {
+    /// The entry of an anchor at these distances. A literal has one; several are put into the pool.
+    pub(crate) fn new(distances: &[u16], start: Start, pool: &mut Vec<u16>) -> Entry {
+        match (start, distances) {
             (Start::Literal { at, length }, &[only]) => Entry { what: halves(at), length, distance: only as u8 },
             (Start::Op(op), &[only]) => Entry { what: halves(op), length: PROGRAM, distance: only as u8 },
             (Start::Literal { at: op, .. } | Start::Op(op), several) => {
@@ -104,16 +104,14 @@ pub(crate) fn whole([low, high]: [u16; 2]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::Shape;
 
     #[test]
     fn one_distance_or_several_come_back() {
         let mut pool = Vec::new();
         for distances in [vec![0], vec![240], vec![3, 5], vec![1, 2, 3]] {
-            let anchor = Anchor { shape: Shape::Q4S4, window: vec![0; 7], caseless: false, distances };
-            let entry = Entry::new(&anchor, Start::Op(0x1_0004), &mut pool);
+            let entry = Entry::new(&distances, Start::Op(0x1_0004), &mut pool);
             assert!(entry.fits(0x1_0005, 0, &pool) && !entry.fits(0x1_0004, 0, &pool));
-            assert_eq!(entry.distances(&pool).collect::<Vec<_>>(), anchor.distances);
+            assert_eq!(entry.distances(&pool).collect::<Vec<_>>(), distances);
             assert_eq!(entry.start(&pool), Start::Op(0x1_0004));
         }
         let beyond = Entry { what: [5, 0], length: SEVERAL, distance: 0 };
@@ -123,8 +121,7 @@ mod tests {
 
     #[test]
     fn a_literal_is_in_the_pool_of_literals() {
-        let anchor = Anchor { shape: Shape::Q4S4, window: vec![0; 7], caseless: false, distances: vec![2] };
-        let entry = Entry::new(&anchor, Start::Literal { at: 0x1_0000, length: 9 }, &mut Vec::new());
+        let entry = Entry::new(&[2], Start::Literal { at: 0x1_0000, length: 9 }, &mut Vec::new());
         assert_eq!(entry.start(&[]), Start::Literal { at: 0x1_0000, length: 9 });
         assert!(entry.fits(0, 0x1_0009, &[]) && !entry.fits(0, 0x1_0008, &[]));
     }

@@ -46,6 +46,7 @@ mod patterns;
 mod piece;
 mod program;
 mod rarity;
+mod run;
 mod shape;
 mod shapes;
 mod state;
@@ -56,6 +57,7 @@ mod tier;
 mod vector;
 mod verify;
 
+pub use anchor::Spread;
 pub use builder::{Builder, Refusal};
 pub use found::{Found, Match};
 pub use fuzz::fuzz_pattern;

@@ -35,19 +35,16 @@ impl Assembly {
         self.literals.len().max(self.ops.len()) >= POOL_MAX
     }
 
-    /// Compiles a part that may be but a literal.
-    pub(crate) fn add(&mut self, pieces: &[Piece], part: u32) -> Start {
-        let is_literal =
-            pieces.len() <= STRIDE && pieces.iter().all(|piece| matches!(piece, Piece::Byte { mask: 0xff, .. }));
-        if !is_literal {
-            return Start::Op(self.add_program(pieces, part));
-        }
+    /// Takes in a part of nothing but these bytes, [`STRIDE`] at most.
+    pub(crate) fn literal(&mut self, bytes: &[u8]) -> Start {
         let at = index(self.literals.len());
-        self.literals.extend(pieces.iter().map(|piece| match piece {
-            Piece::Byte { value, .. } => *value,
-            _ => 0,
-        }));
-        Start::Literal { at, length: pieces.len() as u8 }
+        self.literals.extend_from_slice(bytes);
+        Start::Literal { at, length: bytes.len() as u8 }
+    }
+
+    /// The bytes of a literal.
+    pub(crate) fn read(&self, at: u32, length: u8) -> &[u8] {
+        &self.literals[at as usize..][..length.into()]
     }
 
     /// Compiles a part and returns its first op.
@@ -212,7 +209,7 @@ mod tests {
     #[test]
     fn long_runs_are_cut_so_that_each_can_wait_in_the_history() {
         let mut programs = Assembly::default();
-        programs.add(&Piece::bytes(&[7; 300]), 0);
+        programs.add_program(&Piece::bytes(&[7; 300]), 0);
         let lengths = programs.ops.iter().filter_map(|op| match op {
             Op::Exact { length, .. } => Some(*length),
             _ => None,
@@ -224,7 +221,7 @@ mod tests {
     fn alternatives_meet_again() {
         let mut programs = Assembly::default();
         let all = vec![Piece::bytes(b"a"), Piece::bytes(b"bc")];
-        programs.add(&[Piece::OneOf(all), Piece::byte(1)], 0);
+        programs.add_program(&[Piece::OneOf(all), Piece::byte(1)], 0);
         assert_eq!(programs.ops[2], Op::Jump { to: 5 });
         assert_eq!(programs.ops[4], Op::Jump { to: 5 });
         assert_eq!(programs.targets, [1, 3]);

@@ -32,36 +32,45 @@ static SHARES: LazyLock<[f32; COST_MAX + 1]> =
 /// The highest cost of eight bytes.
 const COST_MAX: usize = 8 * 255;
 
+/// Tells how often each gram of `q` bytes in `run` stands at an offset, by the model.
+pub(crate) fn shares(run: &[u8], q: usize, shares: &mut Vec<f32>) {
+    match q {
+        8 => shares.extend(weighed::<8>(run)),
+        6 => shares.extend(weighed::<6>(run)),
+        4 => shares.extend(weighed::<4>(run)),
+        _ => shares.extend(weighed::<2>(run)),
+    }
+}
+
+fn weighed<const Q: usize>(run: &[u8]) -> impl Iterator<Item = f32> {
+    let (all, more) = (&*SHARES, alphabet_share(Q));
+    let mut members = 0;
+    let in_alphabet = run.iter().map(move |&byte| {
+        members = if alphabet::has(byte) { members + 1 } else { 0 };
+        members >= Q
+    });
+    let share = move |(cost, is_member)| all[usize::min(cost, COST_MAX)] + if is_member { more } else { 0.0 };
+    grams::<Q>(run).map(|cost| cost as usize).zip(in_alphabet.skip(Q - 1)).map(share)
+}
+
 /// What a gram weighs more if it is all of [the alphabet](crate::alphabet) of Base64, since that has to be looked for where
 /// others need not: what it stands at there by chance, and for long grams a little that decides among rare ones only.
 fn alphabet_share(q: usize) -> f32 {
     64_f32.powi(-(q as i32)).max(1e-9)
 }
 
-/// How often each gram of `q` bytes in `run` stands at an offset, by the model.
-pub(crate) fn shares(run: &[u8], q: usize) -> Vec<f32> {
-    let (shares, more) = (&*SHARES, alphabet_share(q));
-    let mut members = 0;
-    let in_alphabet = run.iter().map(|&byte| {
-        members = if alphabet::has(byte) { members + 1 } else { 0 };
-        members >= q
-    });
-    let share = |(cost, is_member)| shares[usize::min(cost, COST_MAX)] + if is_member { more } else { 0.0 };
-    grams(run, q).map(|cost| cost as usize).zip(in_alphabet.skip(q - 1)).map(share).collect()
-}
-
-/// The cost of each gram of `q` bytes in `run`.
-fn grams(run: &[u8], q: usize) -> impl Iterator<Item = u32> {
+/// The cost of each gram of `Q` bytes in `run`.
+fn grams<const Q: usize>(run: &[u8]) -> impl Iterator<Item = u32> {
     let pair = |pair: &[u8]| after(pair[0], pair[1]);
-    let first = run.get(..q).into_iter().flat_map(move |gram| gram.windows(2).map(pair)).sum::<u32>();
-    // What the pairs of a gram cost together: those of the one before without its first pair, and the last.
-    let mut sum = first;
-    run.windows(q).enumerate().map(move |(at, gram)| {
-        if at > 0 {
-            sum = sum + pair(&gram[q - 2..]) - pair(&run[at - 1..]);
-        }
-        let cost = alone(gram[0]) + sum;
-        common::cost(gram).map_or(cost, |known| known.min(cost))
+    let common = common::Common::of(Q);
+    // What the pairs of a gram cost together, but for the last of them: those of the one before without its first.
+    let mut sum = run.get(..Q - 1).into_iter().flat_map(move |pairs| pairs.windows(2).map(pair)).sum::<u32>();
+    let pairs = run.windows(2).map(pair);
+    let last = run.get(Q - 2..).unwrap_or_default().windows(2).map(pair);
+    run.windows(Q).zip(pairs.zip(last)).map(move |(gram, (first, last))| {
+        let cost = alone(gram[0]) + sum + last;
+        sum = sum + last - first;
+        common.and_then(|common| common.cost(number(gram))).map_or(cost, |known| known.min(cost))
     })
 }
 
@@ -71,7 +80,7 @@ mod tests {
 
     #[test]
     fn zeros_are_common_and_noise_is_rare() {
-        let cost = |gram: &[u8; 8]| grams(gram, 8).next().expect("a gram");
+        let cost = |gram: &[u8; 8]| grams::<8>(gram).next().expect("a gram");
         let (zeros, words) = (cost(&[0; 8]), cost(b" the for"));
         let noise = cost(&[0x9e, 0x37, 0xc1, 0x6b, 0xd2, 0xa9, 0x1b, 0xee]);
         assert!(zeros < words && words < noise, "{zeros} {words} {noise}");
@@ -81,7 +90,7 @@ mod tests {
     fn common_sequences_are_common() {
         // What compilers fill the room between functions with: no-operations of several bytes.
         let filling = [0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0];
-        let (long, short): (Vec<_>, Vec<_>) = (grams(&filling, 8).collect(), grams(&filling, 4).collect());
+        let (long, short): (Vec<_>, Vec<_>) = (grams::<8>(&filling).collect(), grams::<4>(&filling).collect());
         assert!(long.iter().all(|&cost| cost < 16 * 8), "{long:?}");
         assert!(short.iter().all(|&cost| cost < 14 * 8), "{short:?}");
     }
@@ -90,8 +99,12 @@ mod tests {
     fn a_gram_costs_the_same_wherever_it_stands_in_a_run() {
         let run = b"\x91\x3c\0\0 the for\x07\x5d\xb8\xff\xff\xff";
         for q in [2, 4, 6, 8] {
-            let alone: Vec<u32> = run.windows(q).flat_map(|gram| grams(gram, q)).collect();
-            assert_eq!(grams(run, q).collect::<Vec<_>>(), alone);
+            let (mut all, mut alone) = (Vec::new(), Vec::new());
+            shares(run, q, &mut all);
+            run.windows(q).for_each(|gram| shares(gram, q, &mut alone));
+            assert_eq!((all.len(), &all), (run.len() + 1 - q, &alone));
+            shares(&run[..q - 1], q, &mut all);
+            assert_eq!(all, alone, "too short for any");
         }
     }
 }

@@ -3,6 +3,9 @@
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
 pub(crate) const FOLD: u64 = 0x2020_2020_2020_2020;
 
+/// What a window of any shape fits into; the longest has a byte less.
+pub(crate) const WINDOW_BYTES_MAX: usize = 16;
+
 /// How long the q-grams are and how far apart the sampled offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Shape {
@@ -20,6 +23,12 @@ impl Shape {
     /// All shapes, the cheapest to look for first.
     pub(crate) const ALL: [Shape; 8] =
         [Shape::Q8S8, Shape::Q8S4, Shape::Q6S4, Shape::Q4S4, Shape::Q8S2, Shape::Q4S2, Shape::Q4S1, Shape::Q2S1];
+
+    /// That with the shortest window.
+    pub(crate) const SHORTEST: Shape = Shape::Q2S1;
+
+    /// The length of the shortest window of those that are [cheap](Shape::is_cheap).
+    pub(crate) const SHORTEST_CHEAP: usize = Shape::Q4S4.window();
 
     /// The length of a q-gram.
     pub(crate) const fn q(self) -> usize {

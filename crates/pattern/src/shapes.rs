@@ -12,58 +12,74 @@ const LOOKS_PER_FAR_PASS: f32 = 100.0;
 /// So many parts of 15 bytes or more are found by fewer of them.
 const CROWDED: usize = 1 << 18;
 
-/// What parts could be found by.
-type Choices = [(Vec<Choice>, PartId)];
-
-/// The shapes with which all parts together cost least.
-pub(crate) fn spare(all: &Choices) -> Vec<Shape> {
-    let mut shapes = Shape::ALL.to_vec();
-    while let Some(spared) = dearest(all, &shapes) {
-        shapes.retain(|&shape| shape != spared);
-    }
-    shapes
+/// What parts could be found by: of each part, a few choices.
+#[derive(Debug, Default)]
+pub(crate) struct Choices {
+    all: Vec<Choice>,
+    /// The numbers of the parts, and where their choices end.
+    parts: Vec<(PartId, u32)>,
 }
 
-/// That of `shapes` without which all parts together cost least, if that is less than with it.
-fn dearest(all: &Choices, shapes: &[Shape]) -> Option<Shape> {
-    let is_one = Shape::ALL.map(|shape| shapes.contains(&shape));
-    let mut costs = Shape::ALL.map(|shape| -shape.looks());
-    for (choices, _) in all {
-        let (mut best, mut without): (Option<&Choice>, _) = (None, f32::INFINITY);
-        for choice in choices.iter().filter(|choice| is_one[choice.anchor.shape as usize]) {
-            match best {
-                Some(known) if known.passes <= choice.passes => without = without.min(choice.passes),
-                known => {
-                    without = known.map_or(without, |known| without.min(known.passes));
-                    best = Some(choice);
+impl Choices {
+    /// Adds a part, whose choices `choose` appends; says what it appended.
+    pub(crate) fn add(&mut self, part: PartId, choose: impl FnOnce(&mut Vec<Choice>)) -> &[Choice] {
+        let start = self.all.len();
+        choose(&mut self.all);
+        self.parts.push((part, self.all.len() as u32));
+        &self.all[start..]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (PartId, &[Choice])> {
+        let mut start = 0;
+        self.parts.iter().map(move |&(part, end)| {
+            let start = std::mem::replace(&mut start, end as usize);
+            (part, &self.all[start..end as usize])
+        })
+    }
+
+    /// The shapes with which all parts together cost least.
+    pub(crate) fn spare(&self) -> Vec<Shape> {
+        let mut shapes = Shape::ALL.to_vec();
+        while let Some(spared) = self.dearest(&shapes) {
+            shapes.retain(|&shape| shape != spared);
+        }
+        shapes
+    }
+
+    /// That of `shapes` without which all parts together cost least, if that is less than with it.
+    fn dearest(&self, shapes: &[Shape]) -> Option<Shape> {
+        let is_one = Shape::ALL.map(|shape| shapes.contains(&shape));
+        let mut costs = Shape::ALL.map(|shape| -shape.looks());
+        for (_, choices) in self.iter() {
+            let (mut best, mut least, mut without) = (None, f32::INFINITY, f32::INFINITY);
+            for choice in choices.iter().filter(|choice| is_one[choice.shape as usize]) {
+                if choice.passes < least || best.is_none() {
+                    without = least;
+                    (best, least) = (Some(choice.shape), choice.passes);
+                } else {
+                    without = without.min(choice.passes);
                 }
             }
+            if let Some(best) = best {
+                costs[best as usize] += LOOKS_PER_PASS * (without - least);
+            }
         }
-        if let Some(best) = best {
-            costs[best.anchor.shape as usize] += LOOKS_PER_PASS * (without - best.passes);
-        }
+        let costs = shapes.iter().map(|&shape| (costs[shape as usize], shape));
+        let (cost, shape) = costs.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        (cost < 0.0).then_some(shape)
     }
-    let costs = shapes.iter().map(|&shape| (costs[shape as usize], shape));
-    let (cost, shape) = costs.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    (cost < 0.0).then_some(shape)
-}
 
-/// The anchor of each part, of one of these shapes if it has any.
-pub(crate) fn choose(all: Vec<(Vec<Choice>, PartId)>, shapes: &[Shape]) -> Vec<(Anchor, PartId)> {
-    let chosen = |choices: Vec<Choice>| {
-        let shape = best(&choices, shapes).or_else(|| best(&choices, &Shape::ALL))?.anchor.shape;
-        choices.into_iter().map(|choice| choice.anchor).find(|anchor| anchor.shape == shape)
-    };
-    all.into_iter().filter_map(|(choices, part)| Some((chosen(choices)?, part))).collect()
+    /// The choice of each part, of one of these shapes if it has any.
+    pub(crate) fn chosen(&self, shapes: &[Shape]) -> impl Iterator<Item = (PartId, &Choice)> {
+        let chosen = |choices| best(choices, shapes).or_else(|| best(choices, &Shape::ALL));
+        self.iter().filter_map(move |(part, choices)| Some((part, chosen(choices)?)))
+    }
 }
 
 /// The rarest of what a part can be found by if there are only these shapes; of equally rare ones that of the cheapest.
 pub(crate) fn best<'a>(choices: &'a [Choice], shapes: &[Shape]) -> Option<&'a Choice> {
-    possible(choices, shapes).min_by(|one, other| one.passes.total_cmp(&other.passes))
-}
-
-fn possible<'a>(choices: &'a [Choice], shapes: &[Shape]) -> impl Iterator<Item = &'a Choice> {
-    choices.iter().filter(|choice| shapes.contains(&choice.anchor.shape))
+    let possible = choices.iter().filter(|choice| shapes.contains(&choice.shape));
+    possible.min_by(|one, other| one.passes.total_cmp(&other.passes))
 }
 
 /// Halves the grams of a tier that is too large for any cache. It is looked at twice as often then, in half as much memory,
@@ -75,12 +91,12 @@ pub(crate) fn thin_out(anchors: &mut [(Anchor, PartId)]) {
         return;
     }
     let thinner = |shape: Shape| crowd.iter().map(|anchor| anchor.shorter(shape)).collect::<Vec<_>>();
-    let passes = |choices: &[Choice]| choices.iter().map(|choice| choice.passes).sum::<f32>();
+    let passes = |choices: &[(Anchor, f32)]| choices.iter().map(|(_, passes)| passes).sum::<f32>();
     let (long, short) = (thinner(Shape::Q8S4), thinner(Shape::Q6S4));
     let more = LOOKS_PER_FAR_PASS * (passes(&short) - passes(&long));
     let chosen = if more < Shape::Q8S4.looks() { short } else { long };
-    for (anchor, choice) in crowd.iter_mut().zip(chosen) {
-        **anchor = choice.anchor;
+    for (anchor, (thin, _)) in crowd.iter_mut().zip(chosen) {
+        **anchor = thin;
     }
 }
 
@@ -89,19 +105,21 @@ mod tests {
     use super::*;
     use crate::{Builder, Path, Piece, State, find_all};
 
-    fn choice(shape: Shape, passes: f32) -> Choice {
-        let anchor = Anchor { shape, window: vec![0; shape.window()], caseless: false, distances: vec![0] };
-        Choice { anchor, passes }
+    fn spared(parts: &[&[Choice]]) -> Vec<Shape> {
+        let mut all = Choices::default();
+        for (choices, part) in parts.iter().zip(0..) {
+            all.add(part, |all| all.extend_from_slice(choices));
+        }
+        all.spare()
     }
 
     #[test]
     fn a_sweep_is_spared_where_what_it_spares_is_less() {
-        let (long, short) = (choice(Shape::Q8S8, 0.0), choice(Shape::Q4S4, 0.0));
-        let common = choice(Shape::Q4S4, 100.0);
+        let (long, short) = (Choice::of(Shape::Q8S8, 0.0), Choice::of(Shape::Q4S4, 0.0));
+        let common = Choice::of(Shape::Q4S4, 100.0);
         // One part can do without the long shape, but not if that makes it common.
-        let needs_short = (vec![short.clone()], 1);
-        assert_eq!(spare(&[(vec![long.clone(), short], 0), needs_short.clone()]), [Shape::Q4S4]);
-        assert_eq!(spare(&[(vec![long, common], 0), needs_short]), [Shape::Q8S8, Shape::Q4S4]);
+        assert_eq!(spared(&[&[long, short], &[short]]), [Shape::Q4S4]);
+        assert_eq!(spared(&[&[long, common], &[short]]), [Shape::Q8S8, Shape::Q4S4]);
     }
 
     #[test]

@@ -12,14 +12,12 @@ use crate::budget::Budget;
 use crate::few::{FEW_MAX, Few};
 use crate::filter::Filter;
 use crate::flat::{Reader, Unfit, Writer};
-use crate::shape::{FOLD, Shape};
+use crate::shape::{FOLD, Shape, WINDOW_BYTES_MAX};
 use crate::state::HISTORY;
 use crate::sweep::{self, Path, sweep};
 
 /// The longest piece that is swept at once: it stays in the first-level cache from filter to verification.
 pub(crate) const CHUNK: usize = 8192;
-/// What a window is compared in; the longest has a byte less.
-const WINDOW_BYTES_MAX: usize = 16;
 /// Up to so many windows are searched for themselves in a stretch of Base64.
 const BASE64_MAX: usize = 64;
 /// Grams that passed are looked up in lots of at most this many.
@@ -71,16 +69,14 @@ impl Tier {
     pub(crate) fn new(shape: Shape, anchors: &[(&Anchor, u32)]) -> Tier {
         let caseless = anchors.iter().any(|(anchor, _)| anchor.caseless);
         let is_few = matches!(shape, Shape::Q4S2 | Shape::Q4S1) && anchors.len() <= FEW_MAX && !caseless;
-        let windows = anchors.iter().map(|(anchor, value)| (anchor.window.to_vec(), *value));
+        let windows = anchors.iter().map(|(anchor, value)| (anchor.window().to_vec(), *value));
         let few = Few::new(if is_few { windows.collect() } else { Vec::new() });
         let fold = if caseless { shape.fold() } else { 0 };
         let mut grams = Vec::with_capacity(anchors.len() * shape.s());
         let mut entries = Vec::with_capacity(anchors.len() * shape.s());
         for (anchor, value) in anchors {
-            let mut window = [0; WINDOW_BYTES_MAX];
-            window[..anchor.window.len()].copy_from_slice(&anchor.window);
-            let check = check(shape, fold, &window);
-            for (phase, gram) in anchor.window.windows(shape.q()).enumerate() {
+            let check = check(shape, fold, &anchor.bytes);
+            for (phase, gram) in anchor.window().windows(shape.q()).enumerate() {
                 let gram = load(gram) | fold;
                 grams.push(gram);
                 entries.push((hash(gram), Registered { value: value | phase as u32, check }));
@@ -255,9 +251,9 @@ impl InBase64 {
     fn new(shape: Shape, anchors: &[(&Anchor, u32)], grams: &[u64], caseless: bool) -> InBase64 {
         let has = if caseless { alphabet::has_folded } else { alphabet::has };
         let can_stand = |bytes: &[u8]| bytes.iter().all(|&byte| has(byte));
-        let windows = anchors.iter().filter(|(anchor, _)| can_stand(&anchor.window));
+        let windows = anchors.iter().filter(|(anchor, _)| can_stand(anchor.window()));
         let windows: Vec<_> =
-            windows.map(|(anchor, value)| (anchor.window.to_vec(), *value)).take(BASE64_MAX + 1).collect();
+            windows.map(|(anchor, value)| (anchor.window().to_vec(), *value)).take(BASE64_MAX + 1).collect();
         if windows.is_empty() {
             return InBase64::Few(None);
         }
@@ -341,7 +337,7 @@ mod tests {
     #[test]
     fn a_window_is_told_from_its_neighbours() {
         for (caseless, other_case) in [(false, false), (true, true)] {
-            let anchor = Anchor { shape: Shape::Q4S4, window: b"SEVEN-B".to_vec(), caseless, distances: vec![0] };
+            let anchor = Anchor { caseless, ..Anchor::of(Shape::Q4S4, b"SEVEN-B") };
             let tier = Tier::new(Shape::Q4S4, &[(&anchor, 0)]);
             let stands = |bytes: &[u8]| {
                 let gram = hash(load(b"VEN-") | tier.fold);

@@ -14,41 +14,57 @@ static TABLE: &[u8; 5 * (COUNTS[0].1 + COUNTS[1].1 + COUNTS[2].1)] = include_byt
 /// Slots of the table that is made of it; three quarters are free.
 const SLOTS: usize = 1 << 18;
 
-/// The cost of a gram if it is one of them, in eighths of a bit.
-pub fn cost(gram: &[u8]) -> Option<u32> {
-    static SLOTTED: OnceLock<Slotted> = OnceLock::new();
-    let Slotted { slots, seen } = SLOTTED.get_or_init(slotted);
-    let key = key(number(gram), gram.len());
-    if !seen_at(key).into_iter().all(|(word, bit)| seen[word] & bit != 0) {
-        return None;
+/// The grams of one length.
+#[derive(Clone, Copy)]
+pub struct Common {
+    table: &'static Slotted,
+    q: usize,
+}
+
+impl Common {
+    /// Those of `q` bytes, if there are any.
+    pub fn of(q: usize) -> Option<Common> {
+        static SLOTTED: OnceLock<Slotted> = OnceLock::new();
+        let is_there = COUNTS.iter().any(|(length, _)| *length == q);
+        is_there.then(|| Common { table: SLOTTED.get_or_init(slotted), q })
     }
-    let (before, from) = slots.split_at(home(key));
-    let mut all = from.iter().chain(before).take_while(|slot| slot.0 != 0);
-    all.find(|slot| slot.0 == key).map(|slot| u32::from(slot.1))
+
+    /// The cost of a gram if it is one of them, in eighths of a bit.
+    #[inline]
+    pub fn cost(&self, gram: u64) -> Option<u32> {
+        let key = key(gram, self.q);
+        let (word, bits) = seen_at(key);
+        if self.table.seen[word] & bits == bits { self.table.find(key) } else { None }
+    }
 }
 
 /// The table by keys.
 struct Slotted {
     slots: Vec<(u32, u8)>,
-    /// Two bits for each key that is there: most that are asked for are not, and this is in the cache.
+    /// Two bits of one word for each key that is there: most that are asked for are not, and this is in the cache.
     seen: Vec<u64>,
 }
 
-/// Bits of [`Slotted::seen`].
-const SEEN: usize = 1 << 20;
+impl Slotted {
+    fn find(&self, key: u32) -> Option<u32> {
+        let (before, from) = self.slots.split_at(home(key));
+        let mut all = from.iter().chain(before).take_while(|slot| slot.0 != 0);
+        all.find(|slot| slot.0 == key).map(|slot| u32::from(slot.1))
+    }
+}
 
-/// The words of the bits of a key, and these.
-fn seen_at(key: u32) -> [(usize, u64); 2] {
+/// Words of [`Slotted::seen`].
+const SEEN: usize = 1 << 14;
+
+/// The word of a key, and its bits.
+fn seen_at(key: u32) -> (usize, u64) {
     let other = key.wrapping_mul(0x9e37_79b1);
-    [key, other].map(|key| {
-        let at = (key >> (u32::BITS - SEEN.ilog2())) as usize;
-        (at / 64, 1 << (at % 64))
-    })
+    (((other >> 12) as usize) % SEEN, 1 << (key >> 26) | 1 << (other >> 26))
 }
 
 fn slotted() -> Slotted {
     let mut slots = vec![(0, 0); SLOTS];
-    let mut seen = vec![0; SEEN / 64];
+    let mut seen = vec![0; SEEN];
     for entry in TABLE.as_chunks::<5>().0 {
         let [a, b, c, d, cost] = *entry;
         let key = u32::from_le_bytes([a, b, c, d]);
@@ -57,7 +73,8 @@ fn slotted() -> Slotted {
             at = (at + 1) % SLOTS;
         }
         slots[at] = (key, cost);
-        seen_at(key).into_iter().for_each(|(word, bit)| seen[word] |= bit);
+        let (word, bits) = seen_at(key);
+        seen[word] |= bits;
     }
     Slotted { slots, seen }
 }
