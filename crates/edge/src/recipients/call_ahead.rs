@@ -71,6 +71,8 @@ struct Inquiry {
     under_way: HashMap<u64, watch::Sender<Option<Answer>>>,
     waiting: VecDeque<(u64, RcptTo)>,
     workers: usize,
+    /// Those of them that tidy up, and look for questions once more before they go.
+    tidying: usize,
     away_until: Option<(Instant, Reply)>,
 }
 
@@ -118,11 +120,11 @@ impl CallAhead {
                 return answer;
             }
             let answer = open.queue(number, path);
-            let is_worker_wanted = !open.waiting.is_empty() && open.workers < self.settings.connections_max;
+            let is_worker_wanted = open.waiting.len() > open.tidying && open.workers < self.settings.connections_max;
             if is_worker_wanted {
                 open.workers += 1;
-                let worker =
-                    Worker { asks: self.clone(), inquiry: inquiry.clone(), way: way.clone(), to, is_done: false };
+                let (asks, inquiry, way) = (self.clone(), inquiry.clone(), way.clone());
+                let worker = Worker { asks, inquiry, way, to, is_tidying: false, is_done: false };
                 tokio::task::spawn_local(worker.run());
             }
             (remembered, answer)
@@ -165,6 +167,7 @@ impl Inquiry {
             under_way: HashMap::new(),
             waiting: VecDeque::new(),
             workers: 0,
+            tidying: 0,
             away_until: None,
         }
     }
@@ -215,31 +218,49 @@ struct Worker {
     inquiry: Arc<Mutex<Inquiry>>,
     way: Way,
     to: To,
+    is_tidying: bool,
     /// It has left the count of workers already.
     is_done: bool,
 }
 
 impl Worker {
     async fn run(mut self) {
-        let mut hop = None;
-        while let Some((number, rcpt)) = self.next() {
-            let answer = self.put(&mut hop, &rcpt).await;
-            lock(&self.inquiry).answered(number, answer);
-        }
-        if let Some(hop) = hop {
-            hop.keep_to_ask(&self.way.leases).await;
+        loop {
+            let mut hop = None;
+            while let Some((number, rcpt)) = self.next() {
+                let answer = self.put(&mut hop, &rcpt).await;
+                lock(&self.inquiry).answered(number, answer);
+            }
+            if let Some(hop) = hop {
+                hop.keep_to_ask(&self.way.leases).await;
+            }
+            if !self.is_wanted_still() {
+                return;
+            }
         }
     }
 
-    /// The next question. Without one the worker is one no more: whoever asks from now on starts another.
+    /// The next question. Without one the worker tidies up: who asks meanwhile waits for it, and no other connection is made.
     fn next(&mut self) -> Option<(u64, RcptTo)> {
         let mut inquiry = lock(&self.inquiry);
         let next = inquiry.waiting.pop_front();
         if next.is_none() {
+            inquiry.tidying += 1;
+            self.is_tidying = true;
+        }
+        next
+    }
+
+    /// Whether somebody has asked meanwhile. If not, the worker is one no more: who asks from now on starts another.
+    fn is_wanted_still(&mut self) -> bool {
+        let mut inquiry = lock(&self.inquiry);
+        inquiry.tidying -= 1;
+        self.is_tidying = false;
+        if inquiry.waiting.is_empty() {
             inquiry.workers -= 1;
             self.is_done = true;
         }
-        next
+        !self.is_done
     }
 
     /// Puts one question. A connection that waited and turns out to be dead is replaced, once.
@@ -291,9 +312,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if !self.is_done {
-            lock(&self.inquiry).workers -= 1;
-        }
+        let mut inquiry = lock(&self.inquiry);
+        inquiry.tidying -= usize::from(self.is_tidying);
+        inquiry.workers -= usize::from(!self.is_done);
     }
 }
 
