@@ -2,13 +2,14 @@
 //!
 //! What is signed is the digest of the whole file but for its checksum, the place where its head says where the signature is,
 //! and the signature itself, which has to be the end of the file ("Windows Authenticode Portable Executable Signature
-//! Format", Microsoft). SHA-1 and SHA-256 run side by side, where rules or catalogues ask for them.
+//! Format", Microsoft). Which digest it is stands behind all that is digested: so SHA-1 and SHA-256 run side by side, where
+//! rules or catalogues ask for them, and SHA-384 and SHA-512 of programs that are signed, where a rule may trust them.
 //!
 //! Bounds: the head as for all layouts; of the signature [`SIGNATURE_BYTES_MAX`] are held. Of a longer one it is said that
-//! it could not be read; other digests (MD5, SHA-384, SHA-512) are not computed, so nobody is trusted by them.
+//! it could not be read; MD5 is not computed, so nobody is trusted by it.
 
 use sha1::{Digest, Sha1};
-use sha2::Sha256;
+use sha2::{Sha256, Sha384, Sha512};
 
 use crate::hashes::HashTable;
 use crate::layout::{Layout, Places};
@@ -29,6 +30,8 @@ pub(crate) struct Passing {
     places: Places,
     sha1: Option<Sha1>,
     sha256: Option<Sha256>,
+    /// Of a signed program that a rule may trust. Catalogues list no such digests.
+    wide: Option<(Sha384, Sha512)>,
     /// The beginning of the signature.
     signature: Vec<u8>,
     position: u64,
@@ -68,6 +71,7 @@ impl Passing {
             places,
             sha1: sha1.then(Sha1::new),
             sha256: sha256.then(Sha256::new),
+            wide: (is_signed && trusts).then(Default::default),
             signature: Vec::new(),
             position: 0,
         })
@@ -86,6 +90,10 @@ impl Passing {
                 let covered = &bytes[(from - start) as usize..(to - start) as usize];
                 self.sha1.iter_mut().for_each(|sha1| sha1.update(covered));
                 self.sha256.iter_mut().for_each(|sha256| sha256.update(covered));
+                self.wide.iter_mut().for_each(|(sha384, sha512)| {
+                    sha384.update(covered);
+                    sha512.update(covered);
+                });
             }
         }
         let (from, to) = (table.max(start), table.saturating_add(SIGNATURE_BYTES_MAX).min(end));
@@ -117,7 +125,8 @@ impl Passing {
             if at < entry + 8 || at.checked_add(length) != Some(self.position) {
                 return outcome;
             }
-            judge(&self.signature, &sums, database, &mut outcome);
+            let wide = self.wide.map(|(sha384, sha512)| (sha384.finalize().into(), sha512.finalize().into()));
+            judge(&self.signature, &sums, wide.as_ref(), database, &mut outcome);
         }
         if outcome.told.is_empty() && !outcome.trusted {
             let names = database.matching(|layer| &layer.catalogued, &sums);
@@ -128,7 +137,13 @@ impl Passing {
 }
 
 /// Looks at a signature: length, revision 2.0, type 2 (PKCS #7), message, and the messages within it.
-fn judge(table: &[u8], sums: &digest::Sums, database: &Database, outcome: &mut Outcome) {
+fn judge(
+    table: &[u8],
+    sums: &digest::Sums,
+    wide: Option<&([u8; 48], [u8; 64])>,
+    database: &Database,
+    outcome: &mut Outcome,
+) {
     let Some((&[_, _, _, _, 0, 2, 2, 0], message)) = table.split_first_chunk() else { return };
     let messages = Message::read_with_nested(message);
     let is_cut = messages.first().is_none_or(Option::is_none);
@@ -154,6 +169,8 @@ fn judge(table: &[u8], sums: &digest::Sums, database: &Database, outcome: &mut O
     outcome.trusted = digests.filter_map(signed_digest).any(|digest| match digest {
         (Algorithm::Sha1, digest) => sums.sha1.is_some_and(|sum| sum == digest),
         (Algorithm::Sha256, digest) => sums.sha256.is_some_and(|sum| sum == digest),
+        (Algorithm::Sha384, digest) => wide.is_some_and(|(sum, _)| sum == digest),
+        (Algorithm::Sha512, digest) => wide.is_some_and(|(_, sum)| sum == digest),
         _ => false,
     });
 }
