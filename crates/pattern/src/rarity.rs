@@ -70,8 +70,20 @@ fn grams<const Q: usize>(run: &[u8]) -> impl Iterator<Item = u32> {
     run.windows(Q).zip(pairs.zip(last)).map(move |(gram, (first, last))| {
         let cost = alone(gram[0]) + sum + last;
         sum = sum + last - first;
-        common.and_then(|common| common.cost(number(gram))).map_or(cost, |known| known.min(cost))
+        common.and_then(|common| common.cost(exactly::<Q>(gram))).map_or(cost, |known| known.min(cost))
     })
+}
+
+/// `Q` bytes as a number, the lowest first: four, six or eight.
+#[inline(always)]
+fn exactly<const Q: usize>(gram: &[u8]) -> u64 {
+    let four = |at: usize| gram[at..].first_chunk().map_or(0, |four| u64::from(u32::from_le_bytes(*four)));
+    match Q {
+        4 => four(0),
+        6 => four(0) | four(2) >> 16 << 32,
+        8 => four(0) | four(4) << 32,
+        _ => number(gram),
+    }
 }
 
 #[cfg(test)]

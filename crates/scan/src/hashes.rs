@@ -15,6 +15,9 @@ const MANY: usize = 1 << 16;
 /// How many bytes.
 const SHARED: usize = 2;
 
+/// A digest with its size and name.
+type Keyed<const N: usize> = ([u8; N], u64, u32);
+
 /// Digests of one algorithm, sorted, each with a size and a name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Digests<const N: usize> {
@@ -30,29 +33,23 @@ pub(crate) struct Digests<const N: usize> {
 }
 
 impl<const N: usize> Digests<N> {
-    fn new(mut entries: Vec<([u8; N], u64, u32)>) -> Digests<N> {
-        entries.sort_unstable();
+    fn new(entries: Vec<Keyed<N>>) -> Digests<N> {
+        let (starts, entries) = sorted(entries);
         let mut distinct: Vec<u64> = entries.iter().map(|entry| entry.1.wrapping_add(1)).collect();
         distinct.sort_unstable();
         distinct.dedup();
-        let distinct = Packed::new(distinct.into_iter());
-        let place = |size: u64| distinct.before(size.wrapping_add(1)) as u64;
+        let place = |size: u64| distinct.partition_point(|&known| known < size.wrapping_add(1)) as u64;
         let places: Vec<u64> = entries.iter().map(|entry| place(entry.1)).collect();
-        let (mut starts, mut cut) = (Vec::new(), 0);
-        if entries.len() >= MANY {
-            let mut before = 0;
-            for first in 0..=1 << (8 * SHARED) {
-                before += entries[before..].iter().take_while(|entry| first_bytes(&entry.0) < first).count();
-                starts.push(before as u32);
-            }
-            cut = SHARED;
-        }
+        let is_cut = entries.len() >= MANY;
+        let cut = if is_cut { SHARED } else { 0 };
+        let mut bytes = Vec::with_capacity(entries.len() * (N - cut));
+        entries.iter().for_each(|entry| bytes.extend_from_slice(&entry.0[cut..]));
         Digests {
-            starts: starts.into(),
-            bytes: entries.iter().flat_map(|entry| &entry.0[cut..]).copied().collect::<Vec<_>>().into(),
+            starts: if is_cut { starts } else { Vec::new() }.into(),
+            bytes: bytes.into(),
             sizes: Packed::new(places.into_iter()),
             names: Packed::new(entries.iter().map(|entry| entry.2.into())),
-            distinct,
+            distinct: Packed::new(distinct.into_iter()),
         }
     }
 
@@ -136,6 +133,27 @@ impl<const N: usize> Digests<N> {
 /// The first bytes as a number, the first the highest.
 fn first_bytes<const N: usize>(digest: &[u8; N]) -> usize {
     digest[..SHARED].iter().fold(0, |number, &byte| number << 8 | usize::from(byte))
+}
+
+/// Entries in their order, and where those with the same first bytes begin, and behind the last where they end; of a few
+/// entries that is not told.
+fn sorted<const N: usize>(mut entries: Vec<Keyed<N>>) -> (Vec<u32>, Vec<Keyed<N>>) {
+    if entries.len() < MANY / 16 {
+        entries.sort_unstable();
+        return (Vec::new(), entries);
+    }
+    let mut starts = vec![0u32; (1 << (8 * SHARED)) + 1];
+    entries.iter().for_each(|entry| starts[first_bytes(&entry.0) + 1] += 1);
+    (1..starts.len()).for_each(|first| starts[first] += starts[first - 1]);
+    // Each to those that begin as it does, and only these are sorted.
+    let (mut ends, mut sorted) = (starts.clone(), vec![([0; N], 0, 0); entries.len()]);
+    for entry in entries {
+        let end = &mut ends[first_bytes(&entry.0)];
+        sorted[*end as usize] = entry;
+        *end += 1;
+    }
+    starts.windows(2).for_each(|range| sorted[range[0] as usize..range[1] as usize].sort_unstable());
+    (starts, sorted)
 }
 
 /// A hash signature before it is sorted in.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::census::{Census, Class, Refused};
 use crate::hashes::{ANY_SIZE, HashEntry, HashTable};
+use crate::jobs::{Job, in_turn, longest_first};
 use crate::links::digests::Digests;
 use crate::signed::catalogue;
 use crate::signed::rule::Rule;
@@ -103,7 +104,13 @@ impl Builder {
 
     /// Compiles what was loaded.
     pub fn build(self) -> Database {
-        let database = self.compile();
+        self.build_with(&in_turn)
+    }
+
+    /// The same in pieces that may be run at once: `run` runs all of these jobs before it returns, each once, in whatever
+    /// order; the longest come first. What is compiled does not depend on it.
+    pub fn build_with(self, run: &dyn Fn(Vec<Job<'_>>)) -> Database {
+        let database = self.compile(run);
         if cfg!(feature = "through-file") {
             Database { date: database.date, ..database.stored_and_loaded() }
         } else {
@@ -111,14 +118,16 @@ impl Builder {
         }
     }
 
-    fn compile(self) -> Database {
+    fn compile(self, run: &dyn Fn(Vec<Job<'_>>)) -> Database {
         let Builder { tables, hashes, sections, imports, allowed, metadata, yara, names, files, .. } = self;
         let Builder { passwords, magic, links, addresses, addresses_allowed, ignored, mut classes, mut census, .. } =
             self;
         let Builder { certificates, catalogues, date, .. } = self;
         let is_ignored = |number: u32| {
-            let name = names.get(number);
-            !ignored.is_empty() && ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
+            !ignored.is_empty() && {
+                let name = names.get(number);
+                ignored.contains(name.strip_suffix(UNOFFICIAL).unwrap_or(name))
+            }
         };
         let rules: Vec<&Rule> = certificates.iter().filter(|rule| rule.trusts && !is_ignored(rule.name)).collect();
         let (catalogued, refused) = catalogued(catalogues, &rules, date);
@@ -130,7 +139,7 @@ impl Builder {
             let class = if is_ignored(number) { Class::Ignored } else { *class };
             class.count(&mut census);
         }
-        let order = names.sorted(files.iter().map(|(_, names)| names.clone()));
+        let order = names.sorted(files.iter().map(|(_, names)| names.clone()), run);
         let mut places = vec![0; order.len()];
         order.iter().zip(0u32..).for_each(|(&number, place)| places[number as usize] = place);
         let place = |number: u32| places[number as usize];
@@ -141,10 +150,21 @@ impl Builder {
                 entries.into_iter().filter_map(|entry| Some(HashEntry { name: renamed(entry.name)?, ..entry }));
             entries.collect::<Vec<_>>()
         };
+        let mut built = [const { None }; TARGETS];
+        let (mut all_hashes, mut all_sections, mut all_names) = Default::default();
+        let (renamed, keep, order, list) = (&renamed, &keep, &order, &names);
+        let mut jobs: Vec<(usize, Job<'_>)> = Vec::new();
+        for (table, slot) in tables.into_iter().zip(&mut built).filter(|(table, _)| !table.is_empty()) {
+            jobs.push((COST_OF_LINK * table.links(), Box::new(|| *slot = Some(Arc::new(table.build(renamed))))));
+        }
+        jobs.push((hashes.len(), Box::new(|| all_hashes = HashTable::new(keep(hashes)))));
+        jobs.push((sections.len(), Box::new(|| all_sections = SectionTable::new(keep(sections)))));
+        jobs.push((order.len(), Box::new(|| all_names = list.finish(order))));
+        run(longest_first(jobs));
         Database {
-            tables: tables.map(|table| (!table.is_empty()).then(|| Arc::new(table.build(renamed)))),
-            hashes: HashTable::new(keep(hashes)),
-            sections: SectionTable::new(keep(sections)),
+            tables: built,
+            hashes: all_hashes,
+            sections: all_sections,
             imports: HashTable::new(keep(imports)),
             allowed: HashTable::new(keep(allowed)),
             certificates: certificates
@@ -160,7 +180,7 @@ impl Builder {
             magic: magic.build(renamed).map(Arc::new),
             yara: (!yara.is_empty()).then(|| Arc::new(yara.build(place, is_ignored))),
             census: Arc::new(census),
-            names: names.finish(&order),
+            names: all_names,
             ignored: Arc::new(ignored),
             files: files.into(),
             note: Arc::default(),
@@ -169,6 +189,9 @@ impl Builder {
         }
     }
 }
+
+/// How much longer it takes to find a window for a part than to sort a digest.
+const COST_OF_LINK: usize = 16;
 
 /// The digests that catalogues list, as far as rules vouch for them; and the names of the others, with the reasons.
 fn catalogued(
@@ -208,6 +231,31 @@ mod tests {
         assert_eq!(error.map_err(|error| error.to_string()), Err("x.ndb:4: 'g' is not a hexadecimal digit".to_owned()));
         let error = builder.add("x.txt", b"");
         assert_eq!(error, Err(Error::Kind { file: "x.txt".to_owned() }));
+    }
+
+    #[test]
+    fn however_jobs_are_run_the_same_is_compiled() {
+        let builder = || {
+            let mut builder = Builder::new();
+            builder.add_builtin();
+            builder
+                .add("a.hdb", b"900150983cd24fb0d6963f7d28e17f72:3:B\n900150983cd24fb0d6963f7d28e17f73:3:A")
+                .expect("it");
+            builder.add("b.mdb", b"512:900150983cd24fb0d6963f7d28e17f74:C").expect("it");
+            builder.add("c.ndb", b"D:1:*:4d5a90000300\nE:3:*:6162636465\nA:0:*:3031323334??35").expect("it");
+            builder
+        };
+        let stored = |database: Database| {
+            let mut bytes = Vec::new();
+            database.store("", &mut bytes).expect("memory takes it");
+            bytes
+        };
+        let backwards = builder().build_with(&|jobs| jobs.into_iter().rev().for_each(|job| job()));
+        let at_once = builder().build_with(&|jobs| {
+            std::thread::scope(|scope| jobs.into_iter().for_each(|job| drop(scope.spawn(job))));
+        });
+        let expected = stored(builder().build());
+        assert!(stored(backwards) == expected && stored(at_once) == expected);
     }
 
     #[test]

@@ -160,22 +160,26 @@ impl Builder {
             let too_long = file.pending.len() > WHOLE_BYTES_MAX;
             return if too_long { Err(file.error("the file is too long".to_owned())) } else { Ok(()) };
         }
-        let mut lines = bytes.split(|&byte| byte == b'\n').peekable();
-        while let Some(piece) = lines.next() {
+        let mut rest = bytes;
+        loop {
+            let end = memchr::memchr(b'\n', rest);
+            let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
             if file.pending.len() + piece.len() > LINE_BYTES_MAX {
                 return Err(file.error("the line is too long".to_owned()));
             }
-            match (lines.peek().is_some(), file.pending.is_empty()) {
-                (false, _) => file.pending.extend_from_slice(piece),
-                (true, true) => self.whole_line(file, piece)?,
-                (true, false) => {
-                    let mut line = std::mem::take(&mut file.pending);
-                    line.extend_from_slice(piece);
-                    self.whole_line(file, &line)?;
-                }
+            if end.is_none() {
+                file.pending.extend_from_slice(piece);
+                return Ok(());
             }
+            if file.pending.is_empty() {
+                self.whole_line(file, piece)?;
+            } else {
+                let mut line = std::mem::take(&mut file.pending);
+                line.extend_from_slice(piece);
+                self.whole_line(file, &line)?;
+            }
+            rest = &after[1..];
         }
-        Ok(())
     }
 
     /// The file is at its end.
@@ -311,11 +315,10 @@ impl Builder {
                 file.loaded.allowed += 1;
             }
             Kind::Extended => {
-                let fields: Vec<&str> = line.split(':').collect();
-                let [_, target, offset, hex, levels @ ..] = fields.as_slice() else {
+                let Some(([_, target, offset, hex], levels)) = kind::fields(line) else {
                     return Err(Reject::Malformed("fewer than four fields".to_owned()));
                 };
-                check_levels(levels)?;
+                check_levels(&levels)?;
                 let signature = Signature::extended(target, offset, hex)?;
                 self.place(file, name, &signature)?;
                 file.loaded.bodies += 1;

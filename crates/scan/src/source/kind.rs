@@ -83,31 +83,55 @@ pub fn is_database(file_name: &str) -> bool {
 
 pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
     let name = match kind {
-        Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => line.split(':').nth(2),
+        Kind::Hash | Kind::Allow | Kind::Section | Kind::Imports => field(line, 2),
         Kind::Logical | Kind::Certificate => line.split(';').next(),
-        Kind::Magic => line.split(':').nth(3),
+        Kind::Magic => field(line, 3),
         Kind::Plain => line.split('=').next(),
         _ => line.split([':', ';']).next(),
     };
     name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
 }
 
+/// What stands before the first colon, and behind it if there is one.
+fn cut(line: &str) -> (&str, Option<&str>) {
+    match memchr::memchr(b':', line.as_bytes()) {
+        Some(at) => (&line[..at], Some(&line[at + 1..])),
+        None => (line, None),
+    }
+}
+
+/// The field with that number, between colons.
+fn field(line: &str, number: usize) -> Option<&str> {
+    let mut rest = line;
+    for _ in 0..number {
+        rest = cut(rest).1?;
+    }
+    Some(cut(rest).0)
+}
+
+/// The first fields, between colons, and those behind them; nothing if there are fewer.
+pub(crate) fn fields<const N: usize>(line: &str) -> Option<([&str; N], Vec<&str>)> {
+    let (mut first, mut rest) = ([""; N], Some(line));
+    for field in &mut first {
+        (*field, rest) = cut(rest?);
+    }
+    Some((first, rest.map_or(Vec::new(), |rest| rest.split(':').collect())))
+}
+
 /// `hash:size:name[:min[:max]]`.
 pub(crate) fn hash(line: &str) -> Result<(AnyDigest, u64), Reject> {
-    let fields: Vec<&str> = line.split(':').collect();
-    let [digest, size, _, levels @ ..] = fields.as_slice() else {
+    let Some(([digest, size, _], levels)) = fields(line) else {
         return Err(Reject::Malformed("fewer than three fields".to_owned()));
     };
-    sized(digest, size, levels)
+    sized(digest, size, &levels)
 }
 
 /// `size:hash:name[:min[:max]]`.
 pub(crate) fn section(line: &str) -> Result<(AnyDigest, u64), Reject> {
-    let fields: Vec<&str> = line.split(':').collect();
-    let [size, digest, _, levels @ ..] = fields.as_slice() else {
+    let Some(([size, digest, _], levels)) = fields(line) else {
         return Err(Reject::Malformed("fewer than three fields".to_owned()));
     };
-    sized(digest, size, levels)
+    sized(digest, size, &levels)
 }
 
 fn sized(digest: &str, size: &str, levels: &[&str]) -> Result<(AnyDigest, u64), Reject> {
@@ -135,6 +159,16 @@ mod tests {
         assert_eq!(kind_of("x.ldu"), Some((Kind::Logical, true)));
         for name in ["ndb", "x.NDB", "x.txt", "x.cvd", ""] {
             assert_eq!(kind_of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn fields_are_what_splitting_gives() {
+        for line in ["", ":", "a", "a:b", "a:b:c", "a::c:", "a:b:c:d", "a:b:c:d:e", ":::::", "ä:ö:ü:ß"] {
+            let all: Vec<&str> = line.split(':').collect();
+            assert!((0..7).all(|number| field(line, number) == all.get(number).copied()), "{line}");
+            let split = fields::<3>(line).map(|(first, rest)| [&first[..], &rest].concat());
+            assert_eq!(split, (all.len() >= 3).then_some(all), "{line}");
         }
     }
 

@@ -56,44 +56,62 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BodyPart>, Reject> {
     let mut reader = Reader { rest: text.as_bytes() };
     let mut parts = Vec::new();
     let mut gap = Gap::ANY;
-    let mut open = Vec::with_capacity(text.len() / 2);
+    let mut open = Open::new(text.len());
     while !reader.rest.is_empty() {
         while let Some(byte) = reader.plain() {
-            open.push(Element::Piece(Piece::byte(byte)));
+            open.pieces.push(Piece::byte(byte));
         }
         if reader.rest.is_empty() {
             break;
         }
         match reader.element()? {
             Element::Gap(next) => {
-                let rest = Vec::with_capacity(reader.rest.len() / 2);
-                parts.push(BodyPart { gap, pieces: close(std::mem::replace(&mut open, rest))? });
+                let closed = std::mem::replace(&mut open, Open::new(reader.rest.len()));
+                parts.push(BodyPart { gap, pieces: closed.close()? });
                 gap = next;
             }
-            element => open.push(element),
+            Element::Class { letter, negated } => open.class(letter, negated),
+            Element::Piece(piece) => open.pieces.push(piece),
         }
     }
-    let pieces = close(open)?;
+    let pieces = open.close()?;
     parts.push(BodyPart { gap, pieces });
     Ok(parts)
 }
 
-/// A sequence of elements without gaps becomes a part: classes at its ends look, others consume.
-fn close(elements: Vec<Element>) -> Result<Vec<Piece>, String> {
-    if !elements.iter().any(|element| matches!(element, Element::Piece(_))) {
-        return Err("a part without bytes".to_owned());
+/// A part that is being read.
+struct Open {
+    pieces: Vec<Piece>,
+    /// Where something stands in for a class.
+    classes: Vec<(usize, u8, bool)>,
+}
+
+impl Open {
+    /// One of at most so many digits.
+    fn new(digits: usize) -> Open {
+        Open { pieces: Vec::with_capacity(digits / 2), classes: Vec::new() }
     }
-    let last = elements.len() - 1;
-    let pieces = elements.into_iter().enumerate().map(|(index, element)| match element {
-        Element::Piece(piece) => Ok(piece),
-        Element::Gap(_) => Err("a gap inside a part".to_owned()),
-        Element::Class { letter, negated } => Ok(match index {
-            0 => Piece::Behind(class::behind(letter, negated)),
-            _ if index == last => Piece::Ahead(class::ahead(letter, negated)),
-            _ => class::consumed(letter, negated),
-        }),
-    });
-    pieces.collect()
+
+    fn class(&mut self, letter: u8, negated: bool) {
+        self.classes.push((self.pieces.len(), letter, negated));
+        self.pieces.push(Piece::Skip(0));
+    }
+
+    /// Without gaps it becomes a part: classes at its ends look, others consume.
+    fn close(mut self) -> Result<Vec<Piece>, String> {
+        if self.pieces.len() == self.classes.len() {
+            return Err("a part without bytes".to_owned());
+        }
+        let last = self.pieces.len() - 1;
+        for (index, letter, negated) in self.classes {
+            self.pieces[index] = match index {
+                0 => Piece::Behind(class::behind(letter, negated)),
+                _ if index == last => Piece::Ahead(class::ahead(letter, negated)),
+                _ => class::consumed(letter, negated),
+            };
+        }
+        Ok(self.pieces)
+    }
 }
 
 struct Reader<'a> {

@@ -6,12 +6,13 @@
 //! beside their bodies is in [`Rules`].
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::io;
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 use pattern::flat::{Flat, Reader, Unfit, Writer};
-use pattern::{PartId, Patterns, Piece, Refusal};
+use pattern::{PartId, Patterns, Piece, Refusal, Spread};
 
 use crate::packed::Packed;
 use crate::syntax::body::Gap;
@@ -288,12 +289,12 @@ pub(crate) struct TableBuilder {
 #[derive(Debug)]
 struct Interned<T> {
     values: Vec<T>,
-    known: HashMap<Vec<u8>, u32>,
+    known: HashMap<Box<[u8]>, u32, BuildHasherDefault<Spread>>,
 }
 
 impl<T> Default for Interned<T> {
     fn default() -> Interned<T> {
-        Interned { values: Vec::new(), known: HashMap::new() }
+        Interned { values: Vec::new(), known: HashMap::default() }
     }
 }
 
@@ -305,7 +306,7 @@ impl<T: Pod> Interned<T> {
         }
         let place = self.values.len() as u32;
         self.values.push(value);
-        self.known.insert(bytemuck::bytes_of(&value).to_vec(), place);
+        self.known.insert(bytemuck::bytes_of(&value).into(), place);
         place
     }
 }
@@ -344,6 +345,11 @@ impl TableBuilder {
         let named = Named { name, rule };
         self.signatures.push((named, first_chain..self.chains.len()));
         Ok(())
+    }
+
+    /// How many links there are.
+    pub(crate) fn links(&self) -> usize {
+        self.links.len()
     }
 
     /// Whether nothing was added.
@@ -396,17 +402,18 @@ impl TableBuilder {
         }
         pictures.sort_by_key(|one| one.hash);
         let patterns = self.patterns.build();
-        let mut by_part: Vec<(PartId, u32)> = Vec::new();
-        for (_, (chain, parts)) in self.chains.iter().enumerate().filter(|(index, _)| kept[*index]) {
-            by_part.extend(parts.iter().copied().zip(chain.first_link..));
-        }
-        by_part.sort_unstable();
+        // The places of the links of each part, in their order: counted first.
+        let kept = || self.chains.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(chain, _)| chain);
         let mut user_starts = vec![0u32; patterns.len() + 1];
-        for (part, _) in &by_part {
-            user_starts[*part as usize + 1] += 1;
-        }
+        kept().flat_map(|(_, parts)| parts).for_each(|part| user_starts[*part as usize + 1] += 1);
         for part in 1..user_starts.len() {
             user_starts[part] += user_starts[part - 1];
+        }
+        let (mut ends, mut users) = (user_starts.clone(), vec![0u32; user_starts[patterns.len()] as usize]);
+        for (part, place) in kept().flat_map(|(chain, parts)| parts.iter().zip(chain.first_link..)) {
+            let end = &mut ends[*part as usize];
+            users[*end as usize] = place;
+            *end += 1;
         }
         let chains: Vec<Chain> = self.chains.into_iter().map(|(chain, _)| chain).collect();
         let locations = self.locations.values.iter().map(|location| location.location());
@@ -424,7 +431,7 @@ impl TableBuilder {
             rules: Rules::new(self.rules.iter().map(|logic| &*logic.source)),
             hold_untouched: hold_untouched.into(),
             links: Packed::new(self.links.iter().copied().map(u64::from)),
-            users: Packed::new(by_part.iter().map(|(_, place)| u64::from(*place))),
+            users: Packed::new(users.iter().copied().map(u64::from)),
             user_starts: Packed::new(user_starts.iter().copied().map(u64::from)),
             kinds: self.kinds.values.into(),
             locations: self.locations.values.into(),

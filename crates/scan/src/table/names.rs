@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use pattern::flat::{Flat, Reader, Unfit, Writer};
 
+use crate::jobs::{Job, longest_first};
+
 /// Appended to the names of signatures that are not the engine's own makers'.
 pub(crate) const UNOFFICIAL: &str = ".UNOFFICIAL";
 
@@ -48,26 +50,33 @@ impl NameList {
         self.ends.len() as u32
     }
 
-    /// All numbers, those within each of these ranges in the order of the names that they have.
-    pub(crate) fn sorted(&self, ranges: impl Iterator<Item = Range<u32>>) -> Vec<u32> {
+    /// All numbers, those within each of these ranges, which follow each other, in the order of the names that they have.
+    /// `run` runs the jobs.
+    pub(crate) fn sorted(&self, ranges: impl Iterator<Item = Range<u32>>, run: &dyn Fn(Vec<Job<'_>>)) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.len()).collect();
+        let (mut rest, mut start) = (order.as_mut_slice(), 0);
+        let mut jobs: Vec<(usize, Job<'_>)> = Vec::new();
         for range in ranges {
-            self.sort(&mut order[range.start as usize..range.end as usize]);
+            let (_, from) = rest.split_at_mut((range.start - start) as usize);
+            let (numbers, after) = from.split_at_mut(range.len());
+            (rest, start) = (after, range.end);
+            jobs.push((numbers.len(), Box::new(|| self.sort(numbers))));
         }
+        run(longest_first(jobs));
         order
     }
 
     /// Sorts numbers by the names that they have; those of equal names stay in their order. Names have long beginnings in
-    /// common, so that eight bytes are compared at once, and only where they are the same those behind them.
+    /// common, so that sixteen bytes are compared at once, and only where they are the same those behind them.
     fn sort(&self, numbers: &mut [u32]) {
-        const TOGETHER: usize = 8;
+        const TOGETHER: usize = 16;
         let key = |number: u32, from: usize| {
             let rest = &self.get(number).as_bytes()[from..];
             let mut bytes = [0; TOGETHER];
             let length = rest.len().min(TOGETHER);
             bytes[..length].copy_from_slice(&rest[..length]);
             // A name that ends here comes before those that go on.
-            (u64::from_be_bytes(bytes), rest.len().min(TOGETHER + 1), number)
+            (u128::from_be_bytes(bytes), rest.len().min(TOGETHER + 1), number)
         };
         let mut waiting = vec![(0..numbers.len(), 0)];
         let mut keyed = Vec::with_capacity(numbers.len());
@@ -88,7 +97,7 @@ impl NameList {
     }
 
     /// The names in a new order, to be looked up.
-    pub(crate) fn finish(self, order: &[u32]) -> Names {
+    pub(crate) fn finish(&self, order: &[u32]) -> Names {
         let (mut text, mut runs) = (Vec::new(), Vec::new());
         let mut before = "";
         for (place, &number) in order.iter().enumerate() {
@@ -186,6 +195,7 @@ fn take(rest: &mut &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::in_turn;
 
     #[test]
     fn numbers_are_sorted_by_name_and_those_of_equal_names_stay_in_order() {
@@ -197,13 +207,13 @@ mod tests {
         }
         let mut expected: Vec<u32> = (0..list.len()).collect();
         expected[100..2900].sort_by_key(|&number| list.get(number));
-        assert_eq!(list.sorted(std::iter::once(100..2900)), expected);
+        assert_eq!(list.sorted(std::iter::once(100..2900), &in_turn), expected);
         let long = "x".repeat(1 << 20);
         let mut list = NameList::default();
         for end in ["b", "a", "a"] {
             list.add(&long, end);
         }
-        assert_eq!(list.sorted(std::iter::once(0..3)), [1, 2, 0]);
+        assert_eq!(list.sorted(std::iter::once(0..3), &in_turn), [1, 2, 0]);
     }
 
     #[test]

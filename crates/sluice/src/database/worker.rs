@@ -7,8 +7,10 @@
 
 use std::io::{self, BufRead, BufWriter, Read};
 use std::process::ExitCode;
+use std::sync::Mutex;
 
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus};
+use scan::Job;
 
 use super::cache::Note;
 use super::compile::{Done, Line, Outcome};
@@ -55,12 +57,27 @@ fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failur
     if choice.builtin {
         builder.add_builtin();
     }
-    let database = builder.build();
+    let database = builder.build_with(&together);
     let note = serde_json::to_string(&Note::new(choice, sources))?;
     let stored = database.store(&note, &mut BufWriter::with_capacity(1 << 20, output));
     stored.map_err(|error| format!("the compiled signatures cannot be written: {error}"))?;
     let census = database.census();
     Ok(Done { signatures: census.signatures(), refused: census.refused.len() as u64, confined: confined.into() })
+}
+
+/// Runs these jobs on as many threads as there are cores; when it returns, they have ended.
+fn together(jobs: Vec<Job<'_>>) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+    let jobs = Mutex::new(jobs.into_iter());
+    let next = || jobs.lock().expect("no job runs under the lock").next();
+    let work = || std::iter::from_fn(next).for_each(|job| job());
+    std::thread::scope(|scope| {
+        // Where there can be no other thread, this one does it all.
+        for _ in 1..threads {
+            let _ = std::thread::Builder::new().name("sluice-compiler".into()).spawn_scoped(scope, work);
+        }
+        work();
+    });
 }
 
 fn line(input: &mut impl BufRead) -> Result<Line, Failure> {
