@@ -7,6 +7,7 @@
 //! [`Outlines`] are run as bits: a bit for each stroke, four words of them at a time, with a shift and two tables by byte
 //! (Baeza-Yates and Gonnet's Shift-And, with the gaps of Navarro and Raffinot). Time is linear in the haystack, whatever it is.
 
+use std::array::from_fn;
 use std::sync::LazyLock;
 
 use super::facts::Facts;
@@ -138,7 +139,7 @@ fn letter(byte: u8, fold: bool) -> ByteSet {
 static SHARES: LazyLock<[f64; 256]> = LazyLock::new(|| {
     let share = |byte: u8| (-f64::from(rarity::alone(byte)) / 8.0).exp2();
     let sum: f64 = (0..=u8::MAX).map(share).sum();
-    std::array::from_fn(|byte| share(byte as u8) / sum)
+    from_fn(|byte| share(byte as u8) / sum)
 });
 
 fn share(set: &ByteSet) -> f64 {
@@ -169,16 +170,24 @@ pub struct Outlines {
 /// As many outlines as have room: one stroke is one bit, the first stroke of an outline the lowest.
 #[derive(Debug)]
 struct Block {
-    /// By byte, the strokes that it may stand for.
-    takes: Box<[[u64; WORDS]; 256]>,
-    /// By byte, the strokes behind which it may stand.
-    stays: Box<[[u64; WORDS]; 256]>,
+    /// By byte.
+    rows: Box<[Row; 256]>,
     firsts: [u64; WORDS],
     lasts: [u64; WORDS],
     /// By last stroke, the number of the outline.
     owners: Box<[u32; BITS]>,
     /// Strokes of each word that are taken.
     used: [usize; WORDS],
+}
+
+/// What a byte does: a line of the cache.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Row {
+    /// The strokes that it may stand for.
+    takes: [u64; WORDS],
+    /// The strokes behind which it may stand.
+    stays: [u64; WORDS],
 }
 
 impl Outlines {
@@ -225,8 +234,7 @@ impl<F: FnMut(u32)> vector::Widely for Look<'_, F> {
 impl Block {
     fn new() -> Block {
         Block {
-            takes: Box::new([[0; WORDS]; 256]),
-            stays: Box::new([[0; WORDS]; 256]),
+            rows: Box::new([Row { takes: [0; WORDS], stays: [0; WORDS] }; 256]),
             firsts: [0; WORDS],
             lasts: [0; WORDS],
             owners: Box::new([0; BITS]),
@@ -238,9 +246,9 @@ impl Block {
         let start = self.used[word];
         let last = start + outline.strokes.len() - 1;
         for (at, stroke) in (start..).zip(&outline.strokes) {
-            stroke.set.iter().for_each(|byte| self.takes[usize::from(byte)][word] |= 1 << at);
+            stroke.set.iter().for_each(|byte| self.rows[usize::from(byte)].takes[word] |= 1 << at);
             if at < last {
-                stroke.gap.iter().for_each(|byte| self.stays[usize::from(byte)][word] |= 1 << at);
+                stroke.gap.iter().for_each(|byte| self.rows[usize::from(byte)].stays[word] |= 1 << at);
             }
         }
         self.firsts[word] |= 1 << start;
@@ -250,22 +258,33 @@ impl Block {
     }
 
     #[inline(always)]
-    fn find(&self, haystack: &[u8], found: &mut impl FnMut(u32)) {
-        let mut here = [0u64; WORDS];
+    fn find(&self, mut haystack: &[u8], found: &mut impl FnMut(u32)) {
+        let mut here = [0; WORDS];
         let mut lasts = self.lasts;
+        while !haystack.is_empty() {
+            let taken = self.follow(haystack, &lasts, &mut here);
+            haystack = haystack.get(taken..).unwrap_or_default();
+            self.tell(&here, &mut lasts, found);
+        }
+    }
+
+    /// Follows strokes up to a byte with which one of `lasts` ends, or all bytes: how many were taken. Nothing in it leaves
+    /// the registers, so that the compiler makes vectors of the words.
+    #[inline(always)]
+    fn follow(&self, haystack: &[u8], lasts: &[u64; WORDS], strokes: &mut [u64; WORDS]) -> usize {
+        let (firsts, lasts, mut here) = (self.firsts, *lasts, *strokes);
+        let mut taken = 0;
         for &byte in haystack {
-            let takes = &self.takes[usize::from(byte)];
-            let stays = &self.stays[usize::from(byte)];
-            let mut ended = 0;
-            for word in 0..WORDS {
-                let moved = (here[word] << 1 | self.firsts[word]) & takes[word];
-                here[word] = moved | here[word] & stays[word];
-                ended |= here[word] & lasts[word];
-            }
-            if ended != 0 {
-                self.tell(&here, &mut lasts, found);
+            let Row { takes, stays } = &self.rows[usize::from(byte)];
+            here = from_fn(|word| (here[word] << 1 | firsts[word]) & takes[word] | here[word] & stays[word]);
+            let ended: [u64; WORDS] = from_fn(|word| here[word] & lasts[word]);
+            taken += 1;
+            if ended.iter().fold(0, |all, word| all | word) != 0 {
+                break;
             }
         }
+        *strokes = here;
+        taken
     }
 
     /// Tells what has ended, and looks for it no more.
