@@ -62,6 +62,7 @@ fn hits(engine: &Engine, mail: &[u8], scratch: &mut Scratch) -> String {
     format!("{}\n", all.join(" "))
 }
 
+#[inline(never)]
 fn measure(engine: &Engine, mails: &[Vec<u8>], rounds: u32, scratch: &mut Scratch) {
     let count = mails.len() as f64 * f64::from(rounds.max(1));
     let clock = Clock::start();

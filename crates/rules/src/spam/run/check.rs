@@ -12,7 +12,7 @@ use stream::Fuel;
 use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
 use super::pass::{ANYWHERE, Pair};
 use super::profile::Work;
-use super::searcher::{PASSES, Scratch};
+use super::searcher::Scratch;
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
@@ -410,15 +410,9 @@ impl Run<'_> {
         }
         self.scratch.spent(Work::Values, begun);
         let begun = self.scratch.now();
-        let mut pairs = std::mem::take(&mut self.scratch.pairs);
-        self.scratch.joined.clear();
-        values.iter().for_each(|value| self.scratch.joined.push(value.as_deref().unwrap_or_default()));
-        let Scratch { joined, rooms, .. } = &mut *self.scratch;
-        pass.pass().candidates(joined, &mut rooms[PASSES - 1], &mut pairs);
+        let places = self.places(&values);
         self.scratch.spent(Work::Literals, begun);
-        let mut places = pairs.iter().peekable();
-        for (number, test) in (0..).zip(&pass.tests) {
-            let place = places.next_if(|pair| pair.place == number);
+        for (test, place) in pass.tests.iter().zip(places) {
             let item = &test.item;
             let Some(value) = &values[test.request as usize] else {
                 if test.hits_unset() {
@@ -428,10 +422,10 @@ impl Run<'_> {
                 continue;
             };
             let mut found = Found::default();
-            if let Some(pair) = place {
+            if let Some(place) = place {
                 let begun = self.scratch.now();
                 self.context.budget.borrow_mut().next_rule();
-                self.search_one(item, value, &pair.within, &mut found);
+                self.search_one(item, value, &place, &mut found);
                 self.scratch.spent(Work::Expression(item.rule), begun);
             }
             if test.is_negated {
@@ -440,7 +434,25 @@ impl Run<'_> {
             }
             self.settle(item.rule, "", found);
         }
+    }
+
+    /// Where in the value that it looks at each test of the header may match, if it may.
+    fn places(&mut self, values: &[Option<Vec<u8>>]) -> Vec<Option<Range<u32>>> {
+        let header = &self.engine.header;
+        let mut places = vec![None; header.tests.len()];
+        let mut pairs = std::mem::take(&mut self.scratch.pairs);
+        let Scratch { joined, header_rooms, .. } = &mut *self.scratch;
+        header_rooms.resize_with(header.requests.len(), Default::default);
+        let fields = header.passes().iter().zip(values).zip(header_rooms);
+        for ((field, value), room) in fields.filter(|((field, _), _)| !field.tests.is_empty()) {
+            let Some(value) = value else { continue };
+            joined.clear();
+            joined.push(value);
+            field.pass.candidates(joined, room, &mut pairs);
+            pairs.drain(..).for_each(|pair| places[field.tests[pair.place as usize] as usize] = Some(pair.within));
+        }
         self.scratch.pairs = pairs;
+        places
     }
 
     fn evals(&mut self, view: View) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use pattern::expression::Expression as Compiled;
 use stream::Fuel;
 
-use super::pass::{Asked, Pass};
+use super::pass::Pass;
 use super::reading;
 use crate::spam::eval::{self, Does, Function};
 use crate::spam::header::Request;
@@ -90,8 +90,7 @@ pub(super) struct ViewPass {
 impl ViewPass {
     /// The literals, collected when they are first needed.
     pub(super) fn pass(&self) -> &Pass {
-        let asked = self.items.iter().map(|item| Asked { ready: &item.ready, only: None });
-        self.pass.get_or_init(|| Pass::new(asked))
+        self.pass.get_or_init(|| Pass::new(self.items.iter().map(|item| &*item.ready)))
     }
 }
 
@@ -101,15 +100,28 @@ pub(super) struct HeaderPass {
     /// What is asked for, each once.
     pub(super) requests: Vec<Request>,
     pub(super) tests: Vec<HeaderItem>,
-    pub(super) pass: OnceLock<Pass>,
+    passes: OnceLock<Box<[FieldPass]>>,
     /// Rules that hit where a field is there.
     pub(super) exists: Vec<(u32, u32)>,
 }
 
+/// Expressions over what one request is answered with.
+#[derive(Debug)]
+pub(super) struct FieldPass {
+    /// Their places among the tests.
+    pub(super) tests: Vec<u32>,
+    pub(super) pass: Pass,
+}
+
 impl HeaderPass {
-    pub(super) fn pass(&self) -> &Pass {
-        let asked = self.tests.iter().map(|test| Asked { ready: &test.item.ready, only: Some(test.request) });
-        self.pass.get_or_init(|| Pass::new(asked))
+    /// The literals of each request.
+    pub(super) fn passes(&self) -> &[FieldPass] {
+        self.passes.get_or_init(|| {
+            let mut all = vec![Vec::new(); self.requests.len()];
+            (0..).zip(&self.tests).for_each(|(place, test)| all[test.request as usize].push(place));
+            let pass = |tests: &[u32]| Pass::new(tests.iter().map(|&test| &*self.tests[test as usize].item.ready));
+            all.into_iter().map(|tests| FieldPass { pass: pass(&tests), tests }).collect()
+        })
     }
 }
 
@@ -254,7 +266,7 @@ impl Engine {
         for view in [&self.body, &self.rawbody, &self.uri, &self.full] {
             view.pass();
         }
-        self.header.pass();
+        self.header.passes();
     }
 
     /// The configuration.
@@ -294,18 +306,21 @@ impl Engine {
 
     /// What of the literals there is, for people.
     pub fn describe(&self) -> String {
-        let of = |name: &str, count: usize, pass: &Pass| {
+        let of = |name: &str, count: usize, passes: &[&Pass]| {
+            let sum = |of: fn(&Pass) -> usize| passes.iter().map(|pass| of(pass)).sum::<usize>();
             format!(
                 "{name}: {count} expressions, {} literals, {} walked together, {} run always, {} words",
-                pass.literals(),
-                pass.joint(),
-                pass.always(),
-                pass.words()
+                sum(Pass::literals),
+                sum(Pass::joint),
+                sum(Pass::always),
+                sum(Pass::words)
             )
         };
         let views = [("body", &self.body), ("rawbody", &self.rawbody), ("uri", &self.uri), ("full", &self.full)];
-        let mut lines: Vec<String> = views.iter().map(|(name, view)| of(name, view.items.len(), view.pass())).collect();
-        lines.push(of("header", self.header.tests.len(), self.header.pass()));
+        let mut lines: Vec<String> =
+            views.iter().map(|(name, view)| of(name, view.items.len(), &[view.pass()])).collect();
+        let header: Vec<&Pass> = self.header.passes().iter().map(|field| &field.pass).collect();
+        lines.push(of("header", self.header.tests.len(), &header));
         lines.join("; ")
     }
 }

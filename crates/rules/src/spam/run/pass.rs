@@ -33,19 +33,13 @@ pub(super) struct Pair {
 /// Anywhere in a haystack.
 pub(super) const ANYWHERE: Range<u32> = 0..u32::MAX;
 
-/// An expression of a pass, and the only haystack that it is run over, if it is one.
-pub(super) struct Asked<'a> {
-    pub(super) ready: &'a Ready,
-    pub(super) only: Option<u32>,
-}
-
 /// The literals of a number of expressions.
 #[derive(Debug, Default)]
 pub(super) struct Pass {
     items: Vec<Condition>,
     index: Index,
     /// Expressions without literals: for haystacks that are ASCII, and for others.
-    always: [Always; 2],
+    always: [Vec<u32>; 2],
     /// The same two, for what is run often otherwise.
     outlines: [Outlines; 2],
     /// What would be run over most haystacks that are ASCII, walked together; and which expressions these are.
@@ -62,35 +56,6 @@ const TOIL_MAX: u64 = 1 << 15;
 const SHARE_OF_OUTLINE_MAX: f64 = 0.02;
 /// Literals that are not rarer than this much times the share of the outline are of no use beside it.
 const SHARE_GAIN: f64 = 2.0;
-
-/// Expressions that are looked for whatever the literals.
-#[derive(Debug, Default)]
-struct Always {
-    /// In every haystack.
-    everywhere: Vec<u32>,
-    /// In one haystack alone, by its number.
-    alone: Vec<Vec<u32>>,
-}
-
-impl Always {
-    fn push(&mut self, place: u32, only: Option<u32>) {
-        let Some(only) = only else { return self.everywhere.push(place) };
-        let only = only as usize;
-        if self.alone.len() <= only {
-            self.alone.resize(only + 1, Vec::new());
-        }
-        self.alone[only].push(place);
-    }
-
-    /// All of a haystack.
-    fn of(&self, haystack: u32) -> impl Iterator<Item = u32> {
-        self.everywhere.iter().chain(self.alone.get(haystack as usize).into_iter().flatten()).copied()
-    }
-
-    fn len(&self) -> usize {
-        self.everywhere.len() + self.alone.iter().map(Vec::len).sum::<usize>()
-    }
-}
 
 /// The most places that are counted of literals of which a match has several.
 const COUNTED_MAX: usize = 1 << 15;
@@ -138,8 +103,6 @@ struct Index {
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     place: u32,
-    /// The haystack that it is run over, if it is one.
-    only: Option<u32>,
     kind: Kind,
     /// At how many places one of its literals has to begin.
     times: u32,
@@ -271,14 +234,14 @@ impl Noted {
 
 impl Pass {
     /// Collects the literals of expressions, which are known by their places from here on.
-    pub(super) fn new<'a>(expressions: impl Iterator<Item = Asked<'a>>) -> Pass {
+    pub(super) fn new<'a>(expressions: impl Iterator<Item = &'a Ready>) -> Pass {
         let mut pass = Pass::default();
         let mut builder = Builder::default();
-        for (place, asked) in (0..).zip(expressions) {
-            let needs = &asked.ready.needs;
+        for (place, ready) in (0..).zip(expressions) {
+            let needs = &ready.needs;
             let mut is_outlined = [false; 2];
             let any = needs.any.as_ref();
-            let parts = needs.parts.as_ref().filter(|parts| asked.only.is_none() && parts.bits >= BITS_OF_JOINT);
+            let parts = needs.parts.as_ref().filter(|parts| parts.bits >= BITS_OF_JOINT);
             for (kind, literals) in [(Kind::Ascii, needs.ascii.as_ref().or(any)), (Kind::Other, any)] {
                 if let Some(parts) = parts.filter(|_| kind == Kind::Ascii) {
                     pass.joint.push(parts);
@@ -291,8 +254,8 @@ impl Pass {
                     is_outlined[kind as usize] = true;
                 }
                 match filters.literals {
-                    Some(literals) => builder.add(place, asked.only, kind, literals),
-                    None => pass.always[kind as usize].push(place, asked.only),
+                    Some(literals) => builder.add(place, kind, literals),
+                    None => pass.always[kind as usize].push(place),
                 }
             }
             let sets = needs.sets.iter().copied().filter(|set| set.len() < 200).collect();
@@ -310,7 +273,7 @@ impl Pass {
         self.walk(joined, room, pairs);
         let outlined = &joined.outlined;
         for (haystack, fact) in (0..).zip(&joined.facts) {
-            let all = self.always[fact.kind as usize].of(haystack);
+            let all = self.always[fact.kind as usize].iter().copied();
             let all = all.filter(|&place| self.may_match(place, haystack, fact, outlined));
             pairs.extend(all.map(|place| Pair { place, haystack, within: ANYWHERE }));
         }
@@ -382,9 +345,7 @@ impl Pass {
             let at = u32::try_from(start - text.start(haystack)).unwrap_or(u32::MAX);
             let (is_new, spot) = noted.note(word, first + haystack, at);
             let owners = index.owners(word).iter();
-            let is_asked = |owner: &&Owner| {
-                owner.kind == fact.kind && (is_new || owner.times > 1) && owner.only.is_none_or(|only| only == haystack)
-            };
+            let is_asked = |owner: &&Owner| owner.kind == fact.kind && (is_new || owner.times > 1);
             for owner in owners.filter(is_asked) {
                 if !self.may_match(owner.place, haystack, fact, outlined) {
                     continue;
@@ -476,13 +437,13 @@ struct Builder<'n> {
 }
 
 impl<'n> Builder<'n> {
-    fn add(&mut self, place: u32, only: Option<u32>, kind: Kind, literals: &'n Literals) {
+    fn add(&mut self, place: u32, kind: Kind, literals: &'n Literals) {
         for string in &literals.strings {
             let number = *self.numbers.entry(string).or_insert_with(|| {
                 self.words.push(string);
                 self.words.len() as u32 - 1
             });
-            self.owners.push((number, Owner { place, only, kind, times: literals.times }));
+            self.owners.push((number, Owner { place, kind, times: literals.times }));
         }
     }
 
@@ -509,7 +470,7 @@ mod tests {
     fn pass(texts: &[&str]) -> Pass {
         let ready = |text: &&str| Ready::new(text.as_bytes(), "i", &mut Reader::default()).unwrap();
         let all: Vec<Ready> = texts.iter().map(ready).collect();
-        Pass::new(all.iter().map(|ready| Asked { ready, only: None }))
+        Pass::new(all.iter())
     }
 
     fn pairs(pass: &Pass, haystacks: &[&str]) -> Vec<Pair> {

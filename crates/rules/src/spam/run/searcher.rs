@@ -16,8 +16,9 @@ pub struct Scratch {
     pub(super) joined: super::pass::Joined,
     /// Candidates of a pass.
     pub(super) pairs: Vec<super::pass::Pair>,
-    /// The states of what is walked together, of each pass.
-    pub(super) rooms: [JointRoom; PASSES],
+    /// The states of what is walked together, of each view, and of each request for header fields.
+    pub(super) rooms: [JointRoom; VIEWS],
+    pub(super) header_rooms: Vec<JointRoom>,
     profile: Option<Box<Profile>>,
 }
 
@@ -27,8 +28,8 @@ impl std::fmt::Debug for Scratch {
     }
 }
 
-/// Passes of an engine: one for each view, and one for the header.
-pub(super) const PASSES: usize = 5;
+/// Views with expressions.
+const VIEWS: usize = 4;
 
 /// After so many mails the memory of searches is added up.
 const MAILS_BETWEEN: u32 = 64;
@@ -36,7 +37,7 @@ const MAILS_BETWEEN: u32 = 64;
 impl Scratch {
     /// The memory that searches hold, in bytes.
     pub fn bytes(&self) -> usize {
-        let rooms: usize = self.rooms.iter().map(JointRoom::memory).sum();
+        let rooms: usize = self.rooms.iter().chain(&self.header_rooms).map(JointRoom::memory).sum();
         rooms + self.searches.iter().flatten().map(|search| search.memory()).sum::<usize>()
     }
 
@@ -80,6 +81,7 @@ impl Scratch {
     fn forget(&mut self) {
         self.searches.clear();
         self.rooms = Default::default();
+        self.header_rooms.clear();
     }
 }
 
