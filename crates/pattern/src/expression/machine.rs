@@ -12,9 +12,11 @@
 //!
 //! Groups keep what they matched in an earlier turn of a loop, and an empty turn ends a loop, as in Perl.
 
+use std::ops::Range;
+
 use super::meter::Meter;
 use super::program::{ANY, FORGET, Greed, Instruction, Program, Start};
-use super::syntax::is_same_folded;
+use super::syntax::{Assertion, has_case, is_same_folded};
 use crate::ByteSet;
 
 /// A slot that was not set.
@@ -529,7 +531,7 @@ impl Machine {
                     return true;
                 }
                 Frame::Back { pc, low, at } => {
-                    let Some(at) = give_back(program, haystack, pc, low, at - 1, meter) else {
+                    let Some(at) = self.give_back(program, haystack, pc, low..at, meter) else {
                         continue;
                     };
                     if at > low {
@@ -561,6 +563,43 @@ impl Machine {
         false
     }
 
+    /// The last of some places, one behind the other, at which what follows a run can begin.
+    fn give_back(
+        &self,
+        program: &Program,
+        haystack: &[u8],
+        pc: u32,
+        places: Range<usize>,
+        meter: &mut Meter,
+    ) -> Option<usize> {
+        let last = places.end.checked_sub(1)?;
+        let first = match *program.code.get(pc as usize)? {
+            Instruction::Byte(byte) => [byte; 2],
+            Instruction::Literal { at, .. } => [program.bytes[at as usize]; 2],
+            Instruction::Folded { at, .. } => cases(program.bytes[at as usize], true),
+            Instruction::Backreference { group, fold } => {
+                let begun = self.group(group as usize).filter(|(start, end)| start < end);
+                let Some(&byte) = begun.and_then(|(start, _)| haystack.get(start)) else { return Some(last) };
+                cases(byte, fold)
+            }
+            Instruction::Assert(Assertion::LineStart) => return self.give_back_lines(haystack, places, meter),
+            _ => return Some(last),
+        };
+        let within = haystack.get(places.start..places.end.min(haystack.len()))?;
+        let found = memchr::memrchr2(first[0], first[1], within);
+        meter.burn((within.len() - found.unwrap_or(0)) as u64 / 16);
+        found.map(|found| places.start + found)
+    }
+
+    /// The last of some places behind a line feed, or at the start.
+    fn give_back_lines(&self, haystack: &[u8], places: Range<usize>, meter: &mut Meter) -> Option<usize> {
+        let from = places.start.saturating_sub(1);
+        let within = haystack.get(from..places.end.checked_sub(1)?)?;
+        let found = memchr::memrchr(b'\n', within);
+        meter.burn((within.len() - found.unwrap_or(0)) as u64 / 16);
+        found.map(|found| from + found + 1).or((places.start == 0).then_some(0))
+    }
+
     /// The inside of a look around has failed: tries a shorter look behind, or goes on if it had to fail.
     fn barrier_back(&mut self, program: &Program, look: u32, behind: u32, at: usize) -> bool {
         let around = program.looks[look as usize];
@@ -585,6 +624,11 @@ enum Went {
     Matched,
 }
 
+/// A byte, and with `fold` the letter in the other case.
+fn cases(byte: u8, fold: bool) -> [u8; 2] {
+    [byte, if fold && has_case(byte) { byte ^ 0x20 } else { byte }]
+}
+
 #[inline]
 fn may_follow(program: &Program, set: u32, haystack: &[u8], at: usize) -> bool {
     set == ANY || haystack.get(at).is_some_and(|&byte| program.sets[set as usize].has(byte))
@@ -596,19 +640,6 @@ fn takes(program: &Program, pc: u32, haystack: &[u8], at: usize) -> bool {
         Some(Instruction::Run { set, .. }) => may_follow(program, *set, haystack, at),
         _ => false,
     }
-}
-
-/// The last place from `low` to `at` at which what follows a run can begin.
-fn give_back(program: &Program, haystack: &[u8], pc: u32, low: usize, at: usize, meter: &mut Meter) -> Option<usize> {
-    let next = match program.code.get(pc as usize) {
-        Some(Instruction::Byte(byte)) => *byte,
-        Some(Instruction::Literal { at, .. }) => program.bytes[*at as usize],
-        _ => return Some(at),
-    };
-    let within = haystack.get(low..(at + 1).min(haystack.len()))?;
-    let found = memchr::memrchr(next, within);
-    meter.burn((within.len() - found.unwrap_or(0)) as u64 / 16);
-    found.map(|found| low + found)
 }
 
 fn run_length(set: &ByteSet, rest: &[u8], most: usize) -> usize {

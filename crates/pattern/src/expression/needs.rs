@@ -32,6 +32,8 @@ pub struct Needs {
     pub outline: Option<Outline>,
     /// Parts that it has in haystacks that are ASCII, where it has no literals.
     pub parts: Option<Parts>,
+    /// Bytes of a set that a match has in a row, and how many: of long runs alone.
+    pub run: Option<(ByteSet, usize)>,
     /// Of an expression whose matches in haystacks that are ASCII are the bytes of a set, one each, that set.
     pub byte: Option<ByteSet>,
 }
@@ -49,13 +51,25 @@ pub struct Ask<'a> {
     pub share_common: f64,
 }
 
+/// Literals beyond this share are told only where the limits that are asked for next have none that are rarer.
+const SHARE_OF_NO_USE: f64 = 0.01;
+
 /// The most sets that are told.
 const SETS_MAX: usize = 4;
 
 impl Needs {
     pub(super) fn of(node: &Node, ask: &Ask, facts: &Facts) -> Needs {
-        let find =
-            |node: &Node, all: &[LiteralLimits]| all.iter().find_map(|limits| literals::needed(node, *limits, facts));
+        let find = |node: &Node, all: &[LiteralLimits]| {
+            let mut best: Option<Literals> = None;
+            for limits in all {
+                let found = literals::needed(node, *limits, facts);
+                best = best.into_iter().chain(found).min_by(|one, other| one.share.total_cmp(&other.share));
+                if best.as_ref().is_some_and(|best| best.share <= SHARE_OF_NO_USE) {
+                    break;
+                }
+            }
+            best
+        };
         let mut sets = Vec::new();
         required(node, facts, &mut sets);
         sets.sort_unstable();
@@ -72,7 +86,37 @@ impl Needs {
         let outline = if wants_outline { Outline::of(node, facts) } else { None };
         let (bytes_min, bytes_max) = node.lengths();
         let bytes_max = bytes_max.filter(|_| !node.any(&mut |node| *node == Node::Assert(Assertion::From)));
-        Needs { bytes_min, bytes_max, sets, any, ascii, outline, parts, byte: byte(node) }
+        Needs { bytes_min, bytes_max, sets, any, ascii, outline, parts, run: run(node), byte: byte(node) }
+    }
+}
+
+/// Shorter runs are not told.
+const RUN_MIN: u32 = 64;
+
+/// The first long run of bytes of a set that every match has.
+fn run(node: &Node) -> Option<(ByteSet, usize)> {
+    match node {
+        Node::Concat(nodes) => nodes.iter().find_map(run),
+        Node::Group(node, _) | Node::Atomic(node) => run(node),
+        Node::Repeat(repeat) if repeat.min >= RUN_MIN => match repeat.node {
+            Node::Set(set) => Some((set, repeat.min as usize)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl Needs {
+    /// Whether a haystack has the run that a match has. It is looked at from the ends of where the run may be, so that most bytes
+    /// are not.
+    pub fn has_run(&self, haystack: &[u8]) -> bool {
+        let Some((set, length)) = &self.run else { return true };
+        let mut rest = haystack;
+        while let Some(window) = rest.get(..*length) {
+            let Some(odd) = window.iter().rposition(|&byte| !set.has(byte)) else { return true };
+            rest = &rest[odd + 1..];
+        }
+        false
     }
 }
 

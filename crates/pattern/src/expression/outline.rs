@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use super::facts::Facts;
 use super::line::{Line, STROKES_MAX, Stroke};
+use super::literals::FRAMES;
 use super::syntax::{Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::{rarity, vector};
@@ -38,7 +39,11 @@ impl Outline {
     pub(super) fn of(node: &Node, facts: &Facts) -> Option<Outline> {
         let line = line(node, facts);
         let strokes = &line.strokes;
-        let rare: Vec<f64> = strokes.iter().map(|stroke| surprise(&stroke.set)).collect();
+        let mut rare: Vec<f64> = strokes.iter().map(|stroke| surprise(&stroke.set)).collect();
+        for start in 0..strokes.len() {
+            let frame = FRAMES.iter().find(|frame| spells(&strokes[start..], frame));
+            frame.into_iter().for_each(|frame| rare[start..start + frame.len()].fill(0.0));
+        }
         let lost: Vec<f64> = strokes.iter().map(|stroke| surprise_lost(&stroke.gap)).collect();
         let mut best: Option<(f64, &[Stroke])> = None;
         for start in 0..strokes.len() {
@@ -65,6 +70,13 @@ impl Outline {
     pub fn strokes(&self) -> usize {
         self.strokes.len()
     }
+}
+
+/// Whether strokes begin with the bytes of a text, in either case, one behind the other.
+fn spells(strokes: &[Stroke], text: &[u8]) -> bool {
+    let is_one = |(stroke, byte): (&Stroke, &u8)| stroke.set.has(*byte) && stroke.set.len() <= 2;
+    let Some(strokes) = strokes.get(..text.len()) else { return false };
+    strokes.iter().zip(text).all(is_one) && strokes[..text.len() - 1].iter().all(|stroke| stroke.gap.is_empty())
 }
 
 impl Line {
