@@ -59,7 +59,7 @@ impl Sender {
         let domain = address.rsplit(|&byte| byte == b'@').next().unwrap_or_default().to_vec();
         let path = context.path;
         let is_own = !path.internal.is_empty() && path.external.is_empty();
-        let recipients = context.recipients_of().into_iter().filter(|_| is_own).take(RECIPIENTS_MAX);
+        let recipients = context.recipients_of().iter().filter(|_| is_own).take(RECIPIENTS_MAX);
         Some(Sender {
             origin: origin(path),
             helo: helo(path, &address, &domain),

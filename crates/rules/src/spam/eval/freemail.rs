@@ -95,7 +95,7 @@ fn from(context: &Context<'_>, arguments: &Arguments<'_>) -> f64 {
     if !is_available(context) || (!arguments.is_empty() && arguments.expression(0).is_none()) {
         return 0.0;
     }
-    any(context, &lower(&context.senders()), arguments.expression(0))
+    any(context, &lower(context.senders()), arguments.expression(0))
 }
 
 fn header(context: &Context<'_>, arguments: &Arguments<'_>) -> f64 {

@@ -218,6 +218,8 @@ pub struct Context<'m> {
     pub alike: Option<Alike>,
     /// What searches of functions may still cost.
     pub(crate) budget: &'m core::cell::RefCell<Budget>,
+    pub(super) senders: OnceCell<Vec<Box<[u8]>>>,
+    pub(super) addressed: OnceCell<Vec<Box<[u8]>>>,
     pub(super) spf: OnceCell<authentic::Told>,
     pub(super) dates: OnceCell<times::Dates>,
     pub(super) recipients: OnceCell<header::Recipients>,
@@ -248,6 +250,8 @@ impl<'m> Context<'m> {
             recalled: None,
             alike: None,
             budget,
+            senders: OnceCell::new(),
+            addressed: OnceCell::new(),
             spf: OnceCell::new(),
             dates: OnceCell::new(),
             recipients: OnceCell::new(),
@@ -271,7 +275,11 @@ impl<'m> Context<'m> {
     }
 
     /// The addresses that the mail says it is from, each once.
-    pub(crate) fn senders(&self) -> Vec<Box<[u8]>> {
+    pub(crate) fn senders(&self) -> &[Box<[u8]>] {
+        self.senders.get_or_init(|| self.find_senders())
+    }
+
+    fn find_senders(&self) -> Vec<Box<[u8]>> {
         let resent = self.fields.values("Resent-From:first:addr");
         let mut found: Vec<Box<[u8]>> = Vec::new();
         if !resent.is_empty() {
@@ -288,7 +296,11 @@ impl<'m> Context<'m> {
     }
 
     /// The addresses that it is to.
-    pub(crate) fn recipients_of(&self) -> Vec<Box<[u8]>> {
+    pub(crate) fn recipients_of(&self) -> &[Box<[u8]>] {
+        self.addressed.get_or_init(|| self.find_recipients())
+    }
+
+    fn find_recipients(&self) -> Vec<Box<[u8]>> {
         let values = |name: &str| self.fields.values(name).to_vec();
         let resent = [values("Resent-To:first:addr"), values("Resent-Cc:first:addr")].concat();
         if !resent.is_empty() {

@@ -153,11 +153,14 @@ fn plain_length(bytes: &[u8]) -> usize {
         is_word
     };
     let is_word = |byte: u8| IS_WORD[usize::from(byte)];
-    let stops = |at: &usize| match bytes[*at] {
-        b' ' => !bytes.get(at + 1).is_some_and(|&next| is_word(next)),
-        byte => !is_word(byte),
-    };
-    (0..bytes.len()).find(stops).unwrap_or(bytes.len())
+    let mut at = 0;
+    loop {
+        at += bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
+        match bytes[at..] {
+            [b' ', next, ..] if is_word(next) => at += 1,
+            _ => return at,
+        }
+    }
 }
 
 /// The pieces of the decoded text parts that rawbody rules look at.

@@ -288,13 +288,9 @@ fn next(line: &[u8], from: usize, reading: &Reading) -> Option<Found> {
     while next < line.len() {
         if next >= word_end {
             // What is an address has no blank, and one of these in it.
-            next += line[next..].iter().take_while(|byte| is_blank(**byte)).count();
-            let word = line[next..].split(|byte| is_blank(*byte)).next().unwrap_or_default();
-            word_end = next + word.len();
-            if memchr::memchr3(b'.', b'@', b':', word).is_none() {
-                next = word_end;
-                continue;
-            }
+            let mark = next + memchr::memchr3(b'.', b'@', b':', &line[next..])?;
+            next = line[next..mark].iter().rposition(|byte| is_blank(*byte)).map_or(next, |blank| next + blank + 1);
+            word_end = line[mark..].iter().position(|byte| is_blank(*byte)).map_or(line.len(), |blank| mark + blank);
         }
         let begin = next;
         next += 1;

@@ -117,6 +117,9 @@ impl Engine {
         context.recalled = recalled.filter(|_| set.bayes);
         context.alike = alike;
         scratch.spent(Work::Fields, begun);
+        let mut values = std::mem::take(&mut scratch.values);
+        values.clear();
+        values.resize(self.rules.names().len(), 0.0);
         let mut run = Run {
             engine: self,
             set,
@@ -126,13 +129,14 @@ impl Engine {
             context: &context,
             explain,
             scratch,
-            values: vec![0.0; self.rules.names().len()],
+            values,
             hits: Vec::new(),
             exhausted: Vec::new(),
             captured: HashMap::new(),
         };
         inquiry.into_iter().for_each(|inquiry| run.listed(inquiry));
         run.all();
+        run.scratch.values = std::mem::take(&mut run.values);
         run.outcome()
     }
 }
@@ -369,6 +373,9 @@ impl Run<'_> {
             found.count += count as u32;
             return;
         }
+        if !item.ready.needs.has_run(haystack) {
+            return;
+        }
         let search = self.scratch.search(item.number, &item.ready.expression, want);
         let (mut from, until) = (within.start as usize, within.end as usize);
         while found.count < hits_max && from <= haystack.len().min(until) {
@@ -412,7 +419,7 @@ impl Run<'_> {
         let begun = self.scratch.now();
         let places = self.places(&values);
         self.scratch.spent(Work::Literals, begun);
-        for (test, place) in pass.tests.iter().zip(places) {
+        for (test, place) in pass.tests.iter().zip(&places) {
             let item = &test.item;
             let Some(value) = &values[test.request as usize] else {
                 if test.hits_unset() {
@@ -425,7 +432,7 @@ impl Run<'_> {
             if let Some(place) = place {
                 let begun = self.scratch.now();
                 self.context.budget.borrow_mut().next_rule();
-                self.search_one(item, value, &place, &mut found);
+                self.search_one(item, value, place, &mut found);
                 self.scratch.spent(Work::Expression(item.rule), begun);
             }
             if test.is_negated {
@@ -434,12 +441,15 @@ impl Run<'_> {
             }
             self.settle(item.rule, "", found);
         }
+        self.scratch.places = places;
     }
 
     /// Where in the value that it looks at each test of the header may match, if it may.
     fn places(&mut self, values: &[Option<Vec<u8>>]) -> Vec<Option<Range<u32>>> {
         let header = &self.engine.header;
-        let mut places = vec![None; header.tests.len()];
+        let mut places = std::mem::take(&mut self.scratch.places);
+        places.clear();
+        places.resize(header.tests.len(), None);
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         let Scratch { joined, header_rooms, .. } = &mut *self.scratch;
         header_rooms.resize_with(header.requests.len(), Default::default);

@@ -33,11 +33,10 @@ impl Engine {
         ];
         let budget = RefCell::new(Budget::new(&self.options.limits));
         let context = Context::new(mail, &fields, &path, &self.settings, 0, &budget);
-        let has = |list: &str, addresses: &dyn Fn() -> Vec<Box<[u8]>>| {
-            self.settings.list(list).is_some_and(|list| addresses().iter().any(|address| list.has(address)))
+        let has = |list: &str, addresses: &[Box<[u8]>]| {
+            self.settings.list(list).is_some_and(|list| addresses.iter().any(|address| list.has(address)))
         };
-        let is_ignored =
-            has("bayes_ignore_from", &|| context.senders()) || has("bayes_ignore_to", &|| context.recipients_of());
+        let is_ignored = has("bayes_ignore_from", context.senders()) || has("bayes_ignore_to", context.recipients_of());
         Metadata { fields: found, is_ignored }
     }
 }

@@ -1,5 +1,7 @@
 //! The memory that searches of one thread work in.
 
+use std::ops::Range;
+
 use pattern::expression::{Expression, JointRoom, Search, Want};
 
 use super::profile::{Profile, Work};
@@ -14,6 +16,10 @@ pub struct Scratch {
     mails: u32,
     /// Haystacks in lower case.
     pub(super) joined: super::pass::Joined,
+    /// What each rule came to, by its id.
+    pub(super) values: Vec<f64>,
+    /// Where each test of the header may match.
+    pub(super) places: Vec<Option<Range<u32>>>,
     /// Candidates of a pass.
     pub(super) pairs: Vec<super::pass::Pair>,
     /// The states of what is walked together, of each view, and of each request for header fields.

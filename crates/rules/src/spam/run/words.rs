@@ -4,6 +4,7 @@
 //! or two where it has no more); a bitmap of these says "no" to nearly all places, a small table to most of the rest, and only
 //! then is compared.
 
+use memchr::memmem::Finder;
 use pattern::expression::rarest_gram;
 
 /// Where strings have their gram, by how many bytes it has.
@@ -16,7 +17,12 @@ pub(super) struct Words {
     grams: [Grams; 3],
     /// A bit for each two bytes with which a gram of two or three begins.
     pairs: Vec<u64>,
+    /// Of few strings, what looks for each.
+    few: Vec<Finder<'static>>,
 }
+
+/// So few strings are looked for one after the other, which vectors do.
+const FEW_MAX: usize = 4;
 
 /// Strings by grams of one length.
 #[derive(Debug, Default)]
@@ -80,6 +86,10 @@ impl Words {
                 entries[length - 2].push(Entry::new(number, word));
             }
         }
+        if words.len() <= FEW_MAX {
+            table.few = words.iter().map(|word| Finder::new(word).into_owned()).collect();
+            return table;
+        }
         table.pairs = vec![0; PAIR_WORDS];
         for entry in entries[..2].iter().flatten() {
             let pair = (entry.gram & 0xffff) as usize;
@@ -102,6 +112,17 @@ impl Words {
     /// Tells every place of every string, by its number and where it begins. Behind the text are [`PADDING`] zeros, in which
     /// none begins.
     pub(super) fn find(&self, padded: &[u8], mut found: impl FnMut(u32, usize)) {
+        if !self.few.is_empty() {
+            let text = &padded[..padded.len().saturating_sub(PADDING)];
+            for (word, finder) in (0..).zip(&self.few) {
+                let mut from = 0;
+                while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)) {
+                    found(word, from + at);
+                    from += at + 1;
+                }
+            }
+            return;
+        }
         let [two, three, four] = &self.grams;
         let pairs = self.pairs.first_chunk::<PAIR_WORDS>().unwrap_or(&[0; PAIR_WORDS]);
         for (at, window) in padded.windows(PADDING + 1).enumerate() {
@@ -212,6 +233,7 @@ mod tests {
         assert_eq!(places(&words, "abab"), [(0, 0), (0, 2)]);
         assert_eq!(places(&words, ""), []);
         assert_eq!(places(&[], "abc"), []);
+        assert_eq!(places(&["aa", "ab"], "aaab\0"), [(0, 0), (0, 1), (1, 2)], "few are told as many are");
     }
 
     #[test]

@@ -32,7 +32,7 @@ fn vertical_words(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
     let (min, max) = (number(arguments, 0), number(arguments, 1));
     let max = if max >= 100.0 { 101.0 } else { max };
     let percent = |line: &[u8]| {
-        let spaces = line.iter().filter(|byte| **byte == b' ').count();
+        let spaces = memchr::memchr_iter(b' ', line).count();
         let others = line.len() - spaces;
         if spaces > others { 100 } else { 100 * spaces / others.max(1) }
     };

@@ -1,5 +1,7 @@
 //! Over MIME parts: which there are, how they are coded, and what is odd about that.
 
+use std::borrow::Cow;
+
 use super::{View, bound, number, text, truth};
 use crate::spam::message::field::ContentType;
 use crate::spam::message::perl::{begins, find, is_blank};
@@ -127,7 +129,8 @@ impl Facts {
             if is_base64 {
                 self.base64_line = self.base64_line.max(line.len());
             }
-            self.illegal_lines += u32::from(is_ascii && line.iter().any(|byte| matches!(byte, 0 | b'\r' | 0x80..)));
+            self.illegal_lines +=
+                u32::from(is_ascii && (!line.is_ascii() || memchr::memchr2(0, b'\r', line).is_some()));
             if is_bare {
                 let escapes = character_escapes(line);
                 self.escapes += escapes as f64;
@@ -301,10 +304,16 @@ fn capitals(message: &Message) -> Option<f64> {
     for line in message.body().iter().filter(|line| has_two_words(line) && !is_coded(line)) {
         let line = without_shifts(line);
         length += line.len();
-        lower += line.iter().filter(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()).count();
-        upper += line.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+        lower += count(&line, |byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        upper += count(&line, |byte| byte.is_ascii_uppercase());
     }
     (length >= 200 && upper + lower > 0).then(|| upper as f64 / (upper + lower) as f64 * 100.0)
+}
+
+/// How many bytes are of a kind: so many at a time that their number is a byte, and the compiler makes vectors.
+pub(crate) fn count(text: &[u8], is: impl Fn(u8) -> bool) -> usize {
+    let few = |bytes: &[u8]| bytes.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(is(byte).into()));
+    text.chunks(usize::from(u8::MAX)).map(|bytes| usize::from(few(bytes))).sum()
 }
 
 fn has_two_words(line: &[u8]) -> bool {
@@ -323,12 +332,15 @@ fn is_coded(line: &[u8]) -> bool {
 }
 
 /// Without what ISO-2022-JP shifts in, from the first shift to the last shift back.
-fn without_shifts(line: &[u8]) -> Vec<u8> {
+fn without_shifts(line: &[u8]) -> Cow<'_, [u8]> {
+    if !line.contains(&0x1b) {
+        return line.into();
+    }
     let begin = memchr::memmem::find(line, b"\x1b$B");
     let end = memchr::memmem::rfind(line, b"\x1b(B");
     match begin.zip(end) {
-        Some((begin, end)) if begin + 3 <= end => [&line[..begin], &line[end + 3..]].concat(),
-        _ => line.to_vec(),
+        Some((begin, end)) if begin + 3 <= end => [&line[..begin], &line[end + 3..]].concat().into(),
+        _ => line.into(),
     }
 }
 
