@@ -91,7 +91,7 @@ pub(super) fn lines(first: &[u8], text: &Text) -> Vec<Box<[u8]>> {
     let bytes = super::perl::bytes(&paragraphs, text.is_wide);
     let whole = [first, &bytes].concat();
     let mut out = Vec::new();
-    for mut line in whole.split_inclusive(|byte| *byte == b'\n') {
+    for mut line in super::perl::lines(&whole) {
         while line.len() > LINE_BYTES_MAX {
             let space = line[..=LINE_BYTES_MAX].iter().rposition(|byte| *byte == b' ');
             let (begin, rest) = line.split_at(space.map_or(LINE_BYTES_MAX, |at| at + 1));

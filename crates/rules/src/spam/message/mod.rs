@@ -59,7 +59,8 @@ pub struct Message {
     header_bytes: usize,
     structure: Structure,
     body: Vec<Box<[u8]>>,
-    visible: Vec<Box<[u8]>>,
+    /// None where it is the body.
+    visible: Option<Vec<Box<[u8]>>>,
     invisible: Vec<Box<[u8]>>,
     raw_body: Vec<Box<[u8]>>,
     uris: Vec<Uri>,
@@ -92,7 +93,9 @@ impl Message {
         let subject = message.subject_line();
         if message.parts.iter().any(|part| !part.has_parts && !part.kind.is_empty()) {
             message.body = body::lines(&subject, &rendered.text);
-            message.visible = body::lines(&subject, &rendered.visible);
+            // Where nothing is hidden, which is most often so, it is the body.
+            let is_body = rendered.visible == rendered.text;
+            message.visible = (!is_body).then(|| body::lines(&subject, &rendered.visible));
             message.invisible = body::lines(b"", &rendered.invisible);
         }
         let mut uris = Uris::new(reading, limits);
@@ -159,7 +162,7 @@ impl Message {
 
     /// [`body`](Message::body) without what a reader of the HTML does not see.
     pub fn visible(&self) -> &[Box<[u8]>] {
-        &self.visible
+        self.visible.as_deref().unwrap_or(&self.body)
     }
 
     /// What a reader of the HTML does not see; without the subject.

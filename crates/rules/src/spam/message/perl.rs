@@ -127,6 +127,14 @@ pub(super) fn find(bytes: &[u8], lower: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// The lines of a text, each with its line feed.
+pub(crate) fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    let ends = memchr::memchr_iter(b'\n', text).map(|at| at + 1);
+    let last = (!text.is_empty() && !text.ends_with(b"\n")).then_some(text.len());
+    ends.chain(last).map(move |end| &text[std::mem::replace(&mut start, end)..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

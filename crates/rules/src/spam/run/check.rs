@@ -702,17 +702,17 @@ fn capture(
 }
 
 /// What a test of parts looks at.
-fn part_value(part: &Part, test: &PartTest) -> Vec<u8> {
+fn part_value<'p>(part: &'p Part, test: &'p PartTest) -> Cow<'p, [u8]> {
     if *test.field == *b"ALL" {
         let line = |field: &crate::spam::message::Field| {
             let value = if test.is_raw { field.raw.to_vec() } else { field.line() };
             [&field.name, &b": "[..], &value].concat()
         };
-        return part.fields.iter().flat_map(line).collect();
+        return part.fields.iter().flat_map(line).collect::<Vec<u8>>().into();
     }
     match part.field(&test.field) {
-        Some(field) if test.is_raw => field.raw.to_vec(),
-        Some(field) => field.line(),
-        None => test.if_unset.to_vec(),
+        Some(field) if test.is_raw => (&*field.raw).into(),
+        Some(field) => field.line().into(),
+        None => (&*test.if_unset).into(),
     }
 }

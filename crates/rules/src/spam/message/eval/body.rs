@@ -1,7 +1,7 @@
 //! Over the text: how long it is, how much of it is blank, and whether its two versions say the same.
 
 use super::{View, bound, number, text, truth};
-use crate::spam::message::Message;
+use crate::spam::message::{Message, perl};
 
 pub(super) const FUNCTIONS: &[(&str, View)] = &[
     ("check_blank_line_ratio", blank_line_ratio),
@@ -20,7 +20,7 @@ fn body_length(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
 
 fn blank_line_ratio(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
     let (min, max, least) = (number(arguments, 0), number(arguments, 1), number(arguments, 2).max(1.0));
-    let lines = || message.raw_body().iter().flat_map(|chunk| chunk.split_inclusive(|byte| *byte == b'\n'));
+    let lines = || message.raw_body().iter().flat_map(|chunk| perl::lines(chunk));
     let is_blank = |line: &&[u8]| line.iter().all(|byte| matches!(byte, b'\t'..=b'\r' | b' '));
     let count = lines().count() as f64;
     let ratio = if count < least { -1.0 } else { 100.0 * lines().filter(is_blank).count() as f64 / count };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{View, bound, number, text, truth};
 use crate::spam::message::field::ContentType;
-use crate::spam::message::perl::{begins, find, is_blank};
+use crate::spam::message::perl::{begins, find, is_blank, lines};
 use crate::spam::message::{Message, Part};
 
 pub(super) const FUNCTIONS: &[(&str, View)] = &[
@@ -120,7 +120,7 @@ impl Facts {
         let is_base64 = head.coding == b"base64" && kind != "application/ics";
         let is_ascii = kind == "text/plain" && (head.content.charset.is_none() || head.charset == b"us-ascii");
         let is_bare = kind == "text/plain" && matches!(&head.coding[..], b"" | b"7bit" | b"8bit");
-        for line in part.raw.split_inclusive(|byte| *byte == b'\n') {
+        for line in lines(&part.raw) {
             if is_quoted && !line.starts_with(b"SPAM: ") {
                 self.quoted_long_line |= line.len() > 79;
                 self.quoted_bytes += line.len() as f64;
