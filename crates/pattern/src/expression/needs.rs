@@ -59,27 +59,23 @@ const SETS_MAX: usize = 4;
 
 impl Needs {
     pub(super) fn of(node: &Node, ask: &Ask, facts: &Facts) -> Needs {
-        let find = |node: &Node, all: &[LiteralLimits]| {
-            let mut best: Option<Literals> = None;
-            for limits in all {
-                let found = literals::needed(node, *limits, facts);
-                best = best.into_iter().chain(found).min_by(|one, other| one.share.total_cmp(&other.share));
-                if best.as_ref().is_some_and(|best| best.share <= SHARE_OF_NO_USE) {
-                    break;
-                }
-            }
-            best
-        };
+        let find =
+            |node: &Node, all: &[LiteralLimits]| all.iter().find_map(|limits| literals::needed(node, *limits, facts));
         let mut sets = Vec::new();
         required(node, facts, &mut sets);
         sets.sort_unstable();
         sets.dedup();
         sets.sort_by_cached_key(frequency);
         sets.truncate(SETS_MAX);
-        let any = find(node, ask.any);
+        // What all haystacks of a kind have is of no use: then the next limits are asked for, too.
+        let mut any = find(node, ask.any.get(..1).unwrap_or_default());
+        if any.as_ref().is_none_or(|any| any.share > SHARE_OF_NO_USE) {
+            any = rarer(any, find(node, ask.any.get(1..).unwrap_or_default()));
+        }
         let is_rare = any.as_ref().is_some_and(|any| any.share <= ask.share_rare);
         let pruned = if is_rare { Node::Empty } else { prune(node, facts) };
         let ascii = if is_rare { None } else { find(&pruned, ask.ascii) };
+        let ascii = ascii.filter(|ascii| any.as_ref().is_none_or(|any| ascii.share < any.share));
         let is_common = |literals: Option<&Literals>| literals.is_none_or(|all| all.share > ask.share_common);
         let wants_outline = is_common(any.as_ref()) || is_common(ascii.as_ref().or(any.as_ref()));
         let parts = if any.is_none() && ascii.is_none() { Parts::of(&loosened(&pruned)) } else { None };
@@ -88,6 +84,11 @@ impl Needs {
         let bytes_max = bytes_max.filter(|_| !node.any(&mut |node| *node == Node::Assert(Assertion::From)));
         Needs { bytes_min, bytes_max, sets, any, ascii, outline, parts, run: run(node), byte: byte(node) }
     }
+}
+
+/// Of two the one whose strings are rarer.
+fn rarer(one: Option<Literals>, other: Option<Literals>) -> Option<Literals> {
+    one.into_iter().chain(other).min_by(|one, other| one.share.total_cmp(&other.share))
 }
 
 /// Shorter runs are not told.

@@ -52,10 +52,8 @@ impl Request {
 
     /// What a text asks for: `From:addr`. Modifiers that there are not mean nothing.
     pub fn read(text: &str) -> Request {
-        let mut parts = text.split(':');
-        let name = parts.next().unwrap_or_default();
-        let parts: Vec<&str> = parts.collect();
-        Request::new(name, MODIFIERS.map(|(word, _)| parts.contains(&word)))
+        let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
+        Request::new(name, MODIFIERS.map(|(word, _)| modifiers.split(':').any(|modifier| modifier == word)))
     }
 
     fn has(&self, modifier: Modifier) -> bool {
@@ -174,6 +172,9 @@ impl<'m> Fields<'m> {
 
     /// All values of what a text asks for.
     pub fn values(&self, text: &str) -> Values {
+        if self.lacks(text) {
+            return Values::default();
+        }
         if let Some(values) = self.by_text.borrow().get(text) {
             return Rc::clone(values);
         }
@@ -185,6 +186,9 @@ impl<'m> Fields<'m> {
     /// As functions see it: the first value of an address, a name or a host; otherwise all values, one behind the other. `None`
     /// where there is none.
     pub fn text(&self, text: &str) -> Option<Vec<u8>> {
+        if self.lacks(text) {
+            return None;
+        }
         let request = Request::read(text);
         let values = self.all(&request);
         let first = values.first()?;
@@ -210,6 +214,12 @@ impl<'m> Fields<'m> {
     /// The fields of a name as they came.
     pub fn written(&self, name: &str) -> &[&'m Written] {
         self.by_name.get(&*lower(name.as_bytes())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether what a text asks for is known not to be there by its name.
+    fn lacks(&self, text: &str) -> bool {
+        let name = text.split(':').next().unwrap_or_default().as_bytes();
+        self.names & bit(name) == 0 && !MADE.iter().any(|made| made.eq_ignore_ascii_case(name))
     }
 
     /// Whether there is no field of the name, and nothing else that it stands for: most names that rules ask for.

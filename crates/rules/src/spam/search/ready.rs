@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use memchr::memmem::Finder;
 use pattern::ByteSet;
 use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Needs, Reader, fold};
 
@@ -10,6 +11,8 @@ use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Nee
 pub(crate) struct Ready {
     pub(crate) expression: Compiled,
     pub(crate) needs: Needs,
+    /// What looks for each of the literals, once that is asked for.
+    finders: OnceLock<Vec<Finder<'static>>>,
 }
 
 /// The literals that are asked for first: long enough to be rare.
@@ -23,8 +26,8 @@ const LAST: LiteralLimits = LiteralLimits { count_max: 512, bytes_min: 2, bytes_
 
 /// From this share of places on literals are common.
 pub(crate) const SHARE_COMMON: f64 = 1e-4;
-/// So rare, they stand by chance in one text of 4 kB in hundreds.
-const SHARE_RARE: f64 = 1e-6;
+/// So rare, they stand by chance in one text of 4 kB in twenty.
+const SHARE_RARE: f64 = 1e-5;
 
 const ASK: Ask<'_> =
     Ask { any: &[LONG, SHORT], ascii: &[MANY, SHORT, LAST], share_rare: SHARE_RARE, share_common: SHARE_COMMON };
@@ -34,7 +37,7 @@ impl Ready {
     pub(crate) fn new(source: &[u8], flags: &str, reader: &mut Reader) -> Result<Ready, String> {
         let flags = Flags::of(flags).map_err(|flag| format!("the flag {flag} is not supported"))?;
         let (expression, needs) = reader.read(source, flags, &ASK).map_err(|error| error.to_string())?;
-        Ok(Ready { expression, needs })
+        Ok(Ready { expression, needs, finders: OnceLock::new() })
     }
 }
 
@@ -51,12 +54,14 @@ impl Ready {
     /// Whether a literal that every match has stands in one of the haystacks, or there is none.
     pub(crate) fn may_match(&self, haystacks: &[&[u8]]) -> bool {
         let Some(literals) = &self.needs.any else { return true };
+        let finders = || literals.strings.iter().map(|string| Finder::new(string).into_owned()).collect();
+        let finders: &Vec<Finder<'static>> = self.finders.get_or_init(finders);
         let mut folded = Vec::new();
         haystacks.iter().any(|haystack| {
             folded.clear();
             folded.extend_from_slice(haystack);
             fold(&mut folded);
-            literals.strings.iter().any(|string| memchr::memmem::find(&folded, string).is_some())
+            finders.iter().any(|finder| finder.find(&folded).is_some())
         })
     }
 }
