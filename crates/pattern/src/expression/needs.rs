@@ -251,3 +251,38 @@ fn frequency(set: &ByteSet) -> u64 {
     let frequencies = &*FREQUENCIES;
     set.iter().map(|byte| frequencies[usize::from(byte)]).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Expression, Flags};
+    use super::*;
+
+    const LONG: LiteralLimits = LiteralLimits { count_max: 64, bytes_min: 3, bytes_max: 24 };
+    const ASK: Ask<'_> = Ask { any: &[LONG], ascii: &[], share_rare: 0.0, share_common: 1e-4 };
+
+    fn needs(text: &str) -> Needs {
+        Expression::with_needs(text.as_bytes(), Flags::NONE, &ASK).expect("an expression").1
+    }
+
+    #[test]
+    fn a_long_run_has_to_be_there_whole() {
+        let has_run = |text: &str, lines: &[usize]| {
+            let lines: Vec<Vec<u8>> = lines.iter().map(|&bytes| vec![b'x'; bytes]).collect();
+            needs(text).has_run(&lines.join(&b'\n'))
+        };
+        assert!(has_run("a(?:[^\n]{70})+", &[0, 69, 70]));
+        assert!(has_run("^[^\n]{70}", &[70]));
+        assert!(!has_run("^[^\n]{70}", &[69, 1, 68, 69]));
+        assert!(!has_run("[^\n]{70}", &[]));
+        assert!(has_run("[^\n]{70}|b", &[1]), "not every match has it");
+        assert!(has_run("x{9}", &[1]), "short runs are not looked for");
+    }
+
+    #[test]
+    fn what_frames_relays_is_no_literal() {
+        let literals = |text: &str| needs(text).any.expect("literals").strings;
+        assert_eq!(literals(r"^[^\]]+ rdns=\S*(?:catv|docsis)"), [b"catv".to_vec(), b"docsis".to_vec()]);
+        assert_eq!(literals(r"^\[ ip=\S+ helo=localhost "), [b" helo=localhost ".to_vec()]);
+        assert_eq!(literals(r"^[^\]]+ auth= "), [b" auth= ".to_vec()], "nothing else is there");
+    }
+}

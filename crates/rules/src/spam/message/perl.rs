@@ -155,4 +155,12 @@ mod tests {
         assert_eq!(Text::wide("é".into()).bytes(), &b"\xc3\xa9"[..]);
         assert!(is_space('\u{a0}', true) && !is_space('\u{a0}', false));
     }
+
+    #[test]
+    fn lines_end_with_their_line_feeds() {
+        for text in ["", "a", "a\n", "\n", "a\n\nb", "\n\n"] {
+            let expected: Vec<&[u8]> = text.as_bytes().split_inclusive(|byte| *byte == b'\n').collect();
+            assert_eq!(lines(text.as_bytes()).collect::<Vec<_>>(), expected, "{text:?}");
+        }
+    }
 }

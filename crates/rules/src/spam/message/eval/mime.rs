@@ -373,3 +373,14 @@ pub(crate) fn declared_charset(value: &[u8]) -> Option<&[u8]> {
         (length > 0).then(|| &rest[..length])
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_bytes_are_counted_than_a_byte_can_hold() {
+        assert_eq!(count(&[b'A'; 1000], |byte| byte.is_ascii_uppercase()), 1000);
+        assert_eq!(count(b"aAbB", |byte| byte.is_ascii_uppercase()), 2);
+    }
+}
