@@ -664,3 +664,29 @@ pub(super) fn skip(start: &Start, haystack: &[u8], rest: &[u8], at: usize, from:
         Start::Set(set) => rest.iter().position(|&byte| set.has(byte)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use stream::Fuel;
+
+    use super::super::{Expression, Flags, Progress, Want};
+    use super::*;
+
+    fn span(text: &str, flags: &str, haystack: &str) -> Option<Range<usize>> {
+        let flags = Flags::of(flags).expect("flags");
+        let expression = Expression::new(text.as_bytes(), flags).expect("an expression");
+        match expression.search(Want::Span).run(haystack.as_bytes(), &mut Fuel::new(10_000)) {
+            Progress::Match(span) => Some(span),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_run_gives_back_up_to_where_what_follows_can_begin() {
+        assert_eq!(span(r"(a).{1,20}^\1", "sm", "a\nxx\na\nyy"), Some(0..6));
+        assert_eq!(span(r"\A.*^(x)\1", "sm", "xx"), Some(0..2), "at the start");
+        assert_eq!(span(r"(a).*BC\1", "i", "a xbcA yy"), Some(0..6));
+        assert_eq!(span(r"(a).*\1", "i", "a xbA yy"), Some(0..5));
+        assert_eq!(span(r"(b?)a.*\1", "", "a xy"), Some(0..4), "what matched nothing can follow anywhere");
+    }
+}
