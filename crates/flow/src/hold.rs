@@ -92,8 +92,9 @@ impl<P: Blocks> Hold<P> {
     const CUTS_MAX: usize = 10_000;
     /// What can always be taken at a time.
     pub const PIECE_BYTES: usize = BLOCK_BYTES;
-    /// What may be taken at a time, where the pool has it, when the object streams: small steps cost more than they save.
-    const STREAMED_BYTES: usize = 64 << 10;
+    /// What may be taken at a time, where the pool has it, when the object streams: small steps cost more than they save. It is a
+    /// read of 64 KiB, and what that may grow by where a line end is mended.
+    const STREAMED_BYTES: usize = (64 << 10) + BLOCK_BYTES;
     /// What of an object that streams is held at most, where the window is smaller.
     pub const STREAMING_BYTES: usize = Self::TAIL_BYTES + Self::STREAMED_BYTES;
     /// The blocks that every object may have when there is nothing left to borrow: for the tail, one piece, and the block in
