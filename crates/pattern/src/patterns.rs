@@ -19,6 +19,9 @@ use crate::verify::{View, Work};
 /// So much of a run of one value is looked at to know all of it; again as much where a part is longer.
 const RUN_LOOKED_AT: u64 = 4 * HISTORY as u64;
 
+/// All distances between sampled offsets divide it.
+const STRIDE_MAX: usize = 8;
+
 /// A part that is tried at an offset.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -51,7 +54,7 @@ pub struct Patterns {
 
 /// What a scan needs between its beginning and its return.
 #[derive(Debug, Default)]
-struct Scratch {
+pub(crate) struct Scratch {
     probes: Probes,
     work: Work,
 }
@@ -154,7 +157,10 @@ impl Patterns {
         let mut rest = segment;
         while !rest.is_empty() {
             rest = &rest[self.pass_over(state, rest, hit)..];
-            rest = &rest[self.pass_through(state, rest, &mut scratch, hit)..];
+            if !rest.is_empty() {
+                self.settle(state, &mut scratch);
+                rest = &rest[self.pass_through(state, rest, &mut scratch, hit)..];
+            }
         }
     }
 
@@ -176,9 +182,23 @@ impl Patterns {
         state.work_left = budget.left();
         state.position += times;
         state.same += times;
-        state.parked.iter_mut().for_each(|thread| thread.start += times);
+        // Which threads are parked depends on where the end lies between sampled offsets: they go on by whole strides.
+        let whole = ((state.owed + count) / STRIDE_MAX * STRIDE_MAX) as u64;
+        state.owed = (state.owed + count) % STRIDE_MAX;
+        state.parked.iter_mut().for_each(|thread| thread.start += whole);
         state.steady = Some(first.iter().map(|found| found.shifted(times)).collect());
         count
+    }
+
+    /// Lets the parked verifications know of the bytes that are [owed](State::owed): they are passed through, and what is found
+    /// in them has been told.
+    pub(crate) fn settle(&self, state: &mut State, scratch: &mut Scratch) {
+        let owed = std::mem::take(&mut state.owed);
+        let Some(&last) = state.tail[..state.kept].last().filter(|_| owed > 0) else { return };
+        state.steady = None;
+        state.position -= owed as u64;
+        state.same -= owed as u64;
+        self.pass_through(state, &[last; STRIDE_MAX][..owed], scratch, &mut |_| {});
     }
 
     /// Matches the next bytes, all of them or up to where a run is found to be steady; how many they are.
@@ -244,6 +264,7 @@ impl Patterns {
 
     /// Ends a stream: parts that look past their end are decided.
     pub fn finish(&self, state: &mut State, hit: &mut impl FnMut(Match)) {
+        self.settle(state, &mut Scratch::default());
         let tail = state.tail;
         let view = View { bytes: &tail[..state.kept], base: state.position - state.kept as u64, last: true };
         state.steady = None;

@@ -30,6 +30,8 @@ pub struct State {
     pub(crate) same: u64,
     /// What is found behind each further byte of that value, if that is known.
     pub(crate) steady: Option<Box<[Match]>>,
+    /// How many of the bytes that were passed over the parked verifications do not know of.
+    pub(crate) owed: usize,
 }
 
 impl State {
@@ -48,6 +50,7 @@ impl State {
             work: 0,
             same: 0,
             steady: None,
+            owed: 0,
         }
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::budget::STORE_MAX;
 use crate::code::STRIDE;
 use crate::entry::Start;
-use crate::patterns::Patterns;
+use crate::patterns::{Patterns, Scratch};
 use crate::state::{HISTORY, PENDING_MAX, State};
 use crate::verify::Thread;
 
@@ -51,6 +51,11 @@ impl State {
     /// The state as bytes, at most [`State::STORED_BYTES_MAX`] of them; without parked verifications 312 or fewer.
     /// `patterns` are those that it was used with.
     pub fn to_bytes(&self, patterns: &Patterns) -> Vec<u8> {
+        if self.owed > 0 {
+            let mut settled = self.clone();
+            patterns.settle(&mut settled, &mut Scratch::default());
+            return settled.to_bytes(patterns);
+        }
         let tail = &self.tail[..self.kept];
         let tail = &tail[tail.len().saturating_sub(HISTORY)..];
         let mut bytes = Vec::with_capacity(FIXED_BYTES + tail.len() + self.parked.len() * THREAD_BYTES);

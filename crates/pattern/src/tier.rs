@@ -289,7 +289,7 @@ impl InBase64 {
                 Ok(few.map_or(InBase64::Any, |few| InBase64::Few(Some(few))))
             }
             [2] => Ok(InBase64::Many(Filter::load(reader)?)),
-            [3] => Ok(InBase64::Few(None)),
+            [3] => Ok(InBase64::Any),
             _ => Err(Unfit::Malformed),
         }
     }

@@ -208,6 +208,22 @@ fn runs_of_one_value_are_passed_over_and_nothing_is_missed() {
 }
 
 #[test]
+fn what_begins_in_a_long_run_is_found_wherever_the_run_ends() {
+    for (value, before) in [(0, 4), (0, 7), (0, 14), (b'A', 5), (b'A', 8)] {
+        let part = [Piece::bytes(&vec![value; before]), bytes("BC")].concat();
+        let patterns = compile(&[(part, "")]);
+        for length in 2030..2050 {
+            let stream = [vec![b'-'; 20], vec![value; length], b"BC..end".to_vec()].concat();
+            for cut in [0, 1000, 19 + length, 20 + length, 21 + length] {
+                let (first, rest) = stream.split_at(cut);
+                let found = flat(&collect(&patterns, &[first, rest]));
+                assert_eq!(found.len(), 1, "{before} times {value:02x}, run of {length}, cut at {cut}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_long_run_costs_no_work() {
     let mut builder = Builder::new();
     // The long ones are open at hundreds of places at a time.
