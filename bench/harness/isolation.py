@@ -7,9 +7,7 @@ within each round, since the two of one round met the same load.
 
 import argparse
 import os
-import shutil
 import sys
-import tempfile
 from statistics import median, quantiles
 
 import machine
@@ -17,8 +15,8 @@ import mails
 import measures
 import signatures
 from load import Load
-from measures import SENDERS, Incomplete
-from processes import Failed, memory_bytes, processor_seconds, take_charge
+from measures import SENDERS, print_bench
+from processes import memory_bytes, processor_seconds
 from table import markdown
 from targets import Target, start_sluice
 
@@ -43,15 +41,7 @@ def main():
     parser.add_argument("--set", type=lambda text: text.split(","), default=SETS, help=", ".join(mails.SETS))
     options = parser.parse_args()
     rounds = options.rounds or (5 if options.quick else 15)
-    take_charge()
-    folder = tempfile.mkdtemp(prefix="sluice-bench-", dir="/var/tmp")
-    os.chmod(folder, 0o755)
-    try:
-        print(bench(folder, rounds, options.set))
-    except (Failed, Incomplete) as reason:
-        sys.exit(f"bench/isolation: {reason}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    print_bench("bench/isolation", lambda folder: bench(folder, rounds, options.set))
 
 
 def bench(folder, rounds, sets):

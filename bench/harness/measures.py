@@ -4,11 +4,15 @@ Each function does one cell (one target, one set of mails) and returns figures b
 were lost, refused or late: such a cell is left out of the medians and named in the notes.
 """
 
+import os
+import shutil
+import sys
+import tempfile
 import threading
 import time
 
 from mails import manifest, wire_bytes
-from processes import memory_bytes, processor_seconds
+from processes import Failed, memory_bytes, processor_seconds, take_charge
 
 # What a target still does for a mail after it has delivered it (queue files, logs) belongs to the mail.
 SETTLE_SECONDS = 0.15
@@ -20,6 +24,19 @@ SAMPLE_SECONDS = 0.25
 
 class Incomplete(Exception):
     """Not every mail of a cell was delivered, exactly once and whole."""
+
+
+def print_bench(name, bench):
+    """Prints what `bench(folder)` returns, for a folder that is gone afterwards; ends with the reason where there is nothing."""
+    take_charge()
+    folder = tempfile.mkdtemp(prefix="sluice-bench-", dir="/var/tmp")
+    os.chmod(folder, 0o755)
+    try:
+        print(bench(folder))
+    except (Failed, Incomplete) as reason:
+        sys.exit(f"{name}: {reason}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Bench:

@@ -9,10 +9,7 @@ import argparse
 import collections
 import os
 import re
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
 
 import machine
@@ -20,8 +17,8 @@ import mails
 import measures
 import signatures
 from load import Load
-from measures import SENDERS, Incomplete
-from processes import Failed, take_charge
+from measures import SENDERS, print_bench
+from processes import Failed
 from table import markdown
 from targets import Target, start_sluice
 
@@ -54,15 +51,7 @@ def main():
     parser.add_argument("--senders", type=int, default=SENDERS, help=f"senders at once; {SENDERS}")
     parser.add_argument("--isolation", default="none", help="none, process; none")
     options = parser.parse_args()
-    take_charge()
-    folder = tempfile.mkdtemp(prefix="sluice-bench-", dir="/var/tmp")
-    os.chmod(folder, 0o755)
-    try:
-        print(bench(folder, options))
-    except (Failed, Incomplete) as reason:
-        sys.exit(f"bench/where: {reason}")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    print_bench("bench/where", lambda folder: bench(folder, options))
 
 
 def bench(folder, options):
