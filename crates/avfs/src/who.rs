@@ -14,13 +14,33 @@ use fuser::Request;
 /// Bytes of a command line that are kept.
 const COMMAND_BYTES_MAX: usize = 1024;
 
-/// How long is waited for what the system says of a process.
+/// How long is waited for what only a report says of a process.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Threads that look, at a time; whoever is asked for beyond that is not looked up.
+/// How long is waited for what decides something. A thread is asked, and on a machine with more work than processors it may take
+/// long until that has its turn. Only a process that is killed while it writes in the background can have it wait in vain.
+const RIGHTS_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Threads that look for a report, at a time; whoever is asked for beyond that is not looked up.
 const LOOKS_MAX: usize = 16;
 
 static LOOKS: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the [`LOOKS_MAX`].
+struct Look;
+
+impl Look {
+    fn begin() -> Option<Look> {
+        let look = Look;
+        (LOOKS.fetch_add(1, Relaxed) < LOOKS_MAX).then_some(look)
+    }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        LOOKS.fetch_sub(1, Relaxed);
+    }
+}
 
 /// A process.
 #[derive(Debug, Default, Clone)]
@@ -58,29 +78,32 @@ impl Who {
     /// The process, as far as it can be looked up without waiting.
     pub fn process(self) -> Process {
         let unknown = Process { id: self.thread, ..Process::default() };
-        self.looked_up(look).unwrap_or(unknown)
+        let Some(begun) = Look::begin() else { return unknown };
+        let look = move |thread| {
+            let _begun = begun;
+            look(thread)
+        };
+        self.looked_up(PATIENCE, look).unwrap_or(unknown)
     }
 
-    /// Whether it is in a group, as far as that can be looked up without waiting.
+    /// Whether it is in a group. Whoever asks holds one of our own threads, so no more are looked up at a time than there are of
+    /// those.
     pub fn is_in(self, group: u32) -> bool {
-        self.gid == group || self.looked_up(groups).is_some_and(|groups| groups.contains(&group))
+        self.gid == group || self.looked_up(RIGHTS_PATIENCE, groups).is_some_and(|groups| groups.contains(&group))
     }
 
-    /// What the system says of a thread; nothing where it takes too long, or too many are looked up.
-    fn looked_up<T: Send + 'static>(self, look: fn(u32) -> T) -> Option<T> {
-        if LOOKS.fetch_add(1, Relaxed) >= LOOKS_MAX {
-            LOOKS.fetch_sub(1, Relaxed);
-            return None;
-        }
+    /// What the system says of a thread; nothing where it takes too long.
+    fn looked_up<T: Send + 'static>(
+        self,
+        patience: Duration,
+        look: impl FnOnce(u32) -> T + Send + 'static,
+    ) -> Option<T> {
         let (tell, told) = mpsc::channel();
         let look = move || {
             let _ = tell.send(look(self.thread));
-            LOOKS.fetch_sub(1, Relaxed);
         };
-        if std::thread::Builder::new().name("sluice: who".into()).spawn(look).is_err() {
-            LOOKS.fetch_sub(1, Relaxed);
-        }
-        told.recv_timeout(PATIENCE).ok()
+        std::thread::Builder::new().name("sluice: who".into()).spawn(look).ok()?;
+        told.recv_timeout(patience).ok()
     }
 }
 
@@ -102,5 +125,30 @@ fn look(thread: u32) -> Process {
         id: id.unwrap_or(thread),
         program: program.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned()),
         command: command.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_known_however_many_are_looked_up_and_however_late() {
+        let group = 65_533;
+        if rustix::thread::set_thread_groups(&[rustix::process::Gid::from_raw(group)]).is_err() {
+            eprintln!("skipped: only root joins a group");
+            return;
+        }
+        let who = Who { thread: rustix::thread::gettid().as_raw_pid().cast_unsigned(), uid: 1, gid: 1 };
+        let begun: Vec<Look> = std::iter::from_fn(Look::begin).collect();
+        assert_eq!(who.process().program, "", "nobody else is looked up for a report");
+        assert!(who.is_in(group) && !who.is_in(group + 1));
+        let late = who.looked_up(RIGHTS_PATIENCE, |thread| {
+            std::thread::sleep(2 * PATIENCE);
+            groups(thread)
+        });
+        assert_eq!(late, Some(vec![group]));
+        drop(begun);
+        assert!(Look::begin().is_some());
     }
 }
