@@ -25,8 +25,9 @@ const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// Bytes read after which the host hears that there is room again; less than any queue that is full.
 const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 
-/// Content of all inspections that is taken from the queue before it can be inspected, and one frame more.
-const WAITING_BYTES_MAX: usize = 256 << 10;
+/// Content of all inspections that is taken from the queue before it can be inspected, and one frame more: as much as the queue
+/// holds, so that those whose content lies behind another's have their turns beside it, and are hashed side by side.
+const WAITING_BYTES_MAX: usize = TO_JAIL_BYTES;
 
 /// Content that an inspection has taken before the host hears of it, while there is more.
 const AHEAD_BYTES: u64 = 128 << 10;
@@ -52,7 +53,9 @@ pub struct Cell<'m> {
     statm: Option<(File, Instant)>,
     /// Bytes that were read since the host heard of it last.
     read_bytes: usize,
-    /// There is what the host may wait for: how far an inspection has come, or room.
+    /// The queue was about full since: somebody may wait for room.
+    was_full: bool,
+    /// There is what the host waits for: what becomes of an inspection, or how far it has come, or room.
     has_news: bool,
 }
 
@@ -70,6 +73,10 @@ struct Running {
     taken: u64,
     /// How much of that the host has been told.
     told: u64,
+    /// How much somebody waits for.
+    wanted: Option<u64>,
+    /// What they wait for has been told.
+    is_news: bool,
     finish: Finish,
     /// A report that is not all written.
     report: Vec<u8>,
@@ -128,7 +135,19 @@ impl<'m> Cell<'m> {
     /// One with nothing to do yet.
     pub fn new(inspector: Local, memory: &'m Memory, reader: Reader, writer: Writer, host: OwnedFd) -> Cell<'m> {
         let (wards, active) = (HashMap::new(), VecDeque::new());
-        Cell { inspector, memory, reader, writer, host, wards, active, statm: None, read_bytes: 0, has_news: false }
+        Cell {
+            inspector,
+            memory,
+            reader,
+            writer,
+            host,
+            wards,
+            active,
+            statm: None,
+            read_bytes: 0,
+            was_full: false,
+            has_news: false,
+        }
     }
 
     /// Tells how much memory it has by this file (proc_pid_statm(5)), if there is one.
@@ -196,6 +215,7 @@ impl<'m> Cell<'m> {
         {
             let (stream, asked) = (head.stream, Asked::of(head.kind).ok_or(Broken)?);
             self.read_bytes += head.bytes();
+            self.was_full |= self.reader.is_about_full();
             // Content is most of it, and copied once.
             if let (Asked::Feed, Some(Ward::Running(ward))) = (asked, self.wards.get_mut(&stream)) {
                 let mut frame = Vec::new();
@@ -217,6 +237,9 @@ impl<'m> Cell<'m> {
                     context.extend_from_slice(frame.payload);
                 }
                 (Asked::Finish, Some(Ward::Running(ward))) => ward.finish = Finish::Asked,
+                (Asked::Want, Some(Ward::Running(ward))) => {
+                    ward.wanted = Some(u64::from_le_bytes(frame.payload.try_into().map_err(|_| Broken)?));
+                }
                 (Asked::AnswerMore | Asked::Answer, Some(Ward::Running(ward))) => {
                     if let Some(answer) = ward.answered(frame.payload, asked == Asked::Answer)? {
                         ward.inspecting.answer(answer);
@@ -230,7 +253,7 @@ impl<'m> Cell<'m> {
                 (Asked::Stop, Some(Ward::Running(ward))) => ward.inspecting.stop(stop_name(frame.payload)),
                 (Asked::Close, _) => drop(self.wards.remove(&stream)),
                 // Of one that is over more may be on its way.
-                (Asked::Feed | Asked::Finish | Asked::Stop, None) => {}
+                (Asked::Feed | Asked::Want | Asked::Finish | Asked::Stop, None) => {}
                 (Asked::AnswerMore | Asked::Answer | Asked::RecalledMore | Asked::Recalled, None) => {}
                 _ => return Err(Broken),
             }
@@ -240,8 +263,8 @@ impl<'m> Cell<'m> {
             self.wake(stream);
         }
         // Whoever waits for room waits for a queue that is full.
-        if self.read_bytes > ROOM_BYTES {
-            (self.read_bytes, self.has_news) = (0, true);
+        if self.was_full && self.read_bytes > ROOM_BYTES {
+            (self.read_bytes, self.was_full, self.has_news) = (0, false, true);
         }
         Ok(())
     }
@@ -263,6 +286,8 @@ impl<'m> Cell<'m> {
             waiting: Waiting::default(),
             taken: 0,
             told: 0,
+            wanted: None,
+            is_news: false,
             finish: Finish::NotYet,
             report: Vec::new(),
             written: 0,
@@ -298,11 +323,11 @@ impl<'m> Cell<'m> {
             });
             moved |= turn != Turn::Stuck;
             // What is reported on the way waits until there is something to be done about it.
-            self.has_news |= turn != Turn::More;
+            self.has_news |= matches!(turn, Turn::Over | Turn::Stuck) || ward.has_news();
             match turn {
                 Turn::Over => drop(self.wards.remove(&stream)),
                 Turn::Idle => ward.is_active = false,
-                Turn::More | Turn::Ahead | Turn::Stuck => self.active.push_back(stream),
+                Turn::More | Turn::Stuck => self.active.push_back(stream),
             }
         }
         self.writer.side().tell(ring::Told::Working, 0);
@@ -315,8 +340,6 @@ impl<'m> Cell<'m> {
 enum Turn {
     /// There is more to do.
     More,
-    /// The same, and the host may send what comes behind it.
-    Ahead,
     /// There is no room for what it has to say.
     Stuck,
     /// It waits for more content.
@@ -365,8 +388,9 @@ impl Running {
             Progress::Waiting => self.owes = Some(Told::Waits),
             _ => self.owes = Some(Told::Took(progress)),
         }
-        // While it works on what is left, more may come.
-        let is_ahead = self.owes.is_none() && !is_taken && self.taken - self.told >= AHEAD_BYTES;
+        // While it works on what is left, more may come, unless that is all.
+        let is_worth_telling = self.is_wanted() || self.taken - self.told >= AHEAD_BYTES;
+        let is_ahead = self.owes.is_none() && self.finish == Finish::NotYet && !is_taken && is_worth_telling;
         if is_ahead {
             self.owes = Some(Told::Took(Progress::Hungry));
         }
@@ -375,8 +399,7 @@ impl Running {
         match self.report(stream, writer) {
             false => Turn::Stuck,
             true if ended => Turn::Over,
-            true if is_ahead => Turn::Ahead,
-            true if owed => Turn::Idle,
+            true if owed && !is_ahead => Turn::Idle,
             true => Turn::More,
         }
     }
@@ -400,8 +423,21 @@ impl Running {
         if told {
             self.owes = None;
             self.told = self.taken;
+            self.is_news |= owed != Told::Took(Progress::Hungry) || self.is_wanted();
         }
         told
+    }
+
+    /// Whether it has taken what somebody waits for.
+    fn is_wanted(&self) -> bool {
+        self.wanted.is_some_and(|wanted| self.taken >= wanted)
+    }
+
+    /// Whether somebody waits for what was told since this was called last.
+    fn has_news(&mut self) -> bool {
+        let is_news = std::mem::take(&mut self.is_news);
+        self.wanted.take_if(|wanted| is_news && self.taken >= *wanted);
+        is_news
     }
 }
 

@@ -12,9 +12,9 @@ use std::task::Poll;
 
 use flow::{Answer, Inspecting, NOBODY, Out, Progress, Recalled, Unfinished, wire};
 
-use crate::link::{Line, Link, Ward, Woken};
+use crate::link::{Ends, Line, Link, Ward, Woken};
 use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
-use crate::ring::Writer;
+use crate::ring::{PAYLOAD_BYTES_MAX, Writer};
 
 /// What a jail may not have heard of while nobody waits for it: a small object wakes it once, when it is complete.
 const LAZY_BYTES: u64 = 32 << 10;
@@ -29,6 +29,8 @@ pub struct Handle {
     context: Vec<u8>,
     opened: usize,
     fed: u64,
+    /// What the jail was told last that is waited for.
+    asked: u64,
     /// It was offered more than it could send.
     has_refused: bool,
     end: End,
@@ -59,6 +61,7 @@ impl Handle {
             context,
             opened: 0,
             fed: 0,
+            asked: 0,
             has_refused: false,
             end: End::Open,
             stop: None,
@@ -102,6 +105,15 @@ impl Handle {
     /// cleared may have to go on; but if there is more to send, so many that it is worth it.
     fn wanted(&self, writer: &Writer) -> u64 {
         if self.has_refused { self.fed.saturating_sub(Handle::credit(writer) / 2) } else { self.fed }
+    }
+
+    /// Tells the jail how much is waited for, unless it knows; whether there was room.
+    fn ask(&mut self, wanted: u64, writer: &mut Writer) -> bool {
+        let knows = wanted == self.asked || self.end != End::Open || !self.context.is_empty();
+        if !knows && writer.write(self.stream, Asked::Want.kind(), &wanted.to_le_bytes()) {
+            self.asked = wanted;
+        }
+        knows || wanted == self.asked
     }
 
     /// How far it is, as far as the jail has said.
@@ -191,28 +203,35 @@ impl Inspecting for Handle {
         let mut woken = Woken::default();
         let mut link = line.lock();
         link.pass_on(&mut woken);
-        let progress = self.progress(&mut link);
+        let link = &mut *link;
+        let progress = self.progress(link);
         let waits = !context.waker().will_wake(NOBODY);
+        let is_asking = progress.is_none() && waits;
+        if let (true, Some(ward)) = (is_asking, link.wards.get_mut(&self.stream)) {
+            let writer = link.ends.as_mut().map(|ends| &mut ends.writer);
+            ward.wanted = match &writer {
+                // The jail is on its way to it.
+                Some(_) if self.end == End::Open && ward.taken < self.asked => self.asked,
+                Some(writer) if self.end == End::Open => self.wanted(writer),
+                _ => self.fed,
+            };
+            let is_asked = writer.is_none_or(|writer| self.ask(ward.wanted, writer));
+            let is_between = self.end == End::Open && ward.taken == self.fed;
+            let has_more = !self.context.is_empty() || !self.answers.is_empty();
+            ward.wants_room = self.end == End::Due || has_more || is_between || !is_asked;
+            ward.waker = Some(context.waker().clone());
+        }
         link.knock(if waits { 1 } else { LAZY_BYTES });
         if let Some(progress) = progress {
             return Poll::Ready(progress);
         }
-        let link = &mut *link;
-        let Some(ward) = link.wards.get_mut(&self.stream) else {
+        let Some(ward) = link.wards.get(&self.stream) else {
             return Poll::Ready(Progress::Lost(Unfinished::Gone));
         };
-        if waits {
-            let is_between = self.end == End::Open && ward.taken == self.fed;
-            ward.wanted = match &link.ends {
-                Some(ends) if self.end == End::Open => self.wanted(&ends.writer),
-                _ => self.fed,
-            };
-            ward.waker = Some(context.waker().clone());
-            let has_more = !self.context.is_empty() || !self.answers.is_empty();
-            ward.wants_room = self.end == End::Due || has_more || is_between;
-            if !link.may_wait() {
-                context.waker().wake_by_ref();
-            }
+        // Either the jail sees that the queue is about full, or this sees that it is not any more.
+        let has_room = |ends: &Ends| ends.writer.room() == Some(PAYLOAD_BYTES_MAX);
+        if waits && (!link.may_wait() || ward.wants_room && link.ends.as_ref().is_some_and(has_room)) {
+            context.waker().wake_by_ref();
         }
         Poll::Pending
     }
@@ -237,5 +256,45 @@ impl Drop for Handle {
         if self.line.is_over() && link.wards.is_empty() {
             link.rouse();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Wake, Waker};
+
+    use super::*;
+    use crate::ring::{Reader, Shared, bell};
+
+    struct Nothing;
+
+    impl Wake for Nothing {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_jail_hears_once_how_much_is_waited_for() {
+        let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
+        let mut jails = Reader::new(to_jail.clone(), bell().unwrap());
+        let ends =
+            Ends { reader: Reader::new(from_jail, bell().unwrap()), writer: Writer::new(to_jail, bell().unwrap()) };
+        let line = Arc::new(Line::new(Arc::default(), Arc::default(), Arc::default()));
+        line.lock().ends = Some(ends);
+        let mut handle = Handle::new(line.clone(), line.open(), vec![0]);
+        while handle.feed(&[b'a'; 32 << 10]) > 0 {}
+        assert!(handle.poll(&mut Context::from_waker(NOBODY)).is_pending());
+        let waker = Waker::from(Arc::new(Nothing));
+        for _ in 0..2 {
+            assert!(handle.poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        let (mut fed, mut wanted) = (0, Vec::new());
+        while let Some(frame) = jails.read().unwrap() {
+            match Asked::of(frame.kind) {
+                Some(Asked::Feed) => fed += frame.payload.len() as u64,
+                Some(Asked::Want) => wanted.push(u64::from_le_bytes(frame.payload.try_into().unwrap())),
+                _ => {}
+            }
+        }
+        assert!(matches!(wanted[..], [wanted] if 0 < wanted && wanted < fed), "{wanted:?} of {fed}");
     }
 }

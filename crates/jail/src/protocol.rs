@@ -1,7 +1,7 @@
 //! What is said between a host and its jail: frames on the rings, and one message when the jail is started.
 //!
 //! ```text
-//!  host ── Open (context), Feed (bytes), Finish, Stop (name), Answer, Recalled, Close ──► jail
+//!  host ── Open (context), Feed (bytes), Want (bytes inspected), Finish, Stop (name), Answer, Recalled, Close ──► jail
 //!       ◄── Out, Took (bytes inspected), Hungry | Stopped | Done | Lost; Waits (answers heard) ──
 //! ```
 //!
@@ -50,6 +50,8 @@ pub enum Asked {
     Open,
     /// Content.
     Feed,
+    /// Somebody waits until so much is inspected: of less, the host need not hear at once.
+    Want,
     /// There is no more.
     Finish,
     /// It ends before its content, with this finding.
@@ -80,10 +82,11 @@ pub enum Told {
 }
 
 impl Asked {
-    const ALL: [Asked; 10] = [
+    const ALL: [Asked; 11] = [
         Asked::OpenMore,
         Asked::Open,
         Asked::Feed,
+        Asked::Want,
         Asked::Finish,
         Asked::Stop,
         Asked::Close,

@@ -140,15 +140,36 @@ impl Side {
 
     /// Copies bytes out, from a count on.
     fn copy_out(&self, count: u64, bytes: &mut [u8]) {
+        // SAFETY: `bytes` is as long as it is.
+        unsafe { self.copy_to(count, bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    /// Copies bytes out behind what `onto` has, whose new space is not cleared before.
+    fn append(&self, count: u64, len: usize, onto: &mut Vec<u8>) {
+        onto.reserve(len);
+        let start = onto.len();
+        // SAFETY: there is space for so many bytes behind the first `start`, and all of them are written.
+        unsafe {
+            self.copy_to(count, onto.as_mut_ptr().add(start), len);
+            onto.set_len(start + len);
+        }
+    }
+
+    /// Copies bytes out to a place.
+    ///
+    /// # Safety
+    /// There is space for `len` bytes at `onto`, which is no memory of the map.
+    unsafe fn copy_to(&self, count: u64, onto: *mut u8, len: usize) {
+        assert!(len <= self.bytes, "no more than there is");
         let start = (count % self.bytes as u64) as usize;
-        let first = bytes.len().min(self.bytes - start);
+        let first = len.min(self.bytes - start);
         let data = self.at + CONTROL_BYTES;
-        // SAFETY: both runs lie within the data of this side. A hostile writer may change them meanwhile: then the copy holds
-        // some mixture of bytes, and any bytes are valid.
+        // SAFETY: both runs lie within the data of this side, and the caller has space for them. A hostile writer may change them
+        // meanwhile: then the copy holds some mixture of bytes, and any bytes are valid.
         unsafe {
             let data = self.map.as_ptr().add(data);
-            std::ptr::copy_nonoverlapping(data.add(start), bytes.as_mut_ptr(), first);
-            std::ptr::copy_nonoverlapping(data, bytes.as_mut_ptr().add(first), bytes.len() - first);
+            std::ptr::copy_nonoverlapping(data.add(start), onto, first);
+            std::ptr::copy_nonoverlapping(data, onto.add(first), len - first);
         }
     }
 }
@@ -332,11 +353,14 @@ impl Reader {
 
     /// Takes the frame that [`Reader::head`] has shown: its payload is copied once, behind what `onto` has.
     pub fn take(&mut self, head: &Head, onto: &mut Vec<u8>) {
-        let start = onto.len();
-        onto.resize(start + head.len, 0);
-        self.side.copy_out(self.head + HEADER_BYTES as u64, &mut onto[start..]);
+        self.side.append(self.head + HEADER_BYTES as u64, head.len, onto);
         self.head += (HEADER_BYTES + head.len) as u64;
         self.side.control().head.0.store(self.head, Ordering::Release);
+    }
+
+    /// Whether the writer may have found no room for a frame, before the last one was taken or since.
+    pub fn is_about_full(&self) -> bool {
+        self.used().is_ok_and(|used| self.side.bytes - used < 2 * (HEADER_BYTES + PAYLOAD_BYTES_MAX))
     }
 
     fn used(&self) -> Result<usize, Broken> {
