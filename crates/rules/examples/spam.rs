@@ -51,12 +51,13 @@ fn check(engine: &Engine, mail: &[u8], scratch: &mut Scratch) -> usize {
     engine.check(&message, 1_700_000_000, false, scratch).hits.len()
 }
 
-/// What hits a mail, and how often: a line.
+/// What hits a mail, and how often: a line. Which sub-rules are run depends on what else hits, so they are left out.
 fn hits(engine: &Engine, mail: &[u8], scratch: &mut Scratch) -> String {
     let message = Message::read(mail, engine.reading(), &MessageLimits::default());
     let outcome = engine.check(&message, 1_700_000_000, false, scratch);
     let name = |rule: u32| &engine.rules().names()[rule as usize].name;
-    let mut all: Vec<String> = outcome.hits.iter().map(|hit| format!("{}={}", name(hit.rule), hit.count)).collect();
+    let visible = outcome.hits.iter().filter(|hit| !engine.rules().names()[hit.rule as usize].is_subrule());
+    let mut all: Vec<String> = visible.map(|hit| format!("{}={}", name(hit.rule), hit.count)).collect();
     all.extend(outcome.exhausted.iter().map(|&rule| format!("{}=exhausted", name(rule))));
     all.sort();
     format!("{}\n", all.join(" "))

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use rules::spam::header::{Fields, Path as RelayPath};
 use rules::spam::message::{Message, MessageLimits};
-use rules::spam::run::{Engine, EngineOptions, Expressions, RunLimits, Scratch};
+use rules::spam::run::{Engine, EngineOptions, Expressions, Outcome, RunLimits, Scratch};
 use rules::spam::{Disabled, Expression, Limits, Rule, Rules, Schedule, Test};
 use serde_json::Value;
 
@@ -158,7 +158,11 @@ fn ours(engine: &Engine, mails: &[PathBuf]) -> HashMap<PathBuf, Answer> {
         .iter()
         .map(|path| {
             let message = Message::read(&fs::read(path).unwrap(), engine.reading(), &MessageLimits::default());
-            let outcome = engine.check(&message, now, false, &mut scratch);
+            // With all sub-rules; without, what is seen of it is the same.
+            let outcome = engine.check(&message, now, true, &mut scratch);
+            let plain = engine.check(&message, now, false, &mut scratch);
+            assert_eq!(seen(engine, &plain), seen(engine, &outcome), "{}", path.display());
+            assert!(plain.hits.len() < outcome.hits.len(), "some sub-rules are not run");
             let names = outcome.hits.iter().map(|hit| engine.rules().names()[hit.rule as usize].name.to_string());
             let (relays, sender) = path_of(engine, &message);
             let answer = Answer { score: outcome.total.to_string(), hits: names.collect(), relays, sender };
@@ -168,6 +172,13 @@ fn ours(engine: &Engine, mails: &[PathBuf]) -> HashMap<PathBuf, Answer> {
             (path.clone(), answer)
         })
         .collect()
+}
+
+/// The rules that hit and are no sub-rules, in order, with what each counts, and the score.
+fn seen<'e>(engine: &'e Engine, outcome: &Outcome) -> (Vec<(&'e str, u32)>, String) {
+    let all = outcome.hits.iter().map(|hit| (&engine.rules().names()[hit.rule as usize], hit.count));
+    let visible = all.filter(|(rule, _)| !rule.is_subrule());
+    (visible.map(|(rule, count)| (&*rule.name, count)).collect(), outcome.total.to_string())
 }
 
 fn latin1(bytes: &[u8]) -> String {

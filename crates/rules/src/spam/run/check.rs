@@ -9,10 +9,11 @@ use flow::{Alike, Answer};
 use pattern::expression::{Search, Want, fold};
 use stream::Fuel;
 
-use super::engine::{Criterion, Detail, DetailKey, Engine, Item, PartTest, ViewPass};
+use super::engine::{Criterion, Detail, DetailKey, Engine, Eval, HeaderItem, Item, PartTest, Templated, ViewPass};
 use super::pass::{ANYWHERE, Pair};
 use super::profile::Work;
 use super::searcher::Scratch;
+use super::waiting::{Job, Waiting};
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
 use crate::spam::message::{Message, Part, Uri};
@@ -46,7 +47,8 @@ pub struct Hit {
 /// What a check came to.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// Rules that hit, sub-rules among them: in the order in which they were run.
+    /// Rules that hit, in the order in which they were run. Of sub-rules there are those that had to be known, and all where the
+    /// check was to explain.
     pub hits: Vec<Hit>,
     /// Rules whose searches were given up: whether they would have hit is not known.
     pub exhausted: Vec<u32>,
@@ -88,7 +90,7 @@ impl Outcome {
 }
 
 impl Engine {
-    /// Checks a mail. `now` is in seconds since 1970; `explain` asks for what expressions matched.
+    /// Checks a mail. `now` is in seconds since 1970; `explain` asks for what expressions matched, and for all sub-rules.
     pub fn check(&self, mail: &Message, now: i64, explain: bool, scratch: &mut Scratch) -> Outcome {
         self.check_known(mail, now, explain, Beside::default(), scratch)
     }
@@ -120,6 +122,10 @@ impl Engine {
         let mut values = std::mem::take(&mut scratch.values);
         values.clear();
         values.resize(self.rules.names().len(), 0.0);
+        let begun = scratch.now();
+        let haystack = |request: &Request| context.fields.haystack(request);
+        let fields_asked: Vec<Option<Vec<u8>>> = self.header.requests.iter().map(haystack).collect();
+        scratch.spent(Work::Values, begun);
         let mut run = Run {
             engine: self,
             set,
@@ -128,6 +134,9 @@ impl Engine {
             mail,
             context: &context,
             explain,
+            haystacks: &[lines(mail.body()), lines(mail.raw_body()), distinct_uris(mail), vec![mail.full()]],
+            fields: &fields_asked,
+            waiting: Waiting::default(),
             scratch,
             values,
             hits: Vec::new(),
@@ -210,6 +219,11 @@ struct Run<'r> {
     mail: &'r Message,
     context: &'r Context<'r>,
     explain: bool,
+    /// What expressions look at, by the number of the view.
+    haystacks: &'r [Vec<&'r [u8]>; 4],
+    /// And those over the header, by the number of the request.
+    fields: &'r [Option<Vec<u8>>],
+    waiting: Waiting<'r>,
     scratch: &'r mut Scratch,
     /// What each rule came to, by its id.
     values: Vec<f64>,
@@ -243,23 +257,22 @@ struct Found {
 const AREAS: [(View, &str); 4] =
     [(View::Header, ""), (View::Body, "BODY: "), (View::Rawbody, "RAW: "), (View::Full, "")];
 
-impl Run<'_> {
+impl<'r> Run<'r> {
     fn all(&mut self) {
+        let engine = self.engine;
         self.header();
         self.evals(View::Header);
-        let (engine, mail) = (self.engine, self.mail);
-        self.view(&engine.body, &lines(mail.body()), "BODY: ");
-        let uris = distinct_uris(mail);
-        self.view(&engine.uri, &uris, "URI: ");
+        self.view(&engine.body);
+        self.view(&engine.uri);
         self.evals(View::Body);
         self.parts();
         self.details();
-        self.view(&engine.rawbody, &lines(mail.raw_body()), "RAW: ");
+        self.view(&engine.rawbody);
         self.evals(View::Rawbody);
-        self.view(&engine.full, &[mail.full()], "FULL: ");
+        self.view(&engine.full);
         self.evals(View::Full);
         self.evals(View::Uri);
-        self.templated(&uris);
+        self.templated();
         self.metas();
     }
 
@@ -295,26 +308,37 @@ impl Run<'_> {
         }
     }
 
-    /// Notes what a rule came to.
-    fn settle(&mut self, rule: u32, area: &'static str, found: Found) {
+    /// Notes what a rule came to, and says it.
+    fn settle(&mut self, rule: u32, area: &'static str, found: Found) -> f64 {
         if found.is_exhausted && !self.silent[rule as usize] {
             self.exhausted.push(rule);
         }
-        if found.count > 0 {
-            self.hit(rule, area, f64::from(found.count), found.count, found.matched);
+        if found.count == 0 {
+            return 0.0;
         }
+        self.hit(rule, area, f64::from(found.count), found.count, found.matched)
     }
 
-    fn hit(&mut self, rule: u32, area: &'static str, value: f64, count: u32, matched: Option<Box<[u8]>>) {
+    fn hit(&mut self, rule: u32, area: &'static str, value: f64, count: u32, matched: Option<Box<[u8]>>) -> f64 {
         let notes = self.context.notes.take();
         if self.silent[rule as usize] {
-            return;
+            return 0.0;
         }
-        self.values[rule as usize] = value;
+        // While metas are evaluated they have the values.
+        if let Some(known) = self.values.get_mut(rule as usize) {
+            *known = value;
+        }
         self.hits.push(Hit { rule, count, area, matched, notes, points: None });
+        value
     }
 
-    fn view(&mut self, view: &ViewPass, haystacks: &[&[u8]], area: &'static str) {
+    /// Whether a rule is to wait, of which nobody but metas will ask.
+    fn waits(&self, can_wait: bool) -> bool {
+        can_wait && !self.explain
+    }
+
+    fn view(&mut self, view: &'r ViewPass) {
+        let haystacks = &self.haystacks[view.number];
         if view.items.is_empty() || haystacks.is_empty() {
             return;
         }
@@ -327,12 +351,21 @@ impl Run<'_> {
         self.scratch.spent(Work::Literals, begun);
         for group in pairs.chunk_by(|one, other| one.place == other.place) {
             let item = &view.items[group[0].place as usize];
-            let begun = self.scratch.now();
-            let found = self.search(item, group, haystacks);
-            self.scratch.spent(Work::Expression(item.rule), begun);
-            self.settle(item.rule, area, found);
+            if self.waits(item.can_wait) {
+                let bytes = group.iter().map(|pair| length(haystacks[pair.haystack as usize], &pair.within)).sum();
+                self.waiting.push(Job::View(view, item, group.into()), bytes);
+                continue;
+            }
+            self.expression(view, item, group);
         }
         self.scratch.pairs = pairs;
+    }
+
+    fn expression(&mut self, view: &ViewPass, item: &Item, pairs: &[Pair]) -> f64 {
+        let begun = self.scratch.now();
+        let found = self.search(item, pairs, &self.haystacks[view.number]);
+        self.scratch.spent(Work::Expression(item.rule), begun);
+        self.settle(item.rule, view.area(), found)
     }
 
     /// Runs an expression over those haystacks that it may match in.
@@ -405,47 +438,50 @@ impl Run<'_> {
     }
 
     fn header(&mut self) {
-        let (engine, context) = (self.engine, self.context);
-        let pass = &engine.header;
-        let begun = self.scratch.now();
-        let values: Vec<Option<Vec<u8>>> =
-            pass.requests.iter().map(|request| context.fields.haystack(request)).collect();
-        for &(rule, request) in &pass.exists {
-            if values[request as usize].is_some() {
+        let (header, fields) = (&self.engine.header, self.fields);
+        for &(rule, request) in &header.exists {
+            if fields[request as usize].is_some() {
                 self.hit(rule, "", 1.0, 1, None);
             }
         }
-        self.scratch.spent(Work::Values, begun);
         let begun = self.scratch.now();
-        let places = self.places(&values);
+        let places = self.places();
         self.scratch.spent(Work::Literals, begun);
-        for (test, place) in pass.tests.iter().zip(&places) {
+        for (test, place) in header.tests.iter().zip(&places) {
             let item = &test.item;
-            let Some(value) = &values[test.request as usize] else {
-                if test.hits_unset() {
+            match (&fields[test.request as usize], place) {
+                (Some(value), Some(place)) if self.waits(item.can_wait) => {
+                    self.waiting.push(Job::Header(test, place.clone()), length(value, place));
+                }
+                (Some(_), _) => drop(self.field(test, place.as_ref())),
+                (None, _) if test.hits_unset() => {
                     let matched = self.explain.then(|| test.if_unset.clone());
                     self.hit(item.rule, "", 1.0, 1, matched);
                 }
-                continue;
-            };
-            let mut found = Found::default();
-            if let Some(place) = place {
-                let begun = self.scratch.now();
-                self.context.budget.borrow_mut().next_rule();
-                self.search_one(item, value, place, &mut found);
-                self.scratch.spent(Work::Expression(item.rule), begun);
+                (None, _) => {}
             }
-            if test.is_negated {
-                let count = u32::from(found.count == 0 && !found.is_exhausted);
-                found = Found { count, matched: None, ..found };
-            }
-            self.settle(item.rule, "", found);
         }
         self.scratch.places = places;
     }
 
+    /// Runs a test of the header over the value that it looks at.
+    fn field(&mut self, test: &HeaderItem, place: Option<&Range<u32>>) -> f64 {
+        let mut found = Found::default();
+        if let (Some(value), Some(place)) = (&self.fields[test.request as usize], place) {
+            let begun = self.scratch.now();
+            self.context.budget.borrow_mut().next_rule();
+            self.search_one(&test.item, value, place, &mut found);
+            self.scratch.spent(Work::Expression(test.item.rule), begun);
+        }
+        if test.is_negated {
+            let count = u32::from(found.count == 0 && !found.is_exhausted);
+            found = Found { count, matched: None, ..found };
+        }
+        self.settle(test.item.rule, "", found)
+    }
+
     /// Where in the value that it looks at each test of the header may match, if it may.
-    fn places(&mut self, values: &[Option<Vec<u8>>]) -> Vec<Option<Range<u32>>> {
+    fn places(&mut self) -> Vec<Option<Range<u32>>> {
         let header = &self.engine.header;
         let mut places = std::mem::take(&mut self.scratch.places);
         places.clear();
@@ -453,7 +489,7 @@ impl Run<'_> {
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         let Scratch { joined, header_rooms, .. } = &mut *self.scratch;
         header_rooms.resize_with(header.requests.len(), Default::default);
-        let fields = header.passes().iter().zip(values).zip(header_rooms);
+        let fields = header.passes().iter().zip(self.fields).zip(header_rooms);
         for ((field, value), room) in fields.filter(|((field, _), _)| !field.tests.is_empty()) {
             let Some(value) = value else { continue };
             joined.clear();
@@ -466,33 +502,48 @@ impl Run<'_> {
     }
 
     fn evals(&mut self, view: View) {
-        let area = AREAS.iter().find(|(known, _)| *known == view).map_or("", |(_, area)| area);
         for eval in self.engine.evals.iter().filter(|eval| eval.view == view) {
-            let rule = &self.engine.rules.names()[eval.rule as usize];
-            let arguments = Arguments::new(&rule.name, &eval.call, &eval.expressions);
-            self.context.budget.borrow_mut().next_rule();
-            let begun = self.scratch.now();
-            let value = eval.function.does.call(self.context, &arguments);
-            self.scratch.spent(Work::Function(eval.rule), begun);
-            let Some(value) = value else { continue };
-            if value != 0.0 && !value.is_nan() {
-                self.hit(eval.rule, area, if value < 0.0 { 1.0 } else { value }, 1, None);
-            } else {
-                self.context.notes.take();
+            match self.waits(eval.can_wait) {
+                true => self.waiting.push(Job::Eval(eval), 0),
+                false => drop(self.call(eval)),
             }
         }
     }
 
+    /// Calls the function of a rule.
+    fn call(&mut self, eval: &Eval) -> f64 {
+        let area = AREAS.iter().find(|(known, _)| *known == eval.view).map_or("", |(_, area)| area);
+        let rule = &self.engine.rules.names()[eval.rule as usize];
+        let arguments = Arguments::new(&rule.name, &eval.call, &eval.expressions);
+        self.context.budget.borrow_mut().next_rule();
+        let begun = self.scratch.now();
+        let value = eval.function.does.call(self.context, &arguments);
+        self.scratch.spent(Work::Function(eval.rule), begun);
+        let Some(value) = value.filter(|value| *value != 0.0 && !value.is_nan()) else {
+            self.context.notes.take();
+            return 0.0;
+        };
+        self.hit(eval.rule, area, if value < 0.0 { 1.0 } else { value }, 1, None)
+    }
+
     fn parts(&mut self) {
         for test in &self.engine.parts {
-            let begun = self.scratch.now();
-            let found = self.part(test);
-            self.scratch.spent(Work::Expression(test.item.rule), begun);
-            self.settle(test.item.rule, "", found);
+            match self.waits(test.item.can_wait) {
+                true => self.waiting.push(Job::Part(test), 0),
+                false => drop(self.part(test)),
+            }
         }
     }
 
-    fn part(&mut self, test: &PartTest) -> Found {
+    /// Runs a test of a field of each part.
+    fn part(&mut self, test: &PartTest) -> f64 {
+        let begun = self.scratch.now();
+        let found = self.part_found(test);
+        self.scratch.spent(Work::Expression(test.item.rule), begun);
+        self.settle(test.item.rule, "", found)
+    }
+
+    fn part_found(&mut self, test: &PartTest) -> Found {
         self.context.budget.borrow_mut().next_rule();
         let mut found = Found::default();
         let mut joined = Vec::new();
@@ -558,35 +609,47 @@ impl Run<'_> {
     }
 
     /// Rules that hold what others captured: where nothing was, they do not run.
-    fn templated(&mut self, uris: &[&[u8]]) {
-        let engine = self.engine;
-        for templated in &engine.templated {
-            let rule = &engine.rules.names()[templated.rule as usize];
-            let Some(expression) = templated.test.expression() else { continue };
-            // Most mails name nobody in an address, so that no expression is read.
-            let uris = match &templated.needed {
-                Some(name) if matches!(templated.test, Test::Pattern(View::Uri, _)) => self.with_captured(name, uris),
-                _ => uris.to_vec(),
-            };
-            let values = |name: &str| self.captured.get(name).filter(|values| !values.is_empty()).cloned();
-            let Some(filled) = expression.filled(values) else { continue };
-            let found = match &templated.test {
-                Test::Header(test) => self.filled_header(rule, &filled, test),
-                Test::Pattern(View::Uri, _) if uris.is_empty() => continue,
-                Test::Pattern(View::Uri, _) => {
-                    filled.alone().ok().map(|alone| self.search_fresh(rule, alone.search_once(Want::Span), &uris))
-                }
-                Test::Pattern(View::Rawbody, _) => self.filled(rule, &filled, &lines(self.mail.raw_body())),
-                Test::Pattern(View::Full, _) => self.filled(rule, &filled, &[self.mail.full()]),
-                Test::Pattern(View::Body | View::Header, _) => {
-                    let skipped = usize::from(rule.flags.has("nosubject"));
-                    self.filled(rule, &filled, lines(self.mail.body()).get(skipped..).unwrap_or_default())
-                }
-                _ => continue,
-            };
-            let Some(found) = found else { continue };
-            self.settle(templated.rule, area(&templated.test), found);
+    fn templated(&mut self) {
+        for templated in &self.engine.templated {
+            let has_values = |name: &str| self.captured.get(name).is_some_and(|values| !values.is_empty());
+            match templated.names.iter().all(|name| has_values(name)) {
+                true if self.waits(templated.can_wait) => self.waiting.push(Job::Templated(templated), 0),
+                true => drop(self.fill(templated)),
+                false => {}
+            }
         }
+    }
+
+    /// Runs a rule with what was captured in its place.
+    fn fill(&mut self, templated: &Templated) -> f64 {
+        let [body, raw_body, uris, full] = self.haystacks;
+        let rule = &self.engine.rules.names()[templated.rule as usize];
+        let Some(expression) = templated.test.expression() else { return 0.0 };
+        // Most mails name nobody in an address, so that no expression is read.
+        let is_of_uris = matches!(templated.test, Test::Pattern(View::Uri, _));
+        let uris = match &templated.needed {
+            Some(name) if is_of_uris => self.with_captured(name, uris),
+            _ => uris.to_vec(),
+        };
+        if is_of_uris && !templated.loose.as_ref().is_none_or(|loose| loose.may_match(&uris)) {
+            return 0.0;
+        }
+        let Some(filled) = expression.filled(|name| self.captured.get(name).cloned()) else { return 0.0 };
+        let found = match &templated.test {
+            Test::Header(test) => self.filled_header(rule, &filled, test),
+            Test::Pattern(View::Uri, _) if uris.is_empty() => None,
+            Test::Pattern(View::Uri, _) => {
+                filled.alone().ok().map(|alone| self.search_fresh(rule, alone.search_once(Want::Span), &uris))
+            }
+            Test::Pattern(View::Rawbody, _) => self.filled(rule, &filled, raw_body),
+            Test::Pattern(View::Full, _) => self.filled(rule, &filled, full),
+            Test::Pattern(View::Body | View::Header, _) => {
+                let skipped = usize::from(rule.flags.has("nosubject"));
+                self.filled(rule, &filled, body.get(skipped..).unwrap_or_default())
+            }
+            _ => None,
+        };
+        found.map_or(0.0, |found| self.settle(templated.rule, area(&templated.test), found))
     }
 
     /// The haystacks in which one of the values stands that were captured under a name, in whatever case.
@@ -654,13 +717,25 @@ impl Run<'_> {
         let begun = self.scratch.now();
         let schedule = &self.engine.schedule;
         const STEPS_MAX: u64 = 10_000_000;
-        schedule.evaluate(&mut self.values, &mut Fuel::new(STEPS_MAX));
-        let hits: Vec<u32> = schedule.order().filter(|&id| self.values[id as usize] != 0.0).collect();
-        for id in hits {
-            let value = self.values[id as usize];
-            self.hit(id, "", value, 1, None);
+        let (mut values, waiting) = (std::mem::take(&mut self.values), std::mem::take(&mut self.waiting));
+        let find_out = |number| self.find_out(waiting.job(number));
+        schedule.evaluate(&mut values, waiting.open(), find_out, &mut Fuel::new(STEPS_MAX));
+        for id in schedule.order().filter(|&id| values[id as usize] != 0.0) {
+            self.hit(id, "", values[id as usize], 1, None);
         }
+        self.values = values;
         self.scratch.spent(Work::Metas, begun);
+    }
+
+    /// Runs what has waited.
+    fn find_out(&mut self, job: Job<'r>) -> f64 {
+        match job {
+            Job::View(view, item, pairs) => self.expression(view, item, &pairs),
+            Job::Header(test, place) => self.field(test, Some(&place)),
+            Job::Part(test) => self.part(test),
+            Job::Eval(eval) => self.call(eval),
+            Job::Templated(templated) => self.fill(templated),
+        }
     }
 }
 
@@ -672,6 +747,11 @@ fn area(test: &Test) -> &'static str {
         Test::Pattern(View::Full, _) => "FULL: ",
         _ => "",
     }
+}
+
+/// How much of a haystack is looked at.
+fn length(haystack: &[u8], within: &Range<u32>) -> usize {
+    haystack.len().min(within.end as usize).saturating_sub(within.start as usize)
 }
 
 fn lines(lines: &[Box<[u8]>]) -> Vec<&[u8]> {

@@ -76,6 +76,8 @@ pub(super) struct Item {
     pub(super) is_without_subject: bool,
     /// Groups with names are kept for other rules.
     pub(super) captures: bool,
+    /// It is run only where a meta has to know it.
+    pub(super) can_wait: bool,
 }
 
 /// Expressions over a view.
@@ -88,6 +90,11 @@ pub(super) struct ViewPass {
 }
 
 impl ViewPass {
+    /// What stands before the descriptions of rules that hit there.
+    pub(super) fn area(&self) -> &'static str {
+        ["BODY: ", "RAW: ", "URI: ", "FULL: "].get(self.number).copied().unwrap_or_default()
+    }
+
     /// The literals, collected when they are first needed.
     pub(super) fn pass(&self) -> &Pass {
         self.pass.get_or_init(|| Pass::new(self.items.iter().map(|item| &*item.ready)))
@@ -186,6 +193,8 @@ pub(super) struct Eval {
     pub(super) call: Call,
     pub(super) function: Function,
     pub(super) expressions: Vec<Option<Pooled>>,
+    /// It is called only where a meta has to know what it says.
+    pub(super) can_wait: bool,
 }
 
 /// A rule whose expression holds what others capture.
@@ -193,29 +202,35 @@ pub(super) struct Eval {
 pub(super) struct Templated {
     pub(super) rule: u32,
     pub(super) test: Test,
+    /// The names of what it holds.
+    pub(super) names: Vec<Box<str>>,
     /// The name of which every match contains what was captured, if there is one.
     pub(super) needed: Option<Box<str>>,
+    /// What matches wherever it may, whatever was captured.
+    pub(super) loose: Option<Arc<Ready>>,
+    /// It is run only where a meta has to know it.
+    pub(super) can_wait: bool,
 }
 
 impl Templated {
-    fn new(rule: u32, test: &Test, expression: &Expression) -> Templated {
-        Templated { rule, test: test.clone(), needed: needed(expression) }
+    /// The expression is asked with a rare text in the place of what it captures: if no match is without that, none is without
+    /// what stands there.
+    fn new(id: u32, rule: &Rule, test: &Test, expression: &Expression) -> Templated {
+        const RARE: &[u8] = b"\x01\x02\x01";
+        let mut names: Vec<Box<str>> = Vec::new();
+        let probe = expression.filled(|name| {
+            names.push(name.into());
+            Some(vec![RARE.into()])
+        });
+        let ready = probe.filter(|_| names.len() == 1).and_then(|probe| probe.ready().ok());
+        let has_rare = |string: &Vec<u8>| string.windows(RARE.len()).any(|here| here == RARE);
+        let any = ready.as_ref().and_then(|ready| ready.needs.any.as_ref());
+        let is_needed = any.is_some_and(|any| any.strings.iter().all(has_rare));
+        let needed = names.first().filter(|_| is_needed).cloned();
+        let can_wait = rule.is_subrule() && !expression.captures_tag();
+        let loose = expression.loosened().and_then(|loose| loose.ready().ok());
+        Templated { rule: id, test: test.clone(), names, needed, loose, can_wait }
     }
-}
-
-/// The name whose value no match is without: its expression is asked with a rare text in the place of what it captures.
-fn needed(expression: &Expression) -> Option<Box<str>> {
-    const RARE: &[u8] = b"\x01\x02\x01";
-    let mut names = Vec::new();
-    let probe = expression.filled(|name| {
-        names.push(name.to_owned());
-        Some(vec![RARE.into()])
-    })?;
-    let [name] = &names[..] else { return None };
-    let ready = probe.ready().ok()?;
-    let strings = &ready.needs.any.as_ref()?.strings;
-    let has_rare = |string: &Vec<u8>| string.windows(RARE.len()).any(|here| here == RARE);
-    strings.iter().all(has_rare).then(|| name.as_str().into())
 }
 
 impl Engine {
@@ -373,7 +388,7 @@ impl Builder {
     fn add(&mut self, id: u32, rule: &Rule) {
         let Some(test) = &rule.test else { return };
         if let Some(expression) = test.expression().filter(|expression| expression.has_captured_tag()) {
-            self.engine.templated.push(Templated::new(id, test, expression));
+            self.engine.templated.push(Templated::new(id, rule, test, expression));
             return;
         }
         match test {
@@ -397,13 +412,15 @@ impl Builder {
 
     fn item(&mut self, id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
         let ready = expression.ready().ok()?;
+        let captures = expression.captures_tag();
         Some(Item {
             rule: id,
             number: self.number(),
             ready,
             hits_max: rule.flags.hits_max(),
             is_without_subject: rule.flags.has("nosubject"),
-            captures: expression.captures_tag(),
+            captures,
+            can_wait: rule.is_subrule() && !captures,
         })
     }
 
@@ -457,7 +474,8 @@ impl Builder {
         };
         if runs && !call.is_rbl() {
             let expressions = eval::compiled(call);
-            self.engine.evals.push(Eval { rule: id, view, call: call.clone(), function, expressions });
+            let can_wait = rule.is_subrule();
+            self.engine.evals.push(Eval { rule: id, view, call: call.clone(), function, expressions, can_wait });
         }
     }
 

@@ -18,6 +18,7 @@ mod profile;
 mod reading;
 mod report;
 mod searcher;
+mod waiting;
 mod words;
 
 pub use super::search::RunLimits;

@@ -106,6 +106,19 @@ impl Expression {
     /// The expression with each `%{NAME}` as one of `values` of that name; `None` where there is none, or where it becomes too
     /// long.
     pub(crate) fn filled(&self, mut values: impl FnMut(&str) -> Option<Vec<Box<[u8]>>>) -> Option<Expression> {
+        self.replaced(|name| {
+            let quoted: Vec<Vec<u8>> = values(name)?.iter().map(|value| quote(value)).collect();
+            Some([b"(?:", &*quoted.join(&b'|'), b")"].concat())
+        })
+    }
+
+    /// The expression with anything in the place of each `%{NAME}`: it matches wherever one does that is filled.
+    pub(crate) fn loosened(&self) -> Option<Expression> {
+        self.replaced(|_| Some(b"(?s:.*)".to_vec()))
+    }
+
+    /// The expression with an expression for each `%{NAME}`.
+    fn replaced(&self, mut by: impl FnMut(&str) -> Option<Vec<u8>>) -> Option<Expression> {
         const BYTES_MAX: usize = 1 << 16;
         let mut out = Vec::new();
         let mut rest = &self.source[..];
@@ -116,10 +129,7 @@ impl Expression {
             });
             match name.filter(|(name, _)| name.starts_with(|letter: char| letter.is_ascii_uppercase())) {
                 Some((name, behind)) if out.last() != Some(&b'\\') => {
-                    let quoted: Vec<Vec<u8>> = values(name)?.iter().map(|value| quote(value)).collect();
-                    out.extend_from_slice(b"(?:");
-                    out.extend(quoted.join(&b'|'));
-                    out.push(b')');
+                    out.extend(by(name)?);
                     rest = behind;
                 }
                 _ => {

@@ -22,7 +22,7 @@ pub enum Step {
     Negate,
     /// The product.
     Multiply,
-    /// The quotient; of a division by zero there is none, and the meta comes to 0.
+    /// The quotient; of a division by zero there is none, and the meta comes to 0 unless `&&` or `||` does not look at it.
     Divide,
     /// The sum.
     Add,
@@ -100,15 +100,22 @@ pub fn evaluate(
             Step::Number(number) => number,
             Step::Rule(name) => rule(name),
             Step::Matching(glob) => matching(glob),
-            Step::Not => truth(stack.pop()? == 0.0),
+            Step::Not => {
+                let value = stack.pop()?;
+                if value.is_nan() { value } else { truth(value == 0.0) }
+            }
             Step::Negate => -stack.pop()?,
             Step::Choose => {
                 let (no, yes, condition) = (stack.pop()?, stack.pop()?, stack.pop()?);
-                if condition == 0.0 { no } else { yes }
+                match () {
+                    () if condition.is_nan() => condition,
+                    () if condition == 0.0 => no,
+                    () => yes,
+                }
             }
             _ => {
                 let (right, left) = (stack.pop()?, stack.pop()?);
-                binary(*step, left, right)?
+                binary(*step, left, right)
             }
         };
         stack.push(value);
@@ -116,35 +123,28 @@ pub fn evaluate(
     stack.pop().filter(|value| value.is_finite())
 }
 
-fn binary(step: Step, left: f64, right: f64) -> Option<f64> {
-    Some(match step {
+/// What an operator makes of two operands. A division by zero is not a number, and so is what is made of it: but what `&&`
+/// and `||` do not look at may be one.
+pub(crate) fn binary(step: Step, left: f64, right: f64) -> f64 {
+    match step {
         Step::Multiply => left * right,
-        Step::Divide if right == 0.0 => return None,
+        Step::Divide if right == 0.0 => f64::NAN,
         Step::Divide => left / right,
         Step::Add => left + right,
         Step::Subtract => left - right,
-        Step::And => {
-            if left == 0.0 {
-                left
-            } else {
-                right
-            }
-        }
-        Step::Or => {
-            if left == 0.0 {
-                right
-            } else {
-                left
-            }
-        }
+        Step::And if left == 0.0 || left.is_nan() => left,
+        Step::And => right,
+        Step::Or if left == 0.0 => right,
+        Step::Or => left,
+        Step::Compare(_) if left.is_nan() || right.is_nan() => f64::NAN,
         Step::Compare(Comparison::Less) => truth(left < right),
         Step::Compare(Comparison::LessOrEqual) => truth(left <= right),
         Step::Compare(Comparison::Greater) => truth(left > right),
         Step::Compare(Comparison::GreaterOrEqual) => truth(left >= right),
         Step::Compare(Comparison::Equal) => truth(left == right),
         Step::Compare(Comparison::Unequal) => truth(left != right),
-        Step::Number(_) | Step::Rule(_) | Step::Matching(_) | Step::Not | Step::Negate | Step::Choose => return None,
-    })
+        _ => f64::NAN,
+    }
 }
 
 fn truth(holds: bool) -> f64 {
@@ -502,6 +502,12 @@ mod tests {
     #[test]
     fn a_division_by_zero_has_no_outcome() {
         assert_eq!(value("ONE / NONE"), None);
+        assert_eq!(value("!(ONE / NONE)"), None);
+        assert_eq!(value("ONE / NONE > 1"), None);
+        assert_eq!(value("ONE / NONE ? 1 : 2"), None);
+        assert_eq!(value("ONE / NONE && TWO"), None);
+        assert_eq!(value("NONE && ONE / NONE"), Some(0.0), "Perl does not come that far");
+        assert_eq!(value("TWO || ONE / NONE"), Some(2.0));
     }
 
     #[test]

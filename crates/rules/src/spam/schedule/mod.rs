@@ -5,14 +5,25 @@
 //! other in a ring, and what is made of those, never hit and count as 0: they are listed as excluded.
 //!
 //! Of a thousand metas few are made of anything that hit. What each comes to where nothing has hit is worked out once
-//! ([`Schedule::retain`]), and only metas with a part that came to something else are evaluated; of those that are 0 without
-//! each of several parts, such as all in a row of `&&`, only where one of these did, that of which the fewest metas are made.
+//! ([`Schedule::retain`]), and only metas with a part that came to something else are evaluated; and of those that are 0 unless
+//! so many of some parts hit ([`Need`]), only where so many did.
+//!
+//! Nor need all parts be known: a sub-rule that has not been run is found out only where a meta that is no sub-rule may come to
+//! one thing or another by it, the cheapest first.
+
+mod evaluation;
+mod need;
+mod span;
 
 use std::ops::Range;
 
-use super::limits::Limits;
-use super::rule::{Rules, Test};
-use super::syntax::meta::{self, Comparison, Meta, Step};
+use self::evaluation::Evaluation;
+use self::need::Need;
+use self::span::Span;
+
+use crate::spam::limits::Limits;
+use crate::spam::rule::{Rule, Rules, Test};
+use crate::spam::syntax::meta::{self, Meta, Step};
 use stream::Fuel;
 
 /// Metas in the order in which they can be evaluated, their names and globs looked up.
@@ -25,8 +36,29 @@ pub struct Schedule {
     rules: usize,
     /// What each rule comes to where nothing has hit.
     resting: Vec<f64>,
-    /// Of each rule, the metas to be evaluated where it comes to something else, by their places in the order.
+    /// Of each rule, metas that are made of it, by their places in the order; and of each meta, by its place, how many of the
+    /// rules that name it here have to come to something else before it can.
     users: Vec<Vec<u32>>,
+    least: Vec<u32>,
+    /// Of each meta, by its place in the order, the rules without each of which it comes to 0, whatever all others come to.
+    needed: Vec<Box<[u32]>>,
+    /// The places of metas in the order, by their ids.
+    places: Vec<Option<u32>>,
+    /// Of how many metas each rule is a part.
+    made_of: Vec<u32>,
+    /// What each rule comes to at most, by its id.
+    most: Vec<f64>,
+    /// Sub-rules, by their ids: nobody but a meta asks what they come to.
+    subrules: Vec<bool>,
+}
+
+/// A rule that has not been run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Open {
+    /// Its id.
+    pub rule: u32,
+    /// What it costs to run it, beside others.
+    pub cost: u32,
 }
 
 /// A meta that is not evaluated.
@@ -41,7 +73,9 @@ pub struct Exclusion {
 impl Schedule {
     /// Puts the metas of `rules` in order.
     pub fn new(rules: &Rules, limits: &Limits) -> Schedule {
-        let mut schedule = Schedule { rules: rules.names().len(), ..Schedule::default() };
+        let subrules = rules.names().iter().map(Rule::is_subrule).collect();
+        let most = rules.names().iter().map(most).collect();
+        let mut schedule = Schedule { rules: rules.names().len(), subrules, most, ..Schedule::default() };
         let mut waiting = Vec::new();
         for (id, rule) in rules.names().iter().enumerate() {
             let (Some(Test::Meta(meta)), Ok(id)) = (&rule.test, u32::try_from(id)) else { continue };
@@ -77,29 +111,28 @@ impl Schedule {
     pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
         self.order.retain(|(id, _)| keep(*id));
         let (mut resting, mut stack) = (vec![0.0; self.rules], Vec::new());
-        let mut made_of = vec![0_u32; self.rules];
-        for (id, range) in &self.order {
-            let steps = &self.steps[range.clone()];
-            resting[*id as usize] = outcome(steps, &resting, &mut stack);
-            depends(steps).for_each(|part| made_of[part as usize] += 1);
+        self.made_of = vec![0; self.rules];
+        self.places = vec![None; self.rules];
+        for (place, (id, range)) in (0..).zip(&self.order) {
+            let (id, steps) = (*id as usize, &self.steps[range.clone()]);
+            resting[id] = outcome(steps, &resting, &mut stack);
+            self.most[id] = span::weigh(steps, &mut Vec::new(), |part| Span::up_to(self.most[part as usize])).high();
+            depends(steps).for_each(|part| self.made_of[part as usize] += 1);
+            self.places[id] = Some(place);
         }
         self.users = vec![Vec::new(); self.rules];
+        self.needed.clear();
+        self.least.clear();
         for (place, (id, range)) in (0..).zip(&self.order) {
             let steps = &self.steps[range.clone()];
-            let is_zero = |rule: u32| resting[rule as usize] == 0.0;
-            let needed = if is_zero(*id) { needed(steps) } else { Vec::new() };
-            if let Some(part) =
-                needed.into_iter().filter(|part| is_zero(*part)).min_by_key(|part| made_of[*part as usize])
-            {
-                self.users[part as usize].push(place);
-                continue;
-            }
-            for part in depends(steps) {
-                let users = &mut self.users[part as usize];
-                if users.last() != Some(&place) {
-                    users.push(place);
-                }
-            }
+            let rests = resting[*id as usize] == 0.0;
+            self.needed.push(if rests { need::all(steps) } else { Vec::new() }.into());
+            let need = Some(steps).filter(|_| rests).and_then(|steps| Need::of(steps, &self.most, &self.made_of));
+            // What hits where nothing has need not hit any more.
+            let need = need.and_then(|need| need.beyond(|part| resting[part as usize] != 0.0));
+            let need = need.unwrap_or_else(|| Need::any(depends(steps)));
+            self.least.push(need.least);
+            need.parts.iter().for_each(|&part| self.users[part as usize].push(place));
         }
         self.resting = resting;
     }
@@ -107,35 +140,13 @@ impl Schedule {
     /// Evaluates all metas: `values` has what each rule came to, by its id, and gets what the metas come to. A rule that
     /// did not hit is 0, one that hit is 1 or, with `multiple`, the number of its hits.
     ///
+    /// Those of `open` have not been run: `run` is told the places among them of those that have to be, and says what they come to.
+    /// All metas that are no sub-rules hit or do not as if all had been run; a sub-rule that nobody had to know comes to 0.
+    ///
     /// Burns a unit a step. `false`: there was not fuel enough, and the metas that were left count as where nothing has hit.
-    pub fn evaluate(&self, values: &mut Vec<f64>, fuel: &mut Fuel) -> bool {
+    pub fn evaluate(&self, values: &mut Vec<f64>, open: &[Open], run: impl FnMut(u32) -> f64, fuel: &mut Fuel) -> bool {
         values.resize(self.rules, 0.0);
-        // A bit for each meta, in their order: those behind one that is evaluated may become due.
-        let mut due = vec![0_u64; self.order.len().div_ceil(64)];
-        let mark = |due: &mut [u64], rule: usize| {
-            self.users[rule].iter().for_each(|&place| due[place as usize / 64] |= 1 << (place % 64));
-        };
-        values.iter().enumerate().filter(|(_, value)| **value != 0.0).for_each(|(rule, _)| mark(&mut due, rule));
-        self.order.iter().for_each(|(id, _)| values[*id as usize] = self.resting[*id as usize]);
-        let mut stack = Vec::new();
-        for word in 0..due.len() {
-            while due[word] != 0 {
-                let place = word * 64 + due[word].trailing_zeros() as usize;
-                due[word] &= due[word] - 1;
-                let (id, range) = &self.order[place];
-                let steps = &self.steps[range.clone()];
-                if fuel.left() < steps.len() as u64 {
-                    return false;
-                }
-                fuel.burn(steps.len());
-                let id = *id as usize;
-                values[id] = outcome(steps, values, &mut stack);
-                if values[id] != self.resting[id] {
-                    mark(&mut due, id);
-                }
-            }
-        }
-        true
+        Evaluation::new(self, values, open, run, fuel).all()
     }
 
     /// Looks names and globs up; `None` where that becomes too long.
@@ -217,49 +228,27 @@ impl Schedule {
     }
 }
 
-/// What a meta comes to: what is negative hits as all that is not 0, once.
-fn outcome(steps: &[Step], values: &[f64], stack: &mut Vec<f64>) -> f64 {
-    let value = |rule: u32| values.get(rule as usize).copied().unwrap_or(0.0);
-    let outcome = meta::evaluate(steps, stack, value, |_| 0.0).unwrap_or(0.0);
-    if outcome < 0.0 { 1.0 } else { outcome }
+/// What a rule that is no meta comes to at most.
+fn most(rule: &Rule) -> f64 {
+    match &rule.test {
+        Some(Test::Header(_) | Test::MimeHeader(_) | Test::Pattern(..)) => f64::from(rule.flags.hits_max()),
+        _ => f64::INFINITY,
+    }
 }
 
-/// Rules without each of which a meta comes to 0, whatever all others come to.
-fn needed(steps: &[Step]) -> Vec<u32> {
-    // Of what is on the stack, the rules without each of which it is 0, and its value if it is always the same.
-    let mut stack: Vec<(Vec<u32>, Option<f64>)> = Vec::new();
-    let both = |one: Vec<u32>, other: &[u32]| one.into_iter().filter(|rule| other.contains(rule)).collect();
-    for step in steps {
-        let mut pop = || stack.pop().unwrap_or_default();
-        let value = match *step {
-            Step::Number(number) => (Vec::new(), Some(number)),
-            Step::Rule(rule) => (vec![rule], None),
-            Step::Matching(_) => (Vec::new(), None),
-            Step::Not | Step::Negate => {
-                pop();
-                (Vec::new(), None)
-            }
-            Step::Choose => {
-                (0..3).for_each(|_| drop(pop()));
-                (Vec::new(), None)
-            }
-            step => {
-                let (right, left) = (pop(), pop());
-                let is = |value: Option<f64>, holds: fn(f64) -> bool| value.is_some_and(holds);
-                let needed = match step {
-                    Step::And => [left.0, right.0].concat(),
-                    Step::Or | Step::Add => both(left.0, &right.0),
-                    Step::Compare(Comparison::Greater) if is(right.1, |value| value >= 0.0) => left.0,
-                    Step::Compare(Comparison::GreaterOrEqual) if is(right.1, |value| value > 0.0) => left.0,
-                    Step::Compare(Comparison::Equal) if is(right.1, |value| value != 0.0) => left.0,
-                    _ => Vec::new(),
-                };
-                (needed, None)
-            }
-        };
-        stack.push(value);
+/// What a meta comes to.
+fn outcome(steps: &[Step], values: &[f64], stack: &mut Vec<f64>) -> f64 {
+    let value = |rule: u32| values.get(rule as usize).copied().unwrap_or(0.0);
+    counted(meta::evaluate(steps, stack, value, |_| 0.0).unwrap_or(0.0))
+}
+
+/// What is negative hits as all that is not 0, once; what is no number does not.
+fn counted(value: f64) -> f64 {
+    match value {
+        value if !value.is_finite() => 0.0,
+        value if value < 0.0 => 1.0,
+        value => value,
     }
-    stack.pop().unwrap_or_default().0
 }
 
 fn depends(steps: &[Step]) -> impl Iterator<Item = u32> {
@@ -271,9 +260,11 @@ fn depends(steps: &[Step]) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::loader::{File, Loader, Options};
-    use super::super::syntax::expression::Unchecked;
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::spam::loader::{File, Loader, Options};
+    use crate::spam::syntax::expression::Unchecked;
 
     fn load(text: &str) -> Rules {
         let mut loader = Loader::new(Options { default_plugins: true, ..Options::default() }, Limits::default());
@@ -287,7 +278,7 @@ mod tests {
         let schedule = Schedule::new(&rules, &Limits::default());
         let mut values = vec![0.0; rules.names().len()];
         hits.iter().for_each(|(name, hits)| values[rules.id(name).unwrap() as usize] = *hits);
-        assert!(schedule.evaluate(&mut values, &mut Fuel::new(1000)));
+        assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(1000)));
         values[rules.id(name).unwrap() as usize]
     }
 
@@ -309,7 +300,8 @@ mod tests {
 
     #[test]
     fn metas_come_to_what_they_come_to_in_order() {
-        let mut text: String = ('A'..='F').map(|name| format!("body {name} /x/\n")).collect();
+        let mut text: String =
+            ('A'..='F').map(|name| format!("body {name} /x/\ntflags {name} multiple maxhits=2\n")).collect();
         let metas = [
             "A && B && !C",
             "(A || B) && C > 1",
@@ -326,11 +318,24 @@ mod tests {
             "3 > A && F",
             "A == 0 && B == 1",
             "M0 == 1 && M3",
+            "A / (B - 1) > 0 || C",
+            "C && A / (B - 1)",
+            "C || A / (B - 1)",
+            "!(A / (B - 1)) && (C ? D : E)",
+            "(A - B) * (C - D) + E",
+            "0 - A - B",
+            "__S22 && (E || F)",
+            "__S23 + A > 2",
+            "!__S22 || !__S23",
+            "((D - E) || 3) <= 0",
+            "M2 + M3 + M13 > 1",
+            "M2 + M3 >= 2 && E",
         ];
         (0..).zip(metas).for_each(|(number, meta)| text += &format!("meta M{number} {meta}\n"));
+        text += "meta __S22 A + B > C\nmeta __S23 __S22 + (D && E) + !F\n";
         let rules = load(&text);
         let schedule = Schedule::new(&rules, &Limits::default());
-        assert_eq!(schedule.order().count(), metas.len());
+        assert_eq!(schedule.order().count(), metas.len() + 2);
         for case in 0..3_u32.pow(6) {
             let mut values = vec![0.0; rules.names().len()];
             for (place, name) in (0..).zip('A'..='F') {
@@ -340,9 +345,65 @@ mod tests {
             for (id, range) in &schedule.order {
                 expected[*id as usize] = super::outcome(&schedule.steps[range.clone()], &expected, &mut Vec::new());
             }
-            assert!(schedule.evaluate(&mut values, &mut Fuel::new(1000)));
+            assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(1000)));
             assert_eq!(values, expected, "{case}");
+            some_are_found_out(&rules, &schedule, &expected, case);
         }
+    }
+
+    /// The first of what has not been run, in each of three costs: all that is no sub-rule comes to what it comes to.
+    fn some_are_found_out(rules: &Rules, schedule: &Schedule, expected: &[f64], case: u32) {
+        let letters = ('A'..='F').map(|name| rules.id(&name.to_string()).unwrap());
+        for (number, mask) in (0..).zip([0b11_1111_u32, 0b10_1010, 0b00_0111]) {
+            let is_open = |place: u32| mask >> place & 1 != 0;
+            let mut values = vec![0.0; rules.names().len()];
+            let mut open = Vec::new();
+            for (place, rule) in (0..).zip(letters.clone()) {
+                match is_open(place) {
+                    true => open.push(Open { rule, cost: (case + place * number) % 7 }),
+                    false => values[rule as usize] = expected[rule as usize],
+                }
+            }
+            let mut asked = BTreeSet::new();
+            let find_out = |number: u32| {
+                assert!(asked.insert(number), "it is asked once");
+                expected[open[number as usize].rule as usize]
+            };
+            assert!(schedule.evaluate(&mut values, &open, find_out, &mut Fuel::new(10_000)));
+            let metas = schedule.order().filter(|&id| !schedule.subrules[id as usize]);
+            for id in metas.map(|id| id as usize) {
+                assert_eq!(values[id] != 0.0, expected[id] != 0.0, "{case} {mask} {id}");
+                assert!(values[id] == expected[id] || schedule.made_of[id] == 0, "{case} {mask} {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_decides_is_found_out() {
+        let rules = load(
+            "body __A /x/\nbody __B /x/\nbody __C /x/\nmeta __AB __A && __B\nmeta __ALONE __C\nmeta M __AB && __C\n\
+             meta N __AB + __C > 5\nmeta O (__A || __C) && !__B\n",
+        );
+        let schedule = Schedule::new(&rules, &Limits::default());
+        let id = |name: &str| rules.id(name).unwrap();
+        let asked = |hits: &[&str], costs: [u32; 3]| {
+            let names = ["__A", "__B", "__C"];
+            let open: Vec<Open> =
+                names.into_iter().zip(costs).map(|(name, cost)| Open { rule: id(name), cost }).collect();
+            let (mut values, mut asked) = (Vec::new(), String::new());
+            let find_out = |number: u32| {
+                asked += names[number as usize];
+                f64::from(u8::from(hits.contains(&names[number as usize])))
+            };
+            assert!(schedule.evaluate(&mut values, &open, find_out, &mut Fuel::new(10_000)));
+            let hit = ["M", "N", "O"].into_iter().filter(|name| values[id(name) as usize] != 0.0);
+            (asked, hit.collect::<String>())
+        };
+        assert_eq!(asked(&["__A", "__C"], [3, 1, 2]), ("__C__B".into(), "O".into()));
+        // Of M the rule first, which costs less than a meta; of O what costs least.
+        assert_eq!(asked(&["__A", "__B"], [1, 2, 3]), ("__C__A__B".into(), String::new()));
+        assert_eq!(asked(&["__A", "__B", "__C"], [1, 2, 3]), ("__C__A__B".into(), "M".into()));
+        assert_eq!(asked(&[], [1, 2, 3]), ("__C__A".into(), String::new()));
     }
 
     #[test]
@@ -357,7 +418,7 @@ mod tests {
         let schedule = Schedule::new(&rules, &Limits::default());
         let mut values = vec![0.0; rules.names().len()];
         values[rules.id("A").unwrap() as usize] = 1.0;
-        assert!(!schedule.evaluate(&mut values, &mut Fuel::new(5)));
+        assert!(!schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(5)));
     }
 
     #[test]

@@ -1,0 +1,190 @@
+//! The metas of one mail, evaluated.
+
+use stream::Fuel;
+
+use super::span::{self, Asked, Question, Span};
+use super::{Open, Schedule};
+
+/// What it costs to find out what a meta comes to, until one has looked: rather more than a rule.
+const COST_OF_META: u32 = 4000;
+
+/// Metas, evaluated for one mail.
+pub(super) struct Evaluation<'e, F> {
+    schedule: &'e Schedule,
+    values: &'e mut [f64],
+    /// Of each rule, by its id, one more than the place of its span, or 0 where its value is known.
+    slots: Vec<u32>,
+    /// What rules may come to that are not known.
+    spans: Vec<Span>,
+    due: Due,
+    stack: Vec<Span>,
+    open: &'e [Open],
+    run: F,
+    fuel: &'e mut Fuel,
+}
+
+impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
+    pub(super) fn new(
+        schedule: &'e Schedule,
+        values: &'e mut [f64],
+        open: &'e [Open],
+        run: F,
+        fuel: &'e mut Fuel,
+    ) -> Evaluation<'e, F> {
+        let due = Due { left: schedule.least.clone(), bits: vec![0; schedule.order.len().div_ceil(64)] };
+        let slots = vec![0; values.len()];
+        Evaluation { schedule, values, slots, spans: Vec::new(), due, stack: Vec::new(), open, run, fuel }
+    }
+
+    /// Evaluates all that is due; `false` where the fuel ends before. What nobody had to know comes to nothing.
+    pub(super) fn all(mut self) -> bool {
+        let is_done = self.due().is_some();
+        self.slots.iter().zip(self.values).filter(|(slot, _)| **slot != 0).for_each(|(_, value)| *value = 0.0);
+        is_done
+    }
+
+    fn due(&mut self) -> Option<()> {
+        let schedule = self.schedule;
+        let hit = schedule.users.iter().zip(&*self.values).filter(|(_, value)| **value != 0.0);
+        hit.for_each(|(users, _)| self.due.mark(users));
+        schedule.order.iter().for_each(|(id, _)| self.values[*id as usize] = schedule.resting[*id as usize]);
+        for (number, open) in (0..).zip(self.open) {
+            self.set(open.rule, Span::open(Question::rule(open.cost, number), schedule.most[open.rule as usize]));
+            self.due.mark(&schedule.users[open.rule as usize]);
+        }
+        let mut from = 0;
+        while let Some(place) = self.due.next(from) {
+            self.meta(place as u32)?;
+            from = place;
+        }
+        Some(())
+    }
+
+    /// Evaluates a meta, as far as anybody has to know it: a sub-rule waits until somebody asks, unless nothing else waits.
+    fn meta(&mut self, place: u32) -> Option<()> {
+        let id = self.schedule.order[place as usize].0 as usize;
+        let span = match () {
+            () if self.is_nothing(place) => Span::known(0.0),
+            () if self.schedule.subrules[id] && !self.open.is_empty() => {
+                Span::open(Question::meta(COST_OF_META, place), self.schedule.most[id])
+            }
+            () => self.find_out(place)?,
+        };
+        self.set(id as u32, span);
+        if span.value() != Some(self.schedule.resting[id]) {
+            self.due.mark(&self.schedule.users[id]);
+        }
+        Some(())
+    }
+
+    /// Has run what waits until it is known what a meta comes to.
+    fn find_out(&mut self, place: u32) -> Option<Span> {
+        // Of what is no part of another meta it is enough that it hits.
+        let is_part = self.schedule.made_of[self.schedule.order[place as usize].0 as usize] > 0;
+        // The meta, a part of it that has to be known, a part of that...
+        let mut path = vec![place];
+        while let Some(&place) = path.last() {
+            let id = self.schedule.order[place as usize].0;
+            let span = self.weigh(place)?;
+            let is_part = is_part || path.len() > 1;
+            let Some(question) = span.question().filter(|_| is_part || !span.is_never_zero()) else {
+                path.pop();
+                self.set(id, span.value().map_or(Span::known(1.0), Span::known));
+                continue;
+            };
+            if path.len() > 1 {
+                let span = span.asking(Question::meta(question.cost(), place));
+                let is_closer = self.span(id).is_wider(&span);
+                self.set(id, span);
+                if is_closer {
+                    // Perhaps that is enough.
+                    path.pop();
+                    continue;
+                }
+            }
+            match question.asked() {
+                Asked::Meta(part) => path.push(part),
+                Asked::Rule(number) => {
+                    let value = (self.run)(number);
+                    self.set(self.open[number as usize].rule, Span::known(value));
+                }
+            }
+        }
+        Some(self.span(self.schedule.order[place as usize].0))
+    }
+
+    /// Whether a part has not hit without which a meta comes to nothing.
+    fn is_nothing(&self, place: u32) -> bool {
+        let is_zero = |rule: &u32| self.slots[*rule as usize] == 0 && self.values[*rule as usize] == 0.0;
+        self.schedule.needed[place as usize].iter().any(is_zero)
+    }
+
+    /// What is known of a rule.
+    fn span(&self, rule: u32) -> Span {
+        match self.slots[rule as usize] {
+            0 => Span::known(self.values[rule as usize]),
+            slot => self.spans[slot as usize - 1],
+        }
+    }
+
+    /// What a meta may come to, by what is known now.
+    fn weigh(&mut self, place: u32) -> Option<Span> {
+        if self.is_nothing(place) {
+            return Some(Span::known(0.0));
+        }
+        let steps = &self.schedule.steps[self.schedule.order[place as usize].1.clone()];
+        if self.fuel.left() < steps.len() as u64 {
+            return None;
+        }
+        self.fuel.burn(steps.len());
+        let mut stack = std::mem::take(&mut self.stack);
+        let span = span::weigh(steps, &mut stack, |rule| self.span(rule));
+        self.stack = stack;
+        Some(span)
+    }
+
+    fn set(&mut self, rule: u32, span: Span) {
+        let slot = &mut self.slots[rule as usize];
+        match (span.value(), *slot) {
+            (Some(value), _) => {
+                *slot = 0;
+                self.values[rule as usize] = value;
+            }
+            (None, 0) => {
+                self.spans.push(span);
+                *slot = self.spans.len() as u32;
+            }
+            (None, slot) => self.spans[slot as usize - 1] = span,
+        }
+    }
+}
+
+/// Metas that are to be evaluated: those behind one that is may become due.
+struct Due {
+    /// How many of its parts each still waits for.
+    left: Vec<u32>,
+    /// A bit for each, in their order.
+    bits: Vec<u64>,
+}
+
+impl Due {
+    /// A part of these comes to something else.
+    fn mark(&mut self, users: &[u32]) {
+        for &place in users {
+            let left = &mut self.left[place as usize];
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.bits[place as usize / 64] |= 1 << (place % 64);
+            }
+        }
+    }
+
+    /// Takes the first that is not before a place.
+    fn next(&mut self, from: usize) -> Option<usize> {
+        let words = self.bits.get_mut(from / 64..)?;
+        let (word, bits) = words.iter_mut().enumerate().find(|(_, bits)| **bits != 0)?;
+        let bit = bits.trailing_zeros() as usize;
+        *bits &= *bits - 1;
+        Some((from / 64 + word) * 64 + bit)
+    }
+}
