@@ -42,6 +42,19 @@ def write(folder):
     _write_set(folder, "mix8020", _mixed(texts, chance))
 
 
+def write_corpus(folder, corpus, bytes_max):
+    """Writes the set `corpus`: all mails below a folder that are no longer; how many there are."""
+    files = sorted(path for path in corpus.rglob("*") if path.is_file() and 0 < path.stat().st_size <= bytes_max)
+    if files:
+        _write_set(folder, "corpus", [(_as_sent(path.read_bytes()), path.stat().st_size) for path in files])
+    return len(files)
+
+
+def _as_sent(mail):
+    """Without the line that mbox puts in front."""
+    return mail.split(b"\n", 1)[1] if mail.startswith(b"From ") and b"\n" in mail else mail
+
+
 def manifest(folder, name):
     return os.path.join(folder, name + ".list")
 

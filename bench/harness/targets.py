@@ -137,11 +137,11 @@ class Targets:
         return self._clamd
 
 
-def start_sluice(folder, address, forward, database=None, more="", within=(), isolation="process"):
+def start_sluice(folder, address, forward, database=None, more="", within=(), isolation="process", after=""):
     """Starts Sluice as a proxy to `forward`, or as a milter; without any signatures if there is no `database`.
 
-    `more` is added to its listener's settings, `within` is a command that starts it elsewhere, and `isolation` is where it
-    inspects.
+    `more` is added to its listener's settings, `after` are further tables, `within` is a command that starts it elsewhere, and
+    `isolation` is where it inspects.
     """
     binary = os.environ["SLUICE"]
     if not os.access(binary, os.X_OK):
@@ -151,7 +151,7 @@ def start_sluice(folder, address, forward, database=None, more="", within=(), is
         builtin = "true" if database else "false"
         protocol = "smtp" if forward else "milter"
         hop = f'forward = "smtp://{forward}"\n' if forward else ""
-        file.write(SLUICE.format(isolation=isolation, address=address, protocol=protocol, builtin=builtin) + hop + more)
+        file.write(SLUICE.format(isolation=isolation, address=address, protocol=protocol, builtin=builtin) + hop + more + after)
     log = f"{folder}/sluice.log"
     open(log, "w").close()
     command = [*within, binary, "serve", "--allow-root", "--config", configuration] + (["--database", database] if database else [])

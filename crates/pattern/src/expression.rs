@@ -105,6 +105,7 @@ struct Compiled {
     start: Start,
     forward: OnceLock<Option<Box<DFA>>>,
     hits: OnceLock<Option<Box<DFA>>>,
+    gate: OnceLock<Option<Box<DFA>>>,
     reverse: OnceLock<Option<Box<DFA>>>,
     program: OnceLock<Box<Program>>,
     capturing: OnceLock<Box<Program>>,
@@ -149,6 +150,7 @@ impl Expression {
             start: compile::start(&parsed.node),
             forward: OnceLock::new(),
             hits: OnceLock::new(),
+            gate: OnceLock::new(),
             reverse: OnceLock::new(),
             program: OnceLock::new(),
             capturing: OnceLock::new(),
@@ -269,6 +271,20 @@ impl Compiled {
             regular::forward(&hir?, &self.start, self.limits.cache_bytes).map(Box::new)
         };
         self.hits.get_or_init(build).as_deref()
+    }
+
+    /// The automaton that finds whether there may be a match of a regular expression, where that takes far fewer states than to
+    /// find whether there is one.
+    fn gate(&self) -> Option<&DFA> {
+        let build = || {
+            let node = Some(self.node()).filter(loose::is_worth_it)?;
+            let hir = regular::translate_loosely(&trie::for_hits(&loose::shrunk(&node)))?;
+            regular::forward(&hir, &self.start, self.limits.cache_bytes).map(Box::new)
+        };
+        if !self.is_regular {
+            return None;
+        }
+        self.gate.get_or_init(build).as_deref()
     }
 
     /// The automaton that finds where a match begins.

@@ -111,6 +111,45 @@ fn matches_that_begin_with_a_line_are_found_whichever_line_it_is() {
     }
 }
 
+/// Their loops are so long that a smaller automaton looks first.
+#[test]
+fn what_a_smaller_automaton_lets_through_is_decided_by_the_whole() {
+    for (text, haystacks) in [
+        (
+            r"(?:\b(?:name|address|phone|city|age)(?:[ :.]|&#\d{1,3};){1,60}){4}$",
+            &[
+                "name: address. phone: city: ",
+                "name: address. phone: x city: age:",
+                "name: name: age: age:\n",
+                "name:age:",
+            ][..],
+        ),
+        (
+            r"^(?:[a-f]{3,9}[^a-z\n]{1,9}){6}z",
+            &["abc1abc1abc1abc1abc1abc1z", "abc1abc1abc1abc1abc1ab1z", "x\nabc1abc1z"],
+        ),
+        (r"(?:ab?){100}c", &[&"a".repeat(300), &("ab".repeat(99) + "c"), &("b".to_owned() + &"ab".repeat(100) + "c")]),
+    ] {
+        let expression = expression(text, "m");
+        for haystack in haystacks.iter().map(|haystack| haystack.as_bytes()) {
+            for want in [Want::Hit, Want::End, Want::Span, Want::Groups] {
+                let once = run(&expression, expression.search_once(want), haystack, 0, u64::MAX);
+                for units in [1, 7, u64::MAX] {
+                    let found = find(&expression, want, haystack, 0, units);
+                    let is_same = match want {
+                        Want::Hit | Want::End => found.span().map(|span| span.1) == once.span().map(|span| span.1),
+                        _ => found == once,
+                    };
+                    assert!(
+                        is_same || (want == Want::Hit && found.span().is_some() == once.span().is_some()),
+                        "{text}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_decided_in_the_steps_there_are_is_not_a_no() {
     let limits = Limits { steps_max: 10_000, ..Limits::default() };

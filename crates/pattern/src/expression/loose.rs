@@ -3,24 +3,62 @@
 //! What an expression that is not regular asks for beyond is left out: looks around, what a group has matched, that a choice is
 //! final. Loops are counted no further than a little, so that automata are small. What is left runs on an automaton, and where
 //! that finds nothing the matcher need not look.
+//!
+//! The same helps a regular expression whose loops are long: its automaton has so many states that each step misses the caches,
+//! where that of the loosened one has few ([`is_worth_it`]).
 
 use super::syntax::{Assertion, Node, Repeat, UNBOUNDED};
 use crate::ByteSet;
 
 /// An expression that matches wherever the given one does, and elsewhere; it has neither looks around nor references.
 pub(super) fn loosened(node: &Node) -> Node {
-    let all = |nodes: &[Node]| nodes.iter().map(loosened).collect();
+    counting(node, TURNS_MAX)
+}
+
+/// The same with as few states as loops can do with that have to turn twice.
+pub(super) fn shrunk(node: &Node) -> Node {
+    counting(node, 2)
+}
+
+/// Whether [`shrunk`] saves so many states that it pays to run it first.
+pub(super) fn is_worth_it(node: &Node) -> bool {
+    let states = states(node);
+    states >= STATES_MIN && states >= TIMES_FEWER * self::states(&shrunk(node))
+}
+
+/// Automata of fewer states stay near the processor.
+const STATES_MIN: usize = 256;
+const TIMES_FEWER: usize = 2;
+
+/// About how many states a program for it has.
+fn states(node: &Node) -> usize {
+    let sum = |nodes: &[Node]| nodes.iter().map(states).fold(0, usize::saturating_add);
+    match node {
+        Node::Concat(nodes) => sum(nodes),
+        Node::Alternate(nodes) => sum(nodes),
+        Node::Group(node, _) | Node::Atomic(node) => states(node),
+        Node::Repeat(repeat) => {
+            let turns = if repeat.max == UNBOUNDED { repeat.min.saturating_add(1) } else { repeat.max };
+            states(&repeat.node).saturating_mul(turns as usize)
+        }
+        _ => 1,
+    }
+}
+
+/// Loosened, with loops counted up to so many turns.
+fn counting(node: &Node, turns_max: u32) -> Node {
+    let all = |nodes: &[Node]| nodes.iter().map(|node| counting(node, turns_max)).collect();
     match node {
         Node::Look(_) | Node::Assert(Assertion::From) => Node::Empty,
         Node::Assert(Assertion::LastLine) => Node::Assert(Assertion::LineEnd),
         Node::Backreference { .. } => anything(),
-        Node::Group(node, _) | Node::Atomic(node) => loosened(node),
+        Node::Group(node, _) | Node::Atomic(node) => counting(node, turns_max),
         Node::Concat(nodes) => Node::Concat(all(nodes)),
-        Node::Alternate(nodes) => Node::Alternate(nodes.iter().map(loosened).collect()),
+        Node::Alternate(nodes) => Node::Alternate(nodes.iter().map(|node| counting(node, turns_max)).collect()),
         Node::Repeat(repeat) => {
-            let min = repeat.min.min(TURNS_MAX);
-            let max = if repeat.max > TURNS_MAX { UNBOUNDED } else { repeat.max };
-            Node::Repeat(Box::new(Repeat { node: loosened(&repeat.node), min, max, lazy: repeat.lazy }))
+            let min = repeat.min.min(turns_max);
+            let max = if repeat.max > turns_max { UNBOUNDED } else { repeat.max };
+            Node::Repeat(Box::new(Repeat { node: counting(&repeat.node, turns_max), min, max, lazy: repeat.lazy }))
         }
         node => node.clone(),
     }

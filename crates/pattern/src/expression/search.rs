@@ -60,6 +60,7 @@ struct State {
     length: usize,
     /// Steps taken in this search.
     used: u64,
+    gate: Option<Box<Cache>>,
     forward: Option<Box<Cache>>,
     reverse: Option<Box<Cache>>,
     machine: Machine,
@@ -68,7 +69,9 @@ struct State {
 #[derive(Debug)]
 enum Phase {
     Begin,
-    /// On the automaton of an expression that was loosened.
+    /// On the automaton of a regular expression that was loosened.
+    Gate(Walk),
+    /// On the automaton of an expression that is not regular and was loosened.
     Loose(Walk),
     Forward(Walk),
     /// With where the match ends.
@@ -88,6 +91,7 @@ impl Search {
             phase: Phase::Begin,
             length: 0,
             used: 0,
+            gate: None,
             forward: None,
             reverse: None,
             machine: Machine::default(),
@@ -140,7 +144,11 @@ impl Search {
     pub fn memory(&self) -> usize {
         let cache = |cache: &Option<Box<Cache>>| cache.as_ref().map_or(0, |cache| cache.memory_usage());
         let state = &self.state;
-        size_of::<Search>() + cache(&state.forward) + cache(&state.reverse) + state.machine.memory()
+        size_of::<Search>()
+            + cache(&state.gate)
+            + cache(&state.forward)
+            + cache(&state.reverse)
+            + state.machine.memory()
     }
 }
 
@@ -182,6 +190,7 @@ impl State {
     fn turn(&mut self, compiled: &Compiled, haystack: &[u8], meter: &mut Meter) {
         match std::mem::replace(&mut self.phase, Phase::Begin) {
             Phase::Begin => self.begin(compiled, haystack, meter),
+            Phase::Gate(walk) => self.walk_to_gate(compiled, walk, haystack, meter),
             Phase::Loose(walk) => self.walk_loosely(compiled, walk, haystack, meter),
             Phase::Forward(walk) => self.walk_forward(compiled, walk, haystack, meter),
             Phase::Reverse(walk, end) => self.walk_back(compiled, walk, end, haystack, meter),
@@ -196,6 +205,17 @@ impl State {
             self.done(Progress::None);
             return;
         }
+        if let Some(dfa) = compiled.gate().filter(|_| !self.is_bare) {
+            let cache = self.gate.get_or_insert_with(|| Box::new(dfa.create_cache()));
+            if let Some(walk) = (Automaton { dfa, cache }).from(haystack, self.from, &compiled.start) {
+                self.phase = Phase::Gate(walk);
+                return;
+            }
+        }
+        self.begin_forward(compiled, haystack);
+    }
+
+    fn begin_forward(&mut self, compiled: &Compiled, haystack: &[u8]) {
         let Some(dfa) = self.automaton(compiled) else {
             return self.begin_machine(compiled, self.from, false);
         };
@@ -204,6 +224,18 @@ impl State {
             Some(walk) if compiled.is_regular => self.phase = Phase::Forward(walk),
             Some(walk) => self.phase = Phase::Loose(walk),
             None => self.begin_machine(compiled, self.from, false),
+        }
+    }
+
+    /// Of a large regular expression: where what it was loosened to finds nothing, there is nothing.
+    fn walk_to_gate(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
+        let (Some(dfa), Some(cache)) = (compiled.gate(), self.gate.as_deref_mut()) else {
+            return self.begin_forward(compiled, haystack);
+        };
+        match (Automaton { dfa, cache }).forward(&mut walk, (haystack, self.until), &compiled.start, true, meter) {
+            Walked::On => self.phase = Phase::Gate(walk),
+            Walked::Done(None) => drop(self.done(Progress::None)),
+            Walked::Done(Some(_)) | Walked::Stuck => self.begin_forward(compiled, haystack),
         }
     }
 

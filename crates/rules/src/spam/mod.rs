@@ -25,6 +25,7 @@ mod fuzz;
 pub mod header;
 mod limits;
 mod loader;
+pub mod map;
 pub mod message;
 pub mod network;
 pub mod preferences;

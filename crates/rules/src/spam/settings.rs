@@ -1,11 +1,10 @@
 //! What a configuration says to functions, made ready once: lists of addresses and hosts, networks, numbers.
 
-use std::collections::{HashMap, HashSet};
-
 use super::header::Networks;
 use super::message::Reading;
 use super::rule::Rules;
 use super::syntax::value::Value;
+use crate::spam::map::{HashMap, HashSet};
 
 /// Addresses or names, with `*` and `?` for what varies.
 #[derive(Debug, Clone, Default)]

@@ -35,6 +35,7 @@ use super::rule::View;
 use super::search::{Budget, Pooled};
 use super::settings::Settings;
 use super::syntax::call::Call;
+use crate::spam::map::HashSet;
 
 /// A function that rules call.
 #[derive(Clone, Copy)]
@@ -353,7 +354,7 @@ fn single_dots(address: &[u8]) -> Box<[u8]> {
 }
 
 fn distinct(mut all: Vec<Box<[u8]>>) -> Vec<Box<[u8]>> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::default();
     all.retain(|address| seen.insert(address.clone()));
     all
 }

@@ -1,12 +1,11 @@
 //! What rules ask of the header: fields by name with modifiers, and names that stand for several fields or for the path.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 use super::path::Path;
 use super::received::find;
+use crate::spam::map::HashMap;
 use crate::spam::message::{Field as Written, Message, Reading, taken, unfolded};
 use crate::spam::search::RunLimits;
 use crate::spam::syntax::field::{Field, MODIFIERS, Modifier};
@@ -69,39 +68,6 @@ impl Request {
     }
 }
 
-/// What is known by what a configuration asks for. Nobody who sends a mail chooses the keys, so that they need no secret.
-type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mixed>>;
-
-/// Bytes, eight at a time, each multiplied into the sum.
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, bytes: &[u8]) {
-        for eight in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..eight.len()].copy_from_slice(eight);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(byte.into());
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-}
-
 /// The bit of a name, whatever its case.
 fn bit(name: &[u8]) -> u64 {
     let first = name.first().map_or(0, u8::to_ascii_lowercase);
@@ -118,9 +84,9 @@ pub struct Fields<'m> {
     reading: &'m Reading,
     sender_field: Option<&'m str>,
     limits: &'m RunLimits,
-    known: RefCell<Map<Request, Values>>,
+    known: RefCell<HashMap<Request, Values>>,
     /// The same by what a text asks for.
-    by_text: RefCell<Map<Box<str>, Values>>,
+    by_text: RefCell<HashMap<Box<str>, Values>>,
     /// A bit for each of the names that there are, which several may share.
     names: u64,
     by_name: HashMap<Box<[u8]>, Vec<&'m Written>>,
@@ -138,7 +104,7 @@ impl<'m> Fields<'m> {
         sender_field: Option<&'m str>,
         limits: &'m RunLimits,
     ) -> Fields<'m> {
-        let mut by_name: HashMap<Box<[u8]>, Vec<&Written>> = HashMap::new();
+        let mut by_name: HashMap<Box<[u8]>, Vec<&Written>> = HashMap::default();
         let mut names = 0;
         for field in mail.fields().iter().filter(|field| is_seen(field)) {
             names |= bit(&field.name);
@@ -308,7 +274,7 @@ impl<'m> Fields<'m> {
 
     /// Which fields are within the bound, name by name.
     fn kept(&self, seen: &[&Written]) -> Vec<bool> {
-        let mut places: HashMap<Box<[u8]>, Vec<usize>> = HashMap::new();
+        let mut places: HashMap<Box<[u8]>, Vec<usize>> = HashMap::default();
         let mut order = Vec::new();
         for (place, field) in seen.iter().enumerate() {
             let name = lower(&field.name);

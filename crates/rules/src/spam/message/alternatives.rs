@@ -1,9 +1,8 @@
 //! How far the versions of a text in `multipart/alternative` say the same.
 
-use std::collections::HashMap;
-
 use super::Part;
 use super::perl::{Text, is_space, is_word};
+use crate::spam::map::HashMap;
 
 /// What differs, and how many words there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -25,7 +24,7 @@ pub(super) struct Words {
 impl Words {
     /// Those of a text; of HTML without any, one that stands for its pictures.
     pub(super) fn read(text: &Text, is_html: bool, has_image: bool) -> Words {
-        let mut words = Words { counts: HashMap::new(), is_html };
+        let mut words = Words { counts: HashMap::default(), is_html };
         let all = text.characters.split(|c| is_space(c, text.is_wide));
         for word in all.filter(|word| word.chars().any(|c| is_word(c, text.is_wide))) {
             match words.counts.get_mut(word) {

@@ -6,6 +6,7 @@ use super::address::mailboxes;
 use super::field::decoded;
 use super::perl::{is_blank, is_word_byte, trim};
 use super::{Field, Message, Reading, host, uri};
+use crate::spam::map::HashMap;
 use crate::spam::syntax::field::{Field as Request, Modifier};
 
 /// As many bytes of all fields together are given.
@@ -54,7 +55,7 @@ impl Message {
         if fields.iter().map(size).sum::<usize>() <= HEADER_BYTES_MAX {
             return fields.iter().map(line).collect();
         }
-        let mut first = std::collections::HashMap::new();
+        let mut first = HashMap::default();
         for (at, field) in fields.iter().enumerate() {
             first.entry(field.name.to_ascii_lowercase()).or_insert(at);
         }

@@ -1,12 +1,13 @@
 //! What the HTML of a mail shows: its text, what of it a reader sees, addresses, and what its own tests ask for.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use text::lenient::{Attributes, Reader, Token};
 
 use super::colour::{self, BLACK, Colour, WHITE};
 use super::perl::{Text, begins, bytes, is_space, is_word};
 use super::target;
+use crate::spam::map::HashMap;
 
 /// What the HTML of a mail shows, by the names that SpamAssassin's own tests ask for.
 #[derive(Debug, Clone, Default)]
@@ -246,8 +247,8 @@ impl Builder {
             is_wide,
             styles_max,
             styles: vec![style],
-            open: HashMap::new(),
-            inside: HashMap::new(),
+            open: HashMap::default(),
+            inside: HashMap::default(),
             runs: Vec::new(),
             base_size: 3.0,
             sizes: (3.0, 3.0),
@@ -263,7 +264,7 @@ impl Builder {
             titles: Vec::new(),
             scripts: Vec::new(),
             comments: Vec::new(),
-            links: HashMap::new(),
+            links: HashMap::default(),
             links_max,
         }
     }

@@ -1,9 +1,9 @@
 //! What the configuration says about how mails are read.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::host::ascii;
+use crate::spam::map::HashSet;
 use crate::spam::rule::Setting;
 use crate::spam::syntax::value::Value;
 
@@ -41,9 +41,9 @@ impl Default for Reading {
             body_part_scan_size: 50_000,
             rawbody_part_scan_size: 500_000,
             parse_dkim_uris: true,
-            tlds: HashSet::new(),
-            two_level: HashSet::new(),
-            three_level: HashSet::new(),
+            tlds: HashSet::default(),
+            two_level: HashSet::default(),
+            three_level: HashSet::default(),
             redirectors: None,
         }
     }

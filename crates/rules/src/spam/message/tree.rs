@@ -5,12 +5,13 @@
 //!
 //! Bounds: parts by [`MessageLimits::parts_max`], and 1,000 of one multipart; 20 levels; lines are cut at 2,048 bytes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::coding::{base64, line_feeds, quoted_printable};
 use super::field::{ContentType, Field};
 use super::perl::{begins, is_blank};
 use super::{MessageLimits, Part};
+use crate::spam::map::HashMap;
 
 const LEVELS_MAX: u32 = 20;
 const LINE_BYTES_MAX: usize = 2048;

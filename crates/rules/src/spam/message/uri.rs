@@ -1,10 +1,11 @@
 //! Addresses in a mail: in its text, in its HTML, in its DKIM signatures.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::html::{Link, URI_BYTES_MAX};
 use super::perl::{Text, begins, is_blank, is_word_byte};
 use super::{MessageLimits, Reading, canonical, host};
+use crate::spam::map::{HashMap, HashSet};
 
 /// An address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(super) struct Uris<'a> {
 
 impl<'a> Uris<'a> {
     pub(super) fn new(reading: &'a Reading, limits: &'a MessageLimits) -> Uris<'a> {
-        Uris { reading, limits, found: Vec::new(), places: HashMap::new(), is_cut: false, has_long: false }
+        Uris { reading, limits, found: Vec::new(), places: HashMap::default(), is_cut: false, has_long: false }
     }
 
     /// Adds an address. With `needs_host` only if it has a host. Whether it was added.
@@ -130,7 +131,7 @@ impl<'a> Uris<'a> {
 
     /// The addresses in the lines of a rendered body.
     pub(super) fn text(&mut self, lines: &[Box<[u8]>]) {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::default();
         for line in lines {
             let mut from = 0;
             while let Some(found) = next(line, from, self.reading) {

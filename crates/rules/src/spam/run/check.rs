@@ -2,7 +2,6 @@
 
 use core::cell::RefCell;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::Range;
 
 use flow::{Alike, Answer};
@@ -16,6 +15,7 @@ use super::searcher::Scratch;
 use super::waiting::{Job, Waiting};
 use crate::spam::eval::{Arguments, Context};
 use crate::spam::header::{Fields, Path, Request};
+use crate::spam::map::{HashMap, HashSet};
 use crate::spam::message::{Message, Part, Uri};
 use crate::spam::network::{self, Inquiry};
 use crate::spam::preferences::Preferences;
@@ -141,7 +141,7 @@ impl Engine {
             values,
             hits: Vec::new(),
             exhausted: Vec::new(),
-            captured: HashMap::new(),
+            captured: HashMap::default(),
         };
         inquiry.into_iter().for_each(|inquiry| run.listed(inquiry));
         run.all();
@@ -760,7 +760,7 @@ fn lines(lines: &[Box<[u8]>]) -> Vec<&[u8]> {
 
 /// All spellings of all addresses, each once.
 fn distinct_uris(mail: &Message) -> Vec<&[u8]> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::default();
     mail.uris().iter().flat_map(|uri| &uri.cleaned).map(|text| &**text).filter(|text| seen.insert(*text)).collect()
 }
 

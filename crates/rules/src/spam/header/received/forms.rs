@@ -7,6 +7,7 @@
 
 use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use pattern::expression::Flags;
 
 use super::Known;
@@ -56,14 +57,14 @@ pub(super) struct Form {
     pub(super) outcome: Outcome,
     pub(super) known: Known,
     /// Fields without it have another form.
-    needed: &'static str,
+    needed: Option<Finder<'static>>,
     traits: &'static str,
 }
 
 impl Form {
     /// Whether what the form needs is there.
     pub(super) fn may_match(&self, line: &[u8]) -> bool {
-        self.needed.is_empty() || super::find(line, self.needed.as_bytes()).is_some()
+        self.needed.as_ref().is_none_or(|needed| needed.find(line).is_some())
     }
 
     /// Whether it says so of what it takes.
@@ -238,6 +239,7 @@ pub(super) fn all() -> &'static [Form] {
         ];
         let form = |start, outcome, &(needed, text, traits): &Row| {
             let known = Known::new(&translate(text), Flags::NONE);
+            let needed = (!needed.is_empty()).then(|| Finder::new(needed));
             Form { start, outcome, known, needed, traits }
         };
         let of = |(start, outcome, rows): (Start, Outcome, &'static [Row])| {
