@@ -12,12 +12,13 @@ use crate::ByteSet;
 
 /// An expression that matches wherever the given one does, and elsewhere; it has neither looks around nor references.
 pub(super) fn loosened(node: &Node) -> Node {
-    counting(node, TURNS_MAX)
+    counting(node, (TURNS_MAX, TURNS_MAX))
 }
 
-/// The same with as few states as loops can do with that have to turn twice.
+/// The same with fewer states: loops have to turn three times at most, and may turn as often as they can where that is more than
+/// twice.
 pub(super) fn shrunk(node: &Node) -> Node {
-    counting(node, 2)
+    counting(node, (3, 2))
 }
 
 /// Whether [`shrunk`] saves so many states that it pays to run it first.
@@ -45,20 +46,20 @@ fn states(node: &Node) -> usize {
     }
 }
 
-/// Loosened, with loops counted up to so many turns.
-fn counting(node: &Node, turns_max: u32) -> Node {
-    let all = |nodes: &[Node]| nodes.iter().map(|node| counting(node, turns_max)).collect();
+/// Loosened, with the turns that loops have to do, and those that they may do, counted so far.
+fn counting(node: &Node, turns: (u32, u32)) -> Node {
+    let all = |nodes: &[Node]| nodes.iter().map(|node| counting(node, turns)).collect();
     match node {
         Node::Look(_) | Node::Assert(Assertion::From) => Node::Empty,
         Node::Assert(Assertion::LastLine) => Node::Assert(Assertion::LineEnd),
         Node::Backreference { .. } => anything(),
-        Node::Group(node, _) | Node::Atomic(node) => counting(node, turns_max),
+        Node::Group(node, _) | Node::Atomic(node) => counting(node, turns),
         Node::Concat(nodes) => Node::Concat(all(nodes)),
-        Node::Alternate(nodes) => Node::Alternate(nodes.iter().map(|node| counting(node, turns_max)).collect()),
+        Node::Alternate(nodes) => Node::Alternate(nodes.iter().map(|node| counting(node, turns)).collect()),
         Node::Repeat(repeat) => {
-            let min = repeat.min.min(turns_max);
-            let max = if repeat.max > turns_max { UNBOUNDED } else { repeat.max };
-            Node::Repeat(Box::new(Repeat { node: counting(&repeat.node, turns_max), min, max, lazy: repeat.lazy }))
+            let min = repeat.min.min(turns.0);
+            let max = if repeat.max > turns.1 { UNBOUNDED } else { repeat.max };
+            Node::Repeat(Box::new(Repeat { node: counting(&repeat.node, turns), min, max, lazy: repeat.lazy }))
         }
         node => node.clone(),
     }
