@@ -39,7 +39,7 @@ pub fn fuzz_load(data: &[u8]) {
     let metas = rules.live().filter(|rule| rule.test.as_ref().is_some_and(|test| test.kind() == Kind::Meta)).count();
     assert_eq!(schedule.order().count() + schedule.excluded().len(), metas);
     let mut values = vec![1.0; rules.names().len()];
-    assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(limits.metas_steps_max as u64)));
+    assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(limits.metas_steps_max as u64)).1);
     assert!(values.iter().all(|value| value.is_finite()));
     let mut total = Total::new(ScoreSet::default());
     rules.live().for_each(|rule| total.add(rule, 1));

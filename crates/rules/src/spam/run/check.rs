@@ -301,7 +301,7 @@ impl<'r> Run<'r> {
             hits,
             exhausted: self.exhausted,
             total,
-            required: self.preferences.and_then(Preferences::required).unwrap_or_else(|| rules.required_score()),
+            required: self.preferences.and_then(Preferences::required).unwrap_or(self.engine.required),
             recalled: self.context.recalled,
             autolearn: None,
             is_truncated: self.mail.is_cut(),
@@ -445,23 +445,22 @@ impl<'r> Run<'r> {
             }
         }
         let begun = self.scratch.now();
-        let places = self.places();
+        let tests = self.header_tests();
         self.scratch.spent(Work::Literals, begun);
-        for (test, place) in header.tests.iter().zip(&places) {
-            let item = &test.item;
+        for (number, place) in &tests {
+            let test = &header.tests[*number as usize];
             match (&fields[test.request as usize], place) {
-                (Some(value), Some(place)) if self.waits(item.can_wait) => {
+                (Some(value), Some(place)) if self.waits(test.item.can_wait) => {
                     self.waiting.push(Job::Header(test, place.clone()), length(value, place));
                 }
-                (Some(_), _) => drop(self.field(test, place.as_ref())),
-                (None, _) if test.hits_unset() => {
+                (Some(_), place) => drop(self.field(test, place.as_ref())),
+                (None, _) => {
                     let matched = self.explain.then(|| test.if_unset.clone());
-                    self.hit(item.rule, "", 1.0, 1, matched);
+                    self.hit(test.item.rule, "", 1.0, 1, matched);
                 }
-                (None, _) => {}
             }
         }
-        self.scratch.places = places;
+        self.scratch.tests = tests;
     }
 
     /// Runs a test of the header over the value that it looks at.
@@ -480,25 +479,31 @@ impl<'r> Run<'r> {
         self.settle(test.item.rule, "", found)
     }
 
-    /// Where in the value that it looks at each test of the header may match, if it may.
-    fn places(&mut self) -> Vec<Option<Range<u32>>> {
+    /// The tests of the header that may hit, in their order, and where in the value that they look at a match may be.
+    fn header_tests(&mut self) -> Vec<(u32, Option<Range<u32>>)> {
         let header = &self.engine.header;
-        let mut places = std::mem::take(&mut self.scratch.places);
-        places.clear();
-        places.resize(header.tests.len(), None);
+        let mut tests = std::mem::take(&mut self.scratch.tests);
+        tests.clear();
         let mut pairs = std::mem::take(&mut self.scratch.pairs);
         let Scratch { joined, header_rooms, .. } = &mut *self.scratch;
         header_rooms.resize_with(header.requests.len(), Default::default);
         let fields = header.passes().iter().zip(self.fields).zip(header_rooms);
         for ((field, value), room) in fields.filter(|((field, _), _)| !field.tests.is_empty()) {
-            let Some(value) = value else { continue };
+            let Some(value) = value else {
+                tests.extend(header.unset(field).iter().map(|&test| (test, None)));
+                continue;
+            };
             joined.clear();
             joined.push(value);
             field.pass.candidates(joined, room, &mut pairs);
-            pairs.drain(..).for_each(|pair| places[field.tests[pair.place as usize] as usize] = Some(pair.within));
+            tests.extend(pairs.drain(..).map(|pair| (field.tests[pair.place as usize], Some(pair.within))));
+            tests.extend(field.negated.iter().map(|&test| (test, None)));
         }
         self.scratch.pairs = pairs;
-        places
+        // Of a negated one that may match, where it may.
+        tests.sort_unstable_by_key(|(test, place)| (*test, place.is_none()));
+        tests.dedup_by_key(|(test, _)| *test);
+        tests
     }
 
     fn evals(&mut self, view: View) {
@@ -719,8 +724,8 @@ impl<'r> Run<'r> {
         const STEPS_MAX: u64 = 10_000_000;
         let (mut values, waiting) = (std::mem::take(&mut self.values), std::mem::take(&mut self.waiting));
         let find_out = |number| self.find_out(waiting.job(number));
-        schedule.evaluate(&mut values, waiting.open(), find_out, &mut Fuel::new(STEPS_MAX));
-        for id in schedule.order().filter(|&id| values[id as usize] != 0.0) {
+        let (hits, _) = schedule.evaluate(&mut values, waiting.open(), find_out, &mut Fuel::new(STEPS_MAX));
+        for id in hits {
             self.hit(id, "", values[id as usize], 1, None);
         }
         self.values = values;

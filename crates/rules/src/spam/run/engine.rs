@@ -41,6 +41,8 @@ pub struct Engine {
     pub(super) rules: Rules,
     pub(super) options: EngineOptions,
     pub(super) settings: Settings,
+    /// From which score on a mail is spam.
+    pub(super) required: f64,
     pub(super) schedule: Schedule,
     /// Rules that are not run: without what was learned, and with it.
     silent: [Vec<bool>; 2],
@@ -118,6 +120,10 @@ pub(super) struct FieldPass {
     /// Their places among the tests.
     pub(super) tests: Vec<u32>,
     pub(super) pass: Pass,
+    /// Those that hit where nothing matches.
+    pub(super) negated: Vec<u32>,
+    /// Those that hit where the field is missing, once that is asked.
+    unset: OnceLock<Vec<u32>>,
 }
 
 impl HeaderPass {
@@ -127,8 +133,19 @@ impl HeaderPass {
             let mut all = vec![Vec::new(); self.requests.len()];
             (0..).zip(&self.tests).for_each(|(place, test)| all[test.request as usize].push(place));
             let pass = |tests: &[u32]| Pass::new(tests.iter().map(|&test| &*self.tests[test as usize].item.ready));
-            all.into_iter().map(|tests| FieldPass { pass: pass(&tests), tests }).collect()
+            let is_negated = |test: &u32| self.tests[*test as usize].is_negated;
+            let field = |tests: Vec<u32>| {
+                let negated = tests.iter().copied().filter(is_negated).collect();
+                FieldPass { pass: pass(&tests), tests, negated, unset: OnceLock::new() }
+            };
+            all.into_iter().map(field).collect()
         })
+    }
+
+    /// The tests of a request that hit where it is answered with nothing.
+    pub(super) fn unset<'f>(&self, field: &'f FieldPass) -> &'f [u32] {
+        let hits = |test: &u32| self.tests[*test as usize].hits_unset();
+        field.unset.get_or_init(|| field.tests.iter().copied().filter(hits).collect())
     }
 }
 
@@ -141,8 +158,6 @@ pub(super) struct HeaderItem {
     pub(super) is_negated: bool,
     /// What is looked at where the field is missing.
     pub(super) if_unset: Box<[u8]>,
-    /// Whether that matches; it is the same for all mails.
-    pub(super) is_unset_hit: OnceLock<bool>,
 }
 
 /// An expression over a field of each part.
@@ -257,6 +272,7 @@ impl Engine {
         let [body, rawbody, uri, full] = views;
         Engine {
             identity: IDENTITIES.fetch_add(1, Ordering::Relaxed),
+            required: rules.required_score(),
             rules,
             options,
             settings,
@@ -440,7 +456,6 @@ impl Builder {
                     request: known,
                     is_negated: *negated,
                     if_unset: if_unset.clone().unwrap_or_default(),
-                    is_unset_hit: OnceLock::new(),
                 });
             }
         }
@@ -546,12 +561,10 @@ fn criterion(text: &[u8]) -> Option<(DetailKey, bool, Expression, &[u8])> {
 }
 
 impl HeaderItem {
-    /// Whether the rule hits where the field is missing.
-    pub(super) fn hits_unset(&self) -> bool {
-        *self.is_unset_hit.get_or_init(|| {
-            let mut search = self.item.ready.expression.search(pattern::expression::Want::Hit);
-            let progress = search.run(&self.if_unset, &mut Fuel::new(1_000_000));
-            matches!(progress, pattern::expression::Progress::Match(_)) != self.is_negated
-        })
+    /// Whether the rule hits where the field is missing: the same for all mails.
+    fn hits_unset(&self) -> bool {
+        let mut search = self.item.ready.expression.search(pattern::expression::Want::Hit);
+        let progress = search.run(&self.if_unset, &mut Fuel::new(1_000_000));
+        matches!(progress, pattern::expression::Progress::Match(_)) != self.is_negated
     }
 }

@@ -18,8 +18,8 @@ pub struct Scratch {
     pub(super) joined: super::pass::Joined,
     /// What each rule came to, by its id.
     pub(super) values: Vec<f64>,
-    /// Where each test of the header may match.
-    pub(super) places: Vec<Option<Range<u32>>>,
+    /// Tests of the header that may hit, and where.
+    pub(super) tests: Vec<(u32, Option<Range<u32>>)>,
     /// Candidates of a pass.
     pub(super) pairs: Vec<super::pass::Pair>,
     /// The states of what is walked together, of each view, and of each request for header fields.

@@ -17,6 +17,8 @@ pub(super) struct Evaluation<'e, F> {
     /// What rules may come to that are not known.
     spans: Vec<Span>,
     due: Due,
+    /// The places of metas that may have come to something.
+    hits: Vec<u32>,
     stack: Vec<Span>,
     open: &'e [Open],
     run: F,
@@ -33,24 +35,32 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
     ) -> Evaluation<'e, F> {
         let due = Due { left: schedule.least.clone(), bits: vec![0; schedule.order.len().div_ceil(64)] };
         let slots = vec![0; values.len()];
-        Evaluation { schedule, values, slots, spans: Vec::new(), due, stack: Vec::new(), open, run, fuel }
+        let hits = schedule.hits_at_rest.clone();
+        Evaluation { schedule, values, slots, spans: Vec::new(), due, hits, stack: Vec::new(), open, run, fuel }
     }
 
-    /// Evaluates all that is due; `false` where the fuel ends before. What nobody had to know comes to nothing.
-    pub(super) fn all(mut self) -> bool {
+    /// Evaluates all that is due: what has come to something, in order, and `false` where the fuel ends before. What nobody had
+    /// to know comes to nothing.
+    pub(super) fn all(mut self) -> (Vec<u32>, bool) {
         let is_done = self.due().is_some();
-        self.slots.iter().zip(self.values).filter(|(slot, _)| **slot != 0).for_each(|(_, value)| *value = 0.0);
-        is_done
+        self.slots.iter().zip(&mut *self.values).filter(|(slot, _)| **slot != 0).for_each(|(_, value)| *value = 0.0);
+        self.hits.sort_unstable();
+        self.hits.dedup();
+        let ids = self.hits.iter().map(|&place| self.schedule.order[place as usize].0);
+        (ids.filter(|&id| self.values[id as usize] != 0.0).collect(), is_done)
     }
 
     fn due(&mut self) -> Option<()> {
         let schedule = self.schedule;
-        let hit = schedule.users.iter().zip(&*self.values).filter(|(_, value)| **value != 0.0);
-        hit.for_each(|(users, _)| self.due.mark(users));
-        schedule.order.iter().for_each(|(id, _)| self.values[*id as usize] = schedule.resting[*id as usize]);
+        let hits = self.values.iter().enumerate().filter(|(_, value)| **value != 0.0);
+        hits.for_each(|(rule, _)| self.due.mark(schedule.users.of(rule)));
+        for &place in &schedule.hits_at_rest {
+            let id = schedule.order[place as usize].0 as usize;
+            self.values[id] = schedule.resting[id];
+        }
         for (number, open) in (0..).zip(self.open) {
             self.set(open.rule, Span::open(Question::rule(open.cost, number), schedule.most[open.rule as usize]));
-            self.due.mark(&schedule.users[open.rule as usize]);
+            self.due.mark(schedule.users.of(open.rule as usize));
         }
         let mut from = 0;
         while let Some(place) = self.due.next(from) {
@@ -71,8 +81,9 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
             () => self.find_out(place)?,
         };
         self.set(id as u32, span);
+        self.hits.extend(Some(place).filter(|_| span.value() != Some(0.0)));
         if span.value() != Some(self.schedule.resting[id]) {
-            self.due.mark(&self.schedule.users[id]);
+            self.due.mark(self.schedule.users.of(id));
         }
         Some(())
     }

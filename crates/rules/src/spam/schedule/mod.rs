@@ -36,9 +36,11 @@ pub struct Schedule {
     rules: usize,
     /// What each rule comes to where nothing has hit.
     resting: Vec<f64>,
+    /// The places of the metas that then come to something.
+    hits_at_rest: Vec<u32>,
     /// Of each rule, metas that are made of it, by their places in the order; and of each meta, by its place, how many of the
     /// rules that name it here have to come to something else before it can.
-    users: Vec<Vec<u32>>,
+    users: Lists,
     least: Vec<u32>,
     /// Of each meta, by its place in the order, the rules without each of which it comes to 0, whatever all others come to.
     needed: Vec<Box<[u32]>>,
@@ -50,6 +52,28 @@ pub struct Schedule {
     most: Vec<f64>,
     /// Sub-rules, by their ids: nobody but a meta asks what they come to.
     subrules: Vec<bool>,
+}
+
+/// Short lists, end to end: most are read in passing, and lie near each other.
+#[derive(Debug, Clone, Default)]
+struct Lists {
+    /// Where each begins; one more at the end.
+    starts: Vec<u32>,
+    all: Vec<u32>,
+}
+
+impl Lists {
+    fn new(lists: &[Vec<u32>]) -> Lists {
+        let ends = lists.iter().scan(0, |end, list| {
+            *end += list.len() as u32;
+            Some(*end)
+        });
+        Lists { starts: std::iter::once(0).chain(ends).collect(), all: lists.concat() }
+    }
+
+    fn of(&self, number: usize) -> &[u32] {
+        &self.all[self.starts[number] as usize..self.starts[number + 1] as usize]
+    }
 }
 
 /// A rule that has not been run.
@@ -120,7 +144,7 @@ impl Schedule {
             depends(steps).for_each(|part| self.made_of[part as usize] += 1);
             self.places[id] = Some(place);
         }
-        self.users = vec![Vec::new(); self.rules];
+        let mut users = vec![Vec::new(); self.rules];
         self.needed.clear();
         self.least.clear();
         for (place, (id, range)) in (0..).zip(&self.order) {
@@ -132,19 +156,29 @@ impl Schedule {
             let need = need.and_then(|need| need.beyond(|part| resting[part as usize] != 0.0));
             let need = need.unwrap_or_else(|| Need::any(depends(steps)));
             self.least.push(need.least);
-            need.parts.iter().for_each(|&part| self.users[part as usize].push(place));
+            need.parts.iter().for_each(|&part| users[part as usize].push(place));
         }
+        self.users = Lists::new(&users);
         self.resting = resting;
+        let hits_at_rest = (0..).zip(&self.order).filter(|(_, (id, _))| self.resting[*id as usize] != 0.0);
+        self.hits_at_rest = hits_at_rest.map(|(place, _)| place).collect();
     }
 
-    /// Evaluates all metas: `values` has what each rule came to, by its id, and gets what the metas come to. A rule that
+    /// Evaluates all metas: `values` has what each rule came to, by its id, with 0 for metas, and gets what these come to. A rule that
     /// did not hit is 0, one that hit is 1 or, with `multiple`, the number of its hits.
     ///
     /// Those of `open` have not been run: `run` is told the places among them of those that have to be, and says what they come to.
     /// All metas that are no sub-rules hit or do not as if all had been run; a sub-rule that nobody had to know comes to 0.
     ///
-    /// Burns a unit a step. `false`: there was not fuel enough, and the metas that were left count as where nothing has hit.
-    pub fn evaluate(&self, values: &mut Vec<f64>, open: &[Open], run: impl FnMut(u32) -> f64, fuel: &mut Fuel) -> bool {
+    /// Tells the metas that have come to something, in order. Burns a unit a step. `false`: there was not fuel enough, and the
+    /// metas that were left count as where nothing has hit.
+    pub fn evaluate(
+        &self,
+        values: &mut Vec<f64>,
+        open: &[Open],
+        run: impl FnMut(u32) -> f64,
+        fuel: &mut Fuel,
+    ) -> (Vec<u32>, bool) {
         values.resize(self.rules, 0.0);
         Evaluation::new(self, values, open, run, fuel).all()
     }
@@ -278,7 +312,7 @@ mod tests {
         let schedule = Schedule::new(&rules, &Limits::default());
         let mut values = vec![0.0; rules.names().len()];
         hits.iter().for_each(|(name, hits)| values[rules.id(name).unwrap() as usize] = *hits);
-        assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(1000)));
+        assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(1000)).1);
         values[rules.id(name).unwrap() as usize]
     }
 
@@ -345,7 +379,9 @@ mod tests {
             for (id, range) in &schedule.order {
                 expected[*id as usize] = super::outcome(&schedule.steps[range.clone()], &expected, &mut Vec::new());
             }
-            assert!(schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(1000)));
+            let (hits, is_done) = schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(1000));
+            assert!(is_done);
+            assert_eq!(hits, schedule.order().filter(|&id| expected[id as usize] != 0.0).collect::<Vec<_>>());
             assert_eq!(values, expected, "{case}");
             some_are_found_out(&rules, &schedule, &expected, case);
         }
@@ -369,7 +405,7 @@ mod tests {
                 assert!(asked.insert(number), "it is asked once");
                 expected[open[number as usize].rule as usize]
             };
-            assert!(schedule.evaluate(&mut values, &open, find_out, &mut Fuel::new(10_000)));
+            assert!(schedule.evaluate(&mut values, &open, find_out, &mut Fuel::new(10_000)).1);
             let metas = schedule.order().filter(|&id| !schedule.subrules[id as usize]);
             for id in metas.map(|id| id as usize) {
                 assert_eq!(values[id] != 0.0, expected[id] != 0.0, "{case} {mask} {id}");
@@ -395,7 +431,7 @@ mod tests {
                 asked += names[number as usize];
                 f64::from(u8::from(hits.contains(&names[number as usize])))
             };
-            assert!(schedule.evaluate(&mut values, &open, find_out, &mut Fuel::new(10_000)));
+            assert!(schedule.evaluate(&mut values, &open, find_out, &mut Fuel::new(10_000)).1);
             let hit = ["M", "N", "O"].into_iter().filter(|name| values[id(name) as usize] != 0.0);
             (asked, hit.collect::<String>())
         };
@@ -418,7 +454,7 @@ mod tests {
         let schedule = Schedule::new(&rules, &Limits::default());
         let mut values = vec![0.0; rules.names().len()];
         values[rules.id("A").unwrap() as usize] = 1.0;
-        assert!(!schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(5)));
+        assert!(!schedule.evaluate(&mut values, &[], |_| 0.0, &mut Fuel::new(5)).1);
     }
 
     #[test]
