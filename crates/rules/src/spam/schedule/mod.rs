@@ -361,6 +361,10 @@ mod tests {
             "__S22 && (E || F)",
             "__S23 + A > 2",
             "!__S22 || !__S23",
+            "A / (B - 1) > 5 || C",
+            "!(A / (B - 1)) || C",
+            "(A / (B - 1) == 5) + 1 > 0",
+            "A / (B - 1) >= 0 || !C ? 1 : 1",
             "((D - E) || 3) <= 0",
             "M2 + M3 + M13 > 1",
             "M2 + M3 >= 2 && E",
@@ -370,6 +374,16 @@ mod tests {
         let rules = load(&text);
         let schedule = Schedule::new(&rules, &Limits::default());
         assert_eq!(schedule.order().count(), metas.len() + 2);
+        // Each without the others, which have parts run before.
+        let without_others = (0..).zip(metas).filter(|(_, meta)| !meta.contains('M'));
+        let alone: Vec<Schedule> = without_others
+            .map(|(number, _)| {
+                let id = rules.id(&format!("M{number}")).unwrap();
+                let mut schedule = schedule.clone();
+                schedule.retain(|meta| meta == id || rules.names()[meta as usize].is_subrule());
+                schedule
+            })
+            .collect();
         for case in 0..3_u32.pow(6) {
             let mut values = vec![0.0; rules.names().len()];
             for (place, name) in (0..).zip('A'..='F') {
@@ -384,6 +398,7 @@ mod tests {
             assert_eq!(hits, schedule.order().filter(|&id| expected[id as usize] != 0.0).collect::<Vec<_>>());
             assert_eq!(values, expected, "{case}");
             some_are_found_out(&rules, &schedule, &expected, case);
+            alone.iter().for_each(|schedule| some_are_found_out(&rules, schedule, &expected, case));
         }
     }
 

@@ -119,7 +119,7 @@ impl Span {
         self.low == 0.0 && self.high == 0.0
     }
 
-    /// 1 where it holds of all values, 0 where of none.
+    /// 1 where it holds of all values, 0 where of none. Of what may be no number nothing holds: see [`Span::unbounded`].
     fn truth(always: bool, never: bool, ask: Question) -> Span {
         match () {
             () if always => Span::known(1.0),
@@ -169,7 +169,7 @@ pub(super) fn weigh(steps: &[Step], stack: &mut Vec<Span>, rule: impl Fn(u32) ->
 
 fn not(span: Span) -> Span {
     match () {
-        () if span.is_no_number() => span,
+        () if span.is_no_number() || span.is_unbounded() => span,
         () => Span::truth(span.is_zero(), span.is_never_zero(), span.ask),
     }
 }
@@ -238,6 +238,9 @@ fn or(left: Span, right: Span, ask: Question) -> Span {
 }
 
 fn compare(comparison: Comparison, left: Span, right: Span, ask: Question) -> Span {
+    if left.is_unbounded() || right.is_unbounded() {
+        return Span::unbounded(ask);
+    }
     let (is_below, is_above) = (left.high < right.low, left.low > right.high);
     let (is_not_above, is_not_below) = (left.high <= right.low, left.low >= right.high);
     match comparison {
