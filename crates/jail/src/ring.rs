@@ -360,6 +360,8 @@ impl Reader {
 
     /// Whether the writer may have found no room for a frame, before the last one was taken or since.
     pub fn is_about_full(&self) -> bool {
+        // Behind the head that was taken last: either this sees what the writer has written, or the writer sees that there is room.
+        fence(Ordering::SeqCst);
         self.used().is_ok_and(|used| self.side.bytes - used < 2 * (HEADER_BYTES + PAYLOAD_BYTES_MAX))
     }
 

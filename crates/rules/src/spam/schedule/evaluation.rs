@@ -8,6 +8,10 @@ use super::{Open, Schedule};
 /// What it costs to find out what a meta comes to, until one has looked: rather more than a rule.
 const COST_OF_META: u32 = 4000;
 
+/// Steps that may be done while rules wait: each that is run has metas looked at again, which takes longer than to run all where
+/// metas are large. The stock set takes some thousands for a mail.
+const STEPS_OF_WAITING_MAX: u64 = 1 << 18;
+
 /// Metas, evaluated for one mail.
 pub(super) struct Evaluation<'e, F> {
     schedule: &'e Schedule,
@@ -22,6 +26,8 @@ pub(super) struct Evaluation<'e, F> {
     stack: Vec<Span>,
     open: &'e [Open],
     run: F,
+    /// For what is done while rules wait, and once none does.
+    waiting_fuel: Fuel,
     fuel: &'e mut Fuel,
 }
 
@@ -33,21 +39,49 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
         run: F,
         fuel: &'e mut Fuel,
     ) -> Evaluation<'e, F> {
-        let due = Due { left: schedule.least.clone(), bits: vec![0; schedule.order.len().div_ceil(64)] };
-        let slots = vec![0; values.len()];
-        let hits = schedule.hits_at_rest.clone();
-        Evaluation { schedule, values, slots, spans: Vec::new(), due, hits, stack: Vec::new(), open, run, fuel }
+        Evaluation {
+            schedule,
+            slots: vec![0; values.len()],
+            values,
+            spans: Vec::new(),
+            due: Due::new(schedule),
+            hits: schedule.hits_at_rest.clone(),
+            stack: Vec::new(),
+            open,
+            run,
+            waiting_fuel: Fuel::new(STEPS_OF_WAITING_MAX),
+            fuel,
+        }
     }
 
     /// Evaluates all that is due: what has come to something, in order, and `false` where the fuel ends before. What nobody had
     /// to know comes to nothing.
     pub(super) fn all(mut self) -> (Vec<u32>, bool) {
-        let is_done = self.due().is_some();
+        let mut is_done = self.due().is_some();
+        if !is_done && !self.open.is_empty() {
+            self.run_all();
+            is_done = self.due().is_some();
+        }
         self.slots.iter().zip(&mut *self.values).filter(|(slot, _)| **slot != 0).for_each(|(_, value)| *value = 0.0);
         self.hits.sort_unstable();
         self.hits.dedup();
         let ids = self.hits.iter().map(|&place| self.schedule.order[place as usize].0);
         (ids.filter(|&id| self.values[id as usize] != 0.0).collect(), is_done)
+    }
+
+    /// Has all run that still waits, and begins anew.
+    fn run_all(&mut self) {
+        for (number, open) in (0..).zip(std::mem::take(&mut self.open)) {
+            if self.slots[open.rule as usize] != 0 {
+                let value = (self.run)(number);
+                self.set(open.rule, Span::known(value));
+            }
+        }
+        for (id, _) in &self.schedule.order {
+            self.set(*id, Span::known(0.0));
+        }
+        self.due = Due::new(self.schedule);
+        self.hits.clone_from(&self.schedule.hits_at_rest);
     }
 
     fn due(&mut self) -> Option<()> {
@@ -98,7 +132,7 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
             let id = self.schedule.order[place as usize].0;
             let span = self.weigh(place)?;
             let is_part = is_part || path.len() > 1;
-            let Some(question) = span.question().filter(|_| is_part || !span.is_never_zero()) else {
+            let Some(question) = span.question().filter(|_| is_part || !span.is_sure_to_hit()) else {
                 path.pop();
                 self.set(id, span.value().map_or(Span::known(1.0), Span::known));
                 continue;
@@ -140,14 +174,15 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
 
     /// What a meta may come to, by what is known now.
     fn weigh(&mut self, place: u32) -> Option<Span> {
+        let steps = &self.schedule.steps[self.schedule.order[place as usize].1.clone()];
+        let fuel = if self.open.is_empty() { &mut *self.fuel } else { &mut self.waiting_fuel };
+        if fuel.left() < steps.len() as u64 {
+            return None;
+        }
+        fuel.burn(steps.len());
         if self.is_nothing(place) {
             return Some(Span::known(0.0));
         }
-        let steps = &self.schedule.steps[self.schedule.order[place as usize].1.clone()];
-        if self.fuel.left() < steps.len() as u64 {
-            return None;
-        }
-        self.fuel.burn(steps.len());
         let mut stack = std::mem::take(&mut self.stack);
         let span = span::weigh(steps, &mut stack, |rule| self.span(rule));
         self.stack = stack;
@@ -179,6 +214,10 @@ struct Due {
 }
 
 impl Due {
+    fn new(schedule: &Schedule) -> Due {
+        Due { left: schedule.least.clone(), bits: vec![0; schedule.order.len().div_ceil(64)] }
+    }
+
     /// A part of these comes to something else.
     fn mark(&mut self, users: &[u32]) {
         for &place in users {

@@ -430,6 +430,32 @@ mod tests {
     }
 
     #[test]
+    fn what_large_metas_wait_for_is_run_in_time() {
+        let count = 3000;
+        let mut text: String = (0..count).map(|number| format!("body __A{number} /x/\n")).collect();
+        let sum = (0..count).map(|number| format!("__A{number}")).collect::<Vec<_>>().join(" + ");
+        text += &format!("meta BIG {sum} > {}\nmeta SMALL __A1 && __A2\nmeta NOT !__A1\n", count - 1);
+        text += &format!("meta OVER __A1 * {}\n", "9".repeat(308));
+        text += "meta INFINITE OVER * OVER + 1\n";
+        let rules = load(&text);
+        let schedule = Schedule::new(&rules, &Limits::default());
+        let id = |name: &str| rules.id(name).unwrap();
+        let open: Vec<Open> = (0..count).map(|number| Open { rule: id(&format!("__A{number}")), cost: 1 }).collect();
+        for misses in [count, 1, 2999] {
+            let mut values = Vec::new();
+            let run = |number: u32| f64::from(u8::from(number != misses));
+            let (hits, is_done) = schedule.evaluate(&mut values, &open, run, &mut Fuel::new(100_000));
+            assert!(is_done);
+            let expected: &[&str] = match misses {
+                1 => &["NOT", "INFINITE"],
+                2999 => &["SMALL", "OVER"],
+                _ => &["BIG", "SMALL", "OVER"],
+            };
+            assert_eq!(hits, expected.iter().map(|name| id(name)).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn only_what_decides_is_found_out() {
         let rules = load(
             "body __A /x/\nbody __B /x/\nbody __C /x/\nmeta __AB __A && __B\nmeta __ALONE __C\nmeta M __AB && __C\n\

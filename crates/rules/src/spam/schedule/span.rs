@@ -94,8 +94,13 @@ impl Span {
     }
 
     /// Whatever it comes to, it hits.
-    pub(super) fn is_never_zero(&self) -> bool {
+    fn is_never_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
+    }
+
+    /// The same of a meta, where what is infinite does not hit.
+    pub(super) fn is_sure_to_hit(&self) -> bool {
+        self.is_never_zero() && self.low.is_finite() && self.high.is_finite()
     }
 
     fn between(low: f64, high: f64, ask: Question) -> Span {
