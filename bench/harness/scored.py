@@ -17,8 +17,8 @@ import measures
 import signatures
 from isolation import spread
 from load import Load
-from measures import SENDERS, Incomplete, print_bench
-from processes import Failed, processor_seconds
+from measures import SENDERS, print_bench
+from processes import processor_seconds
 from table import markdown
 from targets import Target, Targets, start_sluice
 

@@ -1,14 +1,16 @@
 //! One mail, checked: which rules hit, and what they come to.
 
+mod templated;
+
 use core::cell::RefCell;
 use std::borrow::Cow;
 use std::ops::Range;
 
 use flow::{Alike, Answer};
-use pattern::expression::{Search, Want, fold};
+use pattern::expression::{Search, Want};
 use stream::Fuel;
 
-use super::engine::{Criterion, Detail, DetailKey, Engine, Eval, HeaderItem, Item, PartTest, Templated, ViewPass};
+use super::engine::{Criterion, Detail, DetailKey, Engine, Eval, HeaderItem, Item, PartTest, ViewPass};
 use super::pass::{ANYWHERE, Pair};
 use super::profile::Work;
 use super::searcher::Scratch;
@@ -20,11 +22,9 @@ use crate::spam::message::{Message, Part, Uri};
 use crate::spam::network::{self, Inquiry};
 use crate::spam::preferences::Preferences;
 use crate::spam::recalled::{Autolearn, Recalled};
-use crate::spam::rule::{Rule, Rules, Test, View};
+use crate::spam::rule::{Rules, View};
 use crate::spam::search::Budget;
 use crate::spam::sender::Sender;
-use crate::spam::syntax::expression::Expression;
-use crate::spam::syntax::field::HeaderTest;
 use crate::spam::total::{ScoreSet, Total};
 
 /// A rule that hit.
@@ -253,6 +253,16 @@ struct Found {
     is_exhausted: bool,
 }
 
+impl Found {
+    /// What a test comes to that hits where nothing matches, if it is such a one.
+    fn unless(self, is_negated: bool) -> Found {
+        match is_negated {
+            true => Found { count: u32::from(self.count == 0 && !self.is_exhausted), matched: None, ..self },
+            false => self,
+        }
+    }
+}
+
 /// The functions that look at a view, by what stands before their descriptions.
 const AREAS: [(View, &str); 4] =
     [(View::Header, ""), (View::Body, "BODY: "), (View::Rawbody, "RAW: "), (View::Full, "")];
@@ -472,11 +482,7 @@ impl<'r> Run<'r> {
             self.search_one(&test.item, value, place, &mut found);
             self.scratch.spent(Work::Expression(test.item.rule), begun);
         }
-        if test.is_negated {
-            let count = u32::from(found.count == 0 && !found.is_exhausted);
-            found = Found { count, matched: None, ..found };
-        }
-        self.settle(test.item.rule, "", found)
+        self.settle(test.item.rule, "", found.unless(test.is_negated))
     }
 
     /// The tests of the header that may hit, in their order, and where in the value that they look at a match may be.
@@ -576,11 +582,7 @@ impl<'r> Run<'r> {
         if test.is_joined {
             self.search_one(&test.item, &joined, &ANYWHERE, &mut found);
         }
-        if test.is_negated {
-            let count = u32::from(found.count == 0 && !found.is_exhausted);
-            found = Found { count, matched: None, ..found };
-        }
-        found
+        found.unless(test.is_negated)
     }
 
     fn details(&mut self) {
@@ -613,111 +615,6 @@ impl<'r> Run<'r> {
         found.is_ok_and(|found| found.is_some() != criterion.is_negated)
     }
 
-    /// Rules that hold what others captured: where nothing was, they do not run.
-    fn templated(&mut self) {
-        for templated in &self.engine.templated {
-            let has_values = |name: &str| self.captured.get(name).is_some_and(|values| !values.is_empty());
-            match templated.names.iter().all(|name| has_values(name)) {
-                true if self.waits(templated.can_wait) => self.waiting.push(Job::Templated(templated), 0),
-                true => drop(self.fill(templated)),
-                false => {}
-            }
-        }
-    }
-
-    /// Runs a rule with what was captured in its place.
-    fn fill(&mut self, templated: &Templated) -> f64 {
-        let [body, raw_body, uris, full] = self.haystacks;
-        let rule = &self.engine.rules.names()[templated.rule as usize];
-        let Some(expression) = templated.test.expression() else { return 0.0 };
-        // Most mails name nobody in an address, so that no expression is read.
-        let is_of_uris = matches!(templated.test, Test::Pattern(View::Uri, _));
-        let uris = match &templated.needed {
-            Some(name) if is_of_uris => self.with_captured(name, uris),
-            _ => uris.to_vec(),
-        };
-        if is_of_uris && !templated.loose.as_ref().is_none_or(|loose| loose.may_match(&uris)) {
-            return 0.0;
-        }
-        let Some(filled) = expression.filled(|name| self.captured.get(name).cloned()) else { return 0.0 };
-        let found = match &templated.test {
-            Test::Header(test) => self.filled_header(rule, &filled, test),
-            Test::Pattern(View::Uri, _) if uris.is_empty() => None,
-            Test::Pattern(View::Uri, _) => {
-                filled.alone().ok().map(|alone| self.search_fresh(rule, alone.search_once(Want::Span), &uris))
-            }
-            Test::Pattern(View::Rawbody, _) => self.filled(rule, &filled, raw_body),
-            Test::Pattern(View::Full, _) => self.filled(rule, &filled, full),
-            Test::Pattern(View::Body | View::Header, _) => {
-                let skipped = usize::from(rule.flags.has("nosubject"));
-                self.filled(rule, &filled, body.get(skipped..).unwrap_or_default())
-            }
-            _ => None,
-        };
-        found.map_or(0.0, |found| self.settle(templated.rule, area(&templated.test), found))
-    }
-
-    /// The haystacks in which one of the values stands that were captured under a name, in whatever case.
-    fn with_captured<'h>(&self, name: &str, haystacks: &[&'h [u8]]) -> Vec<&'h [u8]> {
-        let folded = |text: &[u8]| {
-            let mut text = text.to_vec();
-            fold(&mut text);
-            text
-        };
-        let values: Vec<Vec<u8>> = self.captured.get(name).into_iter().flatten().map(|value| folded(value)).collect();
-        let has_one = |haystack: &&&[u8]| {
-            let haystack = folded(haystack);
-            values.iter().any(|value| memchr::memmem::find(&haystack, value).is_some())
-        };
-        haystacks.iter().filter(has_one).copied().collect()
-    }
-
-    fn filled_header(&mut self, rule: &Rule, filled: &Expression, test: &HeaderTest) -> Option<Found> {
-        let HeaderTest::Matches { field, negated, if_unset, .. } = test else { return None };
-        let value = self.context.fields.haystack(&Request::of(field));
-        let value = value.unwrap_or_else(|| if_unset.clone().unwrap_or_default().into());
-        let found = self.filled(rule, filled, &[&value])?;
-        Some(match negated {
-            true => Found { count: u32::from(found.count == 0 && !found.is_exhausted), ..found },
-            false => found,
-        })
-    }
-
-    /// What a filled expression finds; none where it cannot run.
-    fn filled(&mut self, rule: &Rule, filled: &Expression, haystacks: &[&[u8]]) -> Option<Found> {
-        let ready = filled.ready().ok()?;
-        Some(match ready.may_match(haystacks) {
-            true => self.search_fresh(rule, ready.expression.search(Want::Span), haystacks),
-            false => Found::default(),
-        })
-    }
-
-    /// As [`search`](Run::search), over all haystacks and without memory that is kept.
-    fn search_fresh(&mut self, rule: &Rule, mut search: Search, haystacks: &[&[u8]]) -> Found {
-        let hits_max = rule.flags.hits_max().min(self.engine.options.limits.hits_max);
-        let mut budget = self.context.budget.borrow_mut();
-        budget.next_rule();
-        let mut found = Found::default();
-        for haystack in haystacks {
-            let mut from = 0;
-            while from <= haystack.len() {
-                match budget.find(&mut search, haystack, from) {
-                    Ok(Some(span)) => {
-                        found.count += 1;
-                        found.matched = found.matched.or_else(|| self.explain.then(|| haystack[span.clone()].into()));
-                        from = if span.is_empty() { span.end + 1 } else { span.end };
-                    }
-                    Ok(None) => break,
-                    Err(_) => return Found { is_exhausted: true, ..found },
-                }
-                if found.count >= hits_max {
-                    return found;
-                }
-            }
-        }
-        found
-    }
-
     fn metas(&mut self) {
         let begun = self.scratch.now();
         let schedule = &self.engine.schedule;
@@ -741,16 +638,6 @@ impl<'r> Run<'r> {
             Job::Eval(eval) => self.call(eval),
             Job::Templated(templated) => self.fill(templated),
         }
-    }
-}
-
-fn area(test: &Test) -> &'static str {
-    match test {
-        Test::Pattern(View::Body, _) => "BODY: ",
-        Test::Pattern(View::Rawbody, _) => "RAW: ",
-        Test::Pattern(View::Uri, _) => "URI: ",
-        Test::Pattern(View::Full, _) => "FULL: ",
-        _ => "",
     }
 }
 

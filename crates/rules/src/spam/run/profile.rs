@@ -17,7 +17,7 @@ pub enum Work {
     Expression(u32),
     /// The function that a rule calls, by the rule's id.
     Function(u32),
-    /// Metas.
+    /// Metas, and the sub-rules that they have run, whose own time is among that of expressions and functions too.
     Metas,
 }
 
