@@ -25,6 +25,7 @@ use crate::account::Account;
 use crate::confine::Confined;
 use crate::handle::Handle;
 use crate::link::{Counts, Ends, Line, Woken};
+use crate::patience::give_way;
 use crate::protocol::Start;
 use crate::ring::{self, Reader, Shared, Writer};
 use crate::start;
@@ -259,6 +260,7 @@ impl Drop for Jails {
 impl Jail {
     /// Starts one jail after the other, until nobody wants them any more.
     fn watch(&self, ready: &mpsc::Sender<io::Result<Confined>>) {
+        give_way();
         let mut told = false;
         while !self.is_over() {
             let began = Instant::now();

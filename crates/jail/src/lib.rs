@@ -21,6 +21,7 @@ mod link;
 mod local;
 mod map;
 mod memory;
+mod patience;
 mod protocol;
 mod ring;
 mod scoring;
@@ -33,6 +34,7 @@ pub use link::Counts;
 pub use local::Local;
 pub use map::map;
 pub use memory::{Counting, Memory};
+pub use patience::give_way;
 pub use start::{probe, run};
 pub use suspects::Suspects;
 

@@ -67,7 +67,11 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
-            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || worker::run(watched, ready, beat))
+            let work = move || {
+                jail::give_way();
+                worker::run(watched, ready, beat);
+            };
+            std::thread::Builder::new().name(format!("edge-{index}")).spawn(work)
         })
         .collect::<Result<_, _>>()?;
     drop((watched, ready));
