@@ -178,7 +178,13 @@ fn hotmail(context: &Context<'_>) -> Hotmail {
 }
 
 fn hotmail_of(context: &Context<'_>) -> Hotmail {
-    let received = spaced(&context.fields.get("Received"));
+    let received = context.fields.get("Received");
+    let is_of_them = || ends_with_word(&text(context, "From:addr"), "hotmail.com");
+    // Most mails name it nowhere.
+    if memchr::memmem::find(&received, b"hotmail.com").is_none() && !is_of_them() {
+        return Hotmail::Fine;
+    }
+    let received = spaced(&received);
     if received.contains("from mail pickup service by hotmail.com with Microsoft SMTPSVC;") || is_of_msn_groups(context)
     {
         return Hotmail::Fine;
@@ -189,11 +195,10 @@ fn hotmail_of(context: &Context<'_>) -> Hotmail {
     if is_gated(context) {
         return Hotmail::Fine;
     }
-    let words = |rest: &str| rest.split(' ').take(5).map(str::to_string).collect::<Vec<_>>();
     let is_theirs = behind(&received, "from ").any(|rest| {
-        let words = words(rest);
-        let name = words.first().map_or("", String::as_str);
-        let second = words.get(1).map_or("", String::as_str);
+        let words: Vec<&str> = rest.split(' ').take(5).collect();
+        let name = words.first().copied().unwrap_or_default();
+        let second = words.get(1).copied().unwrap_or_default();
         let host = second.strip_prefix('(').unwrap_or_default();
         let of = |suffix: &str| host.trim_end_matches(')').ends_with(suffix) && second.starts_with('(');
         let is_hotmail = name == "hotmail.com" || name.ends_with(".hotmail.com") || name.ends_with(".hotmail com");
@@ -205,16 +210,16 @@ fn hotmail_of(context: &Context<'_>) -> Hotmail {
             || (has_origin && name.ends_with(".prod.outlook.com") && name.contains("prd") && is_address)
             || (has_ip && is_hotmail && second.starts_with("([") && is_address)
             || (has_ip
-                && words.get(1).is_some_and(|word| word == "by")
+                && words.get(1).is_some_and(|&word| word == "by")
                 && words
                     .get(2)
                     .is_some_and(|word| word.ends_with(".hotmail.com") || word.ends_with(".hotmail.msn.com"))
-                && words.get(3).is_some_and(|word| word == "with")
-                && words.get(4).is_some_and(|word| word == "HTTP;"))
+                && words.get(3).is_some_and(|&word| word == "with")
+                && words.get(4).is_some_and(|&word| word == "HTTP;"))
             || (has_ip
                 && name.starts_with("[66.218")
                 && name.ends_with(']')
-                && words.get(1).is_some_and(|word| word == "by")
+                && words.get(1).is_some_and(|&word| word == "by")
                 && words.get(2).is_some_and(|word| word.contains(".yahoo.com")))
     });
     if is_theirs {
@@ -229,7 +234,7 @@ fn hotmail_of(context: &Context<'_>) -> Hotmail {
     if names_it {
         return Hotmail::Forged;
     }
-    if ends_with_word(&text(context, "From:addr"), "hotmail.com") { Hotmail::Missing } else { Hotmail::Fine }
+    if is_of_them() { Hotmail::Missing } else { Hotmail::Fine }
 }
 
 fn is_of_msn_groups(context: &Context<'_>) -> bool {

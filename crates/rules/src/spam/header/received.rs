@@ -6,6 +6,7 @@
 
 mod forms;
 
+use memchr::memmem::Finder;
 use pattern::expression::{Expression, Flags, Progress, Search, Want};
 use std::ops::Range;
 use std::sync::{LazyLock, Mutex};
@@ -66,6 +67,8 @@ const STEPS_MAX: u64 = 200_000;
 /// An expression of ours, with the memory of searches for it that nobody uses.
 struct Known {
     expression: Expression,
+    /// Text that has none of this is not searched.
+    needed: Option<Finder<'static>>,
     idle: Mutex<Vec<Search>>,
 }
 
@@ -77,14 +80,18 @@ struct Groups<'k> {
 
 impl Known {
     /// An expression, or one that matches nothing where it cannot be read: the tests read all.
-    fn new(text: &str, flags: Flags) -> Known {
+    fn new(needed: &'static str, text: &str, flags: Flags) -> Known {
         let read = Expression::new(text.as_bytes(), flags);
         let expression = read.unwrap_or_else(|_| Expression::new(b"(?!)", Flags::NONE).expect("an empty look ahead"));
-        Known { expression, idle: Mutex::default() }
+        let needed = (!needed.is_empty()).then(|| Finder::new(needed));
+        Known { expression, needed, idle: Mutex::default() }
     }
 
     /// The first match.
     fn groups(&self, text: &[u8], fuel: &mut Fuel) -> Option<Groups<'_>> {
+        if self.needed.as_ref().is_some_and(|needed| needed.find(text).is_none()) {
+            return None;
+        }
         let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
         let mut search = idle.unwrap_or_else(|| self.expression.search(Want::Groups));
         search.restart(0);
@@ -157,48 +164,64 @@ enum Login {
 const NAME: &str = r"[-A-Za-z0-9.^+_&:=?!@%*$\\/]";
 
 static COMMON: LazyLock<Common> = LazyLock::new(|| {
-    let plain = |text: &str| Known::new(text, Flags::NONE);
-    let either = |text: &str| Known::new(text, Flags { ignore_case: true, ..Flags::NONE });
+    let plain = |needed, text: &str| Known::new(needed, text, Flags::NONE);
+    let either = |needed, text: &str| Known::new(needed, text, Flags { ignore_case: true, ..Flags::NONE });
     let ip = forms::IP;
     Common {
         date: plain(
+            "",
             r"[\s;]+(?:(?:Mon|Tue|Thu|Wed|Fri|Sat|Sun), )?\d+ (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d+ \d+:\d+(?::\d+)? \S+$",
         ),
-        id: plain(r" id <?([^\s<>;]{3,})"),
-        helo_is: plain(&format!(r"\bhelo=({NAME}+)(?:{}|$)", NAME.replacen('[', "[^", 1))),
-        helo: plain(&format!(r"\b[HE][EH]LO ({NAME}+)(?:{}|$)", NAME.replacen('[', "[^", 1))),
-        by: plain(r" by (\S+)(?:[^-A-Za-z0-9;.]|$)"),
-        local: either(r"^from (\S+) by [^\s;]+ ?;"),
-        envelope: either(r"(?:return-path:? |envelope-(?:sender|from)[ =])(\S+)\b"),
+        id: plain(" id ", r" id <?([^\s<>;]{3,})"),
+        helo_is: plain("helo=", &format!(r"\bhelo=({NAME}+)(?:{}|$)", NAME.replacen('[', "[^", 1))),
+        helo: plain("LO ", &format!(r"\b[HE][EH]LO ({NAME}+)(?:{}|$)", NAME.replacen('[', "[^", 1))),
+        by: plain(" by ", r" by (\S+)(?:[^-A-Za-z0-9;.]|$)"),
+        local: either("", r"^from (\S+) by [^\s;]+ ?;"),
+        envelope: either("", r"(?:return-path:? |envelope-(?:sender|from)[ =])(\S+)\b"),
         logins: vec![
-            (either(r" with ((?:ESMTP|LMTP|UTF8SMTP|UTF8LMTP)S?A|ASMTP|HTTP[SU]?)(?: |;|$)"), Login::Group),
+            // The first and the last are only meant of who received the mail.
+            (either(" by ", r" with ((?:ESMTP|LMTP|UTF8SMTP|UTF8LMTP)S?A|ASMTP|HTTP[SU]?)(?: |;|$)"), Login::Group),
             (
                 plain(
+                    "google.com",
                     r" by mx\.google\.com with ESMTPS id [a-z0-9]{1,4}sm\d{2,9}[a-z]{3}\.\d{1,3}\.\d{4}\.(?:[0-6]\d\.){4}[0-6]\d.*?\(version=([^ ]+) cipher=([^)]+)\)",
                 ),
                 Login::Two("GMail - transport=", " cipher=", ""),
             ),
             (
-                plain(r"^from .*?(?:\]\)|\)\]) \(AUTH: (LOGIN|PLAIN|DIGEST-MD5|CRAM-MD5) \S+(?:, .*?)?\) by "),
+                plain("AUTH:", r"^from .*?(?:\]\)|\)\]) \(AUTH: (LOGIN|PLAIN|DIGEST-MD5|CRAM-MD5) \S+(?:, .*?)?\) by "),
                 Login::Group,
             ),
-            (plain(r"^from .*?(?:\](?: \([^)]*\))?\)|\)\]) .*?\(.*?authenticated.*?\).*? by"), Login::Text("Sendmail")),
             (
-                plain(&format!(
-                    r"from \S* \([HE][EH]LO \S*\) \[{ip}\] by (mail\.gmx\.(?:net|com)) \([^)]+\) with (E?SMTP)"
-                )),
+                plain("authenticated", r"^from .*?(?:\](?: \([^)]*\))?\)|\)\]) .*?\(.*?authenticated.*?\).*? by"),
+                Login::Text("Sendmail"),
+            ),
+            (
+                plain(
+                    "gmx",
+                    &format!(
+                        r"from \S* \([HE][EH]LO \S*\) \[{ip}\] by (mail\.gmx\.(?:net|com)) \([^)]+\) with (E?SMTP)"
+                    ),
+                ),
                 Login::Two("GMX (", " / ", ")"),
             ),
             (
                 plain(
+                    " (authenticated as ",
                     r" \(authenticated as .*\) by .+ \(\d{1,2}\.\d\.\d{3}(?:\.\d{1,3})?\) \(authenticated as .+\) id ",
                 ),
                 Login::Text("CriticalPath"),
             ),
-            (plain(r"\) \(Authenticated sender: \S+\) by \S+ \(([^)]+)\) with "), Login::Postfix),
-            (plain(r"^(?=.* \(account ).*CommuniGate Pro (?:HTTP|SMTP|XIMSS|IMAP)"), Login::Text("Communigate")),
-            (plain(r" with Microsoft Exchange Server HTTP-DAV\b"), Login::Text("HTTP-DAV")),
-            (either(r" \(via (HTTP.?)\)(?: |;|$)"), Login::Group),
+            (
+                plain("Authenticated sender", r"\) \(Authenticated sender: \S+\) by \S+ \(([^)]+)\) with "),
+                Login::Postfix,
+            ),
+            (
+                plain("CommuniGate Pro ", r"^(?=.* \(account ).*CommuniGate Pro (?:HTTP|SMTP|XIMSS|IMAP)"),
+                Login::Text("Communigate"),
+            ),
+            (plain("HTTP-DAV", r" with Microsoft Exchange Server HTTP-DAV\b"), Login::Text("HTTP-DAV")),
+            (either(" by ", r" \(via (HTTP.?)\)(?: |;|$)"), Login::Group),
         ],
     }
 });
@@ -245,23 +268,7 @@ pub fn read(field: &[u8], fuel: &mut Fuel) -> Read {
 
 /// How the client was authenticated.
 fn login(line: &[u8], fuel: &mut Fuel) -> Vec<u8> {
-    for (place, (known, login)) in COMMON.logins.iter().enumerate() {
-        // The first and the last are only meant of who received the mail, and only a few fields have the words at all.
-        let wanted: &[u8] = match place {
-            0 => b" by ",
-            1 => b"google.com",
-            2 => b"AUTH:",
-            3 => b"authenticated",
-            4 => b"gmx",
-            5 => b" (authenticated as ",
-            6 => b"Authenticated sender",
-            7 => b"CommuniGate Pro ",
-            8 => b"HTTP-DAV",
-            _ => b" by ",
-        };
-        if find(line, wanted).is_none() {
-            continue;
-        }
+    for (known, login) in &COMMON.logins {
         let Some(found) = known.groups(line, fuel) else { continue };
         let part = |number| found.text(number, line).unwrap_or_default();
         return match login {
@@ -296,9 +303,6 @@ fn by_forms(line: &[u8], mut relay: Relay, fuel: &mut Fuel) -> Read {
         envelope = COMMON.envelope.groups(rest, fuel).and_then(|found| found.text(1, rest).map(clean_sender));
     }
     for form in forms::all().iter().filter(|form| form.start == start) {
-        if !form.may_match(rest) {
-            continue;
-        }
         let Some(found) = form.known.groups(rest, fuel) else { continue };
         match form.outcome {
             Outcome::Local => return Read::Local,

@@ -7,7 +7,6 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
 use pattern::expression::Flags;
 
 use super::Known;
@@ -56,17 +55,10 @@ pub(super) struct Form {
     pub(super) start: Start,
     pub(super) outcome: Outcome,
     pub(super) known: Known,
-    /// Fields without it have another form.
-    needed: Option<Finder<'static>>,
     traits: &'static str,
 }
 
 impl Form {
-    /// Whether what the form needs is there.
-    pub(super) fn may_match(&self, line: &[u8]) -> bool {
-        self.needed.as_ref().is_none_or(|needed| needed.find(line).is_some())
-    }
-
     /// Whether it says so of what it takes.
     pub(super) fn has(&self, what: &str) -> bool {
         self.traits.split(", ").any(|one| one == what)
@@ -238,9 +230,8 @@ pub(super) fn all() -> &'static [Form] {
             (Start::Parenthesis, Outcome::Local, PARENTHESIS_LOCAL),
         ];
         let form = |start, outcome, &(needed, text, traits): &Row| {
-            let known = Known::new(&translate(text), Flags::NONE);
-            let needed = (!needed.is_empty()).then(|| Finder::new(needed));
-            Form { start, outcome, known, needed, traits }
+            let known = Known::new(needed, &translate(text), Flags::NONE);
+            Form { start, outcome, known, traits }
         };
         let of = |(start, outcome, rows): (Start, Outcome, &'static [Row])| {
             rows.iter().map(move |row| form(start, outcome, row))
@@ -255,7 +246,7 @@ const EXIM_END: usize = 10;
 
 /// An address in brackets, anywhere.
 pub(super) fn in_brackets() -> &'static Known {
-    static EXPRESSION: LazyLock<Known> = LazyLock::new(|| Known::new(&format!(r"\[({IP})\]"), Flags::NONE));
+    static EXPRESSION: LazyLock<Known> = LazyLock::new(|| Known::new("[", &format!(r"\[({IP})\]"), Flags::NONE));
     &EXPRESSION
 }
 
