@@ -30,12 +30,15 @@ TEXTS_A_ROUND_OF_PEER = 400
 # Mails a round of the corpus.
 CORPUS_MAX = 2_048
 MAIL_BYTES_MAX = 512 << 10
+MAILS_A_CONNECTION = 20
 
 
 def main():
     parser = argparse.ArgumentParser(prog="bench/scored", description="What scored mails cost behind SMTP.")
     parser.add_argument("--rounds", type=int, default=5, help="rounds; 5")
     parser.add_argument("--senders", type=int, default=SENDERS, help=f"senders at once; {SENDERS}")
+    parser.add_argument("--relayed", action="store_true",
+                        help=f"as another mail server sends: {MAILS_A_CONNECTION} mails a connection, commands at once")
     parser.add_argument("--peer", action="store_true", help="Postfix with Rspamd besides")
     parser.add_argument("folder", nargs="?", help="mails; SLUICE_DATA/mail-spamassassin/spamassassin-corpus")
     options = parser.parse_args()
@@ -71,8 +74,9 @@ def bench(folder, options):
         tools = measures.Bench(load, f"{folder}/mails", 1.0, lambda: 60)
         busy = machine.Busy(lambda: processor_seconds(programs + peers.programs))
         figures = measure(tools, targets, sets, options)
+        sent = f"{MAILS_A_CONNECTION} mails a connection, pipelined" if options.relayed else "a connection a mail"
         lines = ["# bench/scored", "", *machine.describe(folder)[:1], busy.describe(),
-                 f"{options.senders} senders, {sets.get('corpus', 0)} mails of the corpus, {options.rounds} rounds; median "
+                 f"{options.senders} senders, {sent}, {sets.get('corpus', 0)} mails of the corpus, {options.rounds} rounds; median "
                  "[quartiles]", *peers.notes, "", table(figures)]
         return "\n".join(lines)
     finally:
@@ -84,13 +88,15 @@ def bench(folder, options):
 def measure(tools, targets, sets, options):
     """Figures by (set, target): CPU ms a mail and mails/s of each round."""
     figures = {}
+    order = {"mails_per_connection": MAILS_A_CONNECTION, "pipelining": "yes"} if options.relayed else {}
     for number in range(-1, options.rounds):
         what = "warm-up" if number < 0 else f"round {number + 1} of {options.rounds}"
         print(f"bench/scored: {what}", file=sys.stderr, flush=True)
         for name, count in sets.items():
             for target in targets[::-1] if number % 2 else targets:
                 mails_sent = min(count, TEXTS_A_ROUND_OF_PEER) if target.name == "rspamd" else count
-                answer, seconds = tools._timed(target, name, mails=mails_sent, senders=options.senders)
+                answer, seconds = tools._timed(target, name, mails=mails_sent, senders=options.senders,
+                                                **order)
                 if number >= 0:
                     figure = 1e3 * seconds / mails_sent, answer["mails_s"]
                     figures.setdefault((name, target.name), []).append(figure)

@@ -7,6 +7,7 @@
 //! | `generate` | size of a mail that is made on the fly, in bytes | is required |
 //! | `mails`, `senders` | how many mails in all, how many sessions at a time | 1, 1 |
 //! | `mails_per_connection` | mails before QUIT | 1 |
+//! | `pipelining` | MAIL, RCPT and DATA are sent at once (RFC 2920): `yes` or `no` | `no` |
 //! | `bytes_per_second` | pace of each session's content; 0: as fast as it goes | 0 |
 //! | `wait` | a sender goes on when its mail has reached the sink (`sink`) or was accepted (`reply`) | `reply` |
 //! | `timeout` | seconds after which the run ends as it stands | 60 |
@@ -29,6 +30,8 @@ pub struct Run {
     pub senders: usize,
     /// Mails on one connection.
     pub mails_per_connection: usize,
+    /// Whether a mail's commands are sent at once.
+    pub pipelining: bool,
     /// Pace of each session's content, if any.
     pub bytes_per_second: Option<f64>,
     /// Whether a sender waits until its mail has reached the sink.
@@ -66,6 +69,7 @@ impl Run {
             mails: count("mails")?,
             senders: count("senders")?,
             mails_per_connection: count("mails_per_connection")?,
+            pipelining: value("pipelining") == Some("yes"),
             bytes_per_second: (pace > 0).then_some(pace as f64),
             waits_for_sink: value("wait") == Some("sink"),
             timeout: Duration::from_secs(number("timeout", 60)?),
@@ -73,13 +77,14 @@ impl Run {
     }
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "target",
     "manifest",
     "generate",
     "mails",
     "senders",
     "mails_per_connection",
+    "pipelining",
     "bytes_per_second",
     "wait",
     "timeout",

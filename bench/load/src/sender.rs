@@ -1,6 +1,6 @@
 //! The sending half: many SMTP client sessions in one thread, each one mail after the other.
 //!
-//! A session waits for the reply to each command and never pipelines. A mail that is refused, or whose connection is
+//! A session waits for the reply to each command, or sends the commands of a mail at once and waits for the last. A mail that is refused, or whose connection is
 //! lost, is recorded as such and not tried again. Content goes out as fast as the socket takes it, or at the
 //! pace of the run.
 
@@ -14,6 +14,9 @@ use mio::{Events, Interest, Poll, Token};
 use crate::ledger::Ledger;
 use crate::mail::Body;
 use crate::run::Run;
+
+const RCPT: &[u8] = b"RCPT TO:<user@sink.test>\r\n";
+const DATA: &[u8] = b"DATA\r\n";
 
 /// What became of one mail, as its sender saw it. Times are the ledger's.
 #[derive(Clone, Default)]
@@ -233,8 +236,10 @@ impl<'a> Session<'a> {
         match self.state {
             State::Banner => self.say(b"EHLO client.test\r\n", State::Hello, driver),
             State::Hello => self.mail_from(driver),
-            State::Mail => self.say(b"RCPT TO:<user@sink.test>\r\n", State::Rcpt, driver),
-            State::Rcpt => self.say(b"DATA\r\n", State::Data, driver),
+            State::Mail if driver.run.pipelining => self.state = State::Rcpt,
+            State::Mail => self.say(RCPT, State::Rcpt, driver),
+            State::Rcpt if driver.run.pipelining => self.state = State::Data,
+            State::Rcpt => self.say(DATA, State::Data, driver),
             State::Data => {
                 let body = driver.run.source.body(driver.ledger.run, self.mail);
                 self.state = State::Content { body, since: driver.ledger.now(), sent: 0 };
@@ -261,7 +266,11 @@ impl<'a> Session<'a> {
     /// Begins a mail; its size is announced, as mail servers do (RFC 1870).
     fn mail_from(&mut self, driver: &mut Driver<'a>) {
         let size = driver.run.source.wire_bytes(self.mail);
-        self.say(format!("MAIL FROM:<sender@client.test> SIZE={size}\r\n").as_bytes(), State::Mail, driver);
+        let mut commands = format!("MAIL FROM:<sender@client.test> SIZE={size}\r\n").into_bytes();
+        if driver.run.pipelining {
+            commands.extend_from_slice(&[RCPT, DATA].concat());
+        }
+        self.say(&commands, State::Mail, driver);
     }
 
     fn say(&mut self, command: &[u8], state: State<'a>, driver: &mut Driver<'a>) {
