@@ -51,7 +51,9 @@ impl Request {
 
     /// What a text asks for: `From:addr`. Modifiers that there are not mean nothing.
     pub fn read(text: &str) -> Request {
-        let (name, modifiers) = text.split_once(':').unwrap_or((text, ""));
+        let Some((name, modifiers)) = text.split_once(':') else {
+            return Request::new(text, [false; MODIFIERS.len()]);
+        };
         Request::new(name, MODIFIERS.map(|(word, _)| modifiers.split(':').any(|modifier| modifier == word)))
     }
 

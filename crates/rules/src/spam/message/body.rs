@@ -155,12 +155,25 @@ fn plain_length(bytes: &[u8]) -> usize {
     let is_word = |byte: u8| IS_WORD[usize::from(byte)];
     let mut at = 0;
     loop {
+        while bytes[at..].first_chunk().is_some_and(is_plain_block) {
+            at += BLOCK;
+        }
         at += bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
         match bytes[at..] {
             [b' ', next, ..] if is_word(next) => at += 1,
             _ => return at,
         }
     }
+}
+
+/// Bytes that are looked at together, in vectors that the compiler makes.
+const BLOCK: usize = 32;
+
+/// Whether a block and the byte behind it are letters, signs and single spaces.
+fn is_plain_block(block: &[u8; BLOCK + 1]) -> bool {
+    let is_visible = block.iter().fold(true, |all, byte| all & (b' '..0x80).contains(byte));
+    let pairs = block[..BLOCK].iter().zip(&block[1..]);
+    is_visible && !pairs.fold(false, |any, (&byte, &next)| any | (byte == b' ' && next == b' '))
 }
 
 /// The pieces of the decoded text parts that rawbody rules look at.
@@ -214,6 +227,25 @@ mod tests {
     fn shown(text: &str) -> Vec<String> {
         let lines = lines(b"s\n", &Text::wide(text.to_owned()));
         lines.iter().map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    }
+
+    #[test]
+    fn plain_text_ends_at_the_same_place_in_blocks() {
+        let by_bytes = |bytes: &[u8]| {
+            let is_word = |at: usize| bytes.get(at).is_some_and(|&byte| byte > b' ' && byte < 0x80);
+            (0..bytes.len()).find(|&at| !is_word(at) && !(bytes[at] == b' ' && is_word(at + 1))).unwrap_or(bytes.len())
+        };
+        for length in 0..100 {
+            let plain: Vec<u8> = (0..length).map(|at| if at % 7 == 3 { b' ' } else { b'a' + at as u8 % 26 }).collect();
+            assert_eq!(plain_length(&plain), by_bytes(&plain), "{length}");
+            for at in 0..plain.len() {
+                for odd in [b' ', b'\n', 0, 0x7f, 0xc3] {
+                    let mut text = plain.clone();
+                    text[at] = odd;
+                    assert_eq!(plain_length(&text), by_bytes(&text), "{odd} at {at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]

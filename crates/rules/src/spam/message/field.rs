@@ -50,15 +50,17 @@ fn unfolded(raw: &[u8]) -> Vec<u8> {
 /// except in fields that cannot have any.
 pub(crate) fn decoded(value: &[u8], name: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(value.len());
-    for (at, &byte) in value.iter().enumerate() {
-        let is_line_end = byte == b'\n' || (byte == b'\r' && value.get(at + 1) == Some(&b'\n'));
-        let is_fold = at > 0 && value[at - 1] == b'\n' && byte == b'\t';
-        match (is_line_end, is_fold) {
-            (true, _) => {}
-            (false, true) => text.push(b' '),
-            (false, false) => text.push(byte),
+    let mut rest = value;
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let line = &rest[..end];
+        text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+        rest = &rest[end + 1..];
+        if let Some(behind) = rest.strip_prefix(b"\t") {
+            text.push(b' ');
+            rest = behind;
         }
     }
+    text.extend_from_slice(rest);
     if !text.is_ascii() {
         text = normalised(&text, "UTF-8", false).bytes().into_owned();
     }

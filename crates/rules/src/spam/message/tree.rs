@@ -19,6 +19,8 @@ const NAME_BYTES_MAX: usize = 256;
 const VALUE_BYTES_MAX: usize = 8192;
 const PARTS_OF_ONE_MAX: usize = 1000;
 const BLANK_LINES_MAX: usize = 20;
+/// Room for a header of the usual size.
+const HEAD_BYTES: usize = 4096;
 /// Lines in a header that are no fields before it is over.
 const JUNK_LINES_MAX: u32 = 3;
 
@@ -150,7 +152,8 @@ impl Tree {
         let is_crlf = first.ends_with(b"\r\n") || last.ends_with(b"\r\n");
         let end: &[u8] = if is_crlf { b"\r\n" } else { b"\n" };
         let mut structure = Structure::default();
-        let mut head = Head { fields: Vec::new(), bytes: Vec::new(), body: Vec::new(), is_crlf };
+        let bytes = Vec::with_capacity(mail.len().min(HEAD_BYTES));
+        let mut head = Head { fields: Vec::new(), bytes, body: Vec::new(), is_crlf };
         let mut field: Option<Vec<u8>> = None;
         let mut junk = 0;
         for raw in lines {
