@@ -13,6 +13,7 @@ use std::task::Poll;
 use flow::{Answer, Inspecting, NOBODY, Out, Progress, Recalled, Unfinished, wire};
 
 use crate::link::{Ends, Line, Link, Ward, Woken};
+use crate::patience::give_way;
 use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
 use crate::ring::{PAYLOAD_BYTES_MAX, Writer};
 
@@ -203,6 +204,7 @@ impl Inspecting for Handle {
         let mut woken = Woken::default();
         let mut link = line.lock();
         link.pass_on(&mut woken);
+        give_way(link.wards.len());
         let link = &mut *link;
         let progress = self.progress(link);
         let waits = !context.waker().will_wake(NOBODY);
@@ -246,6 +248,7 @@ impl Drop for Handle {
         let mut woken = Woken::default();
         let mut link = self.line.lock();
         let ward = link.wards.remove(&self.stream);
+        give_way(link.wards.len());
         let is_over = |ward: Ward| !ward.is_begun || matches!(ward.progress, Some(Progress::Done | Progress::Lost(_)));
         if !ward.is_none_or(is_over) && link.ends.is_some() {
             link.closing.push(self.stream);

@@ -260,7 +260,6 @@ impl Drop for Jails {
 impl Jail {
     /// Starts one jail after the other, until nobody wants them any more.
     fn watch(&self, ready: &mpsc::Sender<io::Result<Confined>>) {
-        give_way();
         let mut told = false;
         while !self.is_over() {
             let began = Instant::now();
@@ -366,6 +365,7 @@ impl Jail {
                 let mut woken = Woken::default();
                 let mut link = self.line.lock();
                 link.pass_on(&mut woken);
+                give_way(link.wards.len());
                 if link.is_broken {
                     tracing::error!("an inspection process makes no sense");
                     return;

@@ -34,7 +34,6 @@ pub use link::Counts;
 pub use local::Local;
 pub use map::map;
 pub use memory::{Counting, Memory};
-pub use patience::give_way;
 pub use start::{probe, run};
 pub use suspects::Suspects;
 

@@ -67,11 +67,7 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
-            let work = move || {
-                jail::give_way();
-                worker::run(watched, ready, beat);
-            };
-            std::thread::Builder::new().name(format!("edge-{index}")).spawn(work)
+            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || worker::run(watched, ready, beat))
         })
         .collect::<Result<_, _>>()?;
     drop((watched, ready));
