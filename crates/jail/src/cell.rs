@@ -446,3 +446,39 @@ fn stop_name(name: &[u8]) -> &'static str {
     const KNOWN: [&str; 2] = ["Heuristics.Limits.Exceeded.MaxScanTime", "Heuristics.Limits.Exceeded.Time"];
     KNOWN.into_iter().find(|known| known.as_bytes() == name).unwrap_or(KNOWN[1])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    use flow::Context as Object;
+    use inspect::Engine;
+    use scan::Database;
+    use stream::Limits;
+
+    use super::*;
+    use crate::ring::{Shared, bell};
+
+    /// Whether the host hears of room once the jail has read what the host could write, of this many frames at most.
+    fn hears_of_room(frames_max: usize) -> bool {
+        let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
+        let mut host = Writer::new(to_jail.clone(), bell().unwrap());
+        let (reader, writer) = (Reader::new(to_jail, bell().unwrap()), Writer::new(from_jail, bell().unwrap()));
+        let engine = Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() };
+        let (socket, _other) = UnixStream::pair().unwrap();
+        let memory = Memory::new(1 << 20);
+        let mut cell = Cell::new(Local::new(Arc::new(engine), None), &memory, reader, writer, socket.into());
+        assert!(host.write(7, Asked::Open.kind(), &wire::write(&Object::default(), Vec::new())));
+        let written = (0..frames_max).take_while(|_| host.write(7, Asked::Feed.kind(), &[b'a'; 32 << 10])).count();
+        assert_eq!(written < frames_max, frames_max > TO_JAIL_BYTES / (32 << 10), "{frames_max}");
+        cell.hear().unwrap();
+        cell.has_news
+    }
+
+    #[test]
+    fn who_waits_for_room_in_a_full_queue_hears_of_it() {
+        assert!(hears_of_room(usize::MAX));
+        assert!(!hears_of_room(TO_JAIL_BYTES / (32 << 10) / 2), "nobody waits where half is free");
+    }
+}
