@@ -1,8 +1,8 @@
 //! Streams that wait to be hashed side by side.
 //!
 //! ```text
-//!  open ──► Ticket ── update ──► bytes wait in a seat ──┬── run: of as many streams as there are lanes, side by side
-//!                                                      └── no room: hashed at once, alone
+//!  open ──► Ticket ── update ──► bytes wait in the room ──┬── run: of as many streams as there are lanes, side by side
+//!                                                        └── no room: hashed at once, alone
 //!           close: no more will come, it is urgent       finish: what is left, alone, and the digests
 //! ```
 //!
@@ -10,9 +10,12 @@
 //! hashed in [`run`](Batch::run), which whoever owns the batch calls between the turns of those who feed it, whenever it
 //! [is due](Batch::is_due). A batch that is never run comes to the same digests, a stream at a time.
 //!
+//! Whatever waits longer has more company, and may turn out not to be wanted: what is known of a stream at its end often
+//! says that its digests are those of nothing. So nothing is hashed as long as there is room.
+//!
 //! # Bounds
-//! A batch has so many seats of so many bytes; a stream takes one when it has something that waits and gives it back when
-//! that is hashed. A stream without a seat is hashed as it comes. Beside that a stream is a slot of about 300 bytes.
+//! A batch has room for so many bytes, which streams share, and so many of one stream. A stream for which there is no room is
+//! hashed as it comes. Beside that a stream is a slot of about 300 bytes.
 //!
 //! # Whoever goes
 //! A [`Ticket`] that is dropped leaves a slot that nobody can reach any more: it is free for others from the next
@@ -22,14 +25,18 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::lanes::{BLOCK_BYTES, Block, LANES};
-use crate::waiting::Waiting;
+use crate::waiting::{PIECE_BYTES, Room, Waiting};
 use crate::{md5, sha1, sha256};
 
-/// A stream is full when its seat has room for less than this.
+/// A stream is full when less than this is left of what may wait of it.
 const SPARE_BYTES: usize = 8 << 10;
 
-/// A stream of which so much waits is company for others: hashing so much at a time costs no more than hashing all at once.
-const COMPANY_BYTES: usize = 16 << 10;
+/// The room is short when no more than a quarter is free; then some is made until it is half.
+const SHORT: usize = 4;
+const ENOUGH: usize = 2;
+
+/// Hashed of a stream at a time, where nobody waits for it: others have their turn, and what is left may have company soon.
+const HASHED_BYTES: usize = 256 << 10;
 
 /// Which digests are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,14 +74,9 @@ pub struct Ticket {
 #[derive(Debug)]
 pub struct Batch {
     slots: Vec<Slot>,
-    /// Seats that nobody has.
-    spare: Vec<Waiting>,
-    /// Seats that there are.
-    seats: usize,
-    seats_max: usize,
-    seat_bytes: usize,
-    /// Streams that have become company for others since the last run, those that were left in it among them.
-    company: usize,
+    room: Room,
+    /// How much of one stream may wait.
+    stream_bytes_max: usize,
     due: bool,
 }
 
@@ -86,9 +88,9 @@ struct Slot {
     states: States,
     /// Bytes that came, those that wait among them.
     size: u64,
-    /// What has come, if it is too little for a seat.
+    /// What has come, if it is too little to wait in the room.
     rest: Rest,
-    seat: Option<Waiting>,
+    waiting: Waiting,
     /// No more will come.
     closed: bool,
 }
@@ -116,25 +118,23 @@ impl Wanted {
 }
 
 impl Default for Batch {
-    /// One for the streams of few objects, which are read by turns: eight seats of 64 KiB.
+    /// One for the streams of few objects, which are read by turns: 64 KiB of each of eight.
     fn default() -> Batch {
-        Batch::new(8, 64 << 10)
+        Batch::new(512 << 10, 64 << 10)
     }
 }
 
 impl Batch {
-    /// One that has at most so many seats, each of so many bytes. They are made when they are needed, and grow to what is
-    /// needed. Seats should be larger than what comes of one stream before others have their turn.
-    pub const fn new(seats_max: usize, seat_bytes: usize) -> Batch {
-        Batch { slots: Vec::new(), spare: Vec::new(), seats: 0, seats_max, seat_bytes, company: 0, due: false }
+    /// One in which at most so many bytes wait, and so many of each stream, which should be more than what comes of one stream
+    /// before others have their turn. Room is made when it is needed.
+    pub const fn new(room_bytes: usize, stream_bytes_max: usize) -> Batch {
+        Batch { slots: Vec::new(), room: Room::new(room_bytes), stream_bytes_max, due: false }
     }
 
-    /// Makes all seats now. Memory that is never used does not become resident.
+    /// Makes all room now. Memory that is never used does not become resident.
     #[must_use]
     pub fn stocked(mut self) -> Batch {
-        let seat_bytes = self.seat_bytes;
-        self.spare.resize_with(self.seats_max - self.seats + self.spare.len(), || Waiting::with_room(seat_bytes));
-        self.seats = self.seats_max;
+        self.room.stock();
         self
     }
 
@@ -150,10 +150,10 @@ impl Batch {
 
     /// Another stream that has begun as this one, if that one is here.
     pub fn copy(&mut self, ticket: &Ticket) -> Option<Ticket> {
-        let slot = self.slot(ticket)?;
-        slot.hash_alone();
+        self.slot(ticket)?;
+        let slot = &mut self.slots[ticket.slot];
+        slot.hash_alone(&mut self.room);
         let copy = Slot { states: slot.states.clone(), size: slot.size, rest: slot.rest.clone(), ..Slot::default() };
-        self.vacate(ticket.slot);
         Some(self.enter(copy))
     }
 
@@ -161,42 +161,31 @@ impl Batch {
     pub fn update(&mut self, ticket: &Ticket, bytes: &[u8]) {
         let Some(slot) = self.slot(ticket) else { return };
         slot.size = slot.size.wrapping_add(bytes.len() as u64);
-        if slot.seat.is_none() {
-            if slot.rest.len + bytes.len() < BLOCK_BYTES {
-                return slot.rest.push(bytes);
-            }
-            let seat = self.take_seat();
-            let slot = &mut self.slots[ticket.slot];
-            let Some(mut seat) = seat else { return slot.take(bytes) };
-            seat.push(slot.rest.bytes());
-            slot.rest.len = 0;
-            slot.seat = Some(seat);
+        let before = slot.rest.len + slot.waiting.len();
+        if before + bytes.len() < BLOCK_BYTES {
+            return slot.rest.push(bytes);
         }
+        let may_wait = before + bytes.len() <= self.stream_bytes_max && self.makes_room(ticket.slot, bytes.len());
         let slot = &mut self.slots[ticket.slot];
-        let Some(seat) = &mut slot.seat else { return };
-        let before = seat.len();
-        if before + bytes.len() > self.seat_bytes {
-            slot.hash_alone();
-            slot.take(bytes);
-            return self.vacate(ticket.slot);
+        if !may_wait {
+            slot.hash_alone(&mut self.room);
+            return slot.take(bytes);
         }
-        seat.push(bytes);
-        let now = before + bytes.len();
-        self.company += usize::from(before < COMPANY_BYTES && now >= COMPANY_BYTES);
-        self.due |= self.company >= LANES || self.is_full(now);
+        self.room.push(&mut slot.waiting, slot.rest.bytes());
+        self.room.push(&mut slot.waiting, bytes);
+        slot.rest.len = 0;
+        let waiting = slot.waiting.len();
+        self.due |= self.is_full(waiting) || self.room.is_short(SHORT);
     }
 
     /// Digests of a stream that are wanted no more are not computed further.
     pub fn keep(&mut self, ticket: &Ticket, wanted: Wanted) {
-        let Some(slot) = self.slot(ticket) else { return };
+        let Some(slot) = self.slots.get_mut(ticket.slot).filter(|slot| slot.is_of(ticket)) else { return };
         slot.states.md5.take_if(|_| !wanted.md5);
         slot.states.sha1.take_if(|_| !wanted.sha1);
         slot.states.sha256.take_if(|_| !wanted.sha256);
         if !slot.states.is_any() {
-            if let Some(seat) = &mut slot.seat {
-                seat.take(seat.len());
-            }
-            self.vacate(ticket.slot);
+            self.room.clear(&mut slot.waiting);
         }
     }
 
@@ -204,32 +193,31 @@ impl Batch {
     pub fn close(&mut self, ticket: &Ticket) {
         let Some(slot) = self.slot(ticket) else { return };
         slot.closed = true;
-        self.due |= slot.waiting() >= BLOCK_BYTES;
+        self.due |= slot.waiting.len() >= BLOCK_BYTES;
     }
 
     /// Whether [`finish`](Batch::finish) has nothing to hash any more but the last bytes.
     pub fn is_hashed(&self, ticket: &Ticket) -> bool {
-        self.slots.get(ticket.slot).is_none_or(|slot| !slot.is_of(ticket) || slot.waiting() < BLOCK_BYTES)
+        self.slots.get(ticket.slot).is_none_or(|slot| !slot.is_of(ticket) || slot.waiting.len() < BLOCK_BYTES)
     }
 
     /// The digests of a stream, which has ended; none if it is not one of this batch.
     pub fn finish(&mut self, ticket: Ticket) -> Option<Sums> {
-        let slot = self.slot(&ticket)?;
-        slot.hash_alone();
+        self.slot(&ticket)?;
+        let mut slot = core::mem::take(&mut self.slots[ticket.slot]);
+        slot.hash_alone(&mut self.room);
         let Slot { size, states, rest, .. } = slot;
         let sums = Sums {
-            size: *size,
-            md5: states.md5.map(|state| md5::finish(state, rest.bytes(), *size)),
-            sha1: states.sha1.map(|state| sha1::finish(state, rest.bytes(), *size)),
-            sha256: states.sha256.map(|state| sha256::finish(state, rest.bytes(), *size)),
+            size,
+            md5: states.md5.map(|state| md5::finish(state, rest.bytes(), size)),
+            sha1: states.sha1.map(|state| sha1::finish(state, rest.bytes(), size)),
+            sha256: states.sha256.map(|state| sha256::finish(state, rest.bytes(), size)),
         };
-        self.vacate(ticket.slot);
-        self.slots[ticket.slot] = Slot::default();
         Some(sums)
     }
 
-    /// Whether [`run`](Batch::run) should be called: there are streams for all lanes, or a stream has no more room, or somebody
-    /// waits for it, or no seat is left.
+    /// Whether [`run`](Batch::run) should be called: the room is short, or no more of a stream may wait, or somebody waits
+    /// for it.
     pub const fn is_due(&self) -> bool {
         self.due
     }
@@ -238,18 +226,17 @@ impl Batch {
     /// that were.
     pub fn run(&mut self) -> u64 {
         self.sweep();
-        let (mut hashed, crowded) = (0, self.is_crowded());
-        while let Some(urgent) = self.most_urgent(crowded) {
+        let (mut hashed, is_short) = (0, self.room.is_short(SHORT));
+        while let Some(urgent) = self.most_urgent(is_short) {
             hashed += self.hash_beside(urgent);
         }
         self.due = false;
-        self.company = self.slots.iter().filter(|slot| slot.waiting() >= COMPANY_BYTES).count();
         hashed
     }
 
-    /// Bytes of its seats and slots, at most.
+    /// Bytes of its room and slots, at most.
     pub fn held_bytes(&self) -> usize {
-        self.seats * self.seat_bytes + self.slots.capacity() * size_of::<Slot>()
+        self.room.held_bytes() + self.slots.capacity() * size_of::<Slot>()
     }
 
     /// Streams that are here.
@@ -276,101 +263,93 @@ impl Batch {
         Ticket { slot: place, life }
     }
 
+    /// Whether so much more of a stream can wait, if need be in the room of those who have gone.
+    fn makes_room(&mut self, place: usize, bytes: usize) -> bool {
+        let has_room = |batch: &Batch| {
+            let Slot { rest, waiting, .. } = &batch.slots[place];
+            batch.room.has_room(waiting, rest.len + bytes)
+        };
+        has_room(self) || {
+            self.sweep();
+            has_room(self)
+        }
+    }
+
     /// Frees the slots whose streams have gone.
     fn sweep(&mut self) {
         for place in 0..self.slots.len() {
             if self.slots[place].is_left() {
-                let Slot { seat, .. } = core::mem::take(&mut self.slots[place]);
-                self.spare.extend(seat.map(Waiting::cleared));
+                let mut slot = core::mem::take(&mut self.slots[place]);
+                self.room.clear(&mut slot.waiting);
             }
         }
         while self.slots.pop_if(|slot| slot.life.is_none()).is_some() {}
     }
 
-    /// A seat, if there is one. That the last is taken is a reason to run.
-    fn take_seat(&mut self) -> Option<Waiting> {
-        if self.spare.is_empty() && self.seats == self.seats_max {
-            self.sweep();
-        }
-        let seat = match self.spare.pop() {
-            None if self.seats == self.seats_max => return None,
-            None => {
-                self.seats += 1;
-                Waiting::with_room(0)
-            }
-            Some(seat) => seat,
-        };
-        self.due |= self.is_crowded();
-        Some(seat)
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.spare.is_empty() && self.seats == self.seats_max
-    }
-
     fn is_full(&self, waiting: usize) -> bool {
-        waiting.saturating_add(SPARE_BYTES) >= self.seat_bytes
+        waiting.saturating_add(SPARE_BYTES) >= self.stream_bytes_max
     }
 
-    /// Gives a slot's seat back if too little waits there.
-    fn vacate(&mut self, place: usize) {
-        let slot = &mut self.slots[place];
-        if let Some(seat) = slot.seat.take_if(|seat| seat.len() < BLOCK_BYTES) {
-            slot.rest.push(seat.bytes());
-            self.spare.push(seat.cleared());
-        }
-    }
-
-    /// The stream because of which something has to be done now. Where it was crowded it is not enough to free one seat.
-    fn most_urgent(&self, crowded: bool) -> Option<usize> {
+    /// The stream because of which something has to be done now. Where room was short it is not enough to free one piece.
+    fn most_urgent(&self, is_short: bool) -> Option<usize> {
         let waiting =
-            |(place, slot): (usize, &Slot)| (slot.waiting() >= BLOCK_BYTES).then_some((place, slot.waiting()));
+            |(place, slot): (usize, &Slot)| (slot.waiting.len() >= BLOCK_BYTES).then_some((place, slot.waiting.len()));
         let closed = self.slots.iter().enumerate().filter(|(_, slot)| slot.closed).find_map(waiting);
         let closed = closed.map(|(place, _)| place);
         let fullest = || self.slots.iter().enumerate().filter_map(waiting).max_by_key(|(_, waiting)| *waiting);
         closed.or_else(|| {
             let (place, waiting) = fullest()?;
-            let together = self.slots.iter().filter(|slot| slot.waiting() >= COMPANY_BYTES).count() >= LANES;
-            (together || self.is_full(waiting) || crowded && self.spare.len() <= self.seats_max / 4).then_some(place)
+            (self.is_full(waiting) || is_short && self.room.is_short(ENOUGH)).then_some(place)
         })
     }
 
     /// Hashes as much of a stream as of those beside it, which are those of which most waits.
     fn hash_beside(&mut self, urgent: usize) -> u64 {
-        let own = self.slots[urgent].waiting();
+        let Slot { waiting, closed, .. } = &self.slots[urgent];
+        let own = if *closed { waiting.len() } else { waiting.len().min(HASHED_BYTES) };
         // With much less to say they would only cut the others short.
         let enough = (own / 4).max(BLOCK_BYTES);
         let mut beside: Vec<(usize, usize)> =
-            self.slots.iter().enumerate().map(|(place, slot)| (slot.waiting(), place)).collect();
+            self.slots.iter().enumerate().map(|(place, slot)| (slot.waiting.len(), place)).collect();
         beside.retain(|&(waiting, place)| waiting >= enough && place != urgent);
         beside.sort_unstable_by(|one, other| other.cmp(one));
         beside.truncate(LANES - 1);
         let least = beside.last().map_or(own, |&(waiting, _)| waiting.min(own));
-        let count = least / BLOCK_BYTES * BLOCK_BYTES;
+        // Whole pieces, if there is one: then all streams go on at the front of another, and have long ways together.
+        let unit = if least >= PIECE_BYTES { PIECE_BYTES } else { BLOCK_BYTES };
+        let count = least / unit * unit;
         let mut places: Vec<usize> = beside.into_iter().map(|(_, place)| place).chain([urgent]).collect();
         places.sort_unstable();
         self.hash_together(&places, count);
-        places.iter().for_each(|&place| self.vacate(place));
         (count * places.len()) as u64
     }
 
     /// Hashes the first `count` waiting bytes, whole blocks, of the slots at these places, which are in ascending order.
-    fn hash_together(&mut self, places: &[usize], count: usize) {
-        let (mut md5s, mut sha1s, mut sha256s) = (Vec::new(), Vec::new(), Vec::new());
-        let mut slots = self.slots.iter_mut().enumerate();
-        for &place in places {
-            let Some((_, Slot { states, seat: Some(seat), .. })) = slots.find(|(index, _)| *index == place) else {
-                continue;
-            };
-            let (blocks, _) = seat.take(count).as_chunks();
-            md5s.extend(states.md5.as_mut().map(|state| (state, blocks)));
-            sha1s.extend(states.sha1.as_mut().map(|state| (state, blocks)));
-            sha256s.extend(states.sha256.as_mut().map(|state| (state, blocks)));
+    fn hash_together(&mut self, places: &[usize], mut count: usize) {
+        while count > 0 {
+            let together = |&place: &usize| self.room.front(&self.slots[place].waiting).len();
+            let now = places.iter().map(together).min().unwrap_or(count).min(count) / BLOCK_BYTES * BLOCK_BYTES;
+            let (mut md5s, mut sha1s, mut sha256s) = (Vec::new(), Vec::new(), Vec::new());
+            for Slot { states, waiting, .. } in at(&mut self.slots, places) {
+                let (blocks, _) = self.room.front(waiting)[..now].as_chunks();
+                md5s.extend(states.md5.as_mut().map(|state| (state, blocks)));
+                sha1s.extend(states.sha1.as_mut().map(|state| (state, blocks)));
+                sha256s.extend(states.sha256.as_mut().map(|state| (state, blocks)));
+            }
+            md5::compress(&mut md5s);
+            sha1::compress(&mut sha1s);
+            sha256::compress(&mut sha256s);
+            at(&mut self.slots, places).for_each(|slot| self.room.take(&mut slot.waiting, now));
+            count -= now;
         }
-        md5::compress(&mut md5s);
-        sha1::compress(&mut sha1s);
-        sha256::compress(&mut sha256s);
+        at(&mut self.slots, places).for_each(|slot| slot.settle(&mut self.room));
     }
+}
+
+/// The slots at these places, which are in ascending order.
+fn at<'s>(slots: &'s mut [Slot], places: &[usize]) -> impl Iterator<Item = &'s mut Slot> {
+    let mut slots = slots.iter_mut().enumerate();
+    places.iter().filter_map(move |&place| slots.find(|(index, _)| *index == place)).map(|(_, slot)| slot)
 }
 
 impl Slot {
@@ -383,16 +362,22 @@ impl Slot {
         self.life.as_ref().is_some_and(|life| Arc::strong_count(life) == 1)
     }
 
-    fn waiting(&self) -> usize {
-        self.seat.as_ref().map_or(0, Waiting::len)
+    /// Hashes what waits but for a rest, which begins what comes next.
+    fn hash_alone(&mut self, room: &mut Room) {
+        while self.waiting.len() >= BLOCK_BYTES {
+            let (blocks, _) = room.front(&self.waiting).as_chunks();
+            self.states.compress(blocks);
+            room.take(&mut self.waiting, blocks.len() * BLOCK_BYTES);
+        }
+        self.settle(room);
     }
 
-    /// Hashes what waits but for a rest, which begins what comes next.
-    fn hash_alone(&mut self) {
-        let Some(seat) = &mut self.seat else { return };
-        let whole = seat.len() / BLOCK_BYTES * BLOCK_BYTES;
-        self.states.compress(seat.take(whole).as_chunks().0);
-        self.rest.push(seat.take(seat.len()));
+    /// What is too little to wait in the room waits here.
+    fn settle(&mut self, room: &mut Room) {
+        if self.waiting.len() < BLOCK_BYTES {
+            self.rest.push(room.front(&self.waiting));
+            room.clear(&mut self.waiting);
+        }
     }
 
     /// Hashes bytes as they come, behind the rest.

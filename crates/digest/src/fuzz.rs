@@ -18,14 +18,14 @@ struct Known {
 }
 
 /// Fuzz body: two bytes at a time say what is done with which stream. Each must come to the digests that it has alone, and
-/// no more seats may be made than are allowed.
+/// no more room may be made than is allowed.
 ///
 /// # Panics
 /// If one does not.
 pub fn fuzz_batch(data: &[u8]) {
     let (Some((&seats, data)), mut left) = (data.split_first(), BYTES_MAX) else { return };
-    let (seats, seat_bytes) = (usize::from(seats % 24), 1 << (10 + seats % 8));
-    let mut batch = Batch::new(seats, seat_bytes);
+    let (room_bytes, stream_bytes_max) = (usize::from(seats % 24) << 14, 1 << (10 + seats % 8));
+    let mut batch = Batch::new(room_bytes, stream_bytes_max);
     if seats % 2 == 1 {
         batch = batch.stocked();
     }
@@ -67,7 +67,7 @@ pub fn fuzz_batch(data: &[u8]) {
                 }
             }
         }
-        assert!(batch.held_bytes() <= seats * seat_bytes + (64 << 10), "{} bytes", batch.held_bytes());
+        assert!(batch.held_bytes() <= room_bytes + (64 << 10), "{} bytes", batch.held_bytes());
     }
     streams.into_iter().for_each(|stream| finish(&mut batch, stream));
 }

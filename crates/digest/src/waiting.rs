@@ -1,49 +1,151 @@
-//! Bytes that wait: they come at the end and are taken from the front.
+//! Room in which bytes wait: streams share it piece by piece, and what of a stream waits comes at its end and is taken from its
+//! front.
+//!
+//! Pieces are linked by their numbers, so nothing is allocated but the pieces themselves, each once.
 
 use alloc::vec::Vec;
 
-/// What waits, behind what has been taken and not cleared away yet.
+use crate::lanes::BLOCK_BYTES;
+
+/// How much of one stream lies together. Whole blocks: none lies in two pieces if what is taken before are blocks, too.
+pub(crate) const PIECE_BYTES: usize = 16 << 10;
+
+const _: () = assert!(PIECE_BYTES.is_multiple_of(BLOCK_BYTES), "no block lies in two pieces");
+
+/// So many pieces at the most.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct Room {
+    pieces: Vec<Piece>,
+    /// The first of the pieces that nobody has.
+    spare: Option<usize>,
+    /// How many have been made and nobody has.
+    spares: usize,
+    pieces_max: usize,
+}
+
+#[derive(Debug)]
+struct Piece {
     bytes: Vec<u8>,
-    taken: usize,
+    next: Option<usize>,
+}
+
+/// What waits of one stream. It is of one room, which has to have it back.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// The first and the last piece.
+    ends: Option<(usize, usize)>,
+    /// How much of the first is taken.
+    at: usize,
+    len: usize,
 }
 
 impl Waiting {
-    /// Room for so many bytes; it grows where that is not enough.
-    pub(crate) fn with_room(bytes: usize) -> Waiting {
-        Waiting { bytes: Vec::with_capacity(bytes), taken: 0 }
-    }
-
-    /// What waits.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes[self.taken..]
-    }
-
-    /// How much that is.
+    /// How much waits.
     pub(crate) const fn len(&self) -> usize {
-        self.bytes.len() - self.taken
+        self.len
+    }
+}
+
+impl Room {
+    /// One of so many bytes, of which none are there yet.
+    pub(crate) const fn new(bytes_max: usize) -> Room {
+        Room { pieces: Vec::new(), spare: None, spares: 0, pieces_max: bytes_max / PIECE_BYTES }
     }
 
-    /// More waits. What has been taken is cleared away before more room is made.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        if self.bytes.len() + bytes.len() > self.bytes.capacity() {
-            self.bytes.drain(..core::mem::take(&mut self.taken));
+    /// Makes all pieces now.
+    pub(crate) fn stock(&mut self) {
+        self.pieces.reserve_exact(self.pieces_max - self.pieces.len());
+        while self.pieces.len() < self.pieces_max {
+            self.make(PIECE_BYTES);
         }
-        self.bytes.extend_from_slice(bytes);
     }
 
-    /// The first `count` bytes wait no more.
-    pub(crate) fn take(&mut self, count: usize) -> &[u8] {
-        self.taken += count;
-        &self.bytes[self.taken - count..self.taken]
+    /// Bytes that are there.
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.pieces.len() * PIECE_BYTES
     }
 
-    /// The room, with nothing in it.
-    pub(crate) fn cleared(mut self) -> Waiting {
-        self.bytes.clear();
-        self.taken = 0;
-        self
+    /// Whether no more than one part in so many is free.
+    pub(crate) const fn is_short(&self, parts: usize) -> bool {
+        self.free_pieces() <= self.pieces_max / parts
+    }
+
+    /// Whether so much more of a stream can wait.
+    pub(crate) fn has_room(&self, waiting: &Waiting, bytes: usize) -> bool {
+        let last = waiting.ends.map_or(0, |(_, last)| PIECE_BYTES - self.pieces[last].bytes.len());
+        bytes <= last + self.free_pieces() * PIECE_BYTES
+    }
+
+    /// More waits of a stream. There must be room.
+    pub(crate) fn push(&mut self, waiting: &mut Waiting, mut bytes: &[u8]) {
+        waiting.len += bytes.len();
+        while !bytes.is_empty() {
+            let last = match waiting.ends {
+                Some((_, last)) if self.pieces[last].bytes.len() < PIECE_BYTES => last,
+                _ => self.add(waiting),
+            };
+            let piece = &mut self.pieces[last].bytes;
+            let (now, after) = bytes.split_at(bytes.len().min(PIECE_BYTES - piece.len()));
+            piece.extend_from_slice(now);
+            bytes = after;
+        }
+    }
+
+    /// What of a stream comes next, as far as it lies together.
+    pub(crate) fn front(&self, waiting: &Waiting) -> &[u8] {
+        waiting.ends.map_or(&[], |(first, _)| &self.pieces[first].bytes[waiting.at..])
+    }
+
+    /// The first `count` bytes of that wait no more.
+    pub(crate) fn take(&mut self, waiting: &mut Waiting, count: usize) {
+        let Some((first, last)) = waiting.ends else { return };
+        waiting.at += count;
+        waiting.len -= count;
+        if waiting.at < self.pieces[first].bytes.len() {
+            return;
+        }
+        waiting.at = 0;
+        waiting.ends = self.pieces[first].next.filter(|_| first != last).map(|next| (next, last));
+        self.give_back(first);
+    }
+
+    /// Nothing of a stream waits any more.
+    pub(crate) fn clear(&mut self, waiting: &mut Waiting) {
+        while waiting.len > 0 {
+            self.take(waiting, self.front(waiting).len());
+        }
+    }
+
+    const fn free_pieces(&self) -> usize {
+        self.pieces_max - self.pieces.len() + self.spares
+    }
+
+    /// Another piece at a stream's end.
+    fn add(&mut self, waiting: &mut Waiting) -> usize {
+        if self.spare.is_none() {
+            self.make(0);
+        }
+        let place = self.spare.expect("one has been made");
+        self.spare = self.pieces[place].next.take();
+        self.spares -= 1;
+        if let Some((_, last)) = waiting.ends {
+            self.pieces[last].next = Some(place);
+        }
+        waiting.ends = Some((waiting.ends.map_or(place, |(first, _)| first), place));
+        place
+    }
+
+    fn make(&mut self, bytes: usize) {
+        self.pieces.push(Piece { bytes: Vec::with_capacity(bytes), next: None });
+        self.give_back(self.pieces.len() - 1);
+    }
+
+    /// What was given back last is used again first: it is the warmest.
+    fn give_back(&mut self, place: usize) {
+        let piece = &mut self.pieces[place];
+        piece.bytes.clear();
+        piece.next = self.spare.replace(place);
+        self.spares += 1;
     }
 }
 
@@ -53,18 +155,26 @@ mod tests {
 
     #[test]
     fn what_is_taken_comes_in_order_and_room_is_used_again() {
-        let mut waiting = Waiting::with_room(32);
-        let (mut next, mut expected) = (0_u8, 0_u8);
-        for round in 0..250 {
-            let bytes: Vec<u8> = (0..round % 7).map(|n| next.wrapping_add(n)).collect();
-            next = next.wrapping_add(round % 7);
-            waiting.push(&bytes);
-            for &byte in waiting.take(waiting.len() / 2) {
-                assert_eq!(byte, expected);
-                expected = expected.wrapping_add(1);
+        let mut room = Room::new(4 * PIECE_BYTES);
+        let mut streams = [(Waiting::default(), 0_u8, 0_u8), (Waiting::default(), 100, 100)];
+        for round in 0..2_000_usize {
+            let (waiting, next, expected) = &mut streams[round % 2];
+            let count = round * 31 % 9_000;
+            if room.has_room(waiting, count) {
+                let bytes: Vec<u8> = (0..count).map(|n| next.wrapping_add(n as u8)).collect();
+                *next = next.wrapping_add(count as u8);
+                room.push(waiting, &bytes);
             }
-            assert_eq!(waiting.bytes.capacity(), 32);
+            let front = room.front(waiting);
+            let count = front.len().min(round * 17 % 8_000);
+            for &byte in &front[..count] {
+                assert_eq!(byte, *expected);
+                *expected = expected.wrapping_add(1);
+            }
+            room.take(waiting, count);
+            assert!(room.held_bytes() <= 4 * PIECE_BYTES);
         }
-        assert_eq!(waiting.cleared().len(), 0);
+        streams.iter_mut().for_each(|(waiting, ..)| room.clear(waiting));
+        assert_eq!(room.free_pieces(), 4);
     }
 }

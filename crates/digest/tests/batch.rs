@@ -4,7 +4,7 @@ use digest::{Batch, Sums, Ticket, Wanted, md5, sha1, sha256};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-const SEAT_BYTES: usize = 64 << 10;
+const STREAM_BYTES: usize = 64 << 10;
 
 const ALL: Wanted = Wanted { md5: true, sha1: true, sha256: true };
 
@@ -24,7 +24,7 @@ fn alone(content: &[u8]) -> Option<Sums> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// The law: whatever the company, the pieces, the seats, and whenever it is run.
+    /// The law: whatever the company, the pieces, the room, and whenever it is run.
     #[test]
     fn a_digest_does_not_depend_on_the_company(script in vec(any::<u8>(), 0..400)) {
         digest::fuzz_batch(&script);
@@ -34,7 +34,7 @@ proptest! {
 #[test]
 fn streams_that_are_run_when_it_is_due_are_never_hashed_alone() {
     let contents: Vec<Vec<u8>> = (0..16).map(|seed| noise(300_000 + 10_000 * seed, seed)).collect();
-    let mut batch = Batch::new(16, SEAT_BYTES);
+    let mut batch = Batch::new(16 * STREAM_BYTES, STREAM_BYTES);
     let tickets: Vec<Ticket> = contents.iter().map(|_| batch.open(ALL)).collect();
     let mut hashed = 0;
     for at in (0..500_000).step_by(4_000) {
@@ -57,23 +57,69 @@ fn streams_that_are_run_when_it_is_due_are_never_hashed_alone() {
 }
 
 #[test]
-fn streams_wait_until_there_are_some_for_all_lanes() {
-    let mut batch = Batch::new(32, 128 << 10);
+fn streams_wait_as_long_as_there_is_room_and_leave_half_of_it() {
+    let mut batch = Batch::new(2 << 20, 1 << 20);
     let tickets: Vec<Ticket> = (0..16).map(|_| batch.open(ALL)).collect();
-    for (number, ticket) in tickets.iter().enumerate() {
-        assert!(!batch.is_due(), "{number}");
-        batch.update(ticket, &noise(64 << 10, number));
+    // Three quarters of the room, in turns.
+    for round in 0..6 {
+        for (number, ticket) in tickets.iter().enumerate() {
+            assert!(!batch.is_due(), "{number} in round {round}");
+            batch.update(ticket, &noise(16 << 10, number + 100 * round));
+        }
     }
     assert!(batch.is_due());
-    assert_eq!(batch.run(), 16 * (64 << 10));
+    // All of it: of each that is less than is hashed at a time.
+    assert_eq!(batch.run(), 16 * (96 << 10));
     for (number, ticket) in tickets.into_iter().enumerate() {
-        assert_eq!(batch.finish(ticket), alone(&noise(64 << 10, number)));
+        let content: Vec<u8> = (0..6).flat_map(|round| noise(16 << 10, number + 100 * round)).collect();
+        assert_eq!(batch.finish(ticket), alone(&content));
     }
 }
 
 #[test]
+fn what_is_not_wanted_at_its_end_was_never_hashed() {
+    let mut batch = Batch::new(8 << 20, 1 << 20);
+    let unwanted = batch.open(ALL);
+    for round in 0..60 {
+        batch.update(&unwanted, &noise(16 << 10, round));
+        assert!(!batch.is_due());
+    }
+    batch.keep(&unwanted, Wanted::default());
+    batch.close(&unwanted);
+    assert!(!batch.is_due() && batch.is_hashed(&unwanted));
+    assert_eq!(batch.run(), 0);
+    assert_eq!(batch.finish(unwanted), Some(Sums { size: 60 * (16 << 10), ..Sums::default() }));
+}
+
+#[test]
+fn of_a_long_stream_no_more_is_hashed_at_a_time_than_it_must() {
+    let mut batch = Batch::new(8 << 20, 1 << 20);
+    let long = batch.open(ALL);
+    let mut content = Vec::new();
+    for round in 0..200 {
+        let piece = noise(16 << 10, round);
+        batch.update(&long, &piece);
+        content.extend(piece);
+        if batch.is_due() {
+            assert_eq!(batch.run(), 256 << 10);
+            assert!(!batch.is_due() && !batch.is_hashed(&long));
+        }
+    }
+    assert_eq!(batch.finish(long), alone(&content));
+}
+
+#[test]
+fn a_batch_without_room_hashes_what_comes_at_once() {
+    let mut batch = Batch::new(0, STREAM_BYTES);
+    let ticket = batch.open(ALL);
+    noise(100_000, 1).chunks(999).for_each(|piece| batch.update(&ticket, piece));
+    assert!(batch.is_hashed(&ticket));
+    assert_eq!(batch.finish(ticket), alone(&noise(100_000, 1)));
+}
+
+#[test]
 fn a_closed_stream_is_hashed_by_the_next_run_and_the_others_wait_on() {
-    let mut batch = Batch::new(4, SEAT_BYTES);
+    let mut batch = Batch::new(4 * STREAM_BYTES, STREAM_BYTES);
     let (closed, other) = (batch.open(ALL), batch.open(ALL));
     batch.update(&closed, &noise(10_000, 1));
     batch.update(&other, &noise(30_000, 2));
@@ -88,16 +134,17 @@ fn a_closed_stream_is_hashed_by_the_next_run_and_the_others_wait_on() {
 }
 
 #[test]
-fn a_stream_that_goes_leaves_its_seat_to_the_others() {
-    let mut batch = Batch::new(2, SEAT_BYTES);
+fn a_stream_that_goes_leaves_its_room_to_the_others() {
+    let mut batch = Batch::new(2 * STREAM_BYTES, STREAM_BYTES);
     let stays = batch.open(ALL);
     batch.update(&stays, &noise(1_000, 1));
     for round in 0..100 {
         let goes = batch.open(ALL);
-        batch.update(&goes, &noise(5_000, round));
+        batch.update(&goes, &noise(40_000, round));
+        assert!(!batch.is_hashed(&goes), "there is room, round {round}");
     }
     // The last of them has gone, too, but nobody has looked since.
-    assert!(batch.streams() <= 3 && batch.held_bytes() < 3 * SEAT_BYTES, "{batch:?}");
+    assert!(batch.streams() <= 3 && batch.held_bytes() < 3 * STREAM_BYTES, "{batch:?}");
     batch.run();
     assert_eq!(batch.streams(), 1);
     assert_eq!(batch.finish(stays), alone(&noise(1_000, 1)));
@@ -105,7 +152,7 @@ fn a_stream_that_goes_leaves_its_seat_to_the_others() {
 
 #[test]
 fn a_panic_in_one_stream_is_no_matter_to_the_others() {
-    let mut batch = Batch::new(2, SEAT_BYTES);
+    let mut batch = Batch::new(2 * STREAM_BYTES, STREAM_BYTES);
     let stays = batch.open(ALL);
     batch.update(&stays, &noise(1_000, 1));
     let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -121,7 +168,7 @@ fn a_panic_in_one_stream_is_no_matter_to_the_others() {
 
 #[test]
 fn a_ticket_of_another_batch_is_not_known() {
-    let (mut one, mut other) = (Batch::new(2, SEAT_BYTES), Batch::new(2, SEAT_BYTES));
+    let (mut one, mut other) = (Batch::new(2 * STREAM_BYTES, STREAM_BYTES), Batch::new(2 * STREAM_BYTES, STREAM_BYTES));
     let (ticket, own) = (one.open(ALL), other.open(ALL));
     other.update(&own, b"abc");
     other.update(&ticket, b"not here");
@@ -132,7 +179,7 @@ fn a_ticket_of_another_batch_is_not_known() {
 
 #[test]
 fn what_a_batch_holds_is_bounded_however_many_streams_there_are() {
-    let mut batch = Batch::new(16, SEAT_BYTES);
+    let mut batch = Batch::new(16 * STREAM_BYTES, STREAM_BYTES);
     let tickets: Vec<Ticket> = (0..1_000).map(|_| batch.open(ALL)).collect();
     let mut contents = vec![Vec::new(); tickets.len()];
     for round in 0..20 {
@@ -144,7 +191,7 @@ fn what_a_batch_holds_is_bounded_however_many_streams_there_are() {
                 batch.run();
             }
         }
-        assert!(batch.held_bytes() < 16 * SEAT_BYTES + 1_024 * 512, "{} bytes", batch.held_bytes());
+        assert!(batch.held_bytes() < 16 * STREAM_BYTES + 1_024 * 512, "{} bytes", batch.held_bytes());
     }
     for (ticket, content) in tickets.into_iter().zip(&contents) {
         assert_eq!(batch.finish(ticket), alone(content));

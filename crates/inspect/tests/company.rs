@@ -107,15 +107,15 @@ fn what_is_attached_is_found_by_each_digest() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The law: whatever the company and the seats, whenever the batch is run, and whoever goes in the middle.
+    /// The law: whatever the company and the room, whenever the batch is run, and whoever goes in the middle.
     #[test]
     fn what_an_inspection_comes_to_does_not_depend_on_the_company(
         script in proptest::collection::vec((0_usize..24, 0_usize..PIECE_MAX, 0_u8..64), 0..600),
-        seats in 0_usize..12,
+        streams in 0_usize..12,
     ) {
         let (engine, mails) = mails();
         let alone = alone(&engine, &mails);
-        let mut batch = Batch::new(seats, 64 << 10);
+        let mut batch = Batch::new(streams * (64 << 10), 64 << 10);
         let mut ways: Vec<(usize, Option<Way<'_>>)> =
             (0..24).map(|number| (number % mails.len(), Some(Way::new(&engine, &mails[number % mails.len()])))).collect();
         for (number, piece, chance) in script {
@@ -153,7 +153,7 @@ proptest! {
 fn a_batch_that_is_never_run_holds_nobody_up() {
     let (engine, mails) = mails();
     let alone = alone(&engine, &mails);
-    let mut batch = Batch::new(4, 64 << 10);
+    let mut batch = Batch::new(256 << 10, 64 << 10);
     for (mail, alone) in mails.iter().zip(alone) {
         let mut way = Way::new(&engine, mail);
         let mut turns = 0;
@@ -168,7 +168,7 @@ fn a_batch_that_is_never_run_holds_nobody_up() {
 #[test]
 fn a_digest_that_is_lost_with_its_batch_is_no_clean_bill() {
     let (engine, mails) = mails();
-    let (mut one, mut other) = (Batch::new(4, 64 << 10), Batch::new(4, 64 << 10));
+    let (mut one, mut other) = (Batch::new(256 << 10, 64 << 10), Batch::new(256 << 10, 64 << 10));
     let mut way = Way::new(&engine, &mails[3]);
     let mut turns = 0;
     while !way.go_on(PIECE_MAX, |inspection| {

@@ -4,23 +4,24 @@
 //! it moves to another thread, it takes along where its batch is: no digest is lost, but the two threads wait for each other.
 //! So those that are polled by whatever thread is free work alone.
 //!
-//! Bounds: [`SEATS`] of [`SEAT_BYTES`], for each thread in which something has been inspected in company. They are the
-//! thread's and not an inspection's: whoever is in the middle of a turn has not borrowed them.
+//! Bounds: [`ROOM_BYTES`], for each thread in which something has been inspected in company. They are the thread's and not
+//! an inspection's: whoever is in the middle of a turn has not borrowed them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use digest::Batch;
 use flow::Protocol;
 
-/// Streams that can wait: a mail has two or three, itself, what is attached, and a section of that.
-const SEATS: usize = 64;
+/// What can wait of all streams.
+const ROOM_BYTES: usize = 16 << 20;
 
-/// How much of a stream can wait: twice what is read at a time, so that a client who sends fast waits for others.
-const SEAT_BYTES: usize = 128 << 10;
+/// How much of a stream can wait. Most mails and what is attached to them are smaller, and are hashed only if a signature is
+/// of their size.
+const STREAM_BYTES_MAX: usize = 2 << 20;
 
 thread_local! {
     /// That of this thread. Nobody else locks it unless an inspection has moved.
-    static BATCH: Arc<Mutex<Batch>> = Arc::new(Mutex::new(Batch::new(SEATS, SEAT_BYTES).stocked()));
+    static BATCH: Arc<Mutex<Batch>> = Arc::new(Mutex::new(Batch::new(ROOM_BYTES, STREAM_BYTES_MAX).stocked()));
 }
 
 /// Beside whom an inspection works.

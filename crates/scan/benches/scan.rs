@@ -184,7 +184,7 @@ fn objects(data: &[u8], count: usize) -> f64 {
     builder.add("bench.hdb", signature.as_bytes()).expect("the generator writes what can be read");
     let database = Arc::new(builder.build());
     let mut scans: Vec<_> = (0..count).map(|_| Scan::new(database.clone(), FileType::Binary, None)).collect();
-    let mut batch = Batch::new(count, 64 << 10);
+    let mut batch = Batch::new(count * (64 << 10), 64 << 10);
     let since = Instant::now();
     let begin = seconds(since);
     for segment in data.chunks_exact(16 << 10) {
