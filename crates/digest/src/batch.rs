@@ -38,6 +38,9 @@ const ENOUGH: usize = 2;
 /// Hashed of a stream at a time, where nobody waits for it: others have their turn, and what is left may have company soon.
 const HASHED_BYTES: usize = 256 << 10;
 
+/// What may wait of a stream whose digests are wanted wherever it ends: enough for company, and it is still in the caches.
+const CERTAIN_BYTES: usize = 128 << 10;
+
 /// Which digests are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
@@ -91,6 +94,8 @@ struct Slot {
     /// What has come, if it is too little to wait in the room.
     rest: Rest,
     waiting: Waiting,
+    /// Its digests are wanted wherever it ends.
+    is_certain: bool,
     /// No more will come.
     closed: bool,
 }
@@ -148,12 +153,20 @@ impl Batch {
         self.enter(Slot { states, ..Slot::default() })
     }
 
+    /// The digests of a stream are wanted whatever its size: nothing is gained if more of it waits than company takes.
+    pub fn be_certain(&mut self, ticket: &Ticket) {
+        if let Some(slot) = self.slot(ticket) {
+            slot.is_certain = true;
+        }
+    }
+
     /// Another stream that has begun as this one, if that one is here.
     pub fn copy(&mut self, ticket: &Ticket) -> Option<Ticket> {
         self.slot(ticket)?;
         let slot = &mut self.slots[ticket.slot];
         slot.hash_alone(&mut self.room);
-        let copy = Slot { states: slot.states.clone(), size: slot.size, rest: slot.rest.clone(), ..Slot::default() };
+        let (size, is_certain) = (slot.size, slot.is_certain);
+        let copy = Slot { states: slot.states.clone(), size, rest: slot.rest.clone(), is_certain, ..Slot::default() };
         Some(self.enter(copy))
     }
 
@@ -165,7 +178,7 @@ impl Batch {
         if before + bytes.len() < BLOCK_BYTES {
             return slot.rest.push(bytes);
         }
-        let may_wait = before + bytes.len() <= self.stream_bytes_max && self.makes_room(ticket.slot, bytes.len());
+        let may_wait = before + bytes.len() <= self.bytes_max(ticket.slot) && self.makes_room(ticket.slot, bytes.len());
         let slot = &mut self.slots[ticket.slot];
         if !may_wait {
             slot.hash_alone(&mut self.room);
@@ -174,8 +187,7 @@ impl Batch {
         self.room.push(&mut slot.waiting, slot.rest.bytes());
         self.room.push(&mut slot.waiting, bytes);
         slot.rest.len = 0;
-        let waiting = slot.waiting.len();
-        self.due |= self.is_full(waiting) || self.room.is_short(SHORT);
+        self.due |= self.is_full(ticket.slot) || self.room.is_short(SHORT);
     }
 
     /// Digests of a stream that are wanted no more are not computed further.
@@ -286,20 +298,23 @@ impl Batch {
         while self.slots.pop_if(|slot| slot.life.is_none()).is_some() {}
     }
 
-    fn is_full(&self, waiting: usize) -> bool {
-        waiting.saturating_add(SPARE_BYTES) >= self.stream_bytes_max
+    /// How much of a stream may wait.
+    fn bytes_max(&self, place: usize) -> usize {
+        if self.slots[place].is_certain { CERTAIN_BYTES.min(self.stream_bytes_max) } else { self.stream_bytes_max }
+    }
+
+    fn is_full(&self, place: usize) -> bool {
+        self.slots[place].waiting.len().saturating_add(SPARE_BYTES) >= self.bytes_max(place)
     }
 
     /// The stream because of which something has to be done now. Where room was short it is not enough to free one piece.
     fn most_urgent(&self, is_short: bool) -> Option<usize> {
-        let waiting =
-            |(place, slot): (usize, &Slot)| (slot.waiting.len() >= BLOCK_BYTES).then_some((place, slot.waiting.len()));
-        let closed = self.slots.iter().enumerate().filter(|(_, slot)| slot.closed).find_map(waiting);
-        let closed = closed.map(|(place, _)| place);
-        let fullest = || self.slots.iter().enumerate().filter_map(waiting).max_by_key(|(_, waiting)| *waiting);
-        closed.or_else(|| {
-            let (place, waiting) = fullest()?;
-            (self.is_full(waiting) || is_short && self.room.is_short(ENOUGH)).then_some(place)
+        let waiting = |&place: &usize| self.slots[place].waiting.len();
+        let all = || (0..self.slots.len()).filter(move |place| waiting(place) >= BLOCK_BYTES);
+        all().find(|&place| self.slots[place].closed).or_else(|| {
+            let is_short = is_short && self.room.is_short(ENOUGH);
+            let due = all().filter(|&place| is_short || self.is_full(place));
+            due.max_by_key(|place| (self.is_full(*place), waiting(place)))
         })
     }
 

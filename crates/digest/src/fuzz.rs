@@ -34,7 +34,11 @@ pub fn fuzz_batch(data: &[u8]) {
         let Some(place) = usize::from(which).checked_rem(streams.len()).filter(|_| what % 16 > 1) else {
             if streams.len() < STREAMS_MAX {
                 let wanted = Wanted { md5: which & 1 > 0, sha1: which & 2 > 0, sha256: which & 4 > 0 };
-                streams.push(Known { ticket: batch.open(wanted), wanted, content: Vec::new() });
+                let ticket = batch.open(wanted);
+                if which & 8 > 0 {
+                    batch.be_certain(&ticket);
+                }
+                streams.push(Known { ticket, wanted, content: Vec::new() });
             }
             continue;
         };

@@ -92,6 +92,24 @@ fn what_is_not_wanted_at_its_end_was_never_hashed() {
 }
 
 #[test]
+fn what_is_certainly_wanted_waits_for_company_and_no_longer() {
+    let mut batch = Batch::new(8 << 20, 1 << 20);
+    let (certain, other) = (batch.open(ALL), batch.open(ALL));
+    batch.be_certain(&certain);
+    batch.update(&other, &noise(500_000, 1));
+    for round in 0..8 {
+        assert!(!batch.is_due(), "{round}");
+        batch.update(&certain, &noise(16 << 10, round));
+    }
+    assert!(batch.is_due());
+    assert_eq!(batch.run(), 2 * (128 << 10));
+    assert!(batch.is_hashed(&certain) && !batch.is_hashed(&other));
+    let content: Vec<u8> = (0..8).flat_map(|round| noise(16 << 10, round)).collect();
+    assert_eq!(batch.finish(certain), alone(&content));
+    assert_eq!(batch.finish(other), alone(&noise(500_000, 1)));
+}
+
+#[test]
 fn of_a_long_stream_no_more_is_hashed_at_a_time_than_it_must() {
     let mut batch = Batch::new(8 << 20, 1 << 20);
     let long = batch.open(ALL);

@@ -8,7 +8,7 @@
 
 use digest::{Batch, Sums, Ticket, Wanted};
 
-use crate::hashes::HashTable;
+use crate::hashes::{ANY_SIZE, HashTable};
 
 /// The running digests of one stream; none are left when no entry can match any more.
 #[derive(Debug, Default)]
@@ -33,6 +33,11 @@ impl Largest {
             sha1: self.sha1.is_some_and(&passes),
             sha256: self.sha256.is_some_and(&passes),
         }
+    }
+
+    /// Whether one of them is wanted whatever the size.
+    fn is_any(self) -> bool {
+        [self.md5, self.sha1, self.sha256].contains(&Some(ANY_SIZE))
     }
 
     /// The size beyond which one of them is wanted no more.
@@ -84,7 +89,7 @@ impl Running {
         let wanted = self.largest.wanted(|_| true);
         let ticket = match self.ticket.take() {
             Some(ticket) => ticket,
-            None => batch.open(wanted),
+            None => self.open(batch, wanted),
         };
         batch.update(&ticket, bytes);
         self.ticket = Some(ticket);
@@ -134,6 +139,14 @@ impl Running {
         Running { ticket: self.ticket.as_ref().and_then(|ticket| batch.copy(ticket)), largest: self.largest }
     }
 
+    fn open(&self, batch: &mut Batch, wanted: Wanted) -> Ticket {
+        let ticket = batch.open(wanted);
+        if self.largest.is_any() {
+            batch.be_certain(&ticket);
+        }
+        ticket
+    }
+
     /// Keeps the digests whose largest size passes.
     fn keep(&mut self, batch: &mut Batch, passes: impl Fn(u64) -> bool) {
         let Largest { md5, sha1, sha256 } = &mut self.largest;
@@ -149,7 +162,7 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hashes::{ANY_SIZE, AnyDigest, HashEntry};
+    use crate::hashes::{AnyDigest, HashEntry};
 
     const MD5: AnyDigest = AnyDigest::Md5([0; 16]);
     const SHA1: AnyDigest = AnyDigest::Sha1([0; 20]);
@@ -163,6 +176,16 @@ mod tests {
     fn sums(running: &mut Running, batch: &mut Batch, content: &[u8]) -> Option<Sums> {
         running.update(batch, content, content.len() as u64);
         running.finish(batch, content.len() as u64)
+    }
+
+    #[test]
+    fn what_is_wanted_at_any_size_is_hashed_on_the_way() {
+        for (size, is_due) in [(ANY_SIZE, true), (1_000_000, false)] {
+            let (table, mut batch) = (table(&[(MD5, size)]), Batch::new(8 << 20, 1 << 20));
+            let mut running = Running::new([&table].into_iter());
+            running.update(&mut batch, &[b'a'; 130_000], 130_000);
+            assert_eq!(batch.is_due(), is_due, "{size}");
+        }
     }
 
     #[test]
