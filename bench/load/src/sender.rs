@@ -1,8 +1,8 @@
 //! The sending half: many SMTP client sessions in one thread, each one mail after the other.
 //!
-//! A session waits for the reply to each command, or sends the commands of a mail at once and waits for the last. A mail that is refused, or whose connection is
-//! lost, is recorded as such and not tried again. Content goes out as fast as the socket takes it, or at the
-//! pace of the run.
+//! A session waits for the reply to each command, or sends the commands of a mail at once and waits for the last. A mail that
+//! is refused, or whose connection is lost, is recorded as such and not tried again. Content goes out as fast as the socket
+//! takes it, or at the pace of the run.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -217,10 +217,12 @@ impl<'a> Session<'a> {
             self.line.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end + 1..];
             let line = std::mem::take(&mut self.line);
-            if line.get(3) != Some(&b'-') {
-                self.reply(&line, driver);
+            if line.get(3) == Some(&b'-') {
+                continue;
             }
-            if self.socket.is_none() {
+            self.reply(&line, driver);
+            // Whatever else is there was said on a connection that is closed; there may be another already.
+            if self.socket.is_none() || matches!(self.state, State::Banner) {
                 return;
             }
         }
@@ -343,5 +345,48 @@ impl<'a> Session<'a> {
         } else {
             self.state = State::Arrival;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// A server that refuses each first mail, with all replies at once, and reads until its client goes.
+    fn refuse(listener: &TcpListener, replies: &[u8]) {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut buffer = [0; 4096];
+        socket.write_all(b"220-sink.test\r\n220 sink.test\r\n").unwrap();
+        assert!(socket.read(&mut buffer).unwrap() > 0);
+        socket.write_all(b"250 sink.test\r\n").unwrap();
+        assert!(socket.read(&mut buffer).unwrap() > 0);
+        socket.write_all(replies).unwrap();
+        while socket.read(&mut buffer).is_ok_and(|count| count > 0) {}
+    }
+
+    #[test]
+    fn a_pipelined_mail_is_refused_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let order = format!(
+            "target={} generate=100 mails=3 senders=1 mails_per_connection=20 pipelining=yes timeout=20",
+            listener.local_addr().unwrap()
+        );
+        let all: [&[u8]; 3] = [
+            b"451 MAIL\r\n503 RCPT\r\n503 DATA\r\n",
+            b"250 MAIL\r\n550 RCPT\r\n554 DATA\r\n",
+            b"250 MAIL\r\n250 RCPT\r\n451 DATA\r\n",
+        ];
+        let server = std::thread::spawn(move || all.iter().for_each(|replies| refuse(&listener, replies)));
+        let ledger = crate::ledger::Board::default().open(1, 3, false);
+        let records = drive(&Run::parse(&order).unwrap(), &ledger).unwrap();
+        let outcome = |record: &Record| match &record.outcome {
+            Outcome::Refused(text) => text.clone(),
+            Outcome::Open => "open".into(),
+            Outcome::Accepted => "accepted".into(),
+            Outcome::Lost => "lost".into(),
+        };
+        assert_eq!(records.iter().map(outcome).collect::<Vec<_>>(), ["451 MAIL", "550 RCPT", "451 DATA"]);
+        server.join().unwrap();
     }
 }
