@@ -312,6 +312,8 @@ impl Jail {
     fn begin(&self) -> io::Result<(Box<dyn Launched>, UnixStream, Confined)> {
         let Common { signatures, settings, .. } = &*self.common;
         let (ours, theirs) = UnixStream::pair()?;
+        // A process has the policy of the thread that starts it.
+        give_way(0);
         let mut launched = settings.launch.launch(self.number, theirs.into())?;
         match self.introduce(&ours, signatures, settings) {
             Ok(confined) => Ok((launched, ours, confined)),

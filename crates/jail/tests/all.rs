@@ -36,6 +36,7 @@ const TESTS: &[(&str, fn())] = &[
         "a_jail_that_is_killed_costs_what_it_had_and_is_replaced",
         a_jail_that_is_killed_costs_what_it_had_and_is_replaced,
     ),
+    ("a_jail_that_takes_the_place_of_another_has_its_policy", a_jail_that_takes_the_place_of_another_has_its_policy),
     (
         "a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced",
         a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced,
@@ -373,6 +374,35 @@ fn a_jail_that_is_killed_costs_what_it_had_and_is_replaced() {
     drop(inspecting);
     inspects_again(&site);
     assert_eq!(site.counts.lost.load(Relaxed), 1);
+}
+
+/// The scheduling policy of a process or thread, by its folder in /proc.
+fn policy(folder: &std::path::Path) -> Option<u32> {
+    let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
+    stat.rsplit(')').next()?.split(' ').nth(39)?.parse().ok()
+}
+
+fn a_jail_that_takes_the_place_of_another_has_its_policy() {
+    let until = |what: &str, is_so: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < Duration::from_secs(30), "{what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let of_jails = || -> Vec<_> { children().iter().map(|pid| policy(format!("/proc/{pid}").as_ref())).collect() };
+    let site = site(1);
+    let before = of_jails();
+    let held: Vec<_> = (0..8).map(|_| site.jails.open(mail())).collect();
+    let is_patient = || {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        threads.into_iter().any(|thread| policy(&thread.path()) == Some(libc::SCHED_BATCH as u32))
+    };
+    until("the warden gives way", &is_patient);
+    children().into_iter().for_each(kill);
+    until("another jail takes its place", &|| site.counts.started.load(Relaxed) == 2);
+    assert_eq!(of_jails(), before);
+    drop(held);
 }
 
 fn a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced() {
