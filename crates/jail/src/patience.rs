@@ -96,4 +96,15 @@ mod tests {
             assert_eq!(policy(0), libc::SCHED_IDLE);
         }
     }
+
+    #[test]
+    fn the_service_may_give_way() {
+        let unit = include_str!("../../../packaging/systemd/sluice.service");
+        let calls = unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter="));
+        let may = calls.fold(false, |may, calls| match calls.strip_prefix('~') {
+            Some(refused) => may && !refused.split(' ').any(|set| set == "@resources"),
+            None => may || calls.split(' ').any(|call| call == "sched_setscheduler"),
+        });
+        assert!(may, "@resources has the call, and the service manager refuses it");
+    }
 }
