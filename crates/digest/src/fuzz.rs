@@ -23,10 +23,10 @@ struct Known {
 /// # Panics
 /// If one does not.
 pub fn fuzz_batch(data: &[u8]) {
-    let (Some((&seats, data)), mut left) = (data.split_first(), BYTES_MAX) else { return };
-    let (room_bytes, stream_bytes_max) = (usize::from(seats % 24) << 14, 1 << (10 + seats % 8));
+    let (Some((&size, data)), mut left) = (data.split_first(), BYTES_MAX) else { return };
+    let (room_bytes, stream_bytes_max) = (usize::from(size % 64) << 14, 1 << (10 + size % 10));
     let mut batch = Batch::new(room_bytes, stream_bytes_max);
-    if seats % 2 == 1 {
+    if size % 2 == 1 {
         batch = batch.stocked();
     }
     let mut streams: Vec<Known> = Vec::new();
