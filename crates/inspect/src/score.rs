@@ -125,6 +125,11 @@ impl Scorer {
         Scorer { engine, study, reputation, host: files.host.clone() }
     }
 
+    /// Builds all that mails will need, and not where one first does: for a process that others are copied from.
+    pub fn build(&self) {
+        self.engine.build();
+    }
+
     /// Takes an answer to a question of the rules.
     pub fn answer(&self, inquest: &mut Inquest, answer: Answer) {
         inquest.answer(&self.engine, answer);

@@ -163,6 +163,14 @@ impl Expression {
         Search::new(Arc::clone(&self.0), want)
     }
 
+    /// Builds what searches for [`Want::Hit`] run on now, and not with the first.
+    pub fn build(&self) {
+        self.0.gate();
+        if self.0.hits().is_none() || !self.0.is_regular {
+            self.0.program(false);
+        }
+    }
+
     /// The same for a search or two in short haystacks: no automaton is built, which would cost more than it saves. What is found
     /// is the same.
     pub fn search_once(&self, want: Want) -> Search {

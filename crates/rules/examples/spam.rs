@@ -28,6 +28,9 @@ fn main() {
     engine.prepare();
     let start = clock.spent();
     println!("start ms: {:.1}, {:.1} of it to read the rules", millis(start), millis(read));
+    let clock = Clock::start();
+    engine.build();
+    println!("all automata built in ms: {:.1}", millis(clock.spent()));
     println!("literals: {}", engine.describe());
     let mut scratch = Scratch::default();
     let clock = Clock::start();

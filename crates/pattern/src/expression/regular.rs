@@ -192,7 +192,7 @@ fn build(all: &[Hir], config: Config, cache_bytes: usize, is_reverse: bool) -> O
     let nfa = thompson::Compiler::new().configure(thompson).build_many_from_hir(all).ok()?;
     // An automaton of many words has about as many states as they have letters.
     let cache_bytes =
-        nfa.states().len().saturating_mul(BYTES_OF_EACH).clamp(cache_bytes, cache_bytes.saturating_mul(16));
+        nfa.states().len().saturating_mul(BYTES_OF_EACH).clamp(cache_bytes, cache_bytes.saturating_mul(8));
     let config = config.cache_capacity(cache_bytes).skip_cache_capacity_check(true);
     DFA::builder().configure(config).build_from_nfa(nfa).ok()
 }

@@ -300,6 +300,14 @@ impl Engine {
         self.header.passes();
     }
 
+    /// Builds the automata of all expressions now, and not where a mail first needs them.
+    pub fn build(&self) {
+        let views = [&self.body, &self.rawbody, &self.uri, &self.full];
+        let of_views = views.into_iter().flat_map(|view| &view.items);
+        let of_header = self.header.tests.iter().map(|test| &test.item);
+        of_views.chain(of_header).for_each(|item| item.ready.expression.build());
+    }
+
     /// The configuration.
     pub fn rules(&self) -> &Rules {
         &self.rules

@@ -11,8 +11,8 @@ use super::profile::{Profile, Work};
 pub struct Scratch {
     /// The engine that the searches are of.
     engine: u64,
-    searches: Vec<Option<Box<Search>>>,
-    /// Mails since memory was looked at.
+    searches: Vec<Option<Used>>,
+    /// Mails that were begun.
     mails: u32,
     /// Haystacks in lower case.
     pub(super) joined: super::pass::Joined,
@@ -28,6 +28,12 @@ pub struct Scratch {
     profile: Option<Box<Profile>>,
 }
 
+/// A search, and the mail that it was last used for.
+struct Used {
+    mail: u32,
+    search: Box<Search>,
+}
+
 impl std::fmt::Debug for Scratch {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(to, "Scratch({} searches)", self.searches.iter().flatten().count())
@@ -37,14 +43,14 @@ impl std::fmt::Debug for Scratch {
 /// Views with expressions.
 const VIEWS: usize = 4;
 
-/// After so many mails the memory of searches is added up.
+/// After so many mails the memory of searches is added up; those that were not used meanwhile are the first to go.
 const MAILS_BETWEEN: u32 = 64;
 
 impl Scratch {
     /// The memory that searches hold, in bytes.
     pub fn bytes(&self) -> usize {
         let rooms: usize = self.rooms.iter().chain(&self.header_rooms).map(JointRoom::memory).sum();
-        rooms + self.searches.iter().flatten().map(|search| search.memory()).sum::<usize>()
+        rooms + self.searches.iter().flatten().map(|used| used.search.memory()).sum::<usize>()
     }
 
     /// From now on the time of checks is added up, by a clock of the caller's.
@@ -75,9 +81,11 @@ impl Scratch {
             self.engine = engine;
             self.forget();
         }
-        self.mails += 1;
-        if self.mails >= MAILS_BETWEEN {
-            self.mails = 0;
+        self.mails = self.mails.wrapping_add(1);
+        if self.mails.is_multiple_of(MAILS_BETWEEN) && self.bytes() > bytes_max {
+            let now = self.mails;
+            let is_idle = |used: &mut Used| now.wrapping_sub(used.mail) >= MAILS_BETWEEN;
+            self.searches.iter_mut().for_each(|place| drop(place.take_if(is_idle)));
             if self.bytes() > bytes_max {
                 self.forget();
             }
@@ -98,6 +106,43 @@ impl Scratch {
         if self.searches.len() <= place {
             self.searches.resize_with(place + 1, || None);
         }
-        self.searches[place].get_or_insert_with(|| Box::new(expression.search(want)))
+        let mail = self.mails;
+        let begin = || Used { mail, search: Box::new(expression.search(want)) };
+        let used = self.searches[place].get_or_insert_with(begin);
+        used.mail = mail;
+        &mut used.search
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pattern::expression::Flags;
+    use stream::Fuel;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_used_of_late_goes_first_and_the_rest_only_where_that_is_not_enough() {
+        let expression = Expression::new(b"a.{9}b", Flags::default()).expect("an expression");
+        let mut scratch = Scratch::default();
+        let uses = |scratch: &mut Scratch, numbers: &[u32], bytes_max: usize| {
+            for _ in 0..MAILS_BETWEEN {
+                scratch.begin(1, bytes_max);
+                for &number in numbers {
+                    scratch.search(number, &expression, Want::Hit).run(b"a", &mut Fuel::new(100));
+                }
+            }
+        };
+        let there = |scratch: &Scratch| scratch.searches.iter().map(Option::is_some).collect::<Vec<_>>();
+        uses(&mut scratch, &[0, 1], usize::MAX);
+        let both = scratch.bytes();
+        uses(&mut scratch, &[0], both);
+        assert_eq!(there(&scratch), [true, true], "there was room");
+        uses(&mut scratch, &[0], both - 1);
+        assert_eq!(there(&scratch), [true, false]);
+        let one = scratch.bytes();
+        assert!(one < both);
+        uses(&mut scratch, &[], one - 1);
+        assert_eq!(there(&scratch), [false, false]);
     }
 }
