@@ -84,20 +84,32 @@ impl fmt::Display for Confined {
 /// # Errors
 /// When the kernel has it and refuses.
 pub fn confine() -> Result<Confined, String> {
-    let failed = |what: &str, error: &dyn fmt::Display| format!("cannot confine the inspection: {what}: {error}");
-    // A service manager may have forbidden the call, having set the limit itself.
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", &error))?;
-    set_no_new_privs(true).map_err(|error| failed("no_new_privs", &error))?;
-    ignore_signals();
+    withdraw()?;
     let namespaces = unshare();
-    let landlock = landlock().map_err(|error| failed("landlock", &error))?;
+    let landlock = landlock().map_err(|error| failed("landlock", error))?;
     // Two are waited for at a time; a third has no number any more.
     for (resource, most) in [(Resource::Nofile, 2), (Resource::Nproc, 0)] {
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
-    let seccomp = seccomp().map_err(|error| failed("seccomp", &error))?;
+    let seccomp = seccomp().map_err(|error| failed("seccomp", error))?;
     Ok(Confined { namespaces, landlock, seccomp })
+}
+
+/// Gives up what the template of jails does not need either: nobody looks into its memory, and it gains no rights.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn withdraw() -> Result<(), String> {
+    // A service manager may have forbidden the call, having set the limit itself.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", error))?;
+    set_no_new_privs(true).map_err(|error| failed("no_new_privs", error))?;
+    ignore_signals();
+    Ok(())
+}
+
+fn failed(what: &str, error: impl fmt::Display) -> String {
+    format!("cannot confine the inspection: {what}: {error}")
 }
 
 /// What is sent to all processes of a service is not meant for this one, which ends with its host.

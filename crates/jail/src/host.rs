@@ -1,5 +1,7 @@
 //! The host's side: processes that inspect, and what becomes of inspections when one of them dies.
 //!
+//! They are copies of one that is started for them, the [`Template`].
+//!
 //! Each jail has a thread here that waits for it (the *warden*): it passes on what the jail reports to whoever waits for that,
 //! and starts another when it is gone. Whoever polls an inspection passes on what is there already, so under load the warden
 //! sleeps. What a jail writes is believed as far as it is a message: it decides about the objects that it was given, and about
@@ -11,10 +13,8 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use flow::{Context, Inspecting, Inspector, Progress, Unfinished, wire};
@@ -24,15 +24,13 @@ use stream::Limits;
 use crate::account::Account;
 use crate::confine::Confined;
 use crate::handle::Handle;
+use crate::launch::Launch;
 use crate::link::{Counts, Ends, Line, Woken};
 use crate::patience::give_way;
-use crate::protocol::Start;
+use crate::protocol::Place;
 use crate::ring::{self, Reader, Shared, Writer};
-use crate::start;
 use crate::suspects::Suspects;
-
-/// How long a jail may take to begin: it maps the signatures.
-const BEGIN_WAIT: Duration = Duration::from_secs(60);
+use crate::template::{ANSWER_WAIT, Copied, Signatures, Template};
 
 /// How long a jail may make no progress while it works.
 const STANDS_FOR: Duration = Duration::from_secs(60);
@@ -46,20 +44,6 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long a jail lives that is no failure at its start.
 const SHORT_LIFE: Duration = Duration::from_secs(2);
 
-/// Signatures as they are handed to jails: compiled, in files.
-pub struct Signatures {
-    /// The compiled signatures.
-    pub base: OwnedFd,
-    /// What lies over them, and the files whose signatures of before are not in force any more.
-    pub overlay: Option<(OwnedFd, Vec<Box<str>>)>,
-    /// Whether some of them may take back what was reported.
-    pub takes_back: bool,
-    /// The time, in seconds since 1970.
-    pub now: i64,
-    /// Rules to score mails with: an [`inspect::RuleFiles`] in its byte form.
-    pub rules: Option<OwnedFd>,
-}
-
 /// What all jails of a set share.
 pub struct Settings {
     /// How many there are.
@@ -70,54 +54,6 @@ pub struct Settings {
     pub memory_bytes: usize,
     /// Who starts them.
     pub launch: Box<dyn Launch>,
-}
-
-/// Who starts jails.
-pub trait Launch: Send + Sync {
-    /// Starts the program anew as a jail, with this as its standard input. The number is that of the jail in its set, from 1 on.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    fn launch(&self, number: usize, host: OwnedFd) -> io::Result<Box<dyn Launched>>;
-}
-
-/// A jail that was started.
-pub trait Launched: Send {
-    /// Its process.
-    fn id(&self) -> u32;
-
-    /// Ends it, if it has not ended by itself, and says how it has.
-    fn end(&mut self) -> String;
-}
-
-/// Jails as children of this process.
-pub struct Children {
-    /// The user that they become, where the process may do that.
-    pub user: Option<u32>,
-}
-
-impl Launch for Children {
-    fn launch(&self, number: usize, host: OwnedFd) -> io::Result<Box<dyn Launched>> {
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("sluice: jail").arg("jail").arg(number.to_string()).env_clear().current_dir("/");
-        // What is sent to the group of this one, by a terminal, say, is not meant for it.
-        command.stdin(host).stdout(Stdio::null()).process_group(0);
-        if let Some(user) = self.user {
-            command.uid(user).gid(user);
-        }
-        Ok(Box::new(command.spawn()?))
-    }
-}
-
-impl Launched for Child {
-    fn id(&self) -> u32 {
-        Child::id(self)
-    }
-
-    fn end(&mut self) -> String {
-        let _ = self.kill();
-        self.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
-    }
 }
 
 /// A set of jails with the same signatures. When it is dropped, and the last of its inspections, they end.
@@ -158,6 +94,27 @@ struct Common {
     settings: Settings,
     /// What the jails may borrow, and the file that they see it by.
     account: (Account, OwnedFd),
+    /// What jails are copies of; none before the first, and where it was lost.
+    template: Mutex<Option<Arc<Template>>>,
+}
+
+impl Common {
+    /// The template that there is, or a new one.
+    fn template(&self) -> io::Result<Arc<Template>> {
+        let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(template) = &*template {
+            return Ok(template.clone());
+        }
+        let Settings { launch, limits, .. } = &self.settings;
+        let new = Arc::new(Template::start(&**launch, limits.clone(), &self.signatures)?);
+        Ok(template.insert(new).clone())
+    }
+
+    /// This one does not answer: the next jail has another.
+    fn forget(&self, lost: &Arc<Template>) {
+        let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        template.take_if(|template| Arc::ptr_eq(template, lost));
+    }
 }
 
 impl Settings {
@@ -187,7 +144,7 @@ impl Jails {
         let (count, takes_back) = (settings.count.max(1), signatures.takes_back);
         let is_over = Arc::new(AtomicBool::new(false));
         let account = Account::new(settings.account_bytes())?;
-        let common = Arc::new(Common { signatures, settings, account });
+        let common = Arc::new(Common { signatures, settings, account, template: Mutex::default() });
         let mut jails = Jails { jails: Vec::new(), next: AtomicUsize::new(0), takes_back, is_over: is_over.clone() };
         let (ready, readies) = mpsc::channel();
         for index in 0..count {
@@ -264,27 +221,22 @@ impl Jail {
         while !self.is_over() {
             let began = Instant::now();
             match self.begin() {
-                Ok((mut launched, host, confined)) => {
+                Ok((copied, host, confined)) => {
                     self.line.counts.started.fetch_add(1, Relaxed);
                     {
                         let mut link = self.line.lock();
-                        (link.starts, link.pid) = (link.starts + 1, Some(launched.id()));
+                        (link.starts, link.pid) = (link.starts + 1, Some(copied.id()));
                     }
                     if !std::mem::replace(&mut told, true) {
                         let _ = ready.send(Ok(confined));
                     }
                     self.guard(&host);
                     let is_over = self.is_over();
-                    let status = launched.end();
+                    let status = self.end(&copied);
                     if !is_over {
                         self.line.counts.lost.fetch_add(1, Relaxed);
                         let lost = self.line.lock().wards.len();
-                        tracing::error!(
-                            pid = launched.id(),
-                            status,
-                            inspections = lost,
-                            "an inspection process is gone"
-                        );
+                        tracing::error!(pid = copied.id(), status, inspections = lost, "an inspection process is gone");
                     }
                     self.bury();
                 }
@@ -308,50 +260,43 @@ impl Jail {
         self.line.is_over() && self.line.lock().wards.is_empty()
     }
 
-    /// Starts a process.
-    fn begin(&self) -> io::Result<(Box<dyn Launched>, UnixStream, Confined)> {
-        let Common { signatures, settings, .. } = &*self.common;
-        let (ours, theirs) = UnixStream::pair()?;
-        // A process has the policy of the thread that starts it.
-        give_way(0);
-        let mut launched = settings.launch.launch(self.number, theirs.into())?;
-        match self.introduce(&ours, signatures, settings) {
-            Ok(confined) => Ok((launched, ours, confined)),
-            Err(error) => Err(io::Error::other(format!("{error} ({})", launched.end()))),
-        }
-    }
-
-    /// Hands a process what it needs, and waits until it is ready.
-    fn introduce(&self, mut host: &UnixStream, signatures: &Signatures, settings: &Settings) -> io::Result<Confined> {
+    /// Starts a process, and waits until it is ready.
+    fn begin(&self) -> io::Result<(Copied, UnixStream, Confined)> {
+        let template = self.common.template()?;
+        let settings = &self.common.settings;
         let (shared, file) = Shared::new()?;
         let (jails_bell, own_bell) = (ring::bell()?, ring::bell()?);
-        let overlay = signatures.overlay.as_ref();
-        let (_, account_file) = &self.common.account;
-        let (memory_bytes, account_bytes) = (settings.own_bytes(), settings.account_bytes());
-        let start = Start {
-            limits: settings.limits.clone(),
-            memory_bytes,
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(ANSWER_WAIT))?;
+        let place = Place {
+            number: self.number as u32,
+            memory_bytes: settings.own_bytes(),
             share_bytes: settings.memory_bytes as u64 / 4,
-            account_bytes,
-            has_overlay: overlay.is_some(),
-            replaced: overlay.map_or_else(Vec::new, |(_, replaced)| replaced.clone()),
-            now: signatures.now,
-            has_rules: signatures.rules.is_some(),
+            account_bytes: settings.account_bytes(),
         };
-        let mut descriptors = vec![file.as_fd(), jails_bell.as_fd(), own_bell.as_fd(), account_file.as_fd()];
-        descriptors.push(signatures.base.as_fd());
-        descriptors.extend(overlay.map(|(overlay, _)| overlay.as_fd()));
-        descriptors.extend(signatures.rules.as_ref().map(|rules| rules.as_fd()));
-        start::send(host, &start, &descriptors)?;
-        host.set_read_timeout(Some(BEGIN_WAIT))?;
+        let (_, account) = &self.common.account;
+        let descriptors = [file.as_fd(), jails_bell.as_fd(), own_bell.as_fd(), account.as_fd(), theirs.as_fd()];
+        let copied = template.copy(place, &descriptors).inspect_err(|_| self.common.forget(&template))?;
+        // If the process ends, nobody has it.
+        drop(theirs);
         let mut code = [0];
-        host.read_exact(&mut code).map_err(|error| io::Error::other(format!("an inspection process: {error}")))?;
+        if let Err(error) = (&ours).read_exact(&mut code) {
+            return Err(io::Error::other(format!("an inspection process: {error} ({})", self.end(&copied))));
+        }
         let [to_jail, from_jail] = shared.sides();
         let ends = Ends { reader: Reader::new(from_jail, own_bell), writer: Writer::new(to_jail, jails_bell) };
         let mut link = self.line.lock();
         (link.ends, link.is_broken) = (Some(ends), false);
         link.wake_all();
-        Ok(Confined::of(code[0]))
+        Ok((copied, ours, Confined::of(code[0])))
+    }
+
+    /// Ends a process, and says how it has ended.
+    fn end(&self, copied: &Copied) -> String {
+        copied.end().unwrap_or_else(|error| {
+            self.common.forget(&copied.template);
+            format!("with its template: {error}")
+        })
     }
 
     /// Passes on what the jail reports, until it is gone or has to go.

@@ -17,6 +17,7 @@ mod company;
 mod confine;
 mod handle;
 mod host;
+mod launch;
 mod link;
 mod local;
 mod map;
@@ -27,15 +28,18 @@ mod ring;
 mod scoring;
 mod start;
 mod suspects;
+mod template;
 
 pub use confine::{Confined, Landlocked, confine};
-pub use host::{Children, Jails, Launch, Launched, Process, Settings, Signatures};
+pub use host::{Jails, Process, Settings};
+pub use launch::{Children, Launch, Launched};
 pub use link::Counts;
 pub use local::Local;
 pub use map::map;
 pub use memory::{Counting, Memory};
 pub use start::{probe, run};
 pub use suspects::Suspects;
+pub use template::Signatures;
 
 #[cfg(test)]
 #[global_allocator]

@@ -1,4 +1,4 @@
-//! What is said between a host and its jail: frames on the rings, and one message when the jail is started.
+//! What is said between a host and its jail: frames on the rings; and what a host asks the template of its jails, over a socket.
 //!
 //! ```text
 //!  host ── Open (context), Feed (bytes), Want (bytes inspected), Finish, Stop (name), Answer, Recalled, Close ──► jail
@@ -6,6 +6,11 @@
 //! ```
 //!
 //! What is larger than a frame comes in pieces, all but the last marked as such; bounds: [`MESSAGE_BYTES_MAX`].
+//!
+//! ```text
+//!  host ── Start (signatures, rules); Copy (rings, bells, account, socket), End (process) ──► template
+//!       ◄── ready; the process, how it has ended ──
+//! ```
 
 use flow::{Progress, Unfinished};
 use serde::{Deserialize, Serialize};
@@ -19,18 +24,11 @@ pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Bytes that may be on their way to one inspection.
 pub const CREDIT_BYTES: u64 = 512 << 10;
 
-/// What is told a jail that is started, along with its descriptors: the rings' memory, both bells, the account, the
-/// compiled signatures, and rules.
+/// What all jails of a set are to know, along with the descriptors of the compiled signatures, and of rules.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     /// The bounds of each inspection.
     pub limits: Limits,
-    /// Bytes that its inspections together may hold of its own, that one may, and those of the account.
-    pub memory_bytes: u64,
-    /// See [`Start::memory_bytes`].
-    pub share_bytes: u64,
-    /// See [`Start::memory_bytes`].
-    pub account_bytes: u64,
     /// Whether signatures that have changed since lie over the others, in a file of their own.
     pub has_overlay: bool,
     /// The files whose signatures of before are not in force any more.
@@ -39,6 +37,28 @@ pub struct Start {
     pub now: i64,
     /// Whether there are rules to score mails with, in a file of their own.
     pub has_rules: bool,
+}
+
+/// What a template is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Request {
+    /// One more jail, with the descriptors of its rings' memory, both bells, the account and its own way to the host.
+    Copy(Place),
+    /// A jail is to go, if it is still there.
+    End(u32),
+}
+
+/// A jail's place in its set.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Place {
+    /// Which of the set it is, from 1 on.
+    pub number: u32,
+    /// Bytes that its inspections together may hold of its own, that one may, and those of the account.
+    pub memory_bytes: u64,
+    /// See [`Place::memory_bytes`].
+    pub share_bytes: u64,
+    /// See [`Place::memory_bytes`].
+    pub account_bytes: u64,
 }
 
 /// What a frame to a jail is.

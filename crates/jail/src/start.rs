@@ -1,7 +1,11 @@
-//! How a jail begins: what it is handed over a socket, in both directions.
+//! How jails begin: each is a copy of a process that has read what all of them know.
 //!
-//! The host writes the length of a [`Start`], with the descriptors beside it, and the [`Start`]; the jail answers with one byte
-//! that says how it is confined, and from then on the socket says only that the other side lives.
+//! That process, the *template*, is this program, started anew. It is handed the signatures and the rules over the socket that is
+//! its standard input, reads them once, and from then on copies itself (fork(2)) for each jail that its host asks for: a jail
+//! is there in a millisecond, and what was read lies in memory once however many there are. A template sees no byte of
+//! anybody's content; whatever a copy is handed besides, it gives up the rest ([`confine`]) before it says that it is ready.
+//!
+//! A copy ends with its template, and the template with its host: without one it hears the end of the socket.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,44 +19,57 @@ use flow::wire;
 use inspect::{Engine, RuleFiles, Scorer};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
 use rustix::net::{SendFlags, recvmsg, sendmsg};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid};
 use scan::{Database, Owner};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::account::Account;
 use crate::cell::Cell;
-use crate::confine::confine;
+use crate::confine::{confine, withdraw};
 use crate::local::Local;
 use crate::map::map;
 use crate::memory::Memory;
-use crate::protocol::Start;
+use crate::protocol::{Place, Request, Start};
 use crate::ring::{Reader, Shared, Writer};
 
-/// The memory of the rings, the bell of the jail, that of the host, the account, the signatures, what lies over them, and rules.
-pub const DESCRIPTORS_MAX: usize = 7;
+/// Of a jail: the memory of the rings, its bell, that of the host, the account, its socket. A template has fewer: signatures,
+/// what lies over them, and rules.
+const DESCRIPTORS_MAX: usize = 5;
 
-/// The longest [`Start`].
-const START_BYTES_MAX: usize = 16 << 20;
+/// The longest message.
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
 
-/// Hands everything to a jail.
+/// Says something to a template, with descriptors beside it.
 ///
 /// # Errors
 /// When it is gone.
-pub fn send(mut host: &UnixStream, start: &Start, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let message = wire::write(start, Vec::new());
+pub fn send(mut to: &UnixStream, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let message = wire::write(message, Vec::new());
     let len = (message.len() as u32).to_le_bytes();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    if !beside.push(SendAncillaryMessage::ScmRights(descriptors)) {
+    if !descriptors.is_empty() && !beside.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    sendmsg(host.as_fd(), &[io::IoSlice::new(&len)], &mut beside, SendFlags::NOSIGNAL)?;
-    host.write_all(&message)
+    let sent = sendmsg(to.as_fd(), &[io::IoSlice::new(&len)], &mut beside, SendFlags::NOSIGNAL)?;
+    to.write_all(&len[sent..])?;
+    to.write_all(&message)
 }
 
-fn receive(mut host: &UnixStream) -> io::Result<(Start, Vec<OwnedFd>)> {
+/// What the host says next; none when it is gone.
+fn receive<T: DeserializeOwned>(mut host: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut len = [0; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let got = recvmsg(host.as_fd(), &mut [io::IoSliceMut::new(&mut len)], &mut beside, RecvFlags::CMSG_CLOEXEC)?;
+    let slices = &mut [io::IoSliceMut::new(&mut len)];
+    let got = match recvmsg(host.as_fd(), slices, &mut beside, RecvFlags::CMSG_CLOEXEC) {
+        Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+        outcome => outcome?,
+    };
+    if got.bytes == 0 {
+        return Ok(None);
+    }
     let mut descriptors = Vec::new();
     for message in beside.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {
@@ -61,13 +78,13 @@ fn receive(mut host: &UnixStream) -> io::Result<(Start, Vec<OwnedFd>)> {
     }
     host.read_exact(&mut len[got.bytes..])?;
     let len = u32::from_le_bytes(len) as usize;
-    if len > START_BYTES_MAX {
+    if len > MESSAGE_BYTES_MAX {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut message = vec![0; len];
     host.read_exact(&mut message)?;
-    let start = wire::read(&message).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok((start, descriptors))
+    let message = wire::read(&message).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Some((message, descriptors)))
 }
 
 /// Gives up what a jail gives up, and says what of it is in force: what can be had on this machine.
@@ -84,7 +101,8 @@ pub fn probe() -> ExitCode {
     }
 }
 
-/// Runs this process as a jail, that a host has started with a socket as its standard input: until the host is gone.
+/// Runs this process as the template of jails, that a host has started with a socket as its standard input, or as one of its
+/// copies: until the host is gone.
 pub fn run() -> ExitCode {
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,40 +113,102 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// What a template has read.
+struct Known {
+    engine: Arc<Engine>,
+    scorer: Option<Arc<Scorer>>,
+}
+
 fn serve() -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
+    withdraw()?;
     let host = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
-    let (start, descriptors) = receive(&host).map_err(failed)?;
-    let mut descriptors = descriptors.into_iter();
-    let mut next = || descriptors.next().ok_or("too few descriptors");
-    let (rings, own_bell, hosts_bell, account) = (next()?, next()?, next()?, next()?);
-    let signatures = File::from(next()?);
-    let overlay = if start.has_overlay { Some(File::from(next()?)) } else { None };
-    let rules = if start.has_rules { Some(File::from(next()?)) } else { None };
+    let Some((start, descriptors)) = receive(&host).map_err(failed)? else { return Ok(()) };
+    let known = Known::read(&start, descriptors)?;
+    rustix::io::write(&host, &[0]).map_err(|error| error.to_string())?;
+    while let Some((request, descriptors)) = receive(&host).map_err(failed)? {
+        let answer = match request {
+            Request::Copy(place) => match fork().map_err(failed)? {
+                None => {
+                    drop(host);
+                    return inmate(&known, &place, descriptors);
+                }
+                Some(pid) => pid.as_raw_nonzero().get(),
+            },
+            Request::End(pid) => end(pid),
+        };
+        rustix::io::write(&host, &answer.to_le_bytes()).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
 
-    // They are mapped, and not looked at: that comes later.
+impl Known {
+    /// Reads what was handed over.
+    fn read(start: &Start, descriptors: Vec<OwnedFd>) -> Result<Known, String> {
+        let mut files = descriptors.into_iter().map(File::from);
+        let mut next = || map(&files.next().ok_or("too few descriptors")?).map_err(|error| error.to_string());
+        let signatures = next()?;
+        let overlay = start.has_overlay.then(&mut next).transpose()?;
+        let rules = start.has_rules.then(&mut next).transpose()?;
+        let database = Arc::new(database(start, signatures, overlay)?);
+        let engine = Arc::new(Engine { database, limits: start.limits.clone() });
+        let scorer = match rules {
+            Some(rules) => {
+                let files: RuleFiles = wire::read((*rules).as_ref()).map_err(|error| format!("rules: {error}"))?;
+                let scorer = Scorer::new(&files);
+                scorer.build();
+                Some(Arc::new(scorer))
+            }
+            None => None,
+        };
+        Ok(Known { engine, scorer })
+    }
+}
+
+/// Another process with all that this one has; none in that one.
+fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: this process has one thread, so nothing is left half done in its copy.
+    #[allow(unsafe_code, reason = "a copy of a process with threads could not go on")]
+    let pid = unsafe { libc::fork() };
+    if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(pid)) }
+}
+
+/// Ends a copy of this process, and says how it has ended, as wait(2) does; less than 0 if there is none.
+fn end(pid: u32) -> i32 {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return -1 };
+    // Until it is waited for, its number is nobody else's.
+    let _ = kill_process(pid, Signal::KILL);
+    match waitpid(Some(pid), WaitOptions::empty()) {
+        Ok(Some((_, status))) => status.as_raw(),
+        _ => -1,
+    }
+}
+
+/// Works as a jail, until the host is gone.
+fn inmate(known: &Known, place: &Place, descriptors: Vec<OwnedFd>) -> Result<(), String> {
+    let failed = |error: io::Error| error.to_string();
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    let _ =
+        rustix::thread::set_name(&std::ffi::CString::new(format!("sluice: jail {}", place.number)).unwrap_or_default());
+    let Ok([rings, own_bell, hosts_bell, account, host]) = <[OwnedFd; 5]>::try_from(descriptors) else {
+        return Err("too few descriptors".into());
+    };
+    // The way to the template's host is none of its own.
+    rustix::stdio::dup2_stdin(&host).map_err(|error| error.to_string())?;
     let [to_jail, from_jail] = Shared::open(&rings).map_err(failed)?.sides();
-    let account = Account::open(&account, start.account_bytes).map_err(failed)?.with_ledger(from_jail.clone());
-    let signatures = map(&signatures).map_err(failed)?;
-    let overlay = overlay.as_ref().map(map).transpose().map_err(failed)?;
-    let rules = rules.as_ref().map(map).transpose().map_err(failed)?;
+    let account = Account::open(&account, place.account_bytes).map_err(failed)?.with_ledger(from_jail.clone());
     let memory_in_ram = File::open("/proc/self/statm").ok();
     let confined = confine()?;
-    let database = Arc::new(database(&start, signatures, overlay)?);
-    let engine = Engine { database, limits: start.limits };
-    let memory = Arc::new(Memory::with_account(start.memory_bytes as usize, start.share_bytes as usize, account));
-    let inspector = Local::new(Arc::new(engine), Some(memory.clone()));
-    let inspector = match rules {
-        Some(rules) => {
-            let files: RuleFiles = wire::read((*rules).as_ref()).map_err(|error| format!("rules: {error}"))?;
-            inspector.scoring_here(Arc::new(Scorer::new(&files)))
-        }
+    let memory = Arc::new(Memory::with_account(place.memory_bytes as usize, place.share_bytes as usize, account));
+    let inspector = Local::new(known.engine.clone(), Some(memory.clone()));
+    let inspector = match &known.scorer {
+        Some(scorer) => inspector.scoring_here(scorer.clone()),
         None => inspector,
     };
     // Not as a socket: to send is none of the calls that are left.
     rustix::io::write(&host, &[confined.code()]).map_err(|error| error.to_string())?;
     let (reader, writer) = (Reader::new(to_jail, own_bell), Writer::new(from_jail, hosts_bell));
-    let cell = Cell::new(inspector, &memory, reader, writer, host.into()).with_statm(memory_in_ram);
+    let cell = Cell::new(inspector, &memory, reader, writer, host).with_statm(memory_in_ram);
     cell.run().map_err(|_| "the host makes no sense".into())
 }
 

@@ -3,7 +3,7 @@
 //! A program without the usual harness, since it is its own jail: it is started again with `jail` as its argument.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::catch_unwind;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use flow::{Action, Answer, Ask, Authenticating, Flow, Outcome, Record, RecordKind, Security, Verdict};
 use flow::{Context, Inspecting, Inspector, NOBODY, Out, Progress, Unfinished, Wants};
-use inspect::Engine;
+use inspect::{Engine, RuleFile, RuleFiles};
 use jail::{Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
 use scan::Database;
 use stream::{Limits, Object};
@@ -45,6 +45,8 @@ const TESTS: &[(&str, fn())] = &[
     ("what_two_died_of_is_not_given_to_a_third", what_two_died_of_is_not_given_to_a_third),
     ("a_hostile_jail_reaches_nothing", a_hostile_jail_reaches_nothing),
     ("jails_end_with_their_host", jails_end_with_their_host),
+    ("jails_end_with_their_template_and_are_replaced", jails_end_with_their_template_and_are_replaced),
+    ("jails_share_what_their_template_has_read", jails_share_what_their_template_has_read),
 ];
 
 fn main() -> ExitCode {
@@ -87,9 +89,13 @@ fn site(count: usize) -> Site {
 }
 
 fn site_with(count: usize, memory_bytes: usize) -> Site {
+    site_of(count, memory_bytes, None)
+}
+
+fn site_of(count: usize, memory_bytes: usize, rules: Option<OwnedFd>) -> Site {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
-    let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules: None };
+    let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules };
     let settings = Settings { count, limits: limits(), memory_bytes, launch: Box::new(Children { user: None }) };
     let counts = Arc::new(Counts::default());
     let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
@@ -332,9 +338,18 @@ fn one_that_nobody_wants_any_more_leaves_nothing() {
     assert_eq!(free(), before);
 }
 
-/// The processes that this one has started.
-fn children() -> Vec<i32> {
-    let own = std::process::id().to_string();
+/// The processes that this one has started: templates.
+fn templates() -> Vec<i32> {
+    children_of(std::process::id().cast_signed())
+}
+
+/// The copies of those: jails.
+fn jails() -> Vec<i32> {
+    templates().into_iter().flat_map(children_of).collect()
+}
+
+fn children_of(parent: i32) -> Vec<i32> {
+    let own = parent.to_string();
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let is_ours = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -367,7 +382,7 @@ fn a_jail_that_is_killed_costs_what_it_had_and_is_replaced() {
     let mut inspecting = site.jails.open(mail());
     assert!(inspecting.feed(&content(10_000)) > 0);
     assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Hungry);
-    children().into_iter().for_each(kill);
+    jails().into_iter().for_each(kill);
     inspecting.finish();
     assert_eq!(wait(&mut *inspecting, &mut outs), Progress::Lost(Unfinished::Gone));
     assert!(!outs.iter().any(|out| matches!(out, Out::Verdict(_))));
@@ -390,7 +405,7 @@ fn a_jail_that_takes_the_place_of_another_has_its_policy() {
             std::thread::sleep(Duration::from_millis(5));
         }
     };
-    let of_jails = || -> Vec<_> { children().iter().map(|pid| policy(format!("/proc/{pid}").as_ref())).collect() };
+    let of_jails = || -> Vec<_> { jails().iter().map(|pid| policy(format!("/proc/{pid}").as_ref())).collect() };
     let site = site(1);
     let before = of_jails();
     let held: Vec<_> = (0..8).map(|_| site.jails.open(mail())).collect();
@@ -399,7 +414,7 @@ fn a_jail_that_takes_the_place_of_another_has_its_policy() {
         threads.into_iter().any(|thread| policy(&thread.path()) == Some(libc::SCHED_BATCH as u32))
     };
     until("the warden gives way", &is_patient);
-    children().into_iter().for_each(kill);
+    jails().into_iter().for_each(kill);
     until("another jail takes its place", &|| site.counts.started.load(Relaxed) == 2);
     assert_eq!(of_jails(), before);
     drop(held);
@@ -408,7 +423,7 @@ fn a_jail_that_takes_the_place_of_another_has_its_policy() {
 fn a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced() {
     let site = site(1);
     inspects_again(&site);
-    children().into_iter().for_each(|pid| signal(pid, rustix::process::Signal::STOP));
+    jails().into_iter().for_each(|pid| signal(pid, rustix::process::Signal::STOP));
     assert_eq!(inspect(&site.jails, b"\r\nbody").0, Progress::Lost(Unfinished::Gone));
     inspects_again(&site);
     assert_eq!(site.counts.lost.load(Relaxed), 1);
@@ -446,7 +461,7 @@ fn a_thousand_deaths_leave_no_inspection_waiting() {
         .collect();
     for round in 0..rounds {
         std::thread::sleep(Duration::from_millis(20 + round * 7 % 40));
-        if let Some(&pid) = children().get(round as usize % 2) {
+        if let Some(&pid) = jails().get(round as usize % 2) {
             kill(pid);
         }
     }
@@ -472,8 +487,9 @@ fn what_two_died_of_is_not_given_to_a_third() {
             rest = &rest[taken..];
             // It has heard of this, and works on it.
             let _ = inspecting.poll(&mut Polled::from_waker(NOBODY));
+            let pid = site.jails.processes()[0].pid;
             std::thread::sleep(Duration::from_micros(500));
-            children().into_iter().for_each(kill);
+            pid.into_iter().for_each(|pid| kill(pid.cast_signed()));
             if let Progress::Lost(_) = wait(&mut *inspecting, &mut outs) {
                 break;
             }
@@ -524,7 +540,7 @@ fn a_hostile_jail_reaches_nothing() {
 /// Waits until no jail is left, of tests before this one either.
 fn wait_for_their_end() {
     let began = Instant::now();
-    while !children().is_empty() {
+    while !templates().is_empty() {
         assert!(began.elapsed() < Duration::from_secs(20), "jails are left");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -533,7 +549,7 @@ fn wait_for_their_end() {
 fn jails_end_with_their_host() {
     wait_for_their_end();
     let site = site(2);
-    assert_eq!(children().len(), 2);
+    assert_eq!((templates().len(), jails().len()), (1, 2));
     let mut inspecting = site.jails.open(mail());
     inspecting.feed(b"\r\nbody");
     drop(site);
@@ -542,4 +558,70 @@ fn jails_end_with_their_host() {
     assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Done);
     drop(inspecting);
     wait_for_their_end();
+}
+
+/// What a process has open, where that may be looked at.
+fn open_files(pid: i32) -> Option<Vec<(String, String)>> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+    let file = |entry: std::fs::DirEntry| {
+        let target = std::fs::read_link(entry.path()).ok()?;
+        Some((entry.file_name().into_string().ok()?, target.into_os_string().into_string().ok()?))
+    };
+    Some(entries.filter_map(file).collect())
+}
+
+fn jails_end_with_their_template_and_are_replaced() {
+    wait_for_their_end();
+    let site = site(2);
+    let before = jails();
+    // One hears nothing, not even that its host is gone.
+    signal(before[0], rustix::process::Signal::STOP);
+    templates().into_iter().for_each(kill);
+    let began = Instant::now();
+    while before.iter().any(|pid| std::path::Path::new(&format!("/proc/{pid}/exe")).exists()) {
+        assert!(began.elapsed() < Duration::from_secs(20), "a jail lives without its template");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    inspects_again(&site);
+    inspects_again(&site);
+    assert_eq!((templates().len(), site.counts.lost.load(Relaxed)), (1, 2));
+}
+
+fn jails_share_what_their_template_has_read() {
+    wait_for_their_end();
+    let rules: String = (0..3_000)
+        .map(|number| {
+            format!("body LONG_{number} /\\b(?:offer|prize|winner) {number} (?:of|for|to) [a-z]{{3,9}}\\b/i\n")
+        })
+        .collect();
+    let rules = RuleFile { name: "own.cf".into(), bytes: rules.into_bytes() };
+    let files = RuleFiles { files: vec![rules], ..RuleFiles::default() };
+    let file = File::from(rustix::fs::memfd_create("rules", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+    std::io::Write::write_all(&mut &file, &flow::wire::write(&files, Vec::new())).unwrap();
+    let site = site_of(2, 1 << 30, Some(file.into()));
+    for _ in 0..4 {
+        inspects_again(&site);
+    }
+    let [template] = templates()[..] else { panic!("one template: {:?}", templates()) };
+    let (jails, of_template) = (jails(), open_files(template));
+    let Some(of_template) = of_template.filter(|files| !files.is_empty()) else {
+        println!("not looked at: a process that is not dumpable shows its memory to root alone");
+        return;
+    };
+    let private = |pid: i32| {
+        let map = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+        let of =
+            |name: &str| map.lines().find(|line| line.starts_with(name)).unwrap().split_whitespace().nth(1).unwrap();
+        (of("Private_Dirty:").parse::<u64>().unwrap(), of("Anonymous:").parse::<u64>().unwrap())
+    };
+    for pid in jails {
+        let (own, all) = private(pid);
+        assert!(all > 8_000 && own < all / 2, "{own} kB of {all} kB are the jail's own");
+        // The way to the template's host is not the jail's.
+        let sockets = open_files(pid).unwrap().into_iter().filter(|(_, file)| file.starts_with("socket:"));
+        let others = of_template.iter().map(|(_, file)| file).collect::<Vec<_>>();
+        for (number, socket) in sockets {
+            assert!(!others.contains(&&socket), "{number} is the template's {socket}");
+        }
+    }
 }

@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     // Neither has anything to do with a command line that people type.
     let is_edge = match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("jail") => {
-            name_thread(&format!("sluice: jail {}", arguments.get(2).and_then(|number| number.to_str()).unwrap_or("")));
+            name_thread("sluice: jails");
             let is_probe = arguments.get(2).is_some_and(|argument| argument == "probe");
             return if is_probe { jail::probe() } else { jail::run() };
         }

@@ -35,7 +35,7 @@ impl Victim {
 }
 
 fn jails(gateway: &Gateway) -> Vec<u32> {
-    let is_jail = |(_, name): &(u32, String)| name.starts_with("sluice: jail");
+    let is_jail = |(_, name): &(u32, String)| name.starts_with("sluice: jail ");
     children_of(gateway.supervisor()).into_iter().filter(is_jail).map(|(pid, _)| pid).collect()
 }
 

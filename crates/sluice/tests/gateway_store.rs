@@ -337,7 +337,7 @@ fn inspections_with_old_signatures_end_where_there_is_a_store() {
         let children = children_of(site.gateway.supervisor());
         children
             .into_iter()
-            .filter(|(_, name)| name.starts_with("sluice: jail"))
+            .filter(|(_, name)| name.starts_with("sluice: jail "))
             .map(|(pid, _)| pid)
             .collect::<Vec<_>>()
     };

@@ -307,9 +307,11 @@ fn over_itself_it_is_bare_at_no_moment_while_another_takes_its_place() {
 fn jails(mount: &Mount) -> Vec<String> {
     let id = mount.process.id();
     let tasks = fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
-    let children = tasks.map(|task| fs::read_to_string(task.expect("a thread").path().join("children")));
-    let children: String = children.map(Result::unwrap_or_default).collect();
-    children.split_whitespace().map(str::to_owned).collect()
+    let templates = tasks.map(|task| fs::read_to_string(task.expect("a thread").path().join("children")));
+    let templates: String = templates.map(Result::unwrap_or_default).collect();
+    let copies = |pid: &str| fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let copies: String = templates.split_whitespace().map(copies).collect();
+    copies.split_whitespace().map(str::to_owned).collect()
 }
 
 #[test]

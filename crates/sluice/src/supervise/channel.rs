@@ -8,7 +8,7 @@
 //! | edge | `names`, and a name on each line | | all that are wanted: the others are closed |
 //! | edge | `ready` | | clients are served |
 //! | edge | `notify TEXT` | | what the service manager is to be told |
-//! | edge | `jail NUMBER` | socket | a process that inspects is wanted, with this as its standard input |
+//! | edge | `template` | socket | a process that those which inspect are copies of is wanted, with this as its standard input |
 //! | edge | `compile` | three | a process that compiles signatures, with these as its standard input, output and error |
 //! | supervisor | `started PID` | | it was; 0 if it was not |
 //! | edge | `end PID` | | it is to go, if it is still there |

@@ -28,7 +28,7 @@ pub struct Lead {
     channel: Channel,
     heard: Mutex<Heard>,
     news: Condvar,
-    /// One asks for a jail at a time.
+    /// One asks for a process at a time.
     asking: Mutex<()>,
     /// It is gone, or wants nothing any more.
     pub over: Notify,
@@ -156,10 +156,10 @@ impl Lead {
     }
 }
 
-/// Jails are started by the supervisor.
+/// The template of jails is started by the supervisor.
 impl jail::Launch for &'static Lead {
-    fn launch(&self, number: usize, host: OwnedFd) -> io::Result<Box<dyn jail::Launched>> {
-        Ok(Box::new(self.start(&format!("jail {number}"), &[host.as_fd()])?))
+    fn launch(&self, host: OwnedFd) -> io::Result<Box<dyn jail::Launched>> {
+        Ok(Box::new(self.start("template", &[host.as_fd()])?))
     }
 }
 
@@ -177,10 +177,6 @@ impl Started {
 }
 
 impl jail::Launched for Started {
-    fn id(&self) -> u32 {
-        self.pid
-    }
-
     fn end(&mut self) -> String {
         self.lead.say(&format!("end {}", self.pid), &[]);
         self.wait()

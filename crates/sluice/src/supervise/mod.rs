@@ -3,7 +3,7 @@
 //! ```text
 //!  sluice ── keeps sockets, starts, passes on signals and what the service manager is told
 //!    ├─ sluice: edge      what `serve` does: configuration, sockets, TLS, protocols
-//!    └─ sluice: jail ...  on the edge's behalf
+//!    └─ sluice: jails  on the edge's behalf: `sluice: jail 1` and so on are its copies
 //! ```
 //!
 //! It reads no configuration and no byte of anybody's: it knows sockets by the names that the edge gives them. An edge that
@@ -259,7 +259,7 @@ impl Supervisor {
             "names" if is_current => self.keep_only(rest),
             "ready" => self.is_ready(pid),
             "notify" if is_current => self.tell(rest),
-            "jail" => self.start_helper(pid, &["jail", &rest.parse().unwrap_or(0_usize).to_string()], beside),
+            "template" => self.start_helper(pid, &["jail"], beside),
             "compile" => self.start_helper(pid, &COMPILER, beside),
             "end" => self.end_helper(pid, rest.parse().unwrap_or(0)),
             _ => {}

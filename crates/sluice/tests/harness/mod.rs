@@ -190,6 +190,16 @@ pub fn is_running(pid: u32) -> bool {
 
 /// The processes that a process has started and that run, each with its name.
 pub fn children_of(pid: u32) -> Vec<(u32, String)> {
+    let all = own_children_of(pid).into_iter();
+    // Jails are copies of a process that is started for them.
+    let with_copies = |(pid, name): (u32, String)| {
+        let copies = if name == "sluice: jails" { own_children_of(pid) } else { Vec::new() };
+        [vec![(pid, name)], copies].concat()
+    };
+    all.flat_map(with_copies).collect()
+}
+
+fn own_children_of(pid: u32) -> Vec<(u32, String)> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
     let pids: Vec<u32> =
