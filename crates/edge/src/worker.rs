@@ -34,12 +34,18 @@ use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 
-/// Runs an event loop until the program stops and its last session has ended.
-pub fn run(control: watch::Receiver<Control>, ready: mpsc::Sender<()>, beat: Arc<Beat>) {
+/// Runs an event loop until the program stops and its last session has ended, and `beside` with it, which need not end.
+pub fn run(
+    control: watch::Receiver<Control>,
+    ready: mpsc::Sender<()>,
+    beat: Arc<Beat>,
+    beside: impl Future<Output = ()> + 'static,
+) {
     let event_loop =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop can start");
     let tasks = LocalSet::new();
     tasks.spawn_local(beat.go_on());
+    tasks.spawn_local(beside);
     tasks.block_on(&event_loop, serve(control, ready));
 }
 

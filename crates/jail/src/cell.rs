@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::local::Local;
 use crate::memory::Memory;
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
-use crate::ring::{self, Broken, Reader, TO_JAIL_BYTES, Writer};
+use crate::ring::{self, BELLS_MAX, Broken, OWN_BELL, Reader, TO_JAIL_BYTES, Whom, Writer};
 
 /// How long is slept where somebody else has to make room.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -55,8 +55,8 @@ pub struct Cell<'m> {
     read_bytes: usize,
     /// The queue was about full since: somebody may wait for room.
     was_full: bool,
-    /// There is what the host waits for: what becomes of an inspection, or how far it has come, or room.
-    has_news: bool,
+    /// Those for whom there is what they wait for: what becomes of an inspection, or how far it has come, or room.
+    news: Whom,
 }
 
 /// An inspection.
@@ -69,6 +69,8 @@ enum Ward {
 
 struct Running {
     inspecting: Box<dyn Inspecting>,
+    /// What wakes whoever waits for it.
+    bell: u8,
     waiting: Waiting,
     taken: u64,
     /// How much of that the host has been told.
@@ -146,7 +148,7 @@ impl<'m> Cell<'m> {
             statm: None,
             read_bytes: 0,
             was_full: false,
-            has_news: false,
+            news: Whom::default(),
         }
     }
 
@@ -181,13 +183,13 @@ impl<'m> Cell<'m> {
             let side = self.writer.side();
             side.tell(ring::Told::Progress, turns);
             side.tell(ring::Told::FreeBytes, self.memory.free_bytes() as u64);
-            if std::mem::take(&mut self.has_news) {
-                self.writer.ring();
+            if self.news != Whom::default() {
+                self.writer.ring(std::mem::take(&mut self.news));
             }
             let nap = match () {
                 () if !self.active.is_empty() && moved => continue,
                 () if !self.active.is_empty() => NAP,
-                () if self.reader.may_sleep() => SLEEP,
+                () if self.reader.may_sleep(OWN_BELL) => SLEEP,
                 () => continue,
             };
             if !self.sleep(&nap) {
@@ -264,7 +266,7 @@ impl<'m> Cell<'m> {
         }
         // Whoever waits for room waits for a queue that is full.
         if self.was_full && self.read_bytes > ROOM_BYTES {
-            (self.read_bytes, self.was_full, self.has_news) = (0, false, true);
+            (self.read_bytes, self.was_full, self.news) = (0, false, Whom::ALL);
         }
         Ok(())
     }
@@ -280,9 +282,13 @@ impl<'m> Cell<'m> {
 
     fn open(&mut self, stream: u32) -> Result<(), Broken> {
         let Some(Ward::Announced(context)) = self.wards.remove(&stream) else { return Err(Broken) };
-        let context = wire::read(&context).map_err(|_| Broken)?;
+        let (bell, context) = wire::read::<(u8, _)>(&context).map_err(|_| Broken)?;
+        if usize::from(bell) >= BELLS_MAX {
+            return Err(Broken);
+        }
         let running = Running {
             inspecting: self.inspector.open(context),
+            bell,
             waiting: Waiting::default(),
             taken: 0,
             told: 0,
@@ -323,7 +329,9 @@ impl<'m> Cell<'m> {
             });
             moved |= turn != Turn::Stuck;
             // What is reported on the way waits until there is something to be done about it.
-            self.has_news |= matches!(turn, Turn::Over | Turn::Stuck) || ward.has_news();
+            if ward.has_news() || matches!(turn, Turn::Over | Turn::Stuck) {
+                self.news.add(Whom::of(ward.bell));
+            }
             match turn {
                 Turn::Over => drop(self.wards.remove(&stream)),
                 Turn::Idle => ward.is_active = false,
@@ -469,11 +477,11 @@ mod tests {
         let (socket, _other) = UnixStream::pair().unwrap();
         let memory = Memory::new(1 << 20);
         let mut cell = Cell::new(Local::new(Arc::new(engine), None), &memory, reader, writer, socket.into());
-        assert!(host.write(7, Asked::Open.kind(), &wire::write(&Object::default(), Vec::new())));
+        assert!(host.write(7, Asked::Open.kind(), &wire::write(&(OWN_BELL, Object::default()), Vec::new())));
         let written = (0..frames_max).take_while(|_| host.write(7, Asked::Feed.kind(), &[b'a'; 32 << 10])).count();
         assert_eq!(written < frames_max, frames_max > TO_JAIL_BYTES / (32 << 10), "{frames_max}");
         cell.hear().unwrap();
-        cell.has_news
+        cell.news != Whom::default()
     }
 
     #[test]

@@ -232,7 +232,7 @@ impl Inspecting for Handle {
         };
         // Either the jail sees that the queue is about full, or this sees that it is not any more.
         let has_room = |ends: &Ends| ends.writer.room() == Some(PAYLOAD_BYTES_MAX);
-        if waits && (!link.may_wait() || ward.wants_room && link.ends.as_ref().is_some_and(has_room)) {
+        if waits && (!link.may_wait(ward.bell) || ward.wants_room && link.ends.as_ref().is_some_and(has_room)) {
             context.waker().wake_by_ref();
         }
         Poll::Pending
@@ -267,7 +267,7 @@ mod tests {
     use std::task::{Context, Wake, Waker};
 
     use super::*;
-    use crate::ring::{Reader, Shared, bell};
+    use crate::ring::{OWN_BELL, Reader, Shared, bell};
 
     struct Nothing;
 
@@ -283,7 +283,7 @@ mod tests {
             Ends { reader: Reader::new(from_jail, bell().unwrap()), writer: Writer::new(to_jail, bell().unwrap()) };
         let line = Arc::new(Line::new(Arc::default(), Arc::default(), Arc::default()));
         line.lock().ends = Some(ends);
-        let mut handle = Handle::new(line.clone(), line.open(), vec![0]);
+        let mut handle = Handle::new(line.clone(), line.open(OWN_BELL), vec![0]);
         while handle.feed(&[b'a'; 32 << 10]) > 0 {}
         assert!(handle.poll(&mut Context::from_waker(NOBODY)).is_pending());
         let waker = Waker::from(Arc::new(Nothing));

@@ -2,9 +2,9 @@
 //!
 //! They are copies of one that is started for them, the [`Template`].
 //!
-//! Each jail has a thread here that waits for it (the *warden*): it passes on what the jail reports to whoever waits for that,
-//! and starts another when it is gone. Whoever polls an inspection passes on what is there already, so under load the warden
-//! sleeps. What a jail writes is believed as far as it is a message: it decides about the objects that it was given, and about
+//! Each jail has a thread here that watches over it (the *warden*) and has another made when it is gone. What a jail reports is
+//! passed on by whoever polls an inspection, or hears a bell: an event loop has its own ([`Bells`]), and for everybody else the
+//! warden does. What a jail writes is believed as far as it is a message: it decides about the objects that it was given, and about
 //! nothing else.
 //!
 //! A jail that dies, stands still or makes no sense costs the inspections that it had: they are [`Unfinished::Gone`], which is a
@@ -22,13 +22,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stream::Limits;
 
 use crate::account::Account;
+use crate::bells::Bells;
 use crate::confine::Confined;
 use crate::handle::Handle;
 use crate::launch::Launch;
 use crate::link::{Counts, Ends, Line, Woken};
 use crate::patience::give_way;
 use crate::protocol::Place;
-use crate::ring::{self, Reader, Shared, Writer};
+use crate::ring::{self, OWN_BELL, Reader, Shared, Writer};
 use crate::suspects::Suspects;
 use crate::template::{ANSWER_WAIT, Copied, Signatures, Template};
 
@@ -54,6 +55,8 @@ pub struct Settings {
     pub memory_bytes: usize,
     /// Who starts them.
     pub launch: Box<dyn Launch>,
+    /// The event loops that they may wake; everybody else is woken by a warden.
+    pub bells: Arc<Bells>,
 }
 
 /// A set of jails with the same signatures. When it is dropped, and the last of its inspections, they end.
@@ -61,6 +64,7 @@ pub struct Jails {
     jails: Vec<Arc<Jail>>,
     next: AtomicUsize,
     takes_back: bool,
+    bells: Arc<Bells>,
     /// Nobody wants inspections any more.
     is_over: Arc<AtomicBool>,
 }
@@ -141,14 +145,16 @@ impl Jails {
         counts: Arc<Counts>,
         suspects: Arc<Suspects>,
     ) -> io::Result<(Jails, Confined)> {
-        let (count, takes_back) = (settings.count.max(1), signatures.takes_back);
+        let (count, takes_back, bells) = (settings.count.max(1), signatures.takes_back, settings.bells.clone());
         let is_over = Arc::new(AtomicBool::new(false));
         let account = Account::new(settings.account_bytes())?;
         let common = Arc::new(Common { signatures, settings, account, template: Mutex::default() });
-        let mut jails = Jails { jails: Vec::new(), next: AtomicUsize::new(0), takes_back, is_over: is_over.clone() };
+        let mut jails =
+            Jails { jails: Vec::new(), next: AtomicUsize::new(0), takes_back, bells, is_over: is_over.clone() };
         let (ready, readies) = mpsc::channel();
         for index in 0..count {
             let line = Arc::new(Line::new(counts.clone(), suspects.clone(), is_over.clone()));
+            common.settings.bells.serve(&line);
             let jail = Arc::new(Jail { number: index + 1, line, common: common.clone() });
             let (held, ready) = (jail.clone(), ready.clone());
             std::thread::Builder::new().name(format!("warden-{index}")).spawn(move || held.watch(&ready))?;
@@ -195,8 +201,9 @@ impl Inspector for Jails {
     fn open(&self, context: Context) -> Box<dyn Inspecting> {
         let index = self.next.fetch_add(1, Relaxed) % self.jails.len();
         let line = self.jails[index].line.clone();
-        let stream = line.open();
-        let context = wire::write(&context, Vec::new());
+        let bell = self.bells.here();
+        let stream = line.open(bell);
+        let context = wire::write(&(bell, context), Vec::new());
         Box::new(Handle::new(line, stream, context))
     }
 
@@ -275,9 +282,11 @@ impl Jail {
             account_bytes: settings.account_bytes(),
         };
         let (_, account) = &self.common.account;
-        let descriptors = [file.as_fd(), jails_bell.as_fd(), own_bell.as_fd(), account.as_fd(), theirs.as_fd()];
+        let mut descriptors = vec![file.as_fd(), jails_bell.as_fd(), own_bell.as_fd(), account.as_fd(), theirs.as_fd()];
+        descriptors.extend(settings.bells.ropes());
         let copied = template.copy(place, &descriptors).inspect_err(|_| self.common.forget(&template))?;
         // If the process ends, nobody has it.
+        drop(descriptors);
         drop(theirs);
         let mut code = [0];
         if let Err(error) = (&ours).read_exact(&mut code) {
@@ -317,7 +326,7 @@ impl Jail {
                     tracing::error!("an inspection process makes no sense");
                     return;
                 }
-                !link.is_awaited() || link.may_wait()
+                !link.is_awaited(OWN_BELL) || link.may_wait(OWN_BELL)
             };
             if self.is_over() || self.stands(&mut seen) {
                 return;

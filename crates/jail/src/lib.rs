@@ -7,10 +7,11 @@
 //! ```
 //!
 //! [`Local`] is the [`flow::Inspector`] of this process. [`Jails`] are processes of this program, each with one thread, that have
-//! given up everything but memory and two bells; they share the compiled signatures. This crate opens no socket to anybody
+//! given up everything but memory and bells; they share the compiled signatures. This crate opens no socket to anybody
 //! else and no file by a path.
 
 mod account;
+mod bells;
 mod cell;
 mod clock;
 mod company;
@@ -30,6 +31,7 @@ mod start;
 mod suspects;
 mod template;
 
+pub use bells::{Bell, Bells};
 pub use confine::{Confined, Landlocked, confine};
 pub use host::{Jails, Process, Settings};
 pub use launch::{Children, Launch, Launched};

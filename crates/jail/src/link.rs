@@ -13,7 +13,7 @@ use std::task::Waker;
 use flow::{Out, Progress, Unfinished, wire};
 
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told};
-use crate::ring::{Broken, PAYLOAD_BYTES_MAX, Reader, Writer};
+use crate::ring::{Broken, OWN_BELL, PAYLOAD_BYTES_MAX, Reader, Whom, Writer};
 use crate::suspects::{Sample, Suspects};
 
 /// Reports of one inspection that nobody has taken; a jail that sends more is broken.
@@ -94,6 +94,8 @@ pub struct Ward {
     pub waits: Option<u64>,
     /// Whoever waits for it.
     pub waker: Option<Waker>,
+    /// What the jail wakes him by.
+    pub bell: u8,
     /// What it is known by if a jail dies of it.
     pub sample: Sample,
     /// Whether the jail has heard of it.
@@ -128,8 +130,8 @@ impl Line {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A stream for one more inspection.
-    pub fn open(&self) -> u32 {
+    /// A stream for one more inspection, and who waits for it has this bell.
+    pub fn open(&self, bell: u8) -> u32 {
         let mut link = self.lock();
         // Numbers come round after four thousand million; none of those that are open is taken again.
         while link.wards.contains_key(&link.next_stream) {
@@ -137,7 +139,7 @@ impl Line {
         }
         let stream = link.next_stream;
         link.next_stream = stream.wrapping_add(1);
-        link.wards.insert(stream, Ward::default());
+        link.wards.insert(stream, Ward { bell, ..Ward::default() });
         link.begun += 1;
         stream
     }
@@ -157,8 +159,23 @@ impl Link {
 
     /// Passes on all that is there.
     pub fn pass_on(&mut self, woken: &mut Woken) {
-        let outcome = self.hear(woken);
-        self.is_broken |= outcome.is_err();
+        if self.hear(woken).is_err() {
+            self.is_broken = true;
+            // Who guards it makes an end of it.
+            self.rouse();
+        }
+    }
+
+    /// Passes on all that is there for whoever has this bell, and has heard it.
+    pub fn hear_bell(line: &Line, bell: u8) {
+        loop {
+            let mut woken = Woken::default();
+            let mut link = line.lock();
+            link.pass_on(&mut woken);
+            if link.is_broken || !link.is_awaited(bell) || link.may_wait(bell) {
+                return;
+            }
+        }
     }
 
     fn hear(&mut self, woken: &mut Woken) -> Result<(), Broken> {
@@ -210,18 +227,18 @@ impl Link {
         if let Some(ends) = &mut self.ends
             && ends.writer.unrung_bytes() >= bytes_min
         {
-            ends.writer.ring();
+            ends.writer.ring(Whom::of(OWN_BELL));
         }
     }
 
-    /// Says that somebody waits for what the jail reports; whether there is nothing yet.
-    pub fn may_wait(&self) -> bool {
-        self.ends.as_ref().is_none_or(|ends| ends.reader.may_sleep())
+    /// Says that somebody waits for this bell and what the jail reports; whether there is nothing yet.
+    pub fn may_wait(&self, bell: u8) -> bool {
+        self.ends.as_ref().is_none_or(|ends| ends.reader.may_sleep(bell))
     }
 
-    /// Whether somebody waits.
-    pub fn is_awaited(&self) -> bool {
-        self.wards.values().any(|ward| ward.waker.is_some())
+    /// Whether somebody waits for this bell.
+    pub fn is_awaited(&self, bell: u8) -> bool {
+        self.wards.values().any(|ward| ward.bell == bell && ward.waker.is_some())
     }
 
     /// Wakes whoever guards the jail.

@@ -42,7 +42,8 @@ pub struct Start {
 /// What a template is asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Request {
-    /// One more jail, with the descriptors of its rings' memory, both bells, the account and its own way to the host.
+    /// One more jail, with the descriptors of its rings' memory, both bells, the account, its own way to the
+    /// host, and the bells of event loops.
     Copy(Place),
     /// A jail is to go, if it is still there.
     End(u32),
@@ -66,7 +67,7 @@ pub struct Place {
 pub enum Asked {
     /// A piece of a context.
     OpenMore,
-    /// The last piece of a context: an inspection begins.
+    /// The last piece of a context, in front of which stands the bell of whoever waits: an inspection begins.
     Open,
     /// Content.
     Feed,

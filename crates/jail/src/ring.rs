@@ -9,10 +9,11 @@
 //! a frame before it looks at it, and believes nothing of it: the writer may be hostile, and may write while it is read. What
 //! cannot be is [`Broken`], and then nothing more is read.
 //!
-//! Waking up: a reader that waits for something says that it sleeps, looks once more, and waits for its eventfd; a writer writes to
+//! Waking up: a reader that waits for something says that it sleeps, looks once more, and waits for its bell; a writer writes to
 //! that only where the reader sleeps. So a busy pair makes no system calls, and neither does one of which nobody wants anything.
+//! Several may read by turns, and each sleeps for himself: the writer says [`Whom`] it has something for.
 //!
-//! Bounds: [`TO_JAIL_BYTES`] and [`FROM_JAIL_BYTES`] of memory; a payload of [`PAYLOAD_BYTES_MAX`].
+//! Bounds: [`TO_JAIL_BYTES`] and [`FROM_JAIL_BYTES`] of memory; a payload of [`PAYLOAD_BYTES_MAX`]; [`BELLS_MAX`].
 #![allow(unsafe_code, reason = "memory that another process writes to is reached by pointers")]
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -34,6 +35,12 @@ pub const TO_JAIL_BYTES: usize = 1 << 20;
 /// See [`TO_JAIL_BYTES`].
 pub const FROM_JAIL_BYTES: usize = 256 << 10;
 
+/// The bells of one side.
+pub const BELLS_MAX: usize = 64;
+
+/// The bell that a reader has from the beginning: the first.
+pub const OWN_BELL: u8 = 0;
+
 /// The page in front of each side, with its counters.
 const CONTROL_BYTES: usize = 4096;
 
@@ -49,8 +56,8 @@ pub struct Shared {
 struct Control {
     head: Line<AtomicU64>,
     tail: Line<AtomicU64>,
-    /// Whether the reader sleeps.
-    sleeps: Line<AtomicU32>,
+    /// Whether somebody sleeps, by his bell.
+    sleeps: Line<[AtomicU32; BELLS_MAX]>,
     /// What the writer tells besides: see [`Side::tell`].
     told: [Line<AtomicU64>; 5],
 }
@@ -195,8 +202,8 @@ pub struct Writer {
     tail: u64,
     /// Where the tail was when the reader was woken last.
     rung: u64,
-    /// Wakes the reader.
-    bell: OwnedFd,
+    /// What wakes its readers.
+    bells: Vec<OwnedFd>,
 }
 
 /// Takes frames.
@@ -205,6 +212,27 @@ pub struct Reader {
     head: u64,
     payload: Vec<u8>,
     bell: OwnedFd,
+}
+
+/// Those who are to be woken, if they sleep.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Whom(u64);
+
+const _: () = assert!(BELLS_MAX <= u64::BITS as usize, "a bit for each bell");
+
+impl Whom {
+    /// Everybody.
+    pub const ALL: Whom = Whom(u64::MAX);
+
+    /// Whoever waits for this bell.
+    pub fn of(bell: u8) -> Whom {
+        Whom(1_u64.checked_shl(bell.into()).unwrap_or(0))
+    }
+
+    /// Both.
+    pub fn add(&mut self, others: Whom) {
+        self.0 |= others.0;
+    }
 }
 
 /// A frame that was taken.
@@ -251,7 +279,13 @@ pub fn bell() -> std::io::Result<OwnedFd> {
 impl Writer {
     /// Writes to a side, whose reader this bell wakes.
     pub fn new(side: Side, bell: OwnedFd) -> Writer {
-        Writer { tail: 0, rung: 0, side, bell }
+        Writer { tail: 0, rung: 0, side, bells: vec![bell] }
+    }
+
+    /// The same with bells of others who read there, the first of which is number 1.
+    pub fn with_bells(mut self, others: impl IntoIterator<Item = OwnedFd>) -> Writer {
+        self.bells.extend(others.into_iter().take(BELLS_MAX - 1));
+        self
     }
 
     /// Bytes that nobody has written yet or that were taken.
@@ -296,16 +330,20 @@ impl Writer {
     /// Whether the reader was woken for something, and has taken none of it: it would sleep if it had not heard that.
     pub fn is_unheard(&self) -> bool {
         let control = self.side.control();
-        control.head.0.load(Ordering::Acquire) < self.rung && control.sleeps.0.load(Ordering::Relaxed) == 0
+        control.head.0.load(Ordering::Acquire) < self.rung
+            && control.sleeps.0[usize::from(OWN_BELL)].load(Ordering::Relaxed) == 0
     }
 
-    /// Wakes the reader, if it sleeps. To be called after the last frame of a batch.
-    pub fn ring(&mut self) {
+    /// Wakes those of its readers, as far as they sleep. To be called after the last frame of a batch.
+    pub fn ring(&mut self, whom: Whom) {
         self.rung = self.tail;
-        // Either this sees that it sleeps, or it sees the tail when it looks once more.
+        // Either this sees that one sleeps, or he sees the tail when he looks once more.
         fence(Ordering::SeqCst);
-        if self.side.control().sleeps.0.swap(0, Ordering::Relaxed) != 0 {
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        for (number, bell) in self.bells.iter().enumerate().filter(|(number, _)| whom.0 >> number & 1 != 0) {
+            let sleeps = &self.side.control().sleeps.0[number];
+            if sleeps.load(Ordering::Relaxed) != 0 && sleeps.swap(0, Ordering::Relaxed) != 0 {
+                let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+            }
         }
     }
 }
@@ -371,22 +409,23 @@ impl Reader {
         if used > self.side.bytes { Err(Broken) } else { Ok(used) }
     }
 
-    /// Says that it sleeps; whether it may, since there is nothing to read. Then it waits for [`Reader::bell`].
-    pub fn may_sleep(&self) -> bool {
-        let control = self.side.control();
-        control.sleeps.0.store(1, Ordering::Relaxed);
+    /// Says that whoever has this bell sleeps; whether he may, since there is nothing to read. Then he waits for it: for
+    /// [`Reader::bell`], if it is [`OWN_BELL`].
+    pub fn may_sleep(&self, bell: u8) -> bool {
+        let Some(sleeps) = self.side.control().sleeps.0.get(usize::from(bell)) else { return false };
+        sleeps.store(1, Ordering::Relaxed);
         // See `Writer::ring`.
         fence(Ordering::SeqCst);
         let is_empty = self.used() == Ok(0);
         if !is_empty {
-            control.sleeps.0.store(0, Ordering::Relaxed);
+            sleeps.store(0, Ordering::Relaxed);
         }
         is_empty
     }
 
     /// It is awake: what has rung is forgotten.
     pub fn awake(&self) {
-        self.side.control().sleeps.0.store(0, Ordering::Relaxed);
+        self.side.control().sleeps.0[usize::from(OWN_BELL)].store(0, Ordering::Relaxed);
         let _ = rustix::io::read(&self.bell, &mut [0; 8][..]);
     }
 
@@ -472,17 +511,40 @@ mod tests {
     #[test]
     fn a_sleeper_is_woken_once() {
         let (mut writer, mut reader, _) = pair();
-        writer.ring();
+        writer.ring(Whom::of(OWN_BELL));
         let rung = |reader: &Reader| rustix::io::read(&reader.bell, &mut [0; 8][..]).is_ok();
         assert!(!rung(&reader), "nobody slept");
-        assert!(reader.may_sleep());
+        assert!(reader.may_sleep(OWN_BELL));
         assert!(writer.write(0, 0, b""));
-        writer.ring();
-        writer.ring();
+        writer.ring(Whom::of(OWN_BELL));
+        writer.ring(Whom::of(OWN_BELL));
         assert!(rung(&reader) && !rung(&reader));
-        assert!(!reader.may_sleep(), "there is something");
+        assert!(!reader.may_sleep(OWN_BELL), "there is something");
         reader.read().unwrap().unwrap();
-        assert!(reader.may_sleep());
+        assert!(reader.may_sleep(OWN_BELL));
+    }
+
+    #[test]
+    fn each_sleeper_is_woken_by_his_own_bell() {
+        let (writer, reader, _) = pair();
+        let others = [bell().unwrap(), bell().unwrap()];
+        let mut writer = writer.with_bells(others.iter().map(|bell| bell.try_clone().unwrap()));
+        let bells = [&reader.bell, &others[0], &others[1]];
+        let rung = || bells.map(|bell| rustix::io::read(bell, &mut [0; 8][..]).is_ok());
+        let sleep = |sleepers: &[u8]| sleepers.iter().for_each(|&bell| assert!(reader.may_sleep(bell)));
+        sleep(&[0, 1]);
+        writer.ring(Whom::of(2));
+        assert_eq!(rung(), [false; 3], "he does not sleep");
+        writer.ring(Whom::of(1));
+        assert_eq!(rung(), [false, true, false]);
+        sleep(&[1, 2]);
+        writer.ring(Whom::ALL);
+        assert_eq!(rung(), [true; 3]);
+        writer.ring(Whom::ALL);
+        assert_eq!(rung(), [false; 3], "once");
+        assert!(writer.write(0, 0, b"") && !reader.may_sleep(2) && !reader.may_sleep(BELLS_MAX as u8));
+        writer.ring(Whom::of(BELLS_MAX as u8));
+        assert_eq!(rung(), [false; 3]);
     }
 
     #[test]
@@ -494,7 +556,7 @@ mod tests {
                 while !writer.write(number, 1, &payload) {
                     std::thread::yield_now();
                 }
-                writer.ring();
+                writer.ring(Whom::of(OWN_BELL));
             }
         });
         let mut next = 0;
@@ -505,7 +567,7 @@ mod tests {
                 next += 1;
                 continue;
             }
-            if reader.may_sleep() {
+            if reader.may_sleep(OWN_BELL) {
                 let mut polled = [rustix::event::PollFd::new(&reader.bell, rustix::event::PollFlags::IN)];
                 let second = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
                 assert_eq!(rustix::event::poll(&mut polled, Some(&second)), Ok(1), "never woken");

@@ -31,11 +31,11 @@ use crate::local::Local;
 use crate::map::map;
 use crate::memory::Memory;
 use crate::protocol::{Place, Request, Start};
-use crate::ring::{Reader, Shared, Writer};
+use crate::ring::{BELLS_MAX, Reader, Shared, Writer};
 
-/// Of a jail: the memory of the rings, its bell, that of the host, the account, its socket. A template has fewer: signatures,
-/// what lies over them, and rules.
-const DESCRIPTORS_MAX: usize = 5;
+/// Of a jail: the memory of the rings, its bell, that of the warden, the account, its socket, and the bells of event loops. A template
+/// has fewer: signatures, what lies over them, and rules.
+const DESCRIPTORS_MAX: usize = 5 + BELLS_MAX - 1;
 
 /// The longest message.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -185,11 +185,12 @@ fn end(pid: u32) -> i32 {
 }
 
 /// Works as a jail, until the host is gone.
-fn inmate(known: &Known, place: &Place, descriptors: Vec<OwnedFd>) -> Result<(), String> {
+fn inmate(known: &Known, place: &Place, mut descriptors: Vec<OwnedFd>) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
     let _ =
         rustix::thread::set_name(&std::ffi::CString::new(format!("sluice: jail {}", place.number)).unwrap_or_default());
+    let bells = descriptors.split_off(5.min(descriptors.len()));
     let Ok([rings, own_bell, hosts_bell, account, host]) = <[OwnedFd; 5]>::try_from(descriptors) else {
         return Err("too few descriptors".into());
     };
@@ -207,7 +208,7 @@ fn inmate(known: &Known, place: &Place, descriptors: Vec<OwnedFd>) -> Result<(),
     };
     // Not as a socket: to send is none of the calls that are left.
     rustix::io::write(&host, &[confined.code()]).map_err(|error| error.to_string())?;
-    let (reader, writer) = (Reader::new(to_jail, own_bell), Writer::new(from_jail, hosts_bell));
+    let (reader, writer) = (Reader::new(to_jail, own_bell), Writer::new(from_jail, hosts_bell).with_bells(bells));
     let cell = Cell::new(inspector, &memory, reader, writer, host).with_statm(memory_in_ram);
     cell.run().map_err(|_| "the host makes no sense".into())
 }

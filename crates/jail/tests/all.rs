@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use flow::{Action, Answer, Ask, Authenticating, Flow, Outcome, Record, RecordKind, Security, Verdict};
 use flow::{Context, Inspecting, Inspector, NOBODY, Out, Progress, Unfinished, Wants};
 use inspect::{Engine, RuleFile, RuleFiles};
-use jail::{Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
+use jail::{Bells, Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use scan::Database;
 use stream::{Limits, Object};
 
@@ -41,6 +42,8 @@ const TESTS: &[(&str, fn())] = &[
         "a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced",
         a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced,
     ),
+    ("a_jail_rings_the_bell_of_who_waits", a_jail_rings_the_bell_of_who_waits),
+    ("who_listens_to_a_bell_hears_that_the_jail_is_gone", who_listens_to_a_bell_hears_that_the_jail_is_gone),
     ("a_thousand_deaths_leave_no_inspection_waiting", a_thousand_deaths_leave_no_inspection_waiting),
     ("what_two_died_of_is_not_given_to_a_third", what_two_died_of_is_not_given_to_a_third),
     ("a_hostile_jail_reaches_nothing", a_hostile_jail_reaches_nothing),
@@ -85,18 +88,19 @@ struct Site {
 }
 
 fn site(count: usize) -> Site {
-    site_with(count, 1 << 30)
+    site_with(count, 1 << 30, &Arc::default())
 }
 
-fn site_with(count: usize, memory_bytes: usize) -> Site {
-    site_of(count, memory_bytes, None)
+fn site_with(count: usize, memory_bytes: usize, bells: &Arc<Bells>) -> Site {
+    site_of(count, memory_bytes, bells, None)
 }
 
-fn site_of(count: usize, memory_bytes: usize, rules: Option<OwnedFd>) -> Site {
+fn site_of(count: usize, memory_bytes: usize, bells: &Arc<Bells>, rules: Option<OwnedFd>) -> Site {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
     let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules };
-    let settings = Settings { count, limits: limits(), memory_bytes, launch: Box::new(Children { user: None }) };
+    let launch = Box::new(Children { user: None });
+    let settings = Settings { count, limits: limits(), memory_bytes, launch, bells: bells.clone() };
     let counts = Arc::new(Counts::default());
     let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
     Site { jails, counts, confined }
@@ -114,6 +118,15 @@ struct Unpark(std::thread::Thread);
 impl Wake for Unpark {
     fn wake(self: Arc<Unpark>) {
         self.0.unpark();
+    }
+}
+
+/// Wakes whoever waits for an eventfd.
+struct Tell(Arc<OwnedFd>);
+
+impl Wake for Tell {
+    fn wake(self: Arc<Tell>) {
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
 
@@ -299,7 +312,7 @@ fn a_jail_sleeps_until_there_is_enough_to_do_for_somebody_who_does_not_wait() {
 
 fn one_jail_may_have_what_another_does_not_use() {
     // Each of two would have 3 MiB by itself, and one inspection may hold a quarter of all, which is as much.
-    let (site, total) = (site_with(2, 6 << 20), 6 << 20);
+    let (site, total) = (site_with(2, 6 << 20, &Arc::default()), 6 << 20);
     let free = || {
         // What is told of memory is as old as the last that was inspected.
         (0..2).for_each(|_| drop(inspect(&site.jails, b"\r\n")));
@@ -418,6 +431,67 @@ fn a_jail_that_takes_the_place_of_another_has_its_policy() {
     until("another jail takes its place", &|| site.counts.started.load(Relaxed) == 2);
     assert_eq!(of_jails(), before);
     drop(held);
+}
+
+fn a_jail_rings_the_bell_of_who_waits() {
+    let bells = Arc::new(Bells::new(2).unwrap());
+    let site = site_with(1, 1 << 30, &bells);
+    let [(_other, silent), (bell, end)] = [0, 1].map(|index| bells.bell(index).expect("nobody has it"));
+    assert!(bells.bell(1).is_none(), "it is one loop's");
+    bell.begin();
+    // The warden looks now and then, and what it finds is not rung for.
+    let told = Arc::new(rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK).unwrap());
+    let waker = Waker::from(Arc::new(Tell(told.clone())));
+    let mut rung = 0;
+    for round in 0..50 {
+        let mut inspecting = site.jails.open(mail());
+        assert!(inspecting.feed(&content(1_000)) > 0);
+        inspecting.finish();
+        let mut outs = Vec::new();
+        while inspecting.poll(&mut Polled::from_waker(&waker)).is_pending() {
+            let mut polled = [PollFd::new(&end, PollFlags::IN), PollFd::new(&*told, PollFlags::IN)];
+            let most = Timespec { tv_sec: 10, tv_nsec: 0 };
+            assert_ne!(rustix::event::poll(&mut polled, Some(&most)), Ok(0), "not woken in round {round}");
+            let [is_rung, is_told] = [0, 1].map(|at| !polled[at].revents().is_empty());
+            if is_rung {
+                assert_eq!(rustix::io::read(&end, &mut [0; 8][..]), Ok(8));
+                bell.hear();
+                rung += 1;
+            }
+            if is_told {
+                let _ = rustix::io::read(&*told, &mut [0; 8][..]);
+            }
+        }
+        outs.extend(std::iter::from_fn(|| inspecting.hear()));
+        assert!(matches!(outs.last(), Some(Out::Verdict(_))));
+    }
+    assert!(rung > 10, "rung for {rung} of 50");
+    let mut polled = [PollFd::new(&silent, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    assert_eq!(rustix::event::poll(&mut polled, Some(&at_once)), Ok(0), "nobody waits there");
+}
+
+fn who_listens_to_a_bell_hears_that_the_jail_is_gone() {
+    let bells = Arc::new(Bells::new(1).unwrap());
+    let site = site_with(1, 1 << 30, &bells);
+    let (bell, _end) = bells.bell(0).expect("nobody has it");
+    bell.begin();
+    let mut inspecting = site.jails.open(mail());
+    assert!(inspecting.feed(&content(10_000)) > 0);
+    assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Hungry, "the warden looks now and then");
+    jails().into_iter().for_each(|pid| signal(pid, rustix::process::Signal::STOP));
+    inspecting.finish();
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    assert!(inspecting.poll(&mut Polled::from_waker(&waker)).is_pending());
+    jails().into_iter().for_each(kill);
+    let began = Instant::now();
+    while inspecting.poll(&mut Polled::from_waker(&waker)).is_pending() {
+        std::thread::park_timeout(Duration::from_secs(20));
+        assert!(began.elapsed() < Duration::from_secs(10), "nobody woke it");
+    }
+    assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Lost(Unfinished::Gone));
+    drop(inspecting);
+    inspects_again(&site);
 }
 
 fn a_jail_that_is_stopped_while_it_has_nothing_to_do_is_replaced() {
@@ -598,7 +672,7 @@ fn jails_share_what_their_template_has_read() {
     let files = RuleFiles { files: vec![rules], ..RuleFiles::default() };
     let file = File::from(rustix::fs::memfd_create("rules", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     std::io::Write::write_all(&mut &file, &flow::wire::write(&files, Vec::new())).unwrap();
-    let site = site_of(2, 1 << 30, Some(file.into()));
+    let site = site_of(2, 1 << 30, &Arc::default(), Some(file.into()));
     for _ in 0..4 {
         inspects_again(&site);
     }

@@ -218,7 +218,8 @@ impl Inspections {
         } else {
             let user = privileges::is_root().then_some(privileges::NOBODY);
             let launch = Box::new(Children { user });
-            let settings = jail::Settings { count, limits, memory_bytes, launch };
+            let bells = Arc::default();
+            let settings = jail::Settings { count, limits, memory_bytes, launch, bells };
             let (counts, suspects) = (Arc::new(Counts::default()), Arc::new(Suspects::default()));
             let (jails, confined) = Jails::start(settings, loaded.signatures()?, counts, suspects)?;
             tracing::info!(processes = count, %confined, "inspections are isolated");

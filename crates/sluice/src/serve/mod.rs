@@ -9,6 +9,7 @@
 //!                           └─ edge 1 ── ...
 //! ```
 
+mod bell;
 mod journal;
 pub mod log;
 mod reload;
@@ -67,7 +68,9 @@ pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let (watched, ready, beat) = (watched.clone(), ready.clone(), beats[index].clone());
-            std::thread::Builder::new().name(format!("edge-{index}")).spawn(move || worker::run(watched, ready, beat))
+            let bell = site.bells().bell(index);
+            let work = move || worker::run(watched, ready, beat, bell::listen(bell));
+            std::thread::Builder::new().name(format!("edge-{index}")).spawn(work)
         })
         .collect::<Result<_, _>>()?;
     drop((watched, ready));

@@ -19,7 +19,7 @@ use edge::settings::Rulings;
 use edge::trust::warden::Warden;
 use flow::Inspector;
 use inspect::Engine;
-use jail::{Children, Counts, Jails, Launch, Local, Memory, Suspects};
+use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
 
 use super::log;
 use super::rights;
@@ -80,6 +80,8 @@ struct Common {
     /// What is counted of processes that inspect, and what they died of.
     counts: Arc<Counts>,
     suspects: Arc<Suspects>,
+    /// What they wake event loops by.
+    bells: Arc<Bells>,
 }
 
 /// What is served without a configuration.
@@ -135,6 +137,7 @@ impl Site {
                     memory: Arc::new(Memory::new(config.resources.inspection_pool_bytes)),
                     counts: Arc::default(),
                     suspects: Arc::default(),
+                    bells: Arc::new(Bells::new(threads(&config))?),
                 },
             ),
         };
@@ -234,6 +237,11 @@ impl Site {
             own,
             common,
         })
+    }
+
+    /// What wakes the event loops, each by its own.
+    pub fn bells(&self) -> Arc<Bells> {
+        self.common.bells.clone()
     }
 
     /// It is what holds from here on, for the store too.
@@ -377,7 +385,8 @@ fn inspector(
         Some(lead) => Box::new(lead),
         None => Box::new(Children { user: privileges::is_root().then_some(privileges::NOBODY) }),
     };
-    let settings = jail::Settings { count: threads, limits, memory_bytes, launch };
+    let bells = common.bells.clone();
+    let settings = jail::Settings { count: threads, limits, memory_bytes, launch, bells };
     let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
     let rules = spam.map(SpamRules::file).transpose()?.flatten();
     let handed = jail::Signatures { rules, ..database.signatures()? };
