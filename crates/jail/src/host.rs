@@ -98,7 +98,7 @@ struct Common {
     settings: Settings,
     /// What the jails may borrow, and the file that they see it by.
     account: (Account, OwnedFd),
-    /// What jails are copies of; none before the first, and where it was lost.
+    /// What jails are copies of, unless it was lost; none before the first.
     template: Mutex<Option<Arc<Template>>>,
 }
 
@@ -106,18 +106,12 @@ impl Common {
     /// The template that there is, or a new one.
     fn template(&self) -> io::Result<Arc<Template>> {
         let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(template) = &*template {
+        if let Some(template) = template.as_ref().filter(|template| !template.is_lost()) {
             return Ok(template.clone());
         }
         let Settings { launch, limits, .. } = &self.settings;
         let new = Arc::new(Template::start(&**launch, limits.clone(), &self.signatures)?);
         Ok(template.insert(new).clone())
-    }
-
-    /// This one does not answer: the next jail has another.
-    fn forget(&self, lost: &Arc<Template>) {
-        let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
-        template.take_if(|template| Arc::ptr_eq(template, lost));
     }
 }
 
@@ -239,13 +233,15 @@ impl Jail {
                     }
                     self.guard(&host);
                     let is_over = self.is_over();
-                    let status = self.end(&copied);
+                    // Whoever waits hears of it at once: its template may not answer, or another may be on its way.
+                    let (ends, lost) = self.bury();
+                    let status = end(&copied);
                     if !is_over {
                         self.line.counts.lost.fetch_add(1, Relaxed);
-                        let lost = self.line.lock().wards.len();
                         tracing::error!(pid = copied.id(), status, inspections = lost, "an inspection process is gone");
                     }
-                    self.bury();
+                    let borrowed = ends.map_or(0, |ends| ends.reader.side().told(ring::Told::BorrowedBytes));
+                    self.common.account.0.put_back(borrowed);
                 }
                 Err(error) if told => {
                     tracing::error!(%error, "an inspection process cannot be started");
@@ -284,13 +280,13 @@ impl Jail {
         let (_, account) = &self.common.account;
         let mut descriptors = vec![file.as_fd(), jails_bell.as_fd(), own_bell.as_fd(), account.as_fd(), theirs.as_fd()];
         descriptors.extend(settings.bells.ropes());
-        let copied = template.copy(place, &descriptors).inspect_err(|_| self.common.forget(&template))?;
+        let copied = template.copy(place, &descriptors)?;
         // If the process ends, nobody has it.
         drop(descriptors);
         drop(theirs);
         let mut code = [0];
         if let Err(error) = (&ours).read_exact(&mut code) {
-            return Err(io::Error::other(format!("an inspection process: {error} ({})", self.end(&copied))));
+            return Err(io::Error::other(format!("an inspection process: {error} ({})", end(&copied))));
         }
         let [to_jail, from_jail] = shared.sides();
         let ends = Ends { reader: Reader::new(from_jail, own_bell), writer: Writer::new(to_jail, jails_bell) };
@@ -298,14 +294,6 @@ impl Jail {
         (link.ends, link.is_broken) = (Some(ends), false);
         link.wake_all();
         Ok((copied, ours, Confined::of(code[0])))
-    }
-
-    /// Ends a process, and says how it has ended.
-    fn end(&self, copied: &Copied) -> String {
-        copied.end().unwrap_or_else(|error| {
-            self.common.forget(&copied.template);
-            format!("with its template: {error}")
-        })
     }
 
     /// Passes on what the jail reports, until it is gone or has to go.
@@ -366,14 +354,15 @@ impl Jail {
         stands
     }
 
-    /// The jail is gone: whatever it had has no verdict, and what it worked on is remembered.
-    fn bury(&self) {
+    /// The jail is gone, or has to go: whatever it had has no verdict, and what it worked on is remembered. Returns the way to it
+    /// and how many inspections it had.
+    fn bury(&self) -> (Option<Ends>, usize) {
         let mut link = self.line.lock();
         link.closing.clear();
-        let told = |what| link.ends.as_ref().map_or(0, |ends| ends.reader.side().told(what));
-        self.common.account.0.put_back(told(ring::Told::BorrowedBytes));
-        let killer = told(ring::Told::Working).checked_sub(1).and_then(|stream| u32::try_from(stream).ok());
-        (link.ends, link.pid) = (None, None);
+        let (ends, lost) = (link.ends.take(), link.wards.len());
+        let working = ends.as_ref().map_or(0, |ends| ends.reader.side().told(ring::Told::Working));
+        let killer = working.checked_sub(1).and_then(|stream| u32::try_from(stream).ok());
+        link.pid = None;
         if let Some(ward) = killer.and_then(|stream| link.wards.get(&stream)) {
             self.line.suspects.killed(&ward.sample);
         }
@@ -382,5 +371,11 @@ impl Jail {
             ward.progress = Some(Progress::Lost(Unfinished::Gone));
         }
         link.wake_all();
+        (ends, lost)
     }
+}
+
+/// Ends a process, and says how it has ended.
+fn end(copied: &Copied) -> String {
+    copied.end().unwrap_or_else(|error| error.to_string())
 }

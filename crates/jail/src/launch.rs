@@ -15,7 +15,7 @@ pub trait Launch: Send + Sync {
 }
 
 /// A process that was started.
-pub trait Launched: Send + Sync {
+pub trait Launched: Send {
     /// Ends it, if it has not ended by itself, and says how it has.
     fn end(&mut self) -> String;
 }

@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  host ── Start (signatures, rules); Copy (rings, bells, account, socket), End (process) ──► template
-//!       ◄── ready; the process, how it has ended ──
+//!       ◄── ready; the process or less than 0, how it has ended ──
 //! ```
 
 use flow::{Progress, Unfinished};

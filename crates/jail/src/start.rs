@@ -19,7 +19,8 @@ use flow::wire;
 use inspect::{Engine, RuleFiles, Scorer};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
 use rustix::net::{SendFlags, recvmsg, sendmsg};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{getpid, getppid, kill_process, set_parent_process_death_signal, waitpid};
 use scan::{Database, Owner};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -126,14 +127,17 @@ fn serve() -> Result<(), String> {
     let Some((start, descriptors)) = receive(&host).map_err(failed)? else { return Ok(()) };
     let known = Known::read(&start, descriptors)?;
     rustix::io::write(&host, &[0]).map_err(|error| error.to_string())?;
+    let own = getpid();
     while let Some((request, descriptors)) = receive(&host).map_err(failed)? {
         let answer = match request {
-            Request::Copy(place) => match fork().map_err(failed)? {
-                None => {
+            Request::Copy(place) => match fork() {
+                Ok(None) => {
                     drop(host);
-                    return inmate(&known, &place, descriptors);
+                    return inmate(own, &known, &place, descriptors);
                 }
-                Some(pid) => pid.as_raw_nonzero().get(),
+                Ok(Some(pid)) => pid.as_raw_nonzero().get(),
+                // Those that there are live on.
+                Err(error) => -error.raw_os_error().unwrap_or(libc::EAGAIN),
             },
             Request::End(pid) => end(pid),
         };
@@ -185,9 +189,13 @@ fn end(pid: u32) -> i32 {
 }
 
 /// Works as a jail, until the host is gone.
-fn inmate(known: &Known, place: &Place, mut descriptors: Vec<OwnedFd>) -> Result<(), String> {
+fn inmate(template: Pid, known: &Known, place: &Place, mut descriptors: Vec<OwnedFd>) -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    // Of one that ended before, nothing is heard.
+    if getppid() != Some(template) {
+        return Ok(());
+    }
     let _ =
         rustix::thread::set_name(&std::ffi::CString::new(format!("sluice: jail {}", place.number)).unwrap_or_default());
     let bells = descriptors.split_off(5.min(descriptors.len()));

@@ -1,6 +1,7 @@
 //! The host's side of a template: the process that jails are copies of (see [`start`](crate::start)).
 
 use std::io::{self, Read};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,8 +16,11 @@ use crate::patience::give_way;
 use crate::protocol::{Place, Request, Start};
 use crate::start::send;
 
-/// How long an answer may take: signatures are mapped and rules read before the first.
+/// How long the first answer may take, of a template or of a jail: signatures are mapped and rules read before it.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// How long the others may, which take a template a millisecond: somebody has stopped it.
+const DEAF_FOR: Duration = Duration::from_secs(10);
 
 /// Signatures as they are handed to jails: compiled, in files.
 pub struct Signatures {
@@ -51,11 +55,12 @@ impl Signatures {
     }
 }
 
-/// A template, that ends when nobody has it any more, and all its copies with it.
+/// A template, that ends when nobody has it any more or it does not answer, and all its copies with it.
 pub struct Template {
     /// One request at a time.
     way: Mutex<UnixStream>,
-    launched: Box<dyn Launched>,
+    /// None once it was ended: whoever has started it says only once how.
+    launched: Mutex<Option<Box<dyn Launched>>>,
 }
 
 impl Template {
@@ -64,47 +69,79 @@ impl Template {
     /// # Errors
     /// When that fails.
     pub fn start(launch: &dyn Launch, limits: Limits, signatures: &Signatures) -> io::Result<Template> {
-        let (mut ours, theirs) = UnixStream::pair()?;
+        let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(ANSWER_WAIT))?;
+        ours.set_write_timeout(Some(ANSWER_WAIT))?;
         // A process has the policy of the thread that starts it.
         give_way(0);
-        let mut launched = launch.launch(theirs.into())?;
-        let read = send(&ours, &signatures.start(limits), &signatures.files()).and_then(|()| ours.read_exact(&mut [0]));
-        match read {
-            Ok(()) => Ok(Template { way: Mutex::new(ours), launched }),
-            Err(error) => Err(io::Error::other(format!("an inspection process: {error} ({})", launched.end()))),
-        }
+        let launched = Mutex::new(Some(launch.launch(theirs.into())?));
+        let template = Template { way: Mutex::new(ours), launched };
+        template.read(&signatures.start(limits), signatures).map_err(|error| template.failed(&error))?;
+        Ok(template)
+    }
+
+    fn read(&self, start: &Start, signatures: &Signatures) -> io::Result<()> {
+        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        send(&way, start, &signatures.files())?;
+        (&*way).read_exact(&mut [0])?;
+        way.set_read_timeout(Some(DEAF_FOR))
+    }
+
+    /// What went wrong, and how it has ended.
+    fn failed(&self, error: &io::Error) -> io::Error {
+        let status = self.end().unwrap_or_else(|| "ended before".into());
+        let why = match error.kind() {
+            io::ErrorKind::WouldBlock => "no answer".into(),
+            _ => error.to_string(),
+        };
+        io::Error::other(format!("the template of inspection processes: {why} ({status})"))
+    }
+
+    /// Ends it, and says how it has ended, to whoever is the first to want that.
+    fn end(&self) -> Option<String> {
+        let launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner).take();
+        launched.map(|mut launched| launched.end())
+    }
+
+    /// Whether it was ended.
+    pub fn is_lost(&self) -> bool {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// One more jail, and its process.
     ///
     /// # Errors
-    /// When the template is gone, or has no more memory.
+    /// When the template is lost; or when there can be no more processes, which it survives.
     pub fn copy(self: &Arc<Template>, place: Place, descriptors: &[BorrowedFd<'_>]) -> io::Result<Copied> {
         let answer = self.ask(&Request::Copy(place), descriptors)?;
-        let pid = u32::try_from(answer).map_err(|_| io::ErrorKind::InvalidData)?;
+        let pid = u32::try_from(answer).map_err(|_| io::Error::from_raw_os_error(answer.saturating_neg()))?;
         Ok(Copied { template: self.clone(), pid })
     }
 
+    /// An answer; a template that gives none is ended.
     fn ask(&self, request: &Request, descriptors: &[BorrowedFd<'_>]) -> io::Result<i32> {
-        let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
         let mut answer = [0; 4];
-        send(&way, request, descriptors)?;
-        (&*way).read_exact(&mut answer)?;
+        let asked = {
+            let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
+            let asked = send(&way, request, descriptors).and_then(|()| (&*way).read_exact(&mut answer));
+            // What it says later would be taken for the answer to another.
+            asked.inspect_err(|_| _ = way.shutdown(Shutdown::Both))
+        };
+        asked.map_err(|error| self.failed(&error))?;
         Ok(i32::from_le_bytes(answer))
     }
 }
 
 impl Drop for Template {
     fn drop(&mut self) {
-        let _ = self.launched.end();
+        self.end();
     }
 }
 
 /// A jail that was started.
 pub struct Copied {
     /// What it is a copy of.
-    pub template: Arc<Template>,
+    template: Arc<Template>,
     pid: u32,
 }
 

@@ -7,14 +7,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::catch_unwind;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context as Polled, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use flow::{Action, Answer, Ask, Authenticating, Flow, Outcome, Record, RecordKind, Security, Verdict};
 use flow::{Context, Inspecting, Inspector, NOBODY, Out, Progress, Unfinished, Wants};
 use inspect::{Engine, RuleFile, RuleFiles};
-use jail::{Bells, Children, Confined, Counting, Counts, Jails, Local, Settings, Signatures, Suspects};
+use jail::{
+    Bells, Children, Confined, Counting, Counts, Jails, Launch, Launched, Local, Settings, Signatures, Suspects,
+};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use scan::Database;
 use stream::{Limits, Object};
@@ -50,6 +52,9 @@ const TESTS: &[(&str, fn())] = &[
     ("jails_end_with_their_host", jails_end_with_their_host),
     ("jails_end_with_their_template_and_are_replaced", jails_end_with_their_template_and_are_replaced),
     ("jails_share_what_their_template_has_read", jails_share_what_their_template_has_read),
+    ("a_template_that_is_stopped_keeps_nobody_waiting", a_template_that_is_stopped_keeps_nobody_waiting),
+    ("a_template_that_cannot_copy_itself_lives_on", a_template_that_cannot_copy_itself_lives_on),
+    ("a_template_that_does_not_begin_is_ended_once", a_template_that_does_not_begin_is_ended_once),
 ];
 
 fn main() -> ExitCode {
@@ -96,14 +101,23 @@ fn site_with(count: usize, memory_bytes: usize, bells: &Arc<Bells>) -> Site {
 }
 
 fn site_of(count: usize, memory_bytes: usize, bells: &Arc<Bells>, rules: Option<OwnedFd>) -> Site {
+    site_by(Box::new(Children { user: None }), count, memory_bytes, bells, rules).unwrap()
+}
+
+fn site_by(
+    launch: Box<dyn Launch>,
+    count: usize,
+    memory_bytes: usize,
+    bells: &Arc<Bells>,
+    rules: Option<OwnedFd>,
+) -> std::io::Result<Site> {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
     let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules };
-    let launch = Box::new(Children { user: None });
     let settings = Settings { count, limits: limits(), memory_bytes, launch, bells: bells.clone() };
     let counts = Arc::new(Counts::default());
-    let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default())).unwrap();
-    Site { jails, counts, confined }
+    let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default()))?;
+    Ok(Site { jails, counts, confined })
 }
 
 fn mail() -> Context {
@@ -698,4 +712,85 @@ fn jails_share_what_their_template_has_read() {
             assert!(!others.contains(&&socket), "{number} is the template's {socket}");
         }
     }
+}
+
+fn a_template_that_is_stopped_keeps_nobody_waiting() {
+    wait_for_their_end();
+    let site = site(2);
+    let (before, old) = (jails(), templates());
+    let mut inspecting = site.jails.open(mail());
+    assert!(inspecting.feed(&content(10_000)) > 0);
+    assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Hungry);
+    old.iter().for_each(|&pid| signal(pid, rustix::process::Signal::STOP));
+    before.iter().for_each(|&pid| kill(pid));
+    inspecting.finish();
+    let began = Instant::now();
+    assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Lost(Unfinished::Gone));
+    assert!(began.elapsed() < Duration::from_secs(5), "it waits until the template answers");
+    drop(inspecting);
+    inspects_again(&site);
+    inspects_again(&site);
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    assert!(!templates().contains(&old[0]) && templates().len() == 1, "{old:?} {:?}", templates());
+    drop(site);
+    wait_for_their_end();
+}
+
+/// A user whom nobody else is, and how many processes it may have: a template, two jails, and one more.
+const LONELY: u32 = 61_823;
+const PROCESSES_MAX: u64 = 4;
+
+fn a_template_that_cannot_copy_itself_lives_on() {
+    use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
+    use std::os::unix::process::CommandExt as _;
+    if !getuid().is_root() {
+        return println!("not looked at: nobody but root may have processes of somebody else");
+    }
+    wait_for_their_end();
+    let allowed = getrlimit(Resource::Nproc);
+    setrlimit(Resource::Nproc, Rlimit { current: Some(PROCESSES_MAX), ..allowed }).unwrap();
+    let site = site_by(Box::new(Children { user: Some(LONELY) }), 2, 1 << 30, &Arc::default(), None);
+    setrlimit(Resource::Nproc, allowed).unwrap();
+    let site = site.unwrap();
+    let [template] = templates()[..] else { panic!("one template") };
+    let [one, other] = jails()[..] else { panic!("two copies") };
+    let sleep = || Command::new("sleep").arg("60").uid(LONELY).spawn().unwrap();
+    let mut others = [sleep(), sleep()];
+    kill(one);
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(jails(), [other], "nobody else ends with it, and nobody comes");
+    others.iter_mut().for_each(|other| {
+        let _ = other.kill();
+        let _ = other.wait();
+    });
+    inspects_again(&site);
+    inspects_again(&site);
+    assert_eq!((templates(), jails().len(), jails().contains(&other)), (vec![template], 2, true));
+}
+
+/// Starts what does not begin, and counts how often it was started and ended.
+struct Dead(Arc<[AtomicUsize; 2]>);
+
+impl Launch for Dead {
+    fn launch(&self, _: OwnedFd) -> std::io::Result<Box<dyn Launched>> {
+        self.0[0].fetch_add(1, Relaxed);
+        Ok(Box::new(Dead(self.0.clone())))
+    }
+}
+
+impl Launched for Dead {
+    fn end(&mut self) -> String {
+        self.0[1].fetch_add(1, Relaxed);
+        "dead".into()
+    }
+}
+
+fn a_template_that_does_not_begin_is_ended_once() {
+    let counts = Arc::<[AtomicUsize; 2]>::default();
+    let Err(error) = site_by(Box::new(Dead(counts.clone())), 1, 1 << 30, &Arc::default(), None) else {
+        panic!("it began")
+    };
+    assert!(error.to_string().ends_with("(dead)"), "{error}");
+    // Who asks again how it has ended waits for an answer that does not come.
+    assert_eq!(counts.each_ref().map(|count| count.load(Relaxed)), [1, 1]);
 }
