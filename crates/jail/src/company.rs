@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use digest::Batch;
 use flow::Protocol;
 
-/// What can wait of all streams.
-const ROOM_BYTES: usize = 16 << 20;
+/// What can wait of all streams: eight mails with 1 MiB attached, and what that is.
+const ROOM_BYTES: usize = 24 << 20;
 
 /// How much of a stream can wait. Most mails and what is attached to them are smaller, and are hashed only if a signature is
 /// of their size.
