@@ -30,8 +30,9 @@ pub const HEADER_BYTES: usize = 12;
 /// The largest payload.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 
-/// The memory of a side: what goes to the jail, and what comes from it.
-pub const TO_JAIL_BYTES: usize = 1 << 20;
+/// The memory of a side: what goes to the jail, and what comes from it. What is written is read again from a cache: with twice as much
+/// of it a mail with 1 MiB cost 2 to 4 % more, with half of it the jail was woken twice as often.
+pub const TO_JAIL_BYTES: usize = 512 << 10;
 /// See [`TO_JAIL_BYTES`].
 pub const FROM_JAIL_BYTES: usize = 256 << 10;
 
