@@ -6,7 +6,8 @@
 
 use std::fmt;
 
-use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus, Scope};
+use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd};
+use landlock::{Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{UnshareFlags, set_no_new_privs};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
@@ -86,7 +87,7 @@ impl fmt::Display for Confined {
 pub fn confine() -> Result<Confined, String> {
     withdraw()?;
     let namespaces = unshare();
-    let landlock = landlock().map_err(|error| failed("landlock", error))?;
+    let landlock = landlock(None).map_err(|error| failed("landlock", error))?;
     // Two are waited for at a time; a third has no number any more.
     for (resource, most) in [(Resource::Nofile, 2), (Resource::Nproc, 0)] {
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
@@ -95,7 +96,8 @@ pub fn confine() -> Result<Confined, String> {
     Ok(Confined { namespaces, landlock, seccomp })
 }
 
-/// Gives up what the template of jails does not need either: nobody looks into its memory, and it gains no rights.
+/// Gives up what the template of jails does not need either, before it reads rules that others have written: every path but what
+/// the kernel tells of processes, of which its copies open one file; nobody looks into its memory, and it gains no rights.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -105,6 +107,7 @@ pub fn withdraw() -> Result<(), String> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", error))?;
     set_no_new_privs(true).map_err(|error| failed("no_new_privs", error))?;
     ignore_signals();
+    landlock(Some("/proc")).map_err(|error| failed("landlock", error))?;
     Ok(())
 }
 
@@ -132,10 +135,15 @@ fn unshare() -> bool {
     unshared.is_ok()
 }
 
-fn landlock() -> Result<Landlocked, landlock::RulesetError> {
+/// No path is left but files below this one, to read.
+fn landlock(left: Option<&str>) -> Result<Landlocked, landlock::RulesetError> {
     let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
     let ruleset = ruleset.handle_access(AccessFs::from_all(ABI::V6))?.handle_access(AccessNet::from_all(ABI::V6))?;
-    let status = ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket)?.create()?.restrict_self()?;
+    let mut ruleset = ruleset.scope(Scope::Signal | Scope::AbstractUnixSocket)?.create()?;
+    if let Some(Ok(folder)) = left.map(PathFd::new) {
+        ruleset = ruleset.add_rule(PathBeneath::new(folder, AccessFs::ReadFile))?;
+    }
+    let status = ruleset.restrict_self()?;
     Ok(match status.ruleset {
         RulesetStatus::FullyEnforced => Landlocked::Fully,
         RulesetStatus::PartiallyEnforced => Landlocked::Partly,
@@ -203,5 +211,31 @@ fn seccomp() -> Result<bool, seccompiler::Error> {
             Ok(false)
         }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, read};
+
+    use super::*;
+
+    #[test]
+    fn a_template_opens_what_is_told_of_processes_and_nothing_else() {
+        // It holds for the one thread.
+        let tried = std::thread::spawn(|| {
+            let landlocked = landlock(Some("/proc")).unwrap();
+            (
+                landlocked,
+                File::open("/proc/self/statm").is_ok(),
+                read("/etc/passwd").is_ok(),
+                read("/proc/1/mem").is_ok(),
+            )
+        });
+        let (landlocked, statm, others, memory) = tried.join().unwrap();
+        if landlocked == Landlocked::Not {
+            return println!("not looked at: this kernel has no Landlock");
+        }
+        assert_eq!((statm, others, memory), (true, false, false));
     }
 }
