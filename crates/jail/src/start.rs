@@ -7,6 +7,7 @@
 //!
 //! A copy ends with its template, and the template with its host: without one it hears the end of the socket.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
@@ -36,7 +37,8 @@ use crate::ring::{BELLS_MAX, Reader, Shared, Writer};
 
 /// Of a jail: the memory of the rings, its bell, that of the warden, the account, its socket, and the bells of event loops. A template
 /// has fewer: signatures, what lies over them, and rules.
-const DESCRIPTORS_MAX: usize = 5 + BELLS_MAX - 1;
+const DESCRIPTORS_MAX: usize = OF_EACH_JAIL + BELLS_MAX - 1;
+const OF_EACH_JAIL: usize = 5;
 
 /// The longest message.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
@@ -196,10 +198,10 @@ fn inmate(template: Pid, known: &Known, place: &Place, mut descriptors: Vec<Owne
     if getppid() != Some(template) {
         return Ok(());
     }
-    let _ =
-        rustix::thread::set_name(&std::ffi::CString::new(format!("sluice: jail {}", place.number)).unwrap_or_default());
-    let bells = descriptors.split_off(5.min(descriptors.len()));
-    let Ok([rings, own_bell, hosts_bell, account, host]) = <[OwnedFd; 5]>::try_from(descriptors) else {
+    let name = CString::new(format!("sluice: jail {}", place.number)).unwrap_or_default();
+    let _ = rustix::thread::set_name(&name);
+    let bells = descriptors.split_off(OF_EACH_JAIL.min(descriptors.len()));
+    let Ok([rings, own_bell, hosts_bell, account, host]) = <[OwnedFd; OF_EACH_JAIL]>::try_from(descriptors) else {
         return Err("too few descriptors".into());
     };
     // The way to the template's host is none of its own.
