@@ -13,6 +13,7 @@
 //! and refused by name: recursion, conditions, branch reset, verbs, code, `\K`, `\X`, Unicode properties and boundaries.
 //! `docs/engine/expressions.md` has the whole list.
 
+mod automaton;
 mod compile;
 mod error;
 mod factor;
@@ -34,12 +35,12 @@ mod search;
 mod strings;
 mod syntax;
 mod trie;
+mod walk;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use regex_automata::hybrid::dfa::DFA;
-
+use automaton::{Automaton, Wanted};
 pub use error::{SyntaxError, Wrong};
 pub use factor::Parts;
 pub use flags::Flags;
@@ -70,8 +71,8 @@ pub struct Limits {
     pub frames_max: usize,
     /// Bytes in which a search remembers what has failed. Where they do not suffice it does without.
     pub memo_bytes_max: usize,
-    /// Bytes of the states of one automaton that a search keeps, beyond the few without which it cannot run. Those of large
-    /// expressions may take sixteen times as many.
+    /// Bytes of the states of one automaton that a search keeps, beyond the one without which it cannot run. Those of large
+    /// expressions may take eight times as many.
     pub cache_bytes: usize,
 }
 
@@ -103,10 +104,10 @@ struct Compiled {
     /// Whether `$` stands in it.
     has_last_line: bool,
     start: Start,
-    forward: OnceLock<Option<Box<DFA>>>,
-    hits: OnceLock<Option<Box<DFA>>>,
-    gate: OnceLock<Option<Box<DFA>>>,
-    reverse: OnceLock<Option<Box<DFA>>>,
+    forward: OnceLock<Option<Box<Automaton>>>,
+    hits: OnceLock<Option<Box<Automaton>>>,
+    gate: OnceLock<Option<Box<Automaton>>>,
+    reverse: OnceLock<Option<Box<Automaton>>>,
     program: OnceLock<Box<Program>>,
     capturing: OnceLock<Box<Program>>,
 }
@@ -259,35 +260,29 @@ impl Compiled {
     }
 
     /// The automaton that finds where the first match ends; none if the expression is not regular, or too large.
-    fn forward(&self) -> Option<&DFA> {
-        let build =
-            || regular::forward(&regular::translate(&self.node())?, &self.start, self.limits.cache_bytes).map(Box::new);
+    fn forward(&self) -> Option<&Automaton> {
         if !self.is_regular {
             return None;
         }
-        self.forward.get_or_init(build).as_deref()
+        self.forward.get_or_init(|| self.automaton(&self.node(), Wanted::First)).as_deref()
     }
 
     /// The automaton that finds whether there is a match, or, where the expression is not regular, whether there may be one; none if
     /// it is too large.
-    fn hits(&self) -> Option<&DFA> {
+    fn hits(&self) -> Option<&Automaton> {
         let build = || {
-            let hir = match self.is_regular {
-                true => regular::translate(&trie::for_hits(&self.node())),
-                false => regular::translate_loosely(&trie::for_hits(&loose::loosened(&self.node()))),
-            };
-            regular::forward(&hir?, &self.start, self.limits.cache_bytes).map(Box::new)
+            let node = if self.is_regular { self.node() } else { loose::loosened(&self.node()) };
+            self.automaton(&trie::for_hits(&node), Wanted::Any)
         };
         self.hits.get_or_init(build).as_deref()
     }
 
     /// The automaton that finds whether there may be a match of a regular expression, where that takes far fewer states than to
     /// find whether there is one.
-    fn gate(&self) -> Option<&DFA> {
+    fn gate(&self) -> Option<&Automaton> {
         let build = || {
             let node = Some(self.node()).filter(loose::is_worth_it)?;
-            let hir = regular::translate_loosely(&trie::for_hits(&loose::shrunk(&node)))?;
-            regular::forward(&hir, &self.start, self.limits.cache_bytes).map(Box::new)
+            self.automaton(&trie::for_hits(&loose::shrunk(&node)), Wanted::Any)
         };
         if !self.is_regular {
             return None;
@@ -295,10 +290,15 @@ impl Compiled {
         self.gate.get_or_init(build).as_deref()
     }
 
+    fn automaton(&self, node: &Node, wanted: Wanted) -> Option<Box<Automaton>> {
+        // The state in which nothing has begun stands out only where the next start is found faster.
+        let marks_start = walk::leaps(&self.start);
+        Automaton::forward(node, wanted, marks_start, self.limits.cache_bytes).map(Box::new)
+    }
+
     /// The automaton that finds where a match begins.
-    fn reverse(&self) -> Option<&DFA> {
-        let build = || regular::reverse(&regular::translate(&self.node())?, self.limits.cache_bytes).map(Box::new);
-        self.reverse.get_or_init(build).as_deref()
+    fn reverse(&self) -> Option<&Automaton> {
+        self.reverse.get_or_init(|| Automaton::reverse(&self.node(), self.limits.cache_bytes).map(Box::new)).as_deref()
     }
 
     /// What the backtracking matcher runs.

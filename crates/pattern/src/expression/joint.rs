@@ -12,12 +12,8 @@
 
 use std::sync::OnceLock;
 
-use regex_automata::Input;
-use regex_automata::hybrid::LazyStateID;
-use regex_automata::hybrid::dfa::{Cache, DFA};
-
+use super::automaton::{Automaton, State, States};
 use super::factor::Parts;
-use super::regular::{forward_of_many, translate_loosely};
 use super::syntax::Node;
 use super::trie::for_hits;
 
@@ -28,13 +24,13 @@ pub struct Joint {
     parts: Vec<Node>,
     /// Of each expression, the places of its parts.
     members: Vec<Vec<u32>>,
-    dfa: OnceLock<Option<Box<DFA>>>,
+    automaton: OnceLock<Option<Box<Automaton>>>,
 }
 
 /// The states of a [`Joint`] that one thread has built.
 #[derive(Default, Debug)]
 pub struct JointRoom {
-    cache: Option<Box<Cache>>,
+    states: States,
     /// A bit for each part that was seen.
     seen: Vec<u64>,
 }
@@ -54,7 +50,7 @@ impl Joint {
         });
         let places = places.collect();
         self.members.push(places);
-        self.dfa = OnceLock::new();
+        self.automaton = OnceLock::new();
     }
 
     /// How many expressions there are.
@@ -73,13 +69,14 @@ impl Joint {
         if self.members.is_empty() {
             return true;
         }
-        let Some(dfa) = self.dfa.get_or_init(|| self.build().map(Box::new)).as_deref() else { return false };
-        let cache = room.cache.get_or_insert_with(|| Box::new(dfa.create_cache()));
+        let Some(automaton) = self.automaton.get_or_init(|| self.build().map(Box::new)).as_deref() else {
+            return false;
+        };
         let seen = &mut room.seen;
         seen.clear();
         seen.resize(self.parts.len().div_ceil(64), 0);
         let mut is_any = false;
-        let walked = walk(dfa, cache, haystack, toil, |part| {
+        let walked = walk(automaton, &mut room.states, haystack, toil, |part| {
             seen[part / 64] |= 1 << (part % 64);
             is_any = true;
         });
@@ -89,29 +86,34 @@ impl Joint {
         walked.is_some()
     }
 
-    fn build(&self) -> Option<DFA> {
-        let all: Option<Vec<_>> = self.parts.iter().map(|part| translate_loosely(&for_hits(part))).collect();
-        forward_of_many(&all?, CACHE_BYTES)
+    fn build(&self) -> Option<Automaton> {
+        let all: Vec<Node> = self.parts.iter().map(for_hits).collect();
+        Automaton::of_many(&all, STATES_BYTES)
     }
 }
 
-/// Bytes of the states of one thread, of large expressions up to sixteen times as many; beyond them they are built again.
-const CACHE_BYTES: usize = 512 << 10;
+/// Bytes of the states of one thread, of large expressions up to eight times as many; beyond them they are built again.
+const STATES_BYTES: usize = 192 << 10;
 
 /// One walk; none where it is given up.
-fn walk(dfa: &DFA, cache: &mut Cache, haystack: &[u8], toil: &mut Toil, mut found: impl FnMut(usize)) -> Option<()> {
-    let mut tell = |cache: &Cache, state: LazyStateID| {
-        (0..dfa.match_len(cache, state)).for_each(|place| found(dfa.match_pattern(cache, state, place).as_usize()));
+fn walk(
+    automaton: &Automaton,
+    states: &mut States,
+    haystack: &[u8],
+    toil: &mut Toil,
+    mut found: impl FnMut(usize),
+) -> Option<()> {
+    let mut tell = |states: &States, state: State| {
+        automaton.patterns(states, state).for_each(|pattern| found(pattern as usize));
     };
-    let mut state = dfa.start_state_forward(cache, &Input::new(haystack)).ok()?;
+    let mut state = automaton.start(states, None, true);
     let mut at = 0;
     loop {
         let mut cost = COST_OF_TAGGED;
         if !state.is_tagged() {
             // As far as states are nothing particular and have been built.
-            let states = &*cache;
             for &byte in &haystack[at..] {
-                let next = dfa.next_state_untagged(states, state, byte);
+                let next = automaton.known(states, state, byte);
                 if next.is_tagged() {
                     break;
                 }
@@ -121,19 +123,18 @@ fn walk(dfa: &DFA, cache: &mut Cache, haystack: &[u8], toil: &mut Toil, mut foun
         }
         let Some(&byte) = haystack.get(at) else { break };
         toil.0 = toil.0.checked_sub(cost)?;
-        state = dfa.next_state(cache, state, byte).ok()?;
+        state = automaton.next_state(states, state, Some(byte));
         at += 1;
-        if state.is_match() {
-            tell(cache, state);
-        } else if state.is_dead() {
+        if state.is_dead() {
             return Some(());
-        } else if state.is_quit() {
-            return None;
+        }
+        if automaton.is_match(states, state) {
+            tell(states, state);
         }
     }
-    let last = dfa.next_eoi_state(cache, state).ok()?;
-    if last.is_match() {
-        tell(cache, last);
+    let last = automaton.next_state(states, state, None);
+    if automaton.is_match(states, last) {
+        tell(states, last);
     }
     Some(())
 }
@@ -152,7 +153,7 @@ impl Toil {
 impl JointRoom {
     /// The memory of its states, in bytes.
     pub fn memory(&self) -> usize {
-        self.cache.as_ref().map_or(0, |cache| cache.memory_usage())
+        self.states.memory()
     }
 }
 

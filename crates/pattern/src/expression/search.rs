@@ -4,13 +4,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use regex_automata::hybrid::dfa::{Cache, DFA};
 use stream::Fuel;
 
 use super::Compiled;
+use super::automaton::{Automaton, States};
 use super::machine::{Machine, Outcome, Room};
 use super::meter::Meter;
-use super::regular::{Automaton, Walk, Walked};
+use super::walk::{Walk, Walked, Walker};
 
 /// What is to be found out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,9 +60,9 @@ struct State {
     length: usize,
     /// Steps taken in this search.
     used: u64,
-    gate: Option<Box<Cache>>,
-    forward: Option<Box<Cache>>,
-    reverse: Option<Box<Cache>>,
+    gate: Option<Box<States>>,
+    forward: Option<Box<States>>,
+    reverse: Option<Box<States>>,
     machine: Machine,
 }
 
@@ -142,12 +142,12 @@ impl Search {
 
     /// About how many bytes of memory it holds, without the expression.
     pub fn memory(&self) -> usize {
-        let cache = |cache: &Option<Box<Cache>>| cache.as_ref().map_or(0, |cache| cache.memory_usage());
+        let states = |states: &Option<Box<States>>| states.as_ref().map_or(0, |states| states.memory());
         let state = &self.state;
         size_of::<Search>()
-            + cache(&state.gate)
-            + cache(&state.forward)
-            + cache(&state.reverse)
+            + states(&state.gate)
+            + states(&state.forward)
+            + states(&state.reverse)
             + state.machine.memory()
     }
 }
@@ -205,54 +205,49 @@ impl State {
             self.done(Progress::None);
             return;
         }
-        if let Some(dfa) = compiled.gate().filter(|_| !self.is_bare) {
-            let cache = self.gate.get_or_insert_with(|| Box::new(dfa.create_cache()));
-            if let Some(walk) = (Automaton { dfa, cache }).from(haystack, self.from, &compiled.start) {
-                self.phase = Phase::Gate(walk);
-                return;
-            }
+        if let Some(automaton) = compiled.gate().filter(|_| !self.is_bare) {
+            let states = self.gate.get_or_insert_default();
+            self.phase = Phase::Gate(Walker { automaton, states }.from(haystack, self.from, &compiled.start));
+            return;
         }
         self.begin_forward(compiled, haystack);
     }
 
     fn begin_forward(&mut self, compiled: &Compiled, haystack: &[u8]) {
-        let Some(dfa) = self.automaton(compiled) else {
+        let Some(automaton) = self.automaton(compiled) else {
             return self.begin_machine(compiled, self.from, false);
         };
-        let cache = self.forward.get_or_insert_with(|| Box::new(dfa.create_cache()));
-        match (Automaton { dfa, cache }).from(haystack, self.from, &compiled.start) {
-            Some(walk) if compiled.is_regular => self.phase = Phase::Forward(walk),
-            Some(walk) => self.phase = Phase::Loose(walk),
-            None => self.begin_machine(compiled, self.from, false),
-        }
+        let states = self.forward.get_or_insert_default();
+        let walk = Walker { automaton, states }.from(haystack, self.from, &compiled.start);
+        self.phase = if compiled.is_regular { Phase::Forward(walk) } else { Phase::Loose(walk) };
     }
 
     /// Of a large regular expression: where what it was loosened to finds nothing, there is nothing.
     fn walk_to_gate(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
-        let (Some(dfa), Some(cache)) = (compiled.gate(), self.gate.as_deref_mut()) else {
+        let (Some(automaton), Some(states)) = (compiled.gate(), self.gate.as_deref_mut()) else {
             return self.begin_forward(compiled, haystack);
         };
-        match (Automaton { dfa, cache }).forward(&mut walk, (haystack, self.until), &compiled.start, true, meter) {
+        match (Walker { automaton, states }).forward(&mut walk, (haystack, self.until), &compiled.start, meter) {
             Walked::On => self.phase = Phase::Gate(walk),
             Walked::Done(None) => drop(self.done(Progress::None)),
-            Walked::Done(Some(_)) | Walked::Stuck => self.begin_forward(compiled, haystack),
+            Walked::Done(Some(_)) => self.begin_forward(compiled, haystack),
         }
     }
 
     /// Of an expression that is not regular: where what it was loosened to finds nothing, there is nothing.
     fn walk_loosely(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
-        let (Some(dfa), Some(cache)) = (compiled.hits(), self.forward.as_deref_mut()) else {
+        let (Some(automaton), Some(states)) = (compiled.hits(), self.forward.as_deref_mut()) else {
             return self.begin_machine(compiled, self.from, false);
         };
-        match (Automaton { dfa, cache }).forward(&mut walk, (haystack, self.until), &compiled.start, true, meter) {
+        match (Walker { automaton, states }).forward(&mut walk, (haystack, self.until), &compiled.start, meter) {
             Walked::On => self.phase = Phase::Loose(walk),
             Walked::Done(None) => drop(self.done(Progress::None)),
-            Walked::Done(Some(_)) | Walked::Stuck => self.begin_machine(compiled, self.from, false),
+            Walked::Done(Some(_)) => self.begin_machine(compiled, self.from, false),
         }
     }
 
     /// What walks forward, where that is wanted.
-    fn automaton<'c>(&self, compiled: &'c Compiled) -> Option<&'c DFA> {
+    fn automaton<'c>(&self, compiled: &'c Compiled) -> Option<&'c Automaton> {
         if self.is_bare {
             return None;
         }
@@ -261,13 +256,12 @@ impl State {
     }
 
     fn walk_forward(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
-        let (Some(dfa), Some(cache)) = (self.automaton(compiled), self.forward.as_deref_mut()) else {
+        let (Some(automaton), Some(states)) = (self.automaton(compiled), self.forward.as_deref_mut()) else {
             return self.begin_machine(compiled, self.from, false);
         };
         let earliest = self.want == Want::Hit;
-        match (Automaton { dfa, cache }).forward(&mut walk, (haystack, self.until), &compiled.start, earliest, meter) {
+        match (Walker { automaton, states }).forward(&mut walk, (haystack, self.until), &compiled.start, meter) {
             Walked::On => self.phase = Phase::Forward(walk),
-            Walked::Stuck => self.begin_machine(compiled, self.from, false),
             Walked::Done(None) => drop(self.done(Progress::None)),
             Walked::Done(Some(end)) if earliest => drop(self.done(Progress::Match(self.from..end))),
             Walked::Done(Some(end)) if self.want == Want::End && self.is_settled(compiled, haystack, end) => {
@@ -278,27 +272,24 @@ impl State {
     }
 
     fn begin_back(&mut self, compiled: &Compiled, haystack: &[u8], end: usize) {
-        let Some(dfa) = compiled.reverse() else {
+        let Some(automaton) = compiled.reverse() else {
             return self.begin_machine(compiled, self.from, false);
         };
-        let cache = self.reverse.get_or_insert_with(|| Box::new(dfa.create_cache()));
-        match (Automaton { dfa, cache }).back_from(haystack, self.from, end) {
-            Some(walk) => self.phase = Phase::Reverse(walk, end),
-            None => self.begin_machine(compiled, self.from, false),
-        }
+        let states = self.reverse.get_or_insert_default();
+        self.phase = Phase::Reverse(Walker { automaton, states }.back_from(haystack, end), end);
     }
 
     fn walk_back(&mut self, compiled: &Compiled, mut walk: Walk, end: usize, haystack: &[u8], meter: &mut Meter) {
-        let (Some(dfa), Some(cache)) = (compiled.reverse(), self.reverse.as_deref_mut()) else {
+        let (Some(automaton), Some(states)) = (compiled.reverse(), self.reverse.as_deref_mut()) else {
             return self.begin_machine(compiled, self.from, false);
         };
-        match (Automaton { dfa, cache }).backward(&mut walk, haystack, self.from, meter) {
+        match (Walker { automaton, states }).backward(&mut walk, haystack, self.from, meter) {
             Walked::On => self.phase = Phase::Reverse(walk, end),
             Walked::Done(Some(start)) if self.is_settled(compiled, haystack, end) => {
                 self.done(Progress::Match(start..end));
             }
             Walked::Done(Some(start)) => self.begin_machine(compiled, start, true),
-            Walked::Done(None) | Walked::Stuck => self.begin_machine(compiled, self.from, false),
+            Walked::Done(None) => self.begin_machine(compiled, self.from, false),
         }
     }
 

@@ -151,19 +151,6 @@ impl Node {
         }
     }
 
-    /// Whether it takes a byte at least: its fewest are more than none.
-    pub fn takes(&self) -> bool {
-        match self {
-            Node::Never | Node::Set(_) => true,
-            Node::Empty | Node::Assert(_) | Node::Look(_) | Node::Backreference { .. } => false,
-            Node::Literal { bytes, .. } => !bytes.is_empty(),
-            Node::Group(node, _) | Node::Atomic(node) => node.takes(),
-            Node::Concat(nodes) => nodes.iter().any(Node::takes),
-            Node::Alternate(nodes) => !nodes.is_empty() && nodes.iter().all(Node::takes),
-            Node::Repeat(repeat) => repeat.min > 0 && repeat.node.takes(),
-        }
-    }
-
     /// Whether it can match without taking a byte.
     pub fn is_nullable(&self) -> bool {
         match self {

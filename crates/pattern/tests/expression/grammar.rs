@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use pattern::expression::{
-    Ask, Expression, Flags, Joint, JointRoom, LiteralLimits, Outlines, Progress, Toil, Want, fold,
+    Ask, Expression, Flags, Joint, JointRoom, Limits, LiteralLimits, Outlines, Progress, Toil, Want, fold,
 };
 use stream::Fuel;
 
@@ -165,6 +165,28 @@ proptest! {
             let at_once = find(&expression, want, &haystack, 0, u64::MAX);
             prop_assert_eq!(&find(&expression, want, &haystack, 0, units), &at_once);
             prop_assert_eq!(&find(&expression, want, &haystack, 0, 1), &at_once);
+        }
+    }
+
+    /// The law: however few states are kept, the same.
+    #[test]
+    fn any_room_for_states_finds_the_same(text in expressions(), haystacks in prop::collection::vec(haystacks(), 4)) {
+        let Ok(expression) = Expression::new(&text, Flags::NONE) else {
+            return Ok(());
+        };
+        let limits = Limits { cache_bytes: 1, ..Limits::default() };
+        let cramped = Expression::within(&text, Flags::NONE, limits).expect("the same expression");
+        for want in [Want::Hit, Want::Span] {
+            let mut search = cramped.search(want);
+            for haystack in &haystacks {
+                search.restart(0);
+                let span = match search.run(haystack, &mut Fuel::unlimited()) {
+                    Progress::Match(span) => Some((span.start, span.end)),
+                    progress => { prop_assert_eq!(progress, Progress::None); None }
+                };
+                let roomy = find(&expression, want, haystack, 0, u64::MAX).span();
+                prop_assert_eq!(span, roomy, "{:?} of {:?}", want, expression);
+            }
         }
     }
 
