@@ -18,6 +18,7 @@ use crate::local::Local;
 use crate::memory::Memory;
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
 use crate::ring::{self, BELLS_MAX, Broken, OWN_BELL, Reader, TO_JAIL_BYTES, Whom, Writer};
+use crate::statm::resident_bytes;
 
 /// How long is slept where somebody else has to make room.
 const NAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -162,11 +163,7 @@ impl<'m> Cell<'m> {
     fn measure(&mut self) {
         let Some((file, at)) = self.statm.as_mut().filter(|(_, at)| at.elapsed() >= MEASURE_EVERY) else { return };
         *at = Instant::now();
-        let mut text = [0; 128];
-        let count = rustix::io::pread(&*file, &mut text, 0).unwrap_or(0);
-        let text = std::str::from_utf8(&text[..count]).unwrap_or_default();
-        let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
-        self.writer.side().tell(ring::Told::ResidentBytes, pages * rustix::param::page_size() as u64);
+        self.writer.side().tell(ring::Told::ResidentBytes, resident_bytes(&*file));
     }
 
     /// Works until the host is gone.

@@ -28,7 +28,7 @@ use crate::handle::Handle;
 use crate::launch::Launch;
 use crate::link::{Counts, Ends, Line, Woken};
 use crate::patience::give_way;
-use crate::protocol::Place;
+use crate::protocol::{Place, Ready};
 use crate::ring::{self, OWN_BELL, Reader, Shared, Writer};
 use crate::suspects::Suspects;
 use crate::template::{ANSWER_WAIT, Copied, Signatures, Template};
@@ -177,6 +177,14 @@ impl Jails {
             }
         };
         self.jails.iter().map(process).collect()
+    }
+
+    /// The process that the jails are copies of, unless it was lost: its number and its memory.
+    pub fn template(&self) -> Option<Ready> {
+        let common = &self.jails.first()?.common;
+        // Who starts another holds it for as long as that takes.
+        let template = common.template.try_lock().ok()?;
+        template.as_ref().filter(|template| !template.is_lost()).map(|template| template.ready())
     }
 
     /// Bytes that inspections may still borrow, in all jails together.

@@ -28,6 +28,7 @@ mod protocol;
 mod ring;
 mod scoring;
 mod start;
+mod statm;
 mod suspects;
 mod template;
 
@@ -39,6 +40,7 @@ pub use link::Counts;
 pub use local::Local;
 pub use map::map;
 pub use memory::{Counting, Memory};
+pub use protocol::Ready;
 pub use start::{probe, run};
 pub use suspects::Suspects;
 pub use template::Signatures;

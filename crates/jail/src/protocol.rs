@@ -9,7 +9,7 @@
 //!
 //! ```text
 //!  host ── Start (signatures, rules); Copy (rings, bells, account, socket), End (process) ──► template
-//!       ◄── ready; the process or less than 0, how it has ended ──
+//!       ◄── Ready (process, memory); the process or less than 0, how it has ended ──
 //! ```
 
 use flow::{Progress, Unfinished};
@@ -37,6 +37,33 @@ pub struct Start {
     pub now: i64,
     /// Whether there are rules to score mails with, in a file of their own.
     pub has_rules: bool,
+}
+
+/// What a template says once it has read what it was handed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// Its process.
+    pub pid: u32,
+    /// Its memory that is in RAM, signatures that are mapped included.
+    pub resident_bytes: u64,
+}
+
+impl Ready {
+    /// How many bytes it takes.
+    pub const BYTES: usize = 12;
+
+    /// As it is said: both numbers, the lowest byte first.
+    pub fn to_bytes(self) -> [u8; Ready::BYTES] {
+        let mut bytes = [0; Ready::BYTES];
+        bytes[..4].copy_from_slice(&self.pid.to_le_bytes());
+        bytes[4..].copy_from_slice(&self.resident_bytes.to_le_bytes());
+        bytes
+    }
+
+    /// What was said.
+    pub fn of([a, b, c, d, resident @ ..]: [u8; Ready::BYTES]) -> Ready {
+        Ready { pid: u32::from_le_bytes([a, b, c, d]), resident_bytes: u64::from_le_bytes(resident) }
+    }
 }
 
 /// What a template is asked for.

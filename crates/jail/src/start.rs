@@ -32,8 +32,9 @@ use crate::confine::{confine, withdraw};
 use crate::local::Local;
 use crate::map::map;
 use crate::memory::Memory;
-use crate::protocol::{Place, Request, Start};
+use crate::protocol::{Place, Ready, Request, Start};
 use crate::ring::{BELLS_MAX, Reader, Shared, Writer};
+use crate::statm::resident_bytes;
 
 /// Of a jail: the memory of the rings, its bell, that of the warden, the account, its socket, and the bells of event loops. A template
 /// has fewer: signatures, what lies over them, and rules.
@@ -128,7 +129,9 @@ fn serve() -> Result<(), String> {
     let host = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let Some((start, descriptors)) = receive(&host).map_err(failed)? else { return Ok(()) };
     let known = Known::read(&start, descriptors)?;
-    rustix::io::write(&host, &[0]).map_err(|error| error.to_string())?;
+    let resident_bytes = File::open("/proc/self/statm").map_or(0, resident_bytes);
+    let ready = Ready { pid: std::process::id(), resident_bytes };
+    rustix::io::write(&host, &ready.to_bytes()).map_err(|error| error.to_string())?;
     let own = getpid();
     while let Some((request, descriptors)) = receive(&host).map_err(failed)? {
         let answer = match request {

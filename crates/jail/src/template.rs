@@ -13,7 +13,7 @@ use stream::Limits;
 
 use crate::launch::{Launch, Launched};
 use crate::patience::give_way;
-use crate::protocol::{Place, Request, Start};
+use crate::protocol::{Place, Ready, Request, Start};
 use crate::start::send;
 
 /// How long the first answer may take, of a template or of a jail: signatures are mapped and rules read before it.
@@ -61,6 +61,8 @@ pub struct Template {
     way: Mutex<UnixStream>,
     /// None once it was ended: whoever has started it says only once how.
     launched: Mutex<Option<Box<dyn Launched>>>,
+    /// What it has said of itself.
+    ready: Ready,
 }
 
 impl Template {
@@ -75,16 +77,24 @@ impl Template {
         // A process has the policy of the thread that starts it.
         give_way(0);
         let launched = Mutex::new(Some(launch.launch(theirs.into())?));
-        let template = Template { way: Mutex::new(ours), launched };
-        template.read(&signatures.start(limits), signatures).map_err(|error| template.failed(&error))?;
+        let mut template = Template { way: Mutex::new(ours), launched, ready: Ready { pid: 0, resident_bytes: 0 } };
+        let read = template.read(&signatures.start(limits), signatures);
+        template.ready = read.map_err(|error| template.failed(&error))?;
         Ok(template)
     }
 
-    fn read(&self, start: &Start, signatures: &Signatures) -> io::Result<()> {
+    fn read(&self, start: &Start, signatures: &Signatures) -> io::Result<Ready> {
         let way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
         send(&way, start, &signatures.files())?;
-        (&*way).read_exact(&mut [0])?;
-        way.set_read_timeout(Some(DEAF_FOR))
+        let mut ready = [0; Ready::BYTES];
+        (&*way).read_exact(&mut ready)?;
+        way.set_read_timeout(Some(DEAF_FOR))?;
+        Ok(Ready::of(ready))
+    }
+
+    /// What it has said of itself when it was ready.
+    pub fn ready(&self) -> Ready {
+        self.ready
     }
 
     /// What went wrong, and how it has ended.

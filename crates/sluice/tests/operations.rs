@@ -417,6 +417,11 @@ fn the_processes_are_shown_and_what_isolates_them_is_tried() {
     assert_eq!(number("sluice_process_inspections_total{process=\"jail_1\"}"), Some(1));
     assert!(number("sluice_process_resident_bytes{process=\"edge\"") > Some(1 << 20));
     assert!(number("sluice_process_resident_bytes{process=\"jail_1\"") > Some(1 << 20));
+    let template =
+        crate::harness::children_of(gateway.supervisor()).into_iter().find(|(_, name)| name == "sluice: jails");
+    let shown =
+        format!("sluice_process_resident_bytes{{process=\"jails\",pid=\"{}\"}}", template.expect("a template").0);
+    assert!(number(&shown) > Some(1 << 20), "{shown}");
     let jail = crate::harness::children_of(gateway.supervisor()).into_iter().find(|(_, name)| name == "sluice: jail 1");
     let killed = Command::new("kill").args(["-KILL", &jail.expect("a jail").0.to_string()]).status().unwrap();
     assert!(killed.success());

@@ -372,7 +372,7 @@ fn inspector(
         let memory = common.memory.clone();
         let measure = move |metrics: &Metrics| {
             metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
-            processes(&[], metrics)
+            processes(None, &[], metrics)
         };
         let local = Local::new(engine, Some(common.memory.clone()));
         let local = match spam.and_then(|spam| spam.scorer.clone()) {
@@ -407,13 +407,14 @@ fn inspector(
         metrics.inspection_processes_started_total.set(counts.started.load(Relaxed));
         metrics.inspection_processes_lost_total.set(counts.lost.load(Relaxed));
         metrics.inspections_banned_total.set(counts.banned.load(Relaxed));
-        processes(&jails.map_or_else(Vec::new, |jails| jails.processes()), metrics)
+        let template = jails.as_ref().and_then(|jails| jails.template());
+        processes(template, &jails.map_or_else(Vec::new, |jails| jails.processes()), metrics)
     };
     Ok((jails, Arc::new(measure)))
 }
 
 /// The processes, each with its own numbers, in Prometheus' text format.
-fn processes(jails: &[jail::Process], metrics: &Metrics) -> String {
+fn processes(template: Option<jail::Ready>, jails: &[jail::Process], metrics: &Metrics) -> String {
     let name = |jail: &jail::Process| format!("process=\"jail_{}\"", jail.number);
     let pid = |pid: Option<u32>| pid.map_or_else(String::new, |pid| pid.to_string());
     let edge = format!("process=\"edge\",pid=\"{}\"", std::process::id());
@@ -425,7 +426,9 @@ fn processes(jails: &[jail::Process], metrics: &Metrics) -> String {
             let _ = writeln!(text, "sluice_process_{name}{{{labels}}} {value}");
         }
     };
-    let resident = std::iter::once((edge, metrics.resident_bytes.get())).chain(resident).collect();
+    let template = template.map(|at| (format!("process=\"jails\",pid=\"{}\"", at.pid), at.resident_bytes));
+    let edge = (edge, metrics.resident_bytes.get());
+    let resident = std::iter::once(edge).chain(template).chain(resident).collect();
     family("resident_bytes", "gauge", "Resident memory of a process.", resident);
     let each = |of: fn(&jail::Process) -> u64| jails.iter().map(|jail| (name(jail), of(jail))).collect();
     family("inspections_total", "counter", "Inspections begun by a process.", each(|jail| jail.inspections));

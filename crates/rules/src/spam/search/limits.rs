@@ -26,7 +26,7 @@ impl Default for RunLimits {
             hits_max: 10_000,
             addresses_max: 2000,
             received_max: 1000,
-            scratch_bytes_max: 24 << 20,
+            scratch_bytes_max: 12 << 20,
         }
     }
 }
