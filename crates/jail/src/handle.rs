@@ -208,6 +208,9 @@ impl Inspecting for Handle {
         let link = &mut *link;
         let progress = self.progress(link);
         let waits = !context.waker().will_wake(NOBODY);
+        if let Some(ward) = link.wards.get_mut(&self.stream) {
+            ward.waited = if progress.is_none() && waits { Some(ward.waited.unwrap_or(0)) } else { None };
+        }
         let is_asking = progress.is_none() && waits;
         if let (true, Some(ward)) = (is_asking, link.wards.get_mut(&self.stream)) {
             let writer = link.ends.as_mut().map(|ends| &mut ends.writer);
@@ -267,12 +270,44 @@ mod tests {
     use std::task::{Context, Wake, Waker};
 
     use super::*;
+    use crate::protocol::Told;
     use crate::ring::{OWN_BELL, Reader, Shared, bell};
 
     struct Nothing;
 
     impl Wake for Nothing {
         fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn an_inspection_that_says_nothing_is_lost_after_five_minutes_of_waiting() {
+        let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
+        let mut jail = Writer::new(from_jail.clone(), bell().unwrap());
+        let ends =
+            Ends { reader: Reader::new(from_jail, bell().unwrap()), writer: Writer::new(to_jail, bell().unwrap()) };
+        let line = Arc::new(Line::new(Arc::default(), Arc::default(), Arc::default()));
+        line.lock().ends = Some(ends);
+        let mut handle = Handle::new(line.clone(), line.open(OWN_BELL), vec![0]);
+        assert_eq!(handle.feed(b"content"), 7);
+        let waker = Waker::from(Arc::new(Nothing));
+        let poll = |handle: &mut Handle| handle.poll(&mut Context::from_waker(&waker));
+        let wait = |seconds: u32| (0..seconds).for_each(|_| line.lock().tick());
+
+        assert!(poll(&mut handle).is_pending());
+        wait(299);
+        assert!(poll(&mut handle).is_pending());
+        // It has come as far as was asked, so what it is waited for next begins anew.
+        assert!(jail.write(handle.stream, Told::Took(Progress::Hungry).kind(), &7_u64.to_le_bytes()));
+        assert_eq!(poll(&mut handle), Poll::Ready(Progress::Hungry));
+        wait(299);
+        handle.finish();
+        assert!(poll(&mut handle).is_pending());
+        wait(299);
+        // To say the same again is no progress.
+        assert!(jail.write(handle.stream, Told::Took(Progress::Hungry).kind(), &7_u64.to_le_bytes()));
+        assert!(poll(&mut handle).is_pending());
+        wait(1);
+        assert_eq!(poll(&mut handle), Poll::Ready(Progress::Lost(Unfinished::Gone)));
     }
 
     #[test]

@@ -306,7 +306,7 @@ impl Jail {
 
     /// Passes on what the jail reports, until it is gone or has to go.
     fn guard(&self, host: &UnixStream) {
-        let mut seen = (0, Instant::now());
+        let (mut seen, mut ticked) = ((0, Instant::now()), Instant::now());
         let Some(bell) =
             self.line.lock().ends.as_ref().and_then(|ends| ends.reader.bell().as_fd().try_clone_to_owned().ok())
         else {
@@ -317,6 +317,10 @@ impl Jail {
                 let mut woken = Woken::default();
                 let mut link = self.line.lock();
                 link.pass_on(&mut woken);
+                if ticked.elapsed() >= Duration::from_secs(1) {
+                    ticked = Instant::now();
+                    link.tick();
+                }
                 give_way(link.wards.len());
                 if link.is_broken {
                     tracing::error!("an inspection process makes no sense");

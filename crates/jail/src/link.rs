@@ -19,6 +19,10 @@ use crate::suspects::{Sample, Suspects};
 /// Reports of one inspection that nobody has taken; a jail that sends more is broken.
 const REPORTS_MAX: usize = 100_000;
 
+/// Seconds that an inspection may keep whoever waits for it. Mail servers wait ten minutes for the reply to a message (RFC 5321
+/// section 4.5.3.2.6).
+const PATIENCE_SECONDS: u32 = 300;
+
 /// What is counted of jails, for the whole run of the program.
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -102,6 +106,8 @@ pub struct Ward {
     pub is_begun: bool,
     /// Whether it may wait for room to write, and not for the jail.
     pub wants_room: bool,
+    /// Seconds that somebody has waited for what comes next; none while nobody does.
+    pub waited: Option<u32>,
 }
 
 impl Line {
@@ -155,6 +161,19 @@ impl Link {
     pub fn give_up(&mut self) {
         self.wards.values_mut().for_each(|ward| ward.progress = Some(Progress::Lost(Unfinished::Gone)));
         self.wake_all();
+    }
+
+    /// A second has gone by: an inspection that keeps whoever waits for too long is lost to him, however busy its jail says it is.
+    pub fn tick(&mut self) {
+        for ward in self.wards.values_mut().filter(|ward| ward.is_begun) {
+            let Some(waited) = &mut ward.waited else { continue };
+            *waited += 1;
+            if *waited == PATIENCE_SECONDS {
+                tracing::error!(seconds = *waited, "an inspection process keeps an inspection waiting");
+                ward.progress = Some(Progress::Lost(Unfinished::Gone));
+                ward.waker.take().into_iter().for_each(Waker::wake);
+            }
+        }
     }
 
     /// Passes on all that is there.
