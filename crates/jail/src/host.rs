@@ -30,7 +30,7 @@ use crate::link::{Counts, Ends, Line, Woken};
 use crate::patience::give_way;
 use crate::protocol::{Place, Ready};
 use crate::ring::{self, OWN_BELL, Reader, Shared, Writer};
-use crate::suspects::Suspects;
+use crate::suspects::{Sample, Suspects};
 use crate::template::{ANSWER_WAIT, Copied, Signatures, Template};
 
 /// How long a jail may make no progress while it works.
@@ -242,8 +242,13 @@ impl Jail {
                     self.guard(&host);
                     let is_over = self.is_over();
                     // Whoever waits hears of it at once: its template may not answer, or another may be on its way.
-                    let (ends, lost) = self.bury();
-                    let status = end(&copied);
+                    let (ends, lost, worked_on) = self.bury();
+                    let ended = copied.end();
+                    // One that went with its template died of nothing that it was given.
+                    if let (Ok(_), Some(sample)) = (&ended, worked_on) {
+                        self.line.suspects.killed(&sample);
+                    }
+                    let status = ended.unwrap_or_else(|error| error.to_string());
                     if !is_over {
                         self.line.counts.lost.fetch_add(1, Relaxed);
                         tracing::error!(pid = copied.id(), status, inspections = lost, "an inspection process is gone");
@@ -366,24 +371,22 @@ impl Jail {
         stands
     }
 
-    /// The jail is gone, or has to go: whatever it had has no verdict, and what it worked on is remembered. Returns the way to it
-    /// and how many inspections it had.
-    fn bury(&self) -> (Option<Ends>, usize) {
+    /// The jail is gone, or has to go: whatever it had has no verdict. Returns the way to it, how many inspections it had, and what
+    /// it worked on.
+    fn bury(&self) -> (Option<Ends>, usize, Option<Sample>) {
         let mut link = self.line.lock();
         link.closing.clear();
         let (ends, lost) = (link.ends.take(), link.wards.len());
         let working = ends.as_ref().map_or(0, |ends| ends.reader.side().told(ring::Told::Working));
         let killer = working.checked_sub(1).and_then(|stream| u32::try_from(stream).ok());
         link.pid = None;
-        if let Some(ward) = killer.and_then(|stream| link.wards.get(&stream)) {
-            self.line.suspects.killed(&ward.sample);
-        }
+        let worked_on = killer.and_then(|stream| link.wards.get(&stream)).map(|ward| ward.sample.clone());
         // What it had not heard of goes to the next.
         for ward in link.wards.values_mut().filter(|ward| ward.is_begun && ward.progress != Some(Progress::Done)) {
             ward.progress = Some(Progress::Lost(Unfinished::Gone));
         }
         link.wake_all();
-        (ends, lost)
+        (ends, lost, worked_on)
     }
 }
 

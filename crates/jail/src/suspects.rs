@@ -18,7 +18,7 @@ const BANNED_FOR: Duration = Duration::from_secs(3600);
 const SUSPECTS_MAX: usize = 1024;
 
 /// The first of an object.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sample(Vec<u8>);
 
 impl Sample {

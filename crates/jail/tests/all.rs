@@ -51,6 +51,7 @@ const TESTS: &[(&str, fn())] = &[
     ("a_hostile_jail_reaches_nothing", a_hostile_jail_reaches_nothing),
     ("jails_end_with_their_host", jails_end_with_their_host),
     ("jails_end_with_their_template_and_are_replaced", jails_end_with_their_template_and_are_replaced),
+    ("what_went_with_its_template_is_not_banned", what_went_with_its_template_is_not_banned),
     ("jails_share_what_their_template_has_read", jails_share_what_their_template_has_read),
     ("a_template_that_is_stopped_keeps_nobody_waiting", a_template_that_is_stopped_keeps_nobody_waiting),
     ("a_template_that_cannot_copy_itself_lives_on", a_template_that_cannot_copy_itself_lives_on),
@@ -673,6 +674,29 @@ fn jails_end_with_their_template_and_are_replaced() {
     inspects_again(&site);
     inspects_again(&site);
     assert_eq!((templates().len(), site.counts.lost.load(Relaxed)), (1, 2));
+}
+
+fn what_went_with_its_template_is_not_banned() {
+    wait_for_their_end();
+    let site = site(1);
+    let content = content(2_000_000);
+    for _ in 0..4 {
+        let mut inspecting = site.jails.open(mail());
+        let (mut outs, mut rest) = (Vec::new(), &content[..]);
+        while !rest.is_empty() {
+            rest = &rest[inspecting.feed(rest)..];
+            let _ = inspecting.poll(&mut Polled::from_waker(NOBODY));
+            std::thread::sleep(Duration::from_micros(500));
+            templates().into_iter().for_each(kill);
+            if let Progress::Lost(_) = wait(&mut *inspecting, &mut outs) {
+                break;
+            }
+        }
+        drop(inspecting);
+        inspects_again(&site);
+    }
+    assert_eq!(inspect(&site.jails, &content).0, Progress::Done);
+    assert_eq!(site.counts.banned.load(Relaxed), 0);
 }
 
 fn jails_share_what_their_template_has_read() {
