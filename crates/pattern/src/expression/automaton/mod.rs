@@ -45,7 +45,6 @@ pub(super) struct Automaton {
     program: Program,
     classes: Classes,
     pub wanted: Wanted,
-    is_reverse: bool,
     /// Whether the states in which nothing has begun stand out.
     marks_start: bool,
     starts: Starts,
@@ -84,17 +83,8 @@ impl Automaton {
         // An automaton of many words has about as many states as they have letters.
         let many = program.steps.len().saturating_mul(BYTES_OF_EACH);
         let states_bytes_max = many.clamp(states_bytes, states_bytes.saturating_mul(TIMES_MAX));
-        let classes = Classes::of(&program);
-        let is_reverse = program.is_reverse;
-        let mut automaton = Automaton {
-            program,
-            classes,
-            wanted,
-            is_reverse,
-            marks_start,
-            starts: Starts::default(),
-            states_bytes_max,
-        };
+        let (classes, starts) = (Classes::of(&program), Starts::default());
+        let mut automaton = Automaton { program, classes, wanted, marks_start, starts, states_bytes_max };
         automaton.starts = automaton.starts();
         automaton
     }
@@ -134,12 +124,10 @@ impl Automaton {
 
     /// The state before the first byte. With `is_searching`, matches may begin behind it too.
     fn first(&self, behind: Side, is_searching: bool) -> Vec<u8> {
-        if is_searching {
-            return Key::new(Flags::searching(self.starts.like[behind as usize])).finish();
-        }
-        let beginnings = self.beginnings(behind);
-        let mut key = Key::new(Flags::alone(self.needed(behind, beginnings)));
-        beginnings.iter().for_each(|&step| key.push(step));
+        // Where it searches, what begins is not told.
+        let begun = if is_searching { &[] } else { self.beginnings(behind) };
+        let mut key = Key::new(self.flags(is_searching, behind, begun));
+        begun.iter().for_each(|&step| key.push(step));
         key.finish()
     }
 
@@ -184,18 +172,21 @@ impl Automaton {
             begun.sort_unstable();
             matched.sort_unstable();
         }
-        let needed = self.needed(ahead, &begun);
-        let flags = match is_searching {
-            true if needed == Side::Other => Flags::searching(self.starts.like[ahead as usize]),
-            true => Flags::searching(ahead),
-            false => Flags::alone(needed),
-        };
-        let mut key = Key::new(flags);
+        let mut key = Key::new(self.flags(is_searching, ahead, &begun));
         if !matched.is_empty() {
             key.matched(if self.wanted == Wanted::Each { &matched } else { &[] });
         }
         begun.into_iter().for_each(|step| key.push(step));
         (key.finish(), walk.followed)
+    }
+
+    /// What is said of a state behind `side` in which these steps have begun.
+    fn flags(&self, is_searching: bool, side: Side, begun: &[u32]) -> Flags {
+        match (is_searching, self.needed(side, begun)) {
+            (true, Side::Other) => Flags::searching(self.starts.like[side as usize]),
+            (true, _) => Flags::searching(side),
+            (false, needed) => Flags::alone(needed),
+        }
     }
 
     /// Adds the steps that take the next byte, or end a match, from a step on, in the order of preference; and assertions that
@@ -213,7 +204,7 @@ impl Automaton {
                 Step::Jump(to) => walk.ahead.push(to),
                 Step::Branch(other) => walk.ahead.extend([other, step + 1]),
                 Step::Away(other) => walk.ahead.extend([step + 1, other]),
-                Step::Look(look) => match look.holds(behind, ahead, self.is_reverse) {
+                Step::Look(look) => match look.holds(behind, ahead, self.program.is_reverse) {
                     Some(true) => walk.ahead.push(step + 1),
                     Some(false) => {}
                     None => steps.push(step),
@@ -342,7 +333,7 @@ mod tests {
             {
                 let automaton = automaton.expect("an automaton");
                 let mut bytes = haystack.as_bytes().to_vec();
-                if automaton.is_reverse {
+                if automaton.program.is_reverse {
                     bytes.reverse();
                 }
                 let ends = (0..=bytes.len()).flat_map(|from| {
