@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use crate::local::Local;
 use crate::memory::Memory;
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
-use crate::ring::{self, BELLS_MAX, Broken, OWN_BELL, Reader, TO_JAIL_BYTES, Whom, Writer};
+use crate::ring::{self, BELLS_MAX, Broken, Head, OWN_BELL, Reader, TO_JAIL_BYTES, Whom, Writer};
 use crate::statm::resident_bytes;
 
 /// How long is slept where somebody else has to make room.
@@ -29,6 +29,12 @@ const ROOM_BYTES: usize = TO_JAIL_BYTES / 4;
 /// Content of all inspections that is taken from the queue before it can be inspected, and one frame more: as much as the queue
 /// holds, so that those whose content lies behind another's have their turns beside it, and are hashed side by side.
 const WAITING_BYTES_MAX: usize = TO_JAIL_BYTES;
+
+/// The smallest frame whose content is inspected where it lies: a turn for less costs more than its copy.
+const IN_PLACE_BYTES_MIN: usize = 16 << 10;
+
+/// What is taken from the queue before all that have something to do have their turns.
+const HEARD_BYTES_MAX: usize = TO_JAIL_BYTES;
 
 /// Content that an inspection has taken before the host hears of it, while there is more.
 const AHEAD_BYTES: u64 = 128 << 10;
@@ -180,9 +186,7 @@ impl<'m> Cell<'m> {
             let side = self.writer.side();
             side.tell(ring::Told::Progress, turns);
             side.tell(ring::Told::FreeBytes, self.memory.free_bytes() as u64);
-            if self.news != Whom::default() {
-                self.writer.ring(std::mem::take(&mut self.news));
-            }
+            self.tell_news();
             let nap = match () {
                 () if !self.active.is_empty() && moved => continue,
                 () if !self.active.is_empty() => NAP,
@@ -206,22 +210,20 @@ impl<'m> Cell<'m> {
         !gone
     }
 
-    /// Takes what is asked, as long as there is not too much that waits already: the rest stays in the queue.
+    /// Takes what is asked, as long as there is not too much that waits already, and no more than the queue has room for, so that
+    /// others have their turns: the rest stays there. Content of some size is inspected where it lies.
     fn hear(&mut self) -> Result<(), Broken> {
-        let mut waiting = self.waiting_bytes();
+        let (mut waiting, mut heard) = (self.waiting_bytes(), 0);
         while waiting < WAITING_BYTES_MAX
+            && heard < HEARD_BYTES_MAX
             && let Some(head) = self.reader.head()?
         {
             let (stream, asked) = (head.stream, Asked::of(head.kind).ok_or(Broken)?);
+            heard += head.bytes();
             self.read_bytes += head.bytes();
             self.was_full |= self.reader.is_about_full();
-            // Content is most of it, and copied once.
-            if let (Asked::Feed, Some(Ward::Running(ward))) = (asked, self.wards.get_mut(&stream)) {
-                let mut frame = Vec::new();
-                self.reader.take(&head, &mut frame);
-                ward.waiting.push(frame);
-                waiting += head.bytes();
-                self.wake(stream);
+            if asked == Asked::Feed && matches!(self.wards.get(&stream), Some(Ward::Running(_))) {
+                waiting += self.take_content(&head);
                 continue;
             }
             let frame = self.reader.read()?.ok_or(Broken)?;
@@ -261,11 +263,47 @@ impl<'m> Cell<'m> {
             }
             self.wake(stream);
         }
-        // Whoever waits for room waits for a queue that is full.
+        self.tell_of_room();
+        Ok(())
+    }
+
+    /// Takes content; how much of it waits.
+    fn take_content(&mut self, head: &Head) -> usize {
+        let stream = head.stream;
+        let Some(Ward::Running(ward)) = self.wards.get_mut(&stream) else { return 0 };
+        if head.bytes() < IN_PLACE_BYTES_MIN {
+            let mut frame = Vec::new();
+            self.reader.take(head, &mut frame);
+            ward.waiting.push(frame);
+            self.wake(stream);
+            return head.bytes();
+        }
+        #[allow(unsafe_code, reason = "memory that the host shares is read where it lies")]
+        // SAFETY: the host writes, which leaves a frame alone until it is taken.
+        let content = unsafe { self.reader.payload(head) };
+        let before = ward.waiting.bytes;
+        let turn = guarded(stream, &mut self.writer, |writer| ward.turn_in_place(stream, content, writer));
+        let waiting = ward.waiting.bytes.saturating_sub(before);
+        self.reader.pass(head);
+        self.conclude(stream, turn);
+        // There may be as much again before anybody else has a turn.
+        self.tell_of_room();
+        self.tell_news();
+        waiting
+    }
+
+    /// Tells those who may wait for room that there is some. They wait for a queue that is full.
+    fn tell_of_room(&mut self) {
         if self.was_full && self.read_bytes > ROOM_BYTES {
             (self.read_bytes, self.was_full, self.news) = (0, false, Whom::ALL);
         }
-        Ok(())
+    }
+
+    /// Wakes those for whom there is something.
+    fn tell_news(&mut self) {
+        if self.news != Whom::default() {
+            self.writer.ring(std::mem::take(&mut self.news));
+        }
     }
 
     /// Content that was fed and has not been taken.
@@ -316,28 +354,42 @@ impl<'m> Cell<'m> {
         let mut moved = false;
         for _ in 0..self.active.len() {
             let Some(stream) = self.active.pop_front() else { break };
+            // One that has come so far with what lay in the queue is here once too often.
             let Some(Ward::Running(ward)) = self.wards.get_mut(&stream) else { continue };
-            self.writer.side().tell(ring::Told::Working, u64::from(stream) + 1);
-            let turn = catch_unwind(AssertUnwindSafe(|| ward.turn(stream, &mut self.writer)));
-            // A mistake of ours costs the one inspection.
-            let turn = turn.unwrap_or_else(|_| {
-                self.writer.write(stream, Told::Took(Progress::Lost(Unfinished::Gone)).kind(), &[0; 8]);
-                Turn::Over
-            });
+            if !std::mem::take(&mut ward.is_active) {
+                continue;
+            }
+            let turn = guarded(stream, &mut self.writer, |writer| ward.turn(stream, &mut [&[]; 2], writer));
             moved |= turn != Turn::Stuck;
-            // What is reported on the way waits until there is something to be done about it.
-            if ward.has_news() || matches!(turn, Turn::Over | Turn::Stuck) {
-                self.news.add(Whom::of(ward.bell));
-            }
-            match turn {
-                Turn::Over => drop(self.wards.remove(&stream)),
-                Turn::Idle => ward.is_active = false,
-                Turn::More | Turn::Stuck => self.active.push_back(stream),
-            }
+            self.conclude(stream, turn);
         }
-        self.writer.side().tell(ring::Told::Working, 0);
         moved
     }
+
+    /// Does what follows from a turn.
+    fn conclude(&mut self, stream: u32, turn: Turn) {
+        let Some(Ward::Running(ward)) = self.wards.get_mut(&stream) else { return };
+        // What is reported on the way waits until there is something to be done about it.
+        if ward.has_news() || matches!(turn, Turn::Over | Turn::Stuck) {
+            self.news.add(Whom::of(ward.bell));
+        }
+        match turn {
+            Turn::Over => drop(self.wards.remove(&stream)),
+            Turn::Idle => ward.is_active = false,
+            Turn::More | Turn::Hungry | Turn::Stuck => self.wake(stream),
+        }
+    }
+}
+
+/// A turn of which the host knows, should the process die of it. A mistake of ours costs the one inspection.
+fn guarded(stream: u32, writer: &mut Writer, turn: impl FnOnce(&mut Writer) -> Turn) -> Turn {
+    writer.side().tell(ring::Told::Working, u64::from(stream) + 1);
+    let turn = catch_unwind(AssertUnwindSafe(|| turn(&mut *writer))).unwrap_or_else(|_| {
+        writer.write(stream, Told::Took(Progress::Lost(Unfinished::Gone)).kind(), &[0; 8]);
+        Turn::Over
+    });
+    writer.side().tell(ring::Told::Working, 0);
+    turn
 }
 
 /// What came of a turn.
@@ -345,6 +397,8 @@ impl<'m> Cell<'m> {
 enum Turn {
     /// There is more to do.
     More,
+    /// It can take more of the content that there is.
+    Hungry,
     /// There is no room for what it has to say.
     Stuck,
     /// It waits for more content.
@@ -367,19 +421,23 @@ impl Running {
         wire::read(&std::mem::take(&mut self.answer)).map(Some).map_err(|_| Broken)
     }
 
-    fn turn(&mut self, stream: u32, writer: &mut Writer) -> Turn {
+    /// Turns with content that lies in the queue, until all of it is taken or it costs more than most: then what is left waits.
+    fn turn_in_place(&mut self, stream: u32, mut content: [&[u8]; 2], writer: &mut Writer) -> Turn {
+        let mut turn = Turn::Hungry;
+        while turn == Turn::Hungry && self.waiting.bytes == 0 {
+            turn = self.turn(stream, &mut content, writer);
+        }
+        content.into_iter().for_each(|rest| self.waiting.push(rest.to_vec()));
+        turn
+    }
+
+    /// A turn, with content that lies behind what waits.
+    fn turn(&mut self, stream: u32, content: &mut [&[u8]; 2], writer: &mut Writer) -> Turn {
         if !self.report(stream, writer) {
             return Turn::Stuck;
         }
-        while let Some(front) = self.waiting.front() {
-            let taken = self.inspecting.feed(front);
-            if taken == 0 {
-                break;
-            }
-            self.waiting.take(taken);
-            self.taken += taken as u64;
-        }
-        let is_taken = self.waiting.bytes == 0;
+        self.feed(content);
+        let is_taken = self.waiting.bytes == 0 && content.iter().all(|piece| piece.is_empty());
         let Poll::Ready(progress) = self.inspecting.poll(&mut Context::from_waker(Waker::noop())) else {
             return Turn::More;
         };
@@ -405,7 +463,28 @@ impl Running {
             false => Turn::Stuck,
             true if ended => Turn::Over,
             true if owed && !is_ahead => Turn::Idle,
+            true if progress != Progress::Tired && !is_taken => Turn::Hungry,
             true => Turn::More,
+        }
+    }
+
+    /// Feeds what is taken now of what waits, and of content behind that.
+    fn feed(&mut self, content: &mut [&[u8]; 2]) {
+        while let Some(front) = self.waiting.front() {
+            let taken = self.inspecting.feed(front);
+            if taken == 0 {
+                return;
+            }
+            self.waiting.take(taken);
+            self.taken += taken as u64;
+        }
+        for piece in content {
+            let taken = self.inspecting.feed(piece);
+            *piece = &piece[taken..];
+            self.taken += taken as u64;
+            if !piece.is_empty() {
+                return;
+            }
         }
     }
 
@@ -457,33 +536,106 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
 
-    use flow::Context as Object;
+    use flow::{Context as Object, Out, Wants};
     use inspect::Engine;
     use scan::Database;
     use stream::Limits;
 
     use super::*;
-    use crate::ring::{Shared, bell};
+    use crate::ring::{PAYLOAD_BYTES_MAX, Shared, bell};
 
-    /// Whether the host hears of room once the jail has read what the host could write, of this many frames at most.
-    fn hears_of_room(frames_max: usize) -> bool {
+    /// A jail that works when it is told to, and what its host has of it.
+    fn with_cell<T>(act: impl FnOnce(&mut Cell<'_>, &mut Writer, &mut Reader) -> T) -> T {
         let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
         let mut host = Writer::new(to_jail.clone(), bell().unwrap());
-        let (reader, writer) = (Reader::new(to_jail, bell().unwrap()), Writer::new(from_jail, bell().unwrap()));
+        let hosts_bell = bell().unwrap();
+        let mut listener = Reader::new(from_jail.clone(), hosts_bell.try_clone().unwrap());
+        let (reader, writer) = (Reader::new(to_jail, bell().unwrap()), Writer::new(from_jail, hosts_bell));
         let engine = Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() };
         let (socket, _other) = UnixStream::pair().unwrap();
         let memory = Memory::new(1 << 20);
         let mut cell = Cell::new(Local::new(Arc::new(engine), None), &memory, reader, writer, socket.into());
-        assert!(host.write(7, Asked::Open.kind(), &wire::write(&(OWN_BELL, Object::default()), Vec::new())));
-        let written = (0..frames_max).take_while(|_| host.write(7, Asked::Feed.kind(), &[b'a'; 32 << 10])).count();
-        assert_eq!(written < frames_max, frames_max > TO_JAIL_BYTES / (32 << 10), "{frames_max}");
-        cell.hear().unwrap();
-        cell.news != Whom::default()
+        act(&mut cell, &mut host, &mut listener)
+    }
+
+    fn open(stream: u32, context: Object) -> (u32, u8, Vec<u8>) {
+        (stream, Asked::Open.kind(), wire::write(&(OWN_BELL, context), Vec::new()))
+    }
+
+    /// Whether the host hears of room once the jail has read what the host could write, of this many frames at most.
+    fn hears_of_room(frames_max: usize) -> bool {
+        with_cell(|cell, host, listener| {
+            let (stream, kind, context) = open(7, Object::default());
+            assert!(host.write(stream, kind, &context));
+            let written = (0..frames_max).take_while(|_| host.write(7, Asked::Feed.kind(), &[b'a'; 32 << 10])).count();
+            assert_eq!(written < frames_max, frames_max > TO_JAIL_BYTES / (32 << 10), "{frames_max}");
+            assert!(listener.may_sleep(OWN_BELL));
+            cell.hear().unwrap();
+            cell.tell_news();
+            let bell = listener.bell();
+            poll(&mut [PollFd::new(&bell, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
+        })
     }
 
     #[test]
     fn who_waits_for_room_in_a_full_queue_hears_of_it() {
         assert!(hears_of_room(usize::MAX));
         assert!(!hears_of_room(TO_JAIL_BYTES / (32 << 10) / 2), "nobody waits where half is free");
+    }
+
+    /// Hears what the jail reports of objects: whose each is, and the hash of its content.
+    fn hear_objects(listener: &mut Reader, objects: &mut Vec<(u32, Option<[u8; 32]>)>) {
+        while let Some(frame) = listener.read().unwrap() {
+            if Told::of(frame.kind) == Some(Told::Out)
+                && let Out::Object(report) = wire::read(frame.payload).unwrap()
+            {
+                objects.push((frame.stream, report.sha256));
+            }
+        }
+    }
+
+    #[test]
+    fn content_is_inspected_as_it_was_fed_however_its_frames_lie() {
+        const STREAMS: u32 = 3;
+        let content =
+            |stream: u32| (0..400_000_u32).map(move |at| (at.wrapping_mul(2_654_435_761 + stream) >> 24) as u8);
+        let contents: Vec<Vec<u8>> = (0..STREAMS).map(|stream| content(stream).collect()).collect();
+        let mut objects = Vec::new();
+        with_cell(|cell, host, listener| {
+            let mut ask = |cell: &mut Cell<'_>, (stream, kind, payload): (u32, u8, &[u8])| {
+                while !host.write(stream, kind, payload) {
+                    cell.hear().unwrap();
+                    cell.round();
+                    hear_objects(listener, &mut objects);
+                }
+            };
+            for stream in 0..STREAMS {
+                let wants = Wants { objects: true, ..Wants::default() };
+                let (stream, kind, context) = open(stream, Object { wants, ..Object::default() });
+                ask(cell, (stream, kind, &context));
+            }
+            let (mut fed, mut turn) = ([0; STREAMS as usize], 0_usize);
+            while fed.iter().any(|&fed| fed < contents[0].len()) {
+                turn += 1;
+                let stream = turn * turn % STREAMS as usize;
+                let stream = if turn % 7 < 2 { turn % STREAMS as usize } else { stream };
+                let count = (turn * 7_919 % PAYLOAD_BYTES_MAX).min(contents[stream].len() - fed[stream]);
+                let piece = &contents[stream][fed[stream]..][..count];
+                ask(cell, (stream as u32, Asked::Feed.kind(), piece));
+                fed[stream] += count;
+                if turn % 5 == 0 {
+                    cell.hear().unwrap();
+                }
+            }
+            (0..STREAMS).for_each(|stream| ask(cell, (stream, Asked::Finish.kind(), &[])));
+            while !cell.wards.is_empty() {
+                cell.hear().unwrap();
+                cell.round();
+            }
+            hear_objects(listener, &mut objects);
+        });
+        objects.sort_unstable();
+        let sums = contents.iter().map(|content| Some(digest::sha256::digest(content)));
+        assert_eq!(objects, (0..STREAMS).zip(sums).collect::<Vec<_>>());
     }
 }

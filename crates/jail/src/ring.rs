@@ -7,7 +7,8 @@
 //!
 //! A frame is a header of [`HEADER_BYTES`] (length, stream, kind) and its payload; it may lie across the end. The reader copies
 //! a frame before it looks at it, and believes nothing of it: the writer may be hostile, and may write while it is read. What
-//! cannot be is [`Broken`], and then nothing more is read.
+//! cannot be is [`Broken`], and then nothing more is read. A reader that trusts the writer, as a jail its host, may look at a
+//! payload [where it lies](Reader::payload).
 //!
 //! Waking up: a reader that waits for something says that it sleeps, looks once more, and waits for its bell; a writer writes to
 //! that only where the reader sleeps. So a busy pair makes no system calls, and neither does one of which nobody wants anything.
@@ -160,6 +161,23 @@ impl Side {
         unsafe {
             self.copy_to(count, onto.as_mut_ptr().add(start), len);
             onto.set_len(start + len);
+        }
+    }
+
+    /// Bytes where they lie, from a count on: the end may cut them in two.
+    ///
+    /// # Safety
+    /// The writer leaves them alone as long as they are borrowed.
+    unsafe fn borrow(&self, count: u64, len: usize) -> [&[u8]; 2] {
+        assert!(len <= self.bytes, "no more than there is");
+        let start = (count % self.bytes as u64) as usize;
+        let first = len.min(self.bytes - start);
+        let data = self.at + CONTROL_BYTES;
+        // SAFETY: both runs lie within the data of this side, which lives as long as `self`, and nobody writes there meanwhile: the
+        // caller says so of the writer, and there is no other.
+        unsafe {
+            let data = self.map.as_ptr().add(data);
+            [std::slice::from_raw_parts(data.add(start), first), std::slice::from_raw_parts(data, len - first)]
         }
     }
 
@@ -393,6 +411,20 @@ impl Reader {
     /// Takes the frame that [`Reader::head`] has shown: its payload is copied once, behind what `onto` has.
     pub fn take(&mut self, head: &Head, onto: &mut Vec<u8>) {
         self.side.append(self.head + HEADER_BYTES as u64, head.len, onto);
+        self.pass(head);
+    }
+
+    /// The payload of the frame that [`Reader::head`] has shown, where it lies: the end of the queue may cut it in two.
+    ///
+    /// # Safety
+    /// The writer is trusted: it leaves a frame alone until that is taken. Of a hostile one a copy is [taken](Reader::take).
+    pub unsafe fn payload(&self, head: &Head) -> [&[u8]; 2] {
+        // SAFETY: the frame is not taken as long as it is borrowed: that changes the reader.
+        unsafe { self.side.borrow(self.head + HEADER_BYTES as u64, head.len) }
+    }
+
+    /// Takes the frame that [`Reader::head`] has shown, of which no more is wanted: there is room for others.
+    pub fn pass(&mut self, head: &Head) {
         self.head += (HEADER_BYTES + head.len) as u64;
         self.side.control().head.0.store(self.head, Ordering::Release);
     }
@@ -471,6 +503,26 @@ mod tests {
             assert_eq!((frame.stream, frame.kind, frame.payload == &payload[..len]), (round as u32, 3, true));
             assert_eq!(reader.read(), Ok(Some(Frame { stream: 7, kind: 4, payload: b"" })));
         }
+        assert_eq!(reader.read(), Ok(None));
+    }
+
+    #[test]
+    fn a_payload_is_read_where_it_lies_until_it_is_passed() {
+        let (mut writer, mut reader, side) = pair();
+        let payload: Vec<u8> = (0..PAYLOAD_BYTES_MAX).map(|at| (at * 7) as u8).collect();
+        let mut cut = 0;
+        for round in 0..5 * side.bytes / PAYLOAD_BYTES_MAX {
+            assert!(writer.write(9, 3, &payload[round..]));
+            let head = reader.head().unwrap().unwrap();
+            // SAFETY: the writer is at rest.
+            let [first, second] = unsafe { reader.payload(&head) };
+            assert!([first, second].concat() == payload[round..], "round {round}");
+            cut += usize::from(!second.is_empty());
+            let free = writer.free_bytes();
+            reader.pass(&head);
+            assert_eq!(writer.free_bytes() - free, head.bytes());
+        }
+        assert!(cut > 1);
         assert_eq!(reader.read(), Ok(None));
     }
 
