@@ -93,9 +93,18 @@ impl Bell {
     }
 
     /// Passes on what jails have to say. To be called after each time that something was read: what is rung from then on is heard
-    /// again.
+    /// again. It rings itself where there is so much that others are to have their turns before the rest.
     pub fn hear(&self) {
-        self.bells.lines().iter().for_each(|line| Link::hear_bell(line, self.number));
+        let has_more = |line: &Arc<Line>| Link::hear_bell(line, self.number);
+        if self.bells.lines().iter().map(has_more).fold(false, |any, more| any | more) {
+            self.ring();
+        }
+    }
+
+    fn ring(&self) {
+        let rope = self.bells.ends.get(usize::from(self.number) - 1).map(|(_, rope)| rope);
+        // In a pipe that is full there is something to hear.
+        rope.into_iter().for_each(|rope| _ = rustix::io::write(rope, &1_u64.to_ne_bytes()));
     }
 }
 
@@ -120,7 +129,7 @@ mod tests {
     use super::*;
     use crate::cell;
     use crate::handle::Handle;
-    use crate::link::Ends;
+    use crate::link::{Ends, HEARD_BYTES_MAX};
     use crate::local::Local;
     use crate::memory::Memory;
     use crate::protocol::Told;
@@ -275,6 +284,48 @@ mod tests {
             assert!(rouses[stream].0.load(SeqCst));
             assert_eq!(inspecting.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Progress::Done));
         }
+    }
+
+    /// Whether a bell has rung, and is heard then.
+    fn is_rung(end: &OwnedFd) -> bool {
+        rustix::io::read(end, &mut [0; 64][..]).is_ok()
+    }
+
+    #[test]
+    fn a_jail_that_says_much_is_heard_in_turns() {
+        let bells = Arc::new(Bells::new(1).unwrap());
+        let (bell, end) = bells.bell(0).expect("nobody has it");
+        let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
+        let ropes = bells.ropes().map(|rope| rope.try_clone_to_owned().unwrap());
+        let mut jail = Writer::new(from_jail.clone(), crate::ring::bell().unwrap()).with_bells(ropes);
+        let [one, other] = [0, 1].map(|_| crate::ring::bell().unwrap());
+        let (reader, writer) = (Reader::new(from_jail, one), Writer::new(to_jail, other));
+        let line = Arc::new(Line::new(Arc::default(), Arc::default(), Arc::default()));
+        line.lock().ends = Some(Ends { reader, writer });
+        bells.serve(&line);
+        let rouse = Arc::new(Rouse(AtomicBool::new(false), Arc::new(crate::ring::bell().unwrap())));
+        let mut waiting = Handle::new(line.clone(), line.open(bell.number), vec![0]);
+        waiting.finish();
+        let waker = Waker::from(rouse.clone());
+        // Nobody has this stream.
+        let fill = |jail: &mut Writer| while jail.write(77, Told::Took(Progress::Hungry).kind(), &[0; 8]) {};
+        fill(&mut jail);
+        assert!(waiting.poll(&mut Context::from_waker(&waker)).is_pending());
+        assert!(rouse.0.load(SeqCst), "who waits comes again, after others");
+        fill(&mut jail);
+        // It writes for ever: each time as much as there is room.
+        for turn in 0..10 {
+            bell.hear();
+            assert!(jail.free_bytes() > 0, "turn {turn}: something is heard");
+            assert!(jail.free_bytes() < 2 * HEARD_BYTES_MAX, "turn {turn}: {} bytes at once", jail.free_bytes());
+            assert!(is_rung(&end), "turn {turn}: there is more");
+            fill(&mut jail);
+        }
+        (0..10)
+            .take_while(|_| is_rung(&end) || jail.free_bytes() < crate::ring::FROM_JAIL_BYTES)
+            .for_each(|_| bell.hear());
+        assert!(!is_rung(&end), "all is heard");
+        assert_eq!(jail.free_bytes(), crate::ring::FROM_JAIL_BYTES);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::bells::Bells;
 use crate::confine::Confined;
 use crate::handle::Handle;
 use crate::launch::Launch;
-use crate::link::{Counts, Ends, Line, Woken};
+use crate::link::{Counts, Ends, HEARD_BYTES_MAX, Line, Woken};
 use crate::patience::give_way;
 use crate::protocol::{Place, Ready};
 use crate::ring::{self, OWN_BELL, Reader, Shared, Writer};
@@ -348,8 +348,8 @@ impl Jail {
                 ends.reader.awake();
             }
             if is_gone {
-                // What it has said before it went counts.
-                link.pass_on(&mut woken);
+                // What it has said before it went counts: no more than the ring holds.
+                (0..=ring::FROM_JAIL_BYTES / HEARD_BYTES_MAX).for_each(|_| _ = link.pass_on(&mut woken));
                 return;
             }
         }

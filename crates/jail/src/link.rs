@@ -3,7 +3,7 @@
 //! Whoever holds the lock passes on all that the jail has said, to whomever it concerns. What a jail writes is believed as far as
 //! it is a message.
 //!
-//! Bounds: [`REPORTS_MAX`] reports that nobody has taken.
+//! Bounds: [`REPORTS_MAX`] reports that nobody has taken; [`HEARD_BYTES_MAX`] passed on before others have their turns.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use std::task::Waker;
 use flow::{Out, Progress, Unfinished, wire};
 
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told};
-use crate::ring::{Broken, OWN_BELL, PAYLOAD_BYTES_MAX, Reader, Whom, Writer};
+use crate::ring::{Broken, HEADER_BYTES, OWN_BELL, PAYLOAD_BYTES_MAX, Reader, Whom, Writer};
 use crate::suspects::{Sample, Suspects};
 
 /// Reports of one inspection that nobody has taken; a jail that sends more is broken.
@@ -22,6 +22,9 @@ const REPORTS_MAX: usize = 100_000;
 /// Seconds that an inspection may keep whoever waits for it. Mail servers wait ten minutes for the reply to a message (RFC 5321
 /// section 4.5.3.2.6).
 const PATIENCE_SECONDS: u32 = 300;
+
+/// What is passed on at once, and one frame more: a jail that writes without end keeps nobody from anything else.
+pub(crate) const HEARD_BYTES_MAX: usize = 64 << 10;
 
 /// What is counted of jails, for the whole run of the program.
 #[derive(Debug, Default)]
@@ -176,30 +179,38 @@ impl Link {
         }
     }
 
-    /// Passes on all that is there.
-    pub fn pass_on(&mut self, woken: &mut Woken) {
-        if self.hear(woken).is_err() {
+    /// Passes on what is there, [`HEARD_BYTES_MAX`] of it at the most: whoever waits for more [looks](Link::may_wait) whether there
+    /// is. Returns how much it was.
+    pub fn pass_on(&mut self, woken: &mut Woken) -> usize {
+        self.hear(woken).unwrap_or_else(|Broken| {
             self.is_broken = true;
             // Who guards it makes an end of it.
             self.rouse();
-        }
+            0
+        })
     }
 
-    /// Passes on all that is there for whoever has this bell, and has heard it.
-    pub fn hear_bell(line: &Line, bell: u8) {
-        loop {
+    /// Passes on what is there for whoever has this bell, and has heard it; whether there is more, for when others had their turns.
+    pub fn hear_bell(line: &Line, bell: u8) -> bool {
+        let mut heard = 0;
+        while heard < HEARD_BYTES_MAX {
             let mut woken = Woken::default();
             let mut link = line.lock();
-            link.pass_on(&mut woken);
+            heard += link.pass_on(&mut woken);
             if link.is_broken || !link.is_awaited(bell) || link.may_wait(bell) {
-                return;
+                return false;
             }
         }
+        true
     }
 
-    fn hear(&mut self, woken: &mut Woken) -> Result<(), Broken> {
-        let Some(ends) = self.ends.as_mut().filter(|_| !self.is_broken) else { return Ok(()) };
-        while let Some(frame) = ends.reader.read()? {
+    fn hear(&mut self, woken: &mut Woken) -> Result<usize, Broken> {
+        let mut heard = 0;
+        let Some(ends) = self.ends.as_mut().filter(|_| !self.is_broken) else { return Ok(heard) };
+        while heard < HEARD_BYTES_MAX
+            && let Some(frame) = ends.reader.read()?
+        {
+            heard += HEADER_BYTES + frame.payload.len();
             let told = Told::of(frame.kind).ok_or(Broken)?;
             // What nobody wants any more may still be reported.
             let Some(ward) = self.wards.get_mut(&frame.stream) else { continue };
@@ -238,7 +249,7 @@ impl Link {
             let waiting = self.wards.values_mut().filter(|ward| ward.wants_room);
             woken.0.extend(waiting.filter_map(|ward| ward.waker.take()));
         }
-        Ok(())
+        Ok(heard)
     }
 
     /// Wakes the jail, if it sleeps and there are so many bytes that it has not heard of.
