@@ -4,6 +4,8 @@ mod grammar;
 mod perl;
 mod rules;
 
+use std::time::{Duration, Instant};
+
 use pattern::expression::{Ask, Expression, Flags, Limits, LiteralLimits, Progress, Search, Want};
 use stream::Fuel;
 
@@ -228,5 +230,18 @@ fn hostile_expressions_and_lines_stay_within_their_steps() {
         assert!(matches!(progress, Progress::None | Progress::Exhausted), "{text}: {progress:?}");
         assert!(search.steps() < 5_000_000, "{text}: {}", search.steps());
         assert!(search.memory() < 32 << 20, "{text}: {}", search.memory());
+    }
+}
+
+#[test]
+fn what_is_nested_or_long_is_compiled_at_once() {
+    for text in [
+        format!("{}a{}b", "(?>".repeat(150), "){2}".repeat(150)),
+        format!("(?=a){}a", ".*".repeat(400_000)),
+        format!("(?=a){}a", "a?".repeat(400_000)),
+    ] {
+        let begun = Instant::now();
+        expression(&text, "").build();
+        assert!(begun.elapsed() < Duration::from_secs(20), "{}...", &text[..20]);
     }
 }

@@ -341,14 +341,19 @@ impl Compiler {
 /// The size of a program from which on nothing is written out.
 const PROGRAM_LARGE: usize = 1 << 16;
 
-/// The bytes of which one follows in front of these nodes, and of what is behind them; nothing if that is not known.
+/// The bytes of which one follows in front of these nodes, and of what is behind them; nothing if that is not known, or
+/// depends on too many of them: each node asks.
 fn following(nodes: &[Node], behind: Option<ByteSet>) -> Option<ByteSet> {
     let mut set = ByteSet::EMPTY;
-    if nodes.iter().all(|node| node.add_first(&mut set)) {
-        return behind.map(|behind| set.union(&behind));
+    let near = &nodes[..nodes.len().min(NEAR)];
+    if !near.iter().all(|node| node.add_first(&mut set)) {
+        return Some(set);
     }
-    Some(set)
+    behind.filter(|_| near.len() == nodes.len()).map(|behind| set.union(&behind))
 }
+
+/// So many nodes that may take nothing are looked into.
+const NEAR: usize = 64;
 
 /// What takes one byte whatever it is.
 fn one_byte(node: &Node) -> Option<ByteSet> {
@@ -364,8 +369,9 @@ fn count(node: &Node) -> usize {
     match node {
         Node::Repeat(repeat) if one_byte(&repeat.node).is_none() => {
             let times = if repeat.max == UNBOUNDED { repeat.min as usize + 1 } else { repeat.max as usize };
-            let written = count(&repeat.node).saturating_add(1).saturating_mul(times);
-            if written > WRITTEN_OUT_MAX { count(&repeat.node).saturating_add(4) } else { written }
+            let turn = count(&repeat.node);
+            let written = turn.saturating_add(1).saturating_mul(times);
+            if written > WRITTEN_OUT_MAX { turn.saturating_add(4) } else { written }
         }
         node => node.children().iter().fold(2, |sum, node| sum.saturating_add(count(node))),
     }
