@@ -35,7 +35,7 @@ pub struct JointRoom {
     seen: Vec<u64>,
 }
 
-/// What walks may still cost: each transition that is not there yet, or leads to a match.
+/// What walks may still cost: each transition that is not there yet, by the work of it, or leads to a match.
 #[derive(Debug, Clone, Copy)]
 pub struct Toil(u64);
 
@@ -122,8 +122,11 @@ fn walk(
             cost = COST_OF_NEW;
         }
         let Some(&byte) = haystack.get(at) else { break };
+        let followed = states.followed();
         toil.0 = toil.0.checked_sub(cost)?;
         state = automaton.next_state(states, state, Some(byte));
+        let beyond = ((states.followed() - followed) / FOLLOWED_IN_A_UNIT).saturating_sub(cost);
+        toil.0 = toil.0.checked_sub(beyond)?;
         at += 1;
         if state.is_dead() {
             return Some(());
@@ -139,12 +142,15 @@ fn walk(
     Some(())
 }
 
-/// What a step costs that may build a state, and one from a state that has just told a match.
+/// What a step costs that may build a state, and one from a state that has just told a match. One for which more steps of the
+/// program were followed costs more.
 const COST_OF_NEW: u64 = 8;
 const COST_OF_TAGGED: u64 = 1;
+const FOLLOWED_IN_A_UNIT: u64 = 512;
 
 impl Toil {
-    /// So many units: one to eight for a transition, which takes some microseconds at most.
+    /// So many units, of some microseconds at most: one to eight for a transition, or as many as the steps that are followed for
+    /// it need.
     pub fn new(units: u64) -> Toil {
         Toil(units)
     }
@@ -210,5 +216,12 @@ mod tests {
         assert!(joint.find(&mut room, b"abcdefgh", &mut Toil::new(1000), |_| {}));
         // What has been built costs nothing.
         assert!(joint.find(&mut room, b"abcdefg", &mut Toil::new(0), |_| {}));
+    }
+    #[test]
+    fn a_walk_of_very_many_costs_more() {
+        let words: Vec<String> = (0..9000).map(|word| format!("{word:04}")).collect();
+        let joint = joint(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let costs = |units| !joint.find(&mut JointRoom::default(), b"12", &mut Toil::new(units), |_| {});
+        assert!(costs(20) && !costs(200));
     }
 }

@@ -316,6 +316,8 @@ mod tests {
         assert_eq!(all, again);
         assert!(roomy.count() > 64 && cramped.count() < 64, "{} states, {}", roomy.count(), cramped.count());
         assert!(cramped.followed() > 4 * roomy.followed() && cramped.memory() < 8 << 10, "{cramped:?}");
+        // Each costs something, even where next to nothing is followed.
+        assert!(cramped.followed() > 16 * haystack.len() as u64, "{cramped:?}");
     }
 
     #[test]

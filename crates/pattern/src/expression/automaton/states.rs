@@ -147,8 +147,8 @@ impl Automaton {
     #[cold]
     fn build(&self, states: &mut States, state: State, byte: Option<u8>, at: usize) -> State {
         let (key, followed) = self.next(states.key(self.number(state)), byte);
-        // To clear the bits of those that were seen is work too.
-        states.followed = states.followed.saturating_add(followed + self.steps() as u64 / 64);
+        // To clear the bits of those that were seen is work too, and so is to put what was followed into a state.
+        states.followed = states.followed.saturating_add(followed + self.steps() as u64 / 64 + STEPS_OF_STATE);
         if let Some(next) = self.intern(states, &key) {
             states.rows[at] = next.0;
             return next;
@@ -215,6 +215,9 @@ impl Automaton {
         Some(State(state.0 | tag | if is_marked { TAG } else { 0 }))
     }
 }
+
+/// Steps that are followed in the time in which a state is put together, found or added.
+const STEPS_OF_STATE: u64 = 12;
 
 /// Room for so many more, and a quarter beyond what there is, so that little is held for nothing.
 fn extend<T>(values: &mut Vec<T>, more: usize) {
