@@ -417,6 +417,8 @@ impl Builder {
         }
         match test {
             Test::Header(test) => self.header(id, rule, test),
+            // These call functions in SpamAssassin, and functions that are `net` wait for the network.
+            Test::MimeHeader(_) | Test::UriDetail(_) if rule.flags.has("net") && !self.set.net => {}
             Test::MimeHeader(test) => self.part(id, rule, test),
             Test::Pattern(view, expression) => {
                 if let Some(item) = self.item(id, rule, expression) {
@@ -437,12 +439,13 @@ impl Builder {
     fn item(&mut self, id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
         let ready = expression.ready().ok()?;
         let captures = expression.captures_tag();
+        let is_of_body = matches!(rule.test, Some(Test::Pattern(View::Body, _)));
         Some(Item {
             rule: id,
             number: self.number(),
             ready,
             hits_max: rule.flags.hits_max(),
-            is_without_subject: rule.flags.has("nosubject"),
+            is_without_subject: rule.flags.has("nosubject") && is_of_body,
             captures,
             can_wait: rule.is_subrule() && !captures,
         })
@@ -574,5 +577,44 @@ impl HeaderItem {
         let mut search = self.item.ready.expression.search(pattern::expression::Want::Hit);
         let progress = search.run(&self.if_unset, &mut Fuel::new(1_000_000));
         matches!(progress, pattern::expression::Progress::Match(_)) != self.is_negated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Expressions, Scratch};
+    use super::*;
+    use crate::spam::loader::{File, Loader, Options};
+    use crate::spam::message::{Message, MessageLimits};
+
+    /// What hits a mail without network.
+    fn hits(text: &str, mail: &str) -> Vec<String> {
+        let options = Options { default_plugins: true, local_tests_only: true, ..Options::default() };
+        let mut loader = Loader::new(options, Limits::default());
+        let file = File { name: "a.cf".into(), bytes: text.as_bytes().into() };
+        loader.read(&file, &mut |_, name| Err(name.into()));
+        let engine = Engine::new(loader.finish(&Expressions), EngineOptions::default());
+        let message = Message::read(mail.as_bytes(), engine.reading(), &MessageLimits::default());
+        let outcome = engine.check(&message, 0, true, &mut Scratch::default());
+        outcome.hits.iter().map(|hit| engine.rules().names()[hit.rule as usize].name.to_string()).collect()
+    }
+
+    #[test]
+    fn only_rules_of_the_body_leave_the_subject_out() {
+        let rules = "util_rb_tld com\nbody A /viagra/\nfull B /viagra/\nrawbody C /pills/\nuri D /example/\nheader E Subject =~ /viagra/\n\
+                     tflags A nosubject\ntflags B nosubject\ntflags C nosubject\ntflags D nosubject\ntflags E nosubject\n";
+        let mut found = hits(rules, "Subject: viagra\n\npills http://www.example.com/\n");
+        found.sort();
+        assert_eq!(found, ["B", "C", "D", "E"]);
+    }
+
+    #[test]
+    fn without_network_headers_of_parts_are_not_asked_by_rules_that_need_it() {
+        let rules = "util_rb_tld com\nmimeheader A Content-Type =~ /text/\nmimeheader B Content-Type =~ /text/\nbody C /pills/\n\
+                     uri_detail D raw =~ /example/\nuri_detail E raw =~ /example/\n\
+                     tflags B net\ntflags C net\ntflags E net\n";
+        let mut found = hits(rules, "Content-Type: text/plain\n\npills http://www.example.com/\n");
+        found.sort();
+        assert_eq!(found, ["A", "C", "D"]);
     }
 }
