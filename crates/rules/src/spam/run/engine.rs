@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use pattern::expression::Expression as Compiled;
 use stream::Fuel;
 
+use super::conditions::Conditions;
 use super::pass::Pass;
 use super::reading;
 use crate::spam::eval::{self, Does, Function};
@@ -255,10 +256,12 @@ impl Engine {
         let settings = Settings::of(&rules, reading::of(&rules));
         let mut schedule = Schedule::new(&rules, &Limits::default());
         let plain = ScoreSet { bayes: false, ..options.set };
-        let silent = [plain, options.set].map(|set| silent(&rules, set, &schedule));
+        let conditions = Conditions::of(&rules, &[plain, options.set], &schedule);
+        let silent = [plain, options.set].map(|set| conditions.silent(&rules, set, &schedule));
         let runs = |id: u32| silent.iter().any(|silent| !silent[id as usize]);
         let lists = Lists::new(&rules, options.set.net, runs);
-        schedule.retain(runs);
+        schedule.under(|id| conditions.of_meta(id));
+        schedule.retain(|id| runs(id) || conditions.is_one(id));
         let reputation = reputation(&rules, &settings).filter(|id| runs(*id));
         let mut builder =
             Builder { engine: Parts::default(), requests: HashMap::new(), expressions: 0, set: options.set };
@@ -374,21 +377,6 @@ fn reputation(rules: &Rules, settings: &Settings) -> Option<u32> {
     };
     let found = (0..).zip(rules.names()).find(|(_, rule)| asks(rule));
     found.map(|(id, _)| id).filter(|_| settings.number("use_txrep", 0.0) != 0.0)
-}
-
-/// Rules that are not run: those with a score of 0, what is made of metas with one, and what asks what was learned where
-/// nothing is.
-fn silent(rules: &Rules, set: ScoreSet, schedule: &Schedule) -> Vec<bool> {
-    let mut out = vec![false; rules.names().len()];
-    for (id, parts) in schedule.parts() {
-        let rule = &rules.names()[id as usize];
-        out[id as usize] = set.score(rule) == 0.0 || parts.into_iter().any(|part| out[part as usize]);
-    }
-    for (out, rule) in out.iter_mut().zip(rules.names()) {
-        let is_learned = matches!(rule.test, Some(Test::Eval(..))) && rule.flags.has("learn");
-        *out |= set.score(rule) == 0.0 || (is_learned && !set.bayes);
-    }
-    out
 }
 
 #[derive(Default)]
@@ -596,15 +584,33 @@ mod tests {
         let engine = Engine::new(loader.finish(&Expressions), EngineOptions::default());
         let message = Message::read(mail.as_bytes(), engine.reading(), &MessageLimits::default());
         let outcome = engine.check(&message, 0, true, &mut Scratch::default());
-        outcome.hits.iter().map(|hit| engine.rules().names()[hit.rule as usize].name.to_string()).collect()
+        let mut found: Vec<String> =
+            outcome.hits.iter().map(|hit| engine.rules().names()[hit.rule as usize].name.to_string()).collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn what_is_made_of_a_meta_without_score_hits_where_that_comes_to_nothing() {
+        let rules = "body A /viagra/\nbody B /pills/\nmeta OFF A\nscore OFF 0\nmeta C B && !OFF\nmeta D B || OFF\nmeta E C\n\
+                     meta OVER !C && OFF\nscore OVER 0\nmeta F !OVER\nmeta LATE B && NOBODY\nscore LATE 0\nmeta G !LATE\n\
+                     meta TRUE 1\nscore TRUE 0\nmeta H !TRUE || 1\nbody ZERO /x/\nscore ZERO 0\nmeta I !ZERO\n";
+        assert_eq!(hits(rules, "\npills\n"), ["B", "C", "D", "E", "F", "I"]);
+        assert_eq!(hits(rules, "\nviagra pills\n"), ["A", "B", "I"]);
+    }
+
+    #[test]
+    fn a_glob_does_not_mean_the_meta_that_it_stands_in() {
+        let rules = "body __B_1 /pills/\nbody __B_2 /viagra/\nmeta __B_ALL rules_matching(__B_*)\nmeta M1 __B_ALL == 1\n\
+                     meta M2 rules_matching(__B_*) == 2\nmeta M3 rules_matching(M3)\nmeta M4 !M3\n";
+        assert_eq!(hits(rules, "\npills\n"), ["M1", "M2", "M4", "__B_1", "__B_ALL"]);
     }
 
     #[test]
     fn only_rules_of_the_body_leave_the_subject_out() {
         let rules = "util_rb_tld com\nbody A /viagra/\nfull B /viagra/\nrawbody C /pills/\nuri D /example/\nheader E Subject =~ /viagra/\n\
                      tflags A nosubject\ntflags B nosubject\ntflags C nosubject\ntflags D nosubject\ntflags E nosubject\n";
-        let mut found = hits(rules, "Subject: viagra\n\npills http://www.example.com/\n");
-        found.sort();
+        let found = hits(rules, "Subject: viagra\n\npills http://www.example.com/\n");
         assert_eq!(found, ["B", "C", "D", "E"]);
     }
 
@@ -613,8 +619,7 @@ mod tests {
         let rules = "util_rb_tld com\nmimeheader A Content-Type =~ /text/\nmimeheader B Content-Type =~ /text/\nbody C /pills/\n\
                      uri_detail D raw =~ /example/\nuri_detail E raw =~ /example/\n\
                      tflags B net\ntflags C net\ntflags E net\n";
-        let mut found = hits(rules, "Content-Type: text/plain\n\npills http://www.example.com/\n");
-        found.sort();
+        let found = hits(rules, "Content-Type: text/plain\n\npills http://www.example.com/\n");
         assert_eq!(found, ["A", "C", "D"]);
     }
 }

@@ -9,6 +9,7 @@
 mod autolearn;
 mod check;
 mod compile;
+mod conditions;
 mod engine;
 mod fuzz;
 mod learned;

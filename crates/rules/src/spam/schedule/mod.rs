@@ -103,7 +103,7 @@ impl Schedule {
         let mut waiting = Vec::new();
         for (id, rule) in rules.names().iter().enumerate() {
             let (Some(Test::Meta(meta)), Ok(id)) = (&rule.test, u32::try_from(id)) else { continue };
-            match schedule.resolve(meta, rules, limits) {
+            match schedule.resolve(id, meta, rules, limits) {
                 Some(range) => waiting.push((id, range)),
                 None => {
                     let reason = format!("with its globs written out it has more than {} steps", limits.meta_steps_max);
@@ -129,6 +129,23 @@ impl Schedule {
     /// The metas in that order, each with the rules that it is made of; with those that its globs mean.
     pub fn parts(&self) -> impl Iterator<Item = (u32, impl Iterator<Item = u32>)> {
         self.order.iter().map(|(id, range)| (*id, depends(&self.steps[range.clone()])))
+    }
+
+    /// Makes metas come to 0 where one of others does not: of those that it is told for each.
+    ///
+    /// Before [`Self::retain`], which works out what follows.
+    pub fn under<'c>(&mut self, conditions: impl Fn(u32) -> &'c [u32]) {
+        for (id, range) in &mut self.order {
+            let conditions = conditions(*id);
+            if conditions.is_empty() {
+                continue;
+            }
+            let start = self.steps.len();
+            conditions.iter().for_each(|&other| self.steps.extend([Step::Rule(other), Step::Not]));
+            self.steps.extend_from_within(range.clone());
+            self.steps.extend(conditions.iter().map(|_| Step::And));
+            *range = start..self.steps.len();
+        }
     }
 
     /// Leaves metas out: they count as 0.
@@ -184,7 +201,7 @@ impl Schedule {
     }
 
     /// Looks names and globs up; `None` where that becomes too long.
-    fn resolve(&mut self, meta: &Meta, rules: &Rules, limits: &Limits) -> Option<Range<usize>> {
+    fn resolve(&mut self, own: u32, meta: &Meta, rules: &Rules, limits: &Limits) -> Option<Range<usize>> {
         let start = self.steps.len();
         for step in &meta.steps {
             match *step {
@@ -194,7 +211,7 @@ impl Schedule {
                 }
                 Step::Matching(glob) => {
                     let glob = meta.globs.get(glob as usize).map_or(&b""[..], |glob| glob.as_bytes());
-                    self.expand(glob, rules);
+                    self.expand(own, glob, rules);
                 }
                 other => self.steps.push(other),
             }
@@ -206,11 +223,12 @@ impl Schedule {
         Some(start..self.steps.len())
     }
 
-    fn expand(&mut self, glob: &[u8], rules: &Rules) {
+    /// A glob means all rules but the one that it stands in.
+    fn expand(&mut self, own: u32, glob: &[u8], rules: &Rules) {
         self.steps.push(Step::Number(0.0));
         for (id, rule) in rules.names().iter().enumerate() {
             let Ok(id) = u32::try_from(id) else { return };
-            if rule.test.is_some() && meta::matches(glob, rule.name.as_bytes()) {
+            if id != own && rule.test.is_some() && meta::matches(glob, rule.name.as_bytes()) {
                 self.steps.extend([Step::Rule(id), Step::Add]);
             }
         }
