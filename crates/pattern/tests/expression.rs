@@ -234,6 +234,18 @@ fn hostile_expressions_and_lines_stay_within_their_steps() {
 }
 
 #[test]
+fn a_search_in_a_large_automaton_is_left_after_little() {
+    let expression = expression("(?:(?:a?){1000}){100}b", "");
+    let (haystack, mut search) = ([&[b'a'; 64][..], b"b"].concat(), expression.search(Want::End));
+    let mut before = 0;
+    while search.run(&haystack, &mut Fuel::new(1000)) == Progress::Tired {
+        // A byte or two, of 200,000 steps each.
+        assert!(search.steps() - before < 250_000, "{} units in one run", search.steps() - before);
+        before = search.steps();
+    }
+}
+
+#[test]
 fn what_is_nested_or_long_is_compiled_at_once() {
     for text in [
         format!("{}a{}b", "(?>".repeat(150), "){2}".repeat(150)),

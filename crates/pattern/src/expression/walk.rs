@@ -74,7 +74,7 @@ impl Walker<'_> {
 
     /// How many bytes are walked in one piece: fewer of a large program, whose steps may be long.
     fn chunk(&self) -> usize {
-        (WORK_IN_ONE_PIECE / self.automaton.steps().max(1)).clamp(8, 1024)
+        (WORK_IN_ONE_PIECE / self.automaton.steps().max(1)).clamp(1, 1024)
     }
 
     /// What a chunk of `length` bytes costs: a unit a byte, and one for each few steps that were followed to build new states.
