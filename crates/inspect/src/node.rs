@@ -19,6 +19,12 @@ const GATHERING_COST: usize = 8;
 /// opens take, were all of them empty.
 const STANDING_TURNS_MAX: u32 = 1 << 17;
 
+/// The window of an object that much content has come through, and how much that is: the fewer turns the better, and most
+/// objects are small. It is for a mail and what lies in it itself, so that no inspection holds 8 KiB more for it.
+const WIDE_BYTES: usize = 6 << 10;
+const MUCH_BYTES: u64 = 64 << 10;
+const WIDE_DEPTH_MAX: u32 = 1;
+
 /// An object whose content is being read.
 pub(crate) struct Node {
     /// Its number in reports.
@@ -115,6 +121,14 @@ impl Node {
         let done = usize::try_from(keep_from - self.base).expect("a window's length fits usize");
         self.window.take(done);
         self.base = keep_from;
+        if self.bytes >= MUCH_BYTES && self.window.is_empty() && self.may_widen() {
+            self.window = Window::with_capacity(WIDE_BYTES);
+        }
+    }
+
+    /// Whether a wider window would be of use. A view is read as it is made.
+    fn may_widen(&self) -> bool {
+        self.window.capacity() < WIDE_BYTES && self.depth <= WIDE_DEPTH_MAX && self.form != Some(Form::View)
     }
 
     /// The scan of its content, if there is one.

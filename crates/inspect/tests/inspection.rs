@@ -243,6 +243,19 @@ fn windows_are_few_however_large_the_object() {
 }
 
 #[test]
+fn an_object_that_much_comes_through_has_a_wider_window() {
+    let windows = |bytes: usize| {
+        let noise: Vec<u8> = (0..bytes as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let seen = inspect(&engine(), Policy::default(), &mail("a.bin", &noise, 0));
+        assert_eq!(seen.verdict.bytes, seen.objects.iter().map(|object| object.bytes).sum::<u64>());
+        seen.window_bytes_max
+    };
+    let [few, some, much] = [20_000, 30_000, 1_000_000].map(windows);
+    assert_eq!(some, few, "nobody's window is wider before there is much");
+    assert!(some < much && much <= some + (8 << 10), "{some} bytes of windows, and {much}");
+}
+
+#[test]
 fn no_mail_of_random_bytes_or_mutations_breaks_the_inspection() {
     let engine = engine();
     let mut random = 7u64;

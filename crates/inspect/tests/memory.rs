@@ -63,11 +63,13 @@ fn noise(len: u32) -> Vec<u8> {
 fn an_inspection_holds_little_and_no_more_for_a_larger_mail() {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
     let mut figures = Vec::new();
+    // By how much the windows of a mail and its part widen, and of the form that this is sent in.
+    const WIDER: usize = 3 * (2 << 10);
     // What zip keeps of each archive for the reading by its directory, in memory that grows by doubling.
     const KEPT: usize = 2 * 2 * (1 << 20);
     for (what, most_bytes, kept, make) in [
-        ("a text", 48 << 10, 0, (|bytes| bytes) as fn(Vec<u8>) -> Vec<u8>),
-        ("a gzipped attachment", 124 << 10, 0, |bytes| build::gzip(&bytes)),
+        ("a text", 54 << 10, 0, (|bytes| bytes) as fn(Vec<u8>) -> Vec<u8>),
+        ("a gzipped attachment", 130 << 10, 0, |bytes| build::gzip(&bytes)),
         ("a zip in a zip", 128 << 10, KEPT, |bytes| build::zip("b.zip", &build::zip("b", &bytes, true), false)),
     ] {
         let small = most_held(&engine, &build::mail("a", &make(noise(300_000)), 0));
@@ -77,6 +79,6 @@ fn an_inspection_holds_little_and_no_more_for_a_larger_mail() {
     }
     for (what, small, large, most_bytes, kept) in figures {
         assert!(large <= most_bytes + kept, "{what}: {large} bytes");
-        assert!(large <= small + 4096 + kept, "{what}: {small} bytes, {large} for a larger one");
+        assert!(large <= small + 4096 + WIDER + kept, "{what}: {small} bytes, {large} for a larger one");
     }
 }
