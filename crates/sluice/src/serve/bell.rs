@@ -22,3 +22,31 @@ pub async fn listen(bell: Option<(Bell, OwnedFd)>) {
         bell.hear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use jail::Bells;
+    use tokio::net::unix::pipe;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn all_that_is_rung_is_read_until_nobody_can_ring_any_more() {
+        let bells = Arc::new(Bells::new(1).unwrap());
+        let (bell, _) = bells.bell(0).expect("nobody has it");
+        let (rope, end) = pipe::pipe().unwrap();
+        let ring = async move {
+            for time in 0..3 {
+                while rope.try_write(&[0; RUNG_BYTES]).is_ok() {}
+                rope.writable().await.unwrap();
+                assert!(rope.try_write(&[0]).is_ok(), "nobody listens any more, after {time} times");
+            }
+        };
+        let listen = listen(Some((bell, end.into_nonblocking_fd().unwrap())));
+        timeout(Duration::from_secs(10), async { tokio::join!(listen, ring) }).await.expect("it is read, and ends");
+    }
+}
