@@ -279,14 +279,21 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
-    #[test]
-    fn an_inspection_that_says_nothing_is_lost_after_five_minutes_of_waiting() {
+    /// A way to a jail, and the jail's ends of it.
+    fn with_jail() -> (Arc<Line>, Reader, Writer) {
         let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
-        let mut jail = Writer::new(from_jail.clone(), bell().unwrap());
+        let reader = Reader::new(to_jail.clone(), bell().unwrap());
+        let writer = Writer::new(from_jail.clone(), bell().unwrap());
         let ends =
             Ends { reader: Reader::new(from_jail, bell().unwrap()), writer: Writer::new(to_jail, bell().unwrap()) };
         let line = Arc::new(Line::new(Arc::default(), Arc::default(), Arc::default()));
         line.lock().ends = Some(ends);
+        (line, reader, writer)
+    }
+
+    #[test]
+    fn an_inspection_that_says_nothing_is_lost_after_five_minutes_of_waiting() {
+        let (line, _, mut jail) = with_jail();
         let mut handle = Handle::new(line.clone(), line.open(OWN_BELL), vec![0]);
         assert_eq!(handle.feed(b"content"), 7);
         let waker = Waker::from(Arc::new(Nothing));
@@ -312,12 +319,7 @@ mod tests {
 
     #[test]
     fn a_jail_hears_once_how_much_is_waited_for() {
-        let [to_jail, from_jail] = Shared::new().unwrap().0.sides();
-        let mut jails = Reader::new(to_jail.clone(), bell().unwrap());
-        let ends =
-            Ends { reader: Reader::new(from_jail, bell().unwrap()), writer: Writer::new(to_jail, bell().unwrap()) };
-        let line = Arc::new(Line::new(Arc::default(), Arc::default(), Arc::default()));
-        line.lock().ends = Some(ends);
+        let (line, mut jails, _) = with_jail();
         let mut handle = Handle::new(line.clone(), line.open(OWN_BELL), vec![0]);
         while handle.feed(&[b'a'; 32 << 10]) > 0 {}
         assert!(handle.poll(&mut Context::from_waker(NOBODY)).is_pending());

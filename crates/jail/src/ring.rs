@@ -164,19 +164,23 @@ impl Side {
         }
     }
 
+    /// Where bytes begin in the data, and how many there are of them before the end cuts them in two.
+    fn place(&self, count: u64, len: usize) -> (usize, usize) {
+        assert!(len <= self.bytes, "no more than there is");
+        let start = (count % self.bytes as u64) as usize;
+        (start, len.min(self.bytes - start))
+    }
+
     /// Bytes where they lie, from a count on: the end may cut them in two.
     ///
     /// # Safety
     /// The writer leaves them alone as long as they are borrowed.
     unsafe fn borrow(&self, count: u64, len: usize) -> [&[u8]; 2] {
-        assert!(len <= self.bytes, "no more than there is");
-        let start = (count % self.bytes as u64) as usize;
-        let first = len.min(self.bytes - start);
-        let data = self.at + CONTROL_BYTES;
+        let (start, first) = self.place(count, len);
         // SAFETY: both runs lie within the data of this side, which lives as long as `self`, and nobody writes there meanwhile: the
         // caller says so of the writer, and there is no other.
         unsafe {
-            let data = self.map.as_ptr().add(data);
+            let data = self.map.as_ptr().add(self.at + CONTROL_BYTES);
             [std::slice::from_raw_parts(data.add(start), first), std::slice::from_raw_parts(data, len - first)]
         }
     }
@@ -186,14 +190,11 @@ impl Side {
     /// # Safety
     /// There is space for `len` bytes at `onto`, which is no memory of the map.
     unsafe fn copy_to(&self, count: u64, onto: *mut u8, len: usize) {
-        assert!(len <= self.bytes, "no more than there is");
-        let start = (count % self.bytes as u64) as usize;
-        let first = len.min(self.bytes - start);
-        let data = self.at + CONTROL_BYTES;
+        let (start, first) = self.place(count, len);
         // SAFETY: both runs lie within the data of this side, and the caller has space for them. A hostile writer may change them
         // meanwhile: then the copy holds some mixture of bytes, and any bytes are valid.
         unsafe {
-            let data = self.map.as_ptr().add(data);
+            let data = self.map.as_ptr().add(self.at + CONTROL_BYTES);
             std::ptr::copy_nonoverlapping(data.add(start), onto, first);
             std::ptr::copy_nonoverlapping(data, onto.add(first), len - first);
         }

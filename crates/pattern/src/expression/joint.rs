@@ -217,6 +217,7 @@ mod tests {
         // What has been built costs nothing.
         assert!(joint.find(&mut room, b"abcdefg", &mut Toil::new(0), |_| {}));
     }
+
     #[test]
     fn a_walk_of_very_many_costs_more() {
         let words: Vec<String> = (0..9000).map(|word| format!("{word:04}")).collect();
