@@ -36,6 +36,8 @@ const RUN_MIN: usize = 64;
 const LINE_MIN: usize = 40;
 /// Enough for `data:`, a media type, a parameter and `;base64`, a part of it as references to characters.
 const RECENT_BYTES: usize = 160;
+/// So far is looked ahead for the end of what is of no interest: all is looked at again behind each string and URI.
+const AHEAD_BYTES: usize = 256;
 /// The longest reference to a character, without its `&`.
 const REFERENCE_BYTES: usize = 8;
 
@@ -87,16 +89,22 @@ impl Html {
     }
 
     fn outside(&mut self, input: &[u8]) -> usize {
-        let comma = memchr::memchr(b',', input).unwrap_or(input.len());
-        let passed = memchr::memchr3(b'"', b'\'', b'`', &input[..comma]).unwrap_or(comma);
-        self.remember(&input[..passed]);
-        let Some(&stop) = input.get(passed) else { return passed };
-        self.state = match stop {
-            b',' => self.uri().unwrap_or(State::Outside),
-            quote => State::Run { quote, held: Vec::new() },
-        };
-        self.remember(&[stop]);
-        passed + 1
+        let mut from = 0;
+        while from < input.len() {
+            let ahead = &input[from..input.len().min(from + AHEAD_BYTES)];
+            let quote = memchr::memchr3(b'"', b'\'', b'`', ahead);
+            let before = &ahead[..quote.unwrap_or(ahead.len())];
+            let uri = memchr::memchr_iter(b',', before).find_map(|at| Some((at, self.uri(&input[..from + at])?)));
+            let string = || quote.map(|at| (at, State::Run { quote: ahead[at], held: Vec::new() }));
+            if let Some((at, state)) = uri.or_else(string) {
+                self.state = state;
+                self.remember(&input[..=from + at]);
+                return from + at + 1;
+            }
+            from += ahead.len();
+        }
+        self.remember(input);
+        input.len()
     }
 
     fn remember(&mut self, bytes: &[u8]) {
@@ -107,12 +115,17 @@ impl Html {
         }
     }
 
-    /// What a comma begins, if it ends the head of a URI.
-    fn uri(&mut self) -> Option<State> {
-        let recent = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES)..];
-        let unescaped = memchr::memchr(b'&', recent).map(|_| unescaped(&String::from_utf8_lossy(recent)).into_bytes());
-        let recent = unescaped.as_deref().unwrap_or(recent);
-        let (before, media) = recent.split_at(memchr::memrchr(b':', recent)?);
+    /// What a comma behind `read` begins, if it ends the head of a URI.
+    fn uri(&self, read: &[u8]) -> Option<State> {
+        let read = &read[read.len().saturating_sub(RECENT_BYTES)..];
+        let before = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES - read.len())..];
+        // Most commas end nothing.
+        memchr::memchr2(b':', b'&', read).or_else(|| memchr::memchr2(b':', b'&', before))?;
+        let mut recent = [before, read].concat();
+        if recent.contains(&b'&') {
+            recent = unescaped(&String::from_utf8_lossy(&recent)).into_bytes();
+        }
+        let (before, media) = recent.split_at(memchr::memrchr(b':', &recent)?);
         if !before.last_chunk().is_some_and(|name: &[u8; 4]| name.eq_ignore_ascii_case(b"data")) {
             return None;
         }

@@ -4,12 +4,14 @@
 //! order mark, or with every other byte NUL). Eight-bit charsets count as text: nothing else has a thousand bytes
 //! without a control character.
 
+use std::borrow::Cow;
+
 use stream::FileType;
 
 /// Text, HTML or XML, or `None` for binary.
 pub(super) fn recognise(head: &[u8]) -> Option<FileType> {
-    let narrow = narrow(head)?;
-    let controls = narrow.iter().filter(|&&byte| is_control(byte)).count();
+    let narrow = narrow(head);
+    let controls = controls(&narrow);
     if controls == 0 {
         return Some(markup(&narrow));
     }
@@ -29,21 +31,21 @@ const FEW: usize = 64;
 const SOME: usize = 6;
 
 /// The text with one byte for each unit of its charset; units beyond Latin-1 become `?`.
-fn narrow(head: &[u8]) -> Option<Vec<u8>> {
+fn narrow(head: &[u8]) -> Cow<'_, [u8]> {
     let big = |pair: &[u8]| u16::from_be_bytes([pair[0], pair[1]]);
     let little = |pair: &[u8]| u16::from_le_bytes([pair[0], pair[1]]);
     match head {
-        [0xef, 0xbb, 0xbf, text @ ..] => Some(text.to_vec()),
-        [0xff, 0xfe, 0, 0, text @ ..] if text.len() > 3 => Some(wide(text, 4, |unit| little(&unit[..2]))),
-        [0xff, 0xfe, text @ ..] => Some(wide(text, 2, little)),
-        [0xfe, 0xff, text @ ..] => Some(wide(text, 2, big)),
-        _ if every_other_is_nul(head, 1) => Some(wide(head, 2, little)),
-        _ if every_other_is_nul(head, 0) => Some(wide(head, 2, big)),
-        _ => Some(head.to_vec()),
+        [0xef, 0xbb, 0xbf, text @ ..] => text.into(),
+        [0xff, 0xfe, 0, 0, text @ ..] if text.len() > 3 => wide(text, 4, |unit| little(&unit[..2])),
+        [0xff, 0xfe, text @ ..] => wide(text, 2, little),
+        [0xfe, 0xff, text @ ..] => wide(text, 2, big),
+        _ if every_other_is_nul(head, 1) => wide(head, 2, little),
+        _ if every_other_is_nul(head, 0) => wide(head, 2, big),
+        _ => head.into(),
     }
 }
 
-fn wide(text: &[u8], width: usize, unit: impl Fn(&[u8]) -> u16) -> Vec<u8> {
+fn wide(text: &[u8], width: usize, unit: impl Fn(&[u8]) -> u16) -> Cow<'_, [u8]> {
     let units = text.chunks_exact(width).map(unit);
     units.map(|unit| u8::try_from(unit).unwrap_or(b'?')).collect()
 }
@@ -55,12 +57,15 @@ fn every_other_is_nul(head: &[u8], parity: usize) -> bool {
     pairs.len() >= UNITS_MIN && pairs.all(|pair| pair[parity] == 0 && pair[1 - parity] != 0)
 }
 
+/// How many control characters a text has. Counted in bytes, so that a vector holds many counts.
+fn controls(text: &[u8]) -> usize {
+    let count = |part: &[u8]| part.iter().fold(0_u8, |count, &byte| count.wrapping_add(is_control(byte).into()));
+    text.chunks(255).map(|part| usize::from(count(part))).sum()
+}
+
+/// Any but the backspace, what moves a printer on (tab to carriage return), the end of a file under DOS, and escape.
 fn is_control(byte: u8) -> bool {
-    const BACKSPACE: u8 = 8;
-    const ESCAPE: u8 = 27;
-    const DOS_END: u8 = 26;
-    let printer = matches!(byte, b'\t' | b'\n' | 11 | 12 | b'\r' | BACKSPACE | ESCAPE | DOS_END);
-    (byte < 32 && !printer) || byte == 127
+    (byte < 8) | ((byte > b'\r') & (byte < 26)) | ((byte > 27) & (byte < 32)) | (byte == 127)
 }
 
 /// Tags that begin or betray HTML, in lower case.
@@ -85,20 +90,20 @@ fn markup(text: &[u8]) -> FileType {
     let start = text.trim_ascii_start();
     let is_xml =
         start.starts_with(b"<?xml") || (start.starts_with(b"<") && memchr::memmem::find(start, b"xmlns").is_some());
-    let lower = start.to_ascii_lowercase();
     let tags = if is_xml { &TAGS[..2] } else { &TAGS[..] };
-    if tags.iter().any(|tag| has_tag(&lower, tag)) {
+    if memchr::memchr_iter(b'<', start).any(|at| tags.iter().any(|tag| begins_with_tag(&start[at..], tag))) {
         return FileType::Html;
     }
     if is_xml { FileType::Xml } else { FileType::Text }
 }
 
-/// Whether the tag stands in the text, and is not the beginning of another tag's name.
-fn has_tag(lower: &[u8], tag: &[u8]) -> bool {
-    memchr::memmem::find_iter(lower, tag).any(|at| {
-        let next = lower.get(at + tag.len());
-        tag.ends_with(b" ") || !next.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-    })
+/// Whether the text begins with the tag, and not with another tag whose name begins like it.
+fn begins_with_tag(text: &[u8], tag: &[u8]) -> bool {
+    let Some((name, rest)) = text.split_at_checked(tag.len()) else {
+        return false;
+    };
+    let goes_on = || rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    name.eq_ignore_ascii_case(tag) && (tag.ends_with(b" ") || !goes_on())
 }
 
 #[cfg(test)]
@@ -126,6 +131,13 @@ mod tests {
     }
 
     #[test]
+    fn what_moves_a_printer_on_is_no_control_character() {
+        let counted: Vec<u8> = (0..=255).filter(|&byte| controls(&[byte]) == 1).collect();
+        assert_eq!(counted, [&[0, 1, 2, 3, 4, 5, 6, 7][..], &Vec::from_iter(14..26), &[28, 29, 30, 31, 127]].concat());
+        assert_eq!(controls(&[1; 1000]), 1000);
+    }
+
+    #[test]
     fn html_is_told_from_xml_and_both_from_text() {
         let html: [&[u8]; 5] = [
             b"<!DOCTYPE HTML><p>",
@@ -141,6 +153,7 @@ mod tests {
         assert_eq!(recognise(b"<svg xmlns='http://x'>"), Some(FileType::Xml));
         assert_eq!(recognise(b"a < b and c > d"), Some(FileType::Text));
         assert_eq!(recognise(b"<headline>"), Some(FileType::Text));
+        assert_eq!(recognise(b"<<<headline><head"), Some(FileType::Html));
         let sprinkled = b"\0<html>\x01<body> of some words </body>";
         assert_eq!(recognise(sprinkled), Some(FileType::Html));
         assert_eq!(recognise(&[b"\x01\0\0"[..].repeat(99), b"<html>".to_vec()].concat()), None);
