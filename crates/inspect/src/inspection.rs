@@ -263,8 +263,7 @@ impl Inspection {
     fn work_in(&mut self, batch: &mut Batch, is_own: bool, fuel: &mut Fuel) -> Progress {
         self.budget.begin(fuel);
         let progress = self.take_turns(batch, is_own, fuel);
-        let spent = self.is_spent();
-        self.budget.end();
+        let spent = self.budget.end(self.fed().unwrap_or(u64::MAX));
         match progress {
             Progress::Tired | Progress::Hungry if spent => {
                 self.stop("Heuristics.Limits.Exceeded.Time");
@@ -300,8 +299,12 @@ impl Inspection {
     }
 
     fn is_spent(&mut self) -> bool {
-        let fed = self.nodes.first().and_then(Option::as_ref).map(|root| root.bytes);
-        fed.is_some_and(|fed| self.budget.is_spent(fed))
+        self.fed().is_some_and(|fed| self.budget.is_spent(fed))
+    }
+
+    /// What has been fed so far; none at the end.
+    fn fed(&self) -> Option<u64> {
+        self.nodes.first().and_then(Option::as_ref).map(|root| root.bytes)
     }
 
     /// Says what is said of content that is not looked at any more.

@@ -36,12 +36,12 @@ const APART: u64 = 1_000_000;
 pub(super) struct Budget {
     clocks: Option<Clocks>,
     nanos_max: u64,
-    /// Used in the calls before this one.
+    /// What has been charged.
     used: u64,
     /// Whether the thread's clock counts.
     exact: bool,
-    /// When this call began, by the clock that counts.
-    began: u64,
+    /// Up to when that is charged, by the clock that counts.
+    charged: u64,
     /// When the thread's clock was read, by the other one.
     read: u64,
     /// Turns since a clock was read, and the fuel that was left then.
@@ -52,7 +52,7 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn new(limits: &Limits) -> Budget {
         let nanos_max = limits.cpu_ms_max.saturating_mul(1_000_000);
-        Budget { clocks: None, nanos_max, used: 0, exact: false, began: 0, read: 0, turns: 0, fuel: 0 }
+        Budget { clocks: None, nanos_max, used: 0, exact: false, charged: 0, read: 0, turns: 0, fuel: 0 }
     }
 
     pub(super) fn measure_by(&mut self, clocks: Clocks) {
@@ -61,17 +61,14 @@ impl Budget {
 
     /// A work call begins.
     pub(super) fn begin(&mut self, fuel: &Fuel) {
-        self.began = self.now();
+        self.charged = self.now();
         (self.turns, self.fuel) = (0, fuel.left());
     }
 
-    /// The call ends; the next one may come in another thread.
-    pub(super) fn end(&mut self) {
-        self.used = self.used_now();
-        let cheap = self.nanos_max / CHEAP;
-        if !self.exact && self.used >= cheap {
-            (self.used, self.exact) = (cheap, true);
-        }
+    /// The call ends; the next one may come in another thread. Whether all is used, `fed` bytes having come.
+    pub(super) fn end(&mut self, fed: u64) -> bool {
+        self.charge();
+        self.is_used(fed)
     }
 
     /// Whether a clock is to be read again, after a turn.
@@ -87,24 +84,32 @@ impl Budget {
     /// Whether all of it is used, within a call, `fed` bytes having come.
     pub(super) fn is_spent(&mut self, fed: u64) -> bool {
         let Some(clocks) = self.clocks else { return false };
-        let more = (fed >> 20).saturating_mul(CPU_MS_PER_MIB * 1_000_000);
-        let max = self.nanos_max.saturating_add(more);
         if self.exact {
             let passed = (clocks.passed)();
             if passed.saturating_sub(self.read) < APART {
                 return false;
             }
             self.read = passed;
-            return self.used_now() >= max;
         }
-        // A thread that waited for a processor meanwhile is not charged for what is beyond.
-        self.end();
-        self.began = self.now();
-        self.used >= max
+        self.charge();
+        self.is_used(fed)
     }
 
-    fn used_now(&self) -> u64 {
-        self.used.saturating_add(self.now().saturating_sub(self.began))
+    fn is_used(&self, fed: u64) -> bool {
+        let more = (fed >> 20).saturating_mul(CPU_MS_PER_MIB * 1_000_000);
+        self.clocks.is_some() && self.used >= self.nanos_max.saturating_add(more)
+    }
+
+    /// Charges what has been worked until now.
+    fn charge(&mut self) {
+        let now = self.now();
+        self.used = self.used.saturating_add(now.saturating_sub(std::mem::replace(&mut self.charged, now)));
+        let cheap = self.nanos_max / CHEAP;
+        if !self.exact && self.used >= cheap {
+            // A thread that waited for a processor meanwhile is not charged for what is beyond.
+            (self.used, self.exact) = (cheap, true);
+            self.charged = self.now();
+        }
     }
 
     /// By the clock that counts; always the same moment without clocks.
