@@ -92,7 +92,7 @@ impl LineReader {
             return 1;
         }
         let limit = input.len().min(output.room() - LineReader::ROOM_MIN + 1);
-        let mut run = 0;
+        let mut run = plain(&input[..limit], self.dots);
         self.at = At::Text;
         // Whole lines that need no attention are part of the run.
         while let Some(end) = memchr2(b'\r', b'\n', &input[run..limit]) {
@@ -144,6 +144,24 @@ impl LineReader {
         }
         1
     }
+}
+
+/// How many of the first bytes, in the middle of a line or at its start, need no attention: all line ends in them are CRLF,
+/// and no dot follows one if dots matter. Looked at in blocks, a vector of bytes and the one of their successors at a time, so
+/// there may be more. At least one byte is left, and never a CR taken without its LF.
+fn plain(input: &[u8], dots: bool) -> usize {
+    const BLOCK: usize = 256;
+    if input.first() == Some(&b'\n') {
+        return 0;
+    }
+    let is_plain = |bytes: &[u8], next: &[u8]| {
+        let unlike =
+            |byte: u8, next: u8| ((byte == b'\r') != (next == b'\n')) | ((byte == b'\n') & (next == b'.') & dots);
+        !bytes.iter().zip(next).fold(false, |any, (&byte, &next)| any | unlike(byte, next))
+    };
+    let blocks = input.chunks_exact(BLOCK).zip(input[input.len().min(1)..].chunks_exact(BLOCK));
+    let run = blocks.take_while(|(bytes, next)| is_plain(bytes, next)).count() * BLOCK;
+    run - usize::from(input[..run].last() == Some(&b'\r'))
 }
 
 /// Writes content to the wire: doubles the dots at the start of lines, and ends DATA.
@@ -264,6 +282,15 @@ mod tests {
             input in "[a.\r\n]{0,60}", piece in 1usize..9, room in 4usize..20,
         ) {
             prop_assert_eq!(read_cut(input.as_bytes(), piece, room), read(input.as_bytes()));
+        }
+
+        #[test]
+        fn long_runs_are_read_like_single_bytes(
+            lines in proptest::collection::vec((0usize..300, "\r\n|\r\n|\r\n\\.|\r|\n|\r\r\n|\n\r|\\.|\r\n\\.\r\n"), 0..12),
+        ) {
+            let line = |(length, end): &(usize, alloc::string::String)| [&vec![b'a'; *length], end.as_bytes()].concat();
+            let input: Vec<u8> = lines.iter().flat_map(line).collect();
+            prop_assert_eq!(read(&input), read_cut(&input, 1, 20));
         }
 
         #[test]
