@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
@@ -185,6 +185,17 @@ impl Stream {
             Poll::Pending => Poll::Ready(Ok(0)),
         })
         .await
+    }
+
+    /// The last words follow, and then the end: they go out as one packet (TCP_CORK, see tcp(7)).
+    pub fn conclude(&self) {
+        let tcp = match self {
+            Stream::Tcp(stream) => stream,
+            Stream::Tls(stream) => stream.get_ref().0,
+            Stream::Unix(_) => return,
+        };
+        // Where that cannot be they are two.
+        let _ = SockRef::from(tcp).set_tcp_cork(true);
     }
 
     /// Ends it in good order, as far as the other side goes along.

@@ -326,6 +326,7 @@ impl Session {
                     stream = Box::pin(self.secure(stream)).await?;
                 }
                 ServerEvent::Closed => {
+                    stream.conclude();
                     self.flush(&mut stream).await?;
                     Box::pin(stream.close()).await;
                     return Ok(());
