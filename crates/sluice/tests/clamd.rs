@@ -31,9 +31,9 @@ fn door_with(head: &str, settings: &str) -> Gateway {
          paths = [\"FOLDER/files\"]\n{settings}\n",
         file.display()
     ));
+    std::fs::write(gateway.folder.path().join("signatures"), signatures.path().display().to_string()).unwrap();
     // They are needed for a reload.
-    let kept = signatures.keep();
-    std::fs::write(gateway.folder.path().join("signatures"), kept.display().to_string()).unwrap();
+    let gateway = gateway.owning(signatures);
     let files = gateway.folder.path().join("files");
     for folder in ["sub", "empty"] {
         std::fs::create_dir_all(files.join(folder)).unwrap();

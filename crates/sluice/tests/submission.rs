@@ -224,12 +224,12 @@ fn postfix_takes_mail_from_those_whom_dovecot_vouches_for() {
 /// A gateway with STARTTLS, and what clients have to trust.
 fn front(forward: &str, head: &str, settings: &str) -> (Gateway, Certificate) {
     let certificate = Certificate::of("mx.test");
-    let folder = tempfile::tempdir().unwrap().keep();
-    certificate.store(&folder, "mx");
-    let at = folder.display();
+    let folder = tempfile::tempdir().unwrap();
+    certificate.store(folder.path(), "mx");
+    let at = folder.path().display();
     let head = format!("{head}[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n");
     let settings = format!("tls = \"offer\"\n{settings}");
-    (Gateway::start_with(&head, "smtp", forward, &settings), certificate)
+    (Gateway::start_with(&head, "smtp", forward, &settings).owning(folder), certificate)
 }
 
 fn swaks(gateway: &Gateway, mechanism: &str, password: &str, to: &str) -> String {

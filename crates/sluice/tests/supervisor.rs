@@ -21,9 +21,9 @@ fn is_alive(pid: u32) -> bool {
 /// A program of its own name, so that another can take its place.
 fn with_program_of_its_own(forward: &str) -> (Gateway, std::path::PathBuf) {
     let folder = tempfile::tempdir_in(std::path::Path::new(env!("CARGO_BIN_EXE_sluice")).parent().unwrap()).unwrap();
-    let program = folder.keep().join("sluice");
+    let program = folder.path().join("sluice");
     std::fs::hard_link(env!("CARGO_BIN_EXE_sluice"), &program).unwrap();
-    (Gateway::of_program(&program, forward), program)
+    (Gateway::of_program(&program, forward).owning(folder), program)
 }
 
 fn clean() -> Vec<u8> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::harness::tls::Certificate;
 use crate::harness::{Behaviour, Gateway, Sink, SinkTls, base64, eicar, mail_with, wait_for};
+use tempfile::TempDir;
 use tokio_rustls::rustls;
 
 const MAIL: &[u8] = b"From: a\r\n\r\nHello\r\n";
@@ -13,16 +14,17 @@ const MAIL: &[u8] = b"From: a\r\n\r\nHello\r\n";
 /// A gateway with a certificate for mx.test.
 fn gateway(forward: &str, settings: &str) -> (Gateway, Certificate) {
     let certificate = Certificate::of("mx.test");
-    let head = format!("[tls]\n{}", stored(&certificate, "mx"));
-    (Gateway::start_with(&head, "smtp", forward, settings), certificate)
+    let (table, folder) = stored(&certificate, "mx");
+    let gateway = Gateway::start_with(&format!("[tls]\n{table}"), "smtp", forward, settings);
+    (gateway.owning(folder), certificate)
 }
 
-/// The table for a certificate, whose files are put where the gateway finds them.
-fn stored(certificate: &Certificate, name: &str) -> String {
-    let folder = tempfile::tempdir().unwrap().keep();
-    certificate.store(&folder, name);
-    let folder = folder.display();
-    format!("[[tls.certificate]]\nchain = \"{folder}/{name}.crt\"\nkey = \"{folder}/{name}.key\"\n")
+/// The table for a certificate, and where its files are.
+fn stored(certificate: &Certificate, name: &str) -> (String, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    certificate.store(folder.path(), name);
+    let at = folder.path().display();
+    (format!("[[tls.certificate]]\nchain = \"{at}/{name}.crt\"\nkey = \"{at}/{name}.key\"\n"), folder)
 }
 
 /// A sink that shows a certificate for localhost.
@@ -98,8 +100,8 @@ fn implicit_tls_greets_within_it_and_tells_nothing_outside() {
 #[test]
 fn the_name_asked_for_chooses_the_certificate_and_a_reload_takes_new_ones() {
     let (first, second) = (Certificate::of("mx.test"), Certificate::of("*.example.test"));
-    let tables = stored(&first, "first") + &stored(&second, "second");
-    let gateway = Gateway::start_with(&format!("[tls]\n{tables}"), "smtp", "discard:", "tls = \"implicit\"");
+    let ((one, folder), (other, _folder)) = (stored(&first, "first"), stored(&second, "second"));
+    let gateway = Gateway::start_with(&format!("[tls]\n{one}{other}"), "smtp", "discard:", "tls = \"implicit\"");
     let shown = |certificate: &Certificate, name| {
         let mut stream = gateway.connect().stream;
         certificate.handshake(&mut stream, name, rustls::ALL_VERSIONS).is_ok()
@@ -107,13 +109,12 @@ fn the_name_asked_for_chooses_the_certificate_and_a_reload_takes_new_ones() {
     assert!(shown(&first, "mx.test") && shown(&second, "mail.example.test"));
     assert!(!shown(&second, "mx.test"));
     let third = Certificate::of("mx.test");
-    let path = tables.split('"').find(|word| word.ends_with("first.crt")).unwrap();
-    third.store(std::path::Path::new(path).parent().unwrap(), "first");
+    third.store(folder.path(), "first");
     assert!(shown(&first, "mx.test"), "before the reload the old one is shown");
     gateway.signal("HUP");
     gateway.wait_for_log("reloaded");
     wait_for(|| shown(&third, "mx.test").then_some(()), "the new certificate");
-    std::fs::write(path, "no certificate").unwrap();
+    std::fs::write(folder.path().join("first.crt"), "no certificate").unwrap();
     gateway.signal("HUP");
     gateway.wait_for_log("not reloaded");
     assert!(shown(&third, "mx.test"), "what cannot be read changes nothing");
@@ -123,7 +124,8 @@ fn the_name_asked_for_chooses_the_certificate_and_a_reload_takes_new_ones() {
 fn the_oldest_version_is_one_setting() {
     let certificate = Certificate::of("mx.test");
     for (minimum, taken) in [("1.2", true), ("1.3", false)] {
-        let head = format!("[tls]\nminimum = \"{minimum}\"\n{}", stored(&certificate, "mx"));
+        let (table, _folder) = stored(&certificate, "mx");
+        let head = format!("[tls]\nminimum = \"{minimum}\"\n{table}");
         let gateway = Gateway::start_with(&head, "smtp", "discard:", "tls = \"implicit\"");
         let mut stream = gateway.connect().stream;
         let outcome = certificate.handshake(&mut stream, "mx.test", &[&rustls::version::TLS12]);

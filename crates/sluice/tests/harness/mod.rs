@@ -41,6 +41,8 @@ pub struct Gateway {
     pub addresses: Vec<SocketAddr>,
     /// A folder of its own.
     pub folder: TempDir,
+    /// What goes with it in the end.
+    others: Vec<TempDir>,
     log: Arc<Mutex<String>>,
 }
 
@@ -111,7 +113,13 @@ impl Gateway {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         let addresses: Vec<SocketAddr> = ready.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         assert!(!addresses.is_empty(), "not ready: {ready:?} {}", log.lock().unwrap());
-        Gateway { child, address: addresses[0], addresses, folder, log }
+        Gateway { child, address: addresses[0], addresses, folder, others: Vec::new(), log }
+    }
+
+    /// The same, whose files are in this folder, too.
+    pub fn owning(mut self, folder: TempDir) -> Gateway {
+        self.others.push(folder);
+        self
     }
 
     /// The process that serves clients.
