@@ -80,9 +80,11 @@ impl Joint {
             seen[part / 64] |= 1 << (part % 64);
             is_any = true;
         });
-        let has = |part: &u32| seen[*part as usize / 64] >> (part % 64) & 1 != 0;
-        let all = (0..).zip(&self.members).filter(|(_, parts)| is_any && parts.iter().all(has));
-        all.for_each(|(member, _)| found(member));
+        if is_any {
+            let has = |part: &u32| seen[*part as usize / 64] >> (part % 64) & 1 != 0;
+            let all = (0..).zip(&self.members).filter(|(_, parts)| parts.iter().all(has));
+            all.for_each(|(member, _)| found(member));
+        }
         walked.is_some()
     }
 

@@ -10,17 +10,22 @@ use crate::spam::map::{HashMap, HashSet};
 #[derive(Debug, Clone, Default)]
 pub struct Globs {
     exact: HashSet<Box<[u8]>>,
-    globs: Vec<Box<[u8]>>,
+    /// By the domain that they end with, of which only what is before varies: most entries of long lists.
+    by_domain: HashMap<Box<[u8]>, Vec<Box<[u8]>>>,
+    others: Vec<Box<[u8]>>,
 }
 
 impl Globs {
     /// Adds an entry, whatever its case.
     pub fn add(&mut self, entry: &[u8]) {
         let entry = lower(entry);
-        if entry.iter().any(|byte| b"*?".contains(byte)) {
-            self.globs.push(entry);
-        } else {
+        let Some(wildcard) = entry.iter().rposition(|byte| b"*?".contains(byte)) else {
             self.exact.insert(entry);
+            return;
+        };
+        match domain(&entry[wildcard + 1..]) {
+            Some(domain) => self.by_domain.entry(domain.into()).or_default().push(entry),
+            None => self.others.push(entry),
         }
     }
 
@@ -28,19 +33,27 @@ impl Globs {
     pub fn remove(&mut self, entry: &[u8]) {
         let entry = lower(entry);
         self.exact.remove(&entry);
-        self.globs.retain(|glob| *glob != entry);
+        self.by_domain.values_mut().chain([&mut self.others]).for_each(|globs| globs.retain(|glob| *glob != entry));
+        self.by_domain.retain(|_, globs| !globs.is_empty());
     }
 
     /// Whether an entry fits all of the text, whatever its case.
     pub fn has(&self, text: &[u8]) -> bool {
         let text = lower(text);
-        self.exact.contains(&text) || self.globs.iter().any(|glob| fits(glob, &text))
+        let of_domain = || domain(&text).and_then(|domain| self.by_domain.get(domain)).into_iter().flatten();
+        self.exact.contains(&text) || of_domain().chain(&self.others).any(|glob| fits(glob, &text))
     }
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.exact.is_empty() && self.globs.is_empty()
+        self.exact.is_empty() && self.by_domain.is_empty() && self.others.is_empty()
     }
+}
+
+/// The last two labels of a name or an address, if something is before them.
+fn domain(text: &[u8]) -> Option<&[u8]> {
+    let mut ends = text.iter().enumerate().rev().filter(|(_, byte)| b".@".contains(byte));
+    ends.nth(1).map(|(at, _)| &text[at + 1..])
 }
 
 /// Whether a glob fits all of the text: `*` is any text, `?` any byte. In time of the product of both lengths.
@@ -312,6 +325,35 @@ mod tests {
             ("a**b", "ab", true),
         ] {
             assert_eq!(fits(glob.as_bytes(), text.as_bytes()), fitting, "{glob} {text}");
+        }
+    }
+
+    /// All texts of these letters up to a length.
+    fn all(letters: &[u8], length: usize) -> Vec<Vec<u8>> {
+        let mut all = vec![Vec::new()];
+        let mut from = 0;
+        for _ in 0..length {
+            let longer =
+                all[from..].iter().flat_map(|text| letters.iter().map(|letter| [text, &[*letter][..]].concat()));
+            let longer: Vec<Vec<u8>> = longer.collect();
+            from = all.len();
+            all.extend(longer);
+        }
+        all
+    }
+
+    #[test]
+    fn a_list_has_what_its_entries_fit() {
+        let texts = all(b"a.@", 5);
+        for entry in all(b"a.@*?", 4) {
+            let mut list = Globs::default();
+            list.add(&entry);
+            for text in &texts {
+                assert_eq!(list.has(text), fits(&entry, text), "{} {}", entry.escape_ascii(), text.escape_ascii());
+            }
+            assert!(!list.is_empty());
+            list.remove(&entry);
+            assert!(list.is_empty(), "{}", entry.escape_ascii());
         }
     }
 }

@@ -173,6 +173,10 @@ impl<'m> Fields<'m> {
         if self.has_none(request) {
             return None;
         }
+        if let Some(name) = request.only.as_ref().filter(|_| request.modifiers == [false; MODIFIERS.len()]) {
+            let lines = self.by_name.get(name)?.iter().flat_map(|field| [&field.value[..], b"\n"]);
+            return Some(lines.collect::<Vec<_>>().concat());
+        }
         let values = self.all(request);
         let first = values.first()?;
         let separator = if first.ends_with(b"\n") { &b""[..] } else { b"\n" };

@@ -291,7 +291,7 @@ impl Pass {
 
     /// Walks over haystacks that are ASCII.
     fn walk(&self, joined: &mut Joined, room: &mut JointRoom, pairs: &mut Vec<Pair>) {
-        let Joined { raw, text, facts, outlined, .. } = joined;
+        let Joined { raw, text, facts, .. } = joined;
         let mut toil = Toil::new(TOIL_MAX);
         let mut start = 0;
         for ((haystack, fact), &end) in (0..).zip(&*facts).zip(&text.ends) {
@@ -300,14 +300,17 @@ impl Pass {
             if fact.kind != Kind::Ascii {
                 continue;
             }
-            let members = &self.members;
+            let all = self.members.iter().copied().filter(|&place| self.items[place as usize].may_match(fact));
+            let all = all.map(|place| Pair { place, haystack, within: ANYWHERE });
             let is_known = self.joint.find(room, bytes, &mut toil, |member| {
-                outlined.note(haystack, members[member as usize]);
+                let place = self.members[member as usize];
+                if self.items[place as usize].may_match(fact) {
+                    pairs.push(Pair { place, haystack, within: ANYWHERE });
+                }
             });
-            let may_match = |&&place: &&u32| {
-                (!is_known || outlined.has(haystack, place)) && self.items[place as usize].may_match(fact)
-            };
-            pairs.extend(members.iter().filter(may_match).map(|&place| Pair { place, haystack, within: ANYWHERE }));
+            if !is_known {
+                pairs.extend(all);
+            }
         }
     }
 

@@ -159,8 +159,8 @@ impl Grams {
         if entries.is_empty() {
             return Grams::default();
         }
-        // About one bit in twenty is set.
-        let bits = (entries.len() * 16).next_power_of_two().clamp(64, 1 << 20);
+        // About one bit in eighty is set.
+        let bits = (entries.len() * 64).next_power_of_two().clamp(64, 1 << 20);
         let mut grams = Grams { bits: vec![0; bits / 64], shift: 32 - bits.trailing_zeros(), ..Grams::default() };
         entries.sort_by_key(|entry| (grams.hash(entry.gram), entry.gram, entry.word));
         for entry in &entries {

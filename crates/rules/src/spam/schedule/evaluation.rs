@@ -24,6 +24,8 @@ pub(super) struct Evaluation<'e, F> {
     /// The places of metas that may have come to something.
     hits: Vec<u32>,
     stack: Vec<Span>,
+    /// A meta that is to be known, a part of it that has to be for that, a part of that...
+    path: Vec<u32>,
     open: &'e [Open],
     run: F,
     /// For what is done while rules wait, and once none does.
@@ -47,6 +49,7 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
             due: Due::new(schedule),
             hits: schedule.hits_at_rest.clone(),
             stack: Vec::new(),
+            path: Vec::new(),
             open,
             run,
             waiting_fuel: Fuel::new(STEPS_OF_WAITING_MAX),
@@ -126,29 +129,29 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
     fn find_out(&mut self, place: u32) -> Option<Span> {
         // Of what is no part of another meta it is enough that it hits.
         let is_part = self.schedule.made_of[self.schedule.order[place as usize].0 as usize] > 0;
-        // The meta, a part of it that has to be known, a part of that...
-        let mut path = vec![place];
-        while let Some(&place) = path.last() {
+        self.path.clear();
+        self.path.push(place);
+        while let Some(&place) = self.path.last() {
             let id = self.schedule.order[place as usize].0;
             let span = self.weigh(place)?;
-            let is_part = is_part || path.len() > 1;
+            let is_part = is_part || self.path.len() > 1;
             let Some(question) = span.question().filter(|_| is_part || !span.is_sure_to_hit()) else {
-                path.pop();
+                self.path.pop();
                 self.set(id, span.value().map_or(Span::known(1.0), Span::known));
                 continue;
             };
-            if path.len() > 1 {
+            if self.path.len() > 1 {
                 let span = span.asking(Question::meta(question.cost(), place));
                 let is_closer = self.span(id).is_wider(&span);
                 self.set(id, span);
                 if is_closer {
                     // Perhaps that is enough.
-                    path.pop();
+                    self.path.pop();
                     continue;
                 }
             }
             match question.asked() {
-                Asked::Meta(part) => path.push(part),
+                Asked::Meta(part) => self.path.push(part),
                 Asked::Rule(number) => {
                     let value = (self.run)(number);
                     self.set(self.open[number as usize].rule, Span::known(value));

@@ -147,29 +147,29 @@ impl Span {
 /// What a meta comes to, where each rule comes to what `rule` says.
 pub(super) fn weigh(steps: &[Step], stack: &mut Vec<Span>, rule: impl Fn(u32) -> Span) -> Span {
     stack.clear();
+    // The top of the stack, which is at hand.
+    let mut top = Span::known(0.0);
     for step in steps {
         let mut pop = || stack.pop().unwrap_or(Span::known(0.0));
-        let span = match *step {
-            Step::Number(number) => Span::known(number),
-            Step::Rule(id) => rule(id),
-            Step::Matching(_) => Span::known(0.0),
-            Step::Not => not(pop()),
-            Step::Negate => {
-                let span = pop();
-                Span { low: -span.high, high: -span.low, ..span }
+        top = match *step {
+            Step::Number(_) | Step::Rule(_) | Step::Matching(_) => {
+                stack.push(top);
+                match *step {
+                    Step::Number(number) => Span::known(number),
+                    Step::Rule(id) => rule(id),
+                    _ => Span::known(0.0),
+                }
             }
+            Step::Not => not(top),
+            Step::Negate => Span { low: -top.high, high: -top.low, ..top },
             Step::Choose => {
-                let (no, yes, condition) = (pop(), pop(), pop());
-                choose(condition, yes, no)
+                let (yes, condition) = (pop(), pop());
+                choose(condition, yes, top)
             }
-            step => {
-                let (right, left) = (pop(), pop());
-                binary(step, left, right)
-            }
+            step => binary(step, pop(), top),
         };
-        stack.push(span);
     }
-    stack.pop().unwrap_or(Span::known(0.0)).outcome()
+    top.outcome()
 }
 
 fn not(span: Span) -> Span {
