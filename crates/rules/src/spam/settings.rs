@@ -19,22 +19,27 @@ impl Globs {
     /// Adds an entry, whatever its case.
     pub fn add(&mut self, entry: &[u8]) {
         let entry = lower(entry);
-        let Some(wildcard) = entry.iter().rposition(|byte| b"*?".contains(byte)) else {
-            self.exact.insert(entry);
-            return;
-        };
-        match domain(&entry[wildcard + 1..]) {
-            Some(domain) => self.by_domain.entry(domain.into()).or_default().push(entry),
-            None => self.others.push(entry),
+        match end(&entry) {
+            None => _ = self.exact.insert(entry),
+            Some(end) => match domain(end) {
+                Some(domain) => self.by_domain.entry(domain.into()).or_default().push(entry),
+                None => self.others.push(entry),
+            },
         }
     }
 
     /// Takes an entry out.
     pub fn remove(&mut self, entry: &[u8]) {
         let entry = lower(entry);
-        self.exact.remove(&entry);
-        self.by_domain.values_mut().chain([&mut self.others]).for_each(|globs| globs.retain(|glob| *glob != entry));
-        self.by_domain.retain(|_, globs| !globs.is_empty());
+        let globs = match end(&entry).map(domain) {
+            None => {
+                self.exact.remove(&entry);
+                return;
+            }
+            Some(Some(domain)) => self.by_domain.get_mut(domain),
+            Some(None) => Some(&mut self.others),
+        };
+        globs.into_iter().for_each(|globs| globs.retain(|glob| *glob != entry));
     }
 
     /// Whether an entry fits all of the text, whatever its case.
@@ -46,8 +51,13 @@ impl Globs {
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.exact.is_empty() && self.by_domain.is_empty() && self.others.is_empty()
+        self.exact.is_empty() && self.by_domain.values().all(Vec::is_empty) && self.others.is_empty()
     }
+}
+
+/// What is behind the last wildcard of an entry, if it has one.
+fn end(entry: &[u8]) -> Option<&[u8]> {
+    entry.iter().rposition(|byte| b"*?".contains(byte)).map(|at| &entry[at + 1..])
 }
 
 /// The last two labels of a name or an address, if something is before them.
