@@ -121,11 +121,12 @@ impl Html {
         let before = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES - read.len())..];
         // Most commas end nothing.
         memchr::memchr2(b':', b'&', read).or_else(|| memchr::memchr2(b':', b'&', before))?;
-        let mut recent = [before, read].concat();
-        if recent.contains(&b'&') {
-            recent = unescaped(&String::from_utf8_lossy(&recent)).into_bytes();
-        }
-        let (before, media) = recent.split_at(memchr::memrchr(b':', &recent)?);
+        let recent = &mut [0; RECENT_BYTES][..before.len() + read.len()];
+        recent[..before.len()].copy_from_slice(before);
+        recent[before.len()..].copy_from_slice(read);
+        let unescaped = memchr::memchr(b'&', recent).map(|_| unescaped(&String::from_utf8_lossy(recent)).into_bytes());
+        let recent = unescaped.as_deref().unwrap_or(recent);
+        let (before, media) = recent.split_at(memchr::memrchr(b':', recent)?);
         if !before.last_chunk().is_some_and(|name: &[u8; 4]| name.eq_ignore_ascii_case(b"data")) {
             return None;
         }
@@ -309,5 +310,23 @@ impl Reader for Html {
     fn end(&mut self, _: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
         self.close(outbox);
         Ended::Done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_head_of_a_uri_is_known_however_it_is_cut() {
+        for uri in [&b"x: url(data:image/svg+xml;base64,"[..], b"x: url(data&#58;image/svg&#43;xml;base64,"] {
+            for (first, last) in (0..uri.len()).map(|cut| uri.split_at(cut)) {
+                let (mut html, mut outbox) = (Html::new(), Outbox::default());
+                html.read(first, &mut outbox);
+                html.read(last, &mut outbox);
+                let is_uri = matches!(html.state, State::Uri { base64: true, .. });
+                assert!(is_uri, "{} {}", first.escape_ascii(), last.escape_ascii());
+            }
+        }
     }
 }

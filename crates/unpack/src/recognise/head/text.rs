@@ -91,7 +91,12 @@ fn markup(text: &[u8]) -> FileType {
     let is_xml =
         start.starts_with(b"<?xml") || (start.starts_with(b"<") && memchr::memmem::find(start, b"xmlns").is_some());
     let tags = if is_xml { &TAGS[..2] } else { &TAGS[..] };
-    if memchr::memchr_iter(b'<', start).any(|at| tags.iter().any(|tag| begins_with_tag(&start[at..], tag))) {
+    let is_tag = |at: usize| {
+        // Most of what follows a `<` is told from all of them by its first byte.
+        let first = start.get(at + 1).map_or(0, u8::to_ascii_lowercase);
+        b"!abdfhimst".contains(&first) && tags.iter().any(|tag| tag[1] == first && begins_with_tag(&start[at..], tag))
+    };
+    if memchr::memchr_iter(b'<', start).any(is_tag) {
         return FileType::Html;
     }
     if is_xml { FileType::Xml } else { FileType::Text }
@@ -135,6 +140,15 @@ mod tests {
         let counted: Vec<u8> = (0..=255).filter(|&byte| controls(&[byte]) == 1).collect();
         assert_eq!(counted, [&[0, 1, 2, 3, 4, 5, 6, 7][..], &Vec::from_iter(14..26), &[28, 29, 30, 31, 127]].concat());
         assert_eq!(controls(&[1; 1000]), 1000);
+    }
+
+    #[test]
+    fn each_tag_is_found_in_any_case() {
+        for tag in TAGS {
+            let text = [b"<a <", tag, b">"].concat();
+            assert_eq!(recognise(&text), Some(FileType::Html), "{}", text.escape_ascii());
+            assert_eq!(recognise(&text.to_ascii_uppercase()), Some(FileType::Html), "{}", text.escape_ascii());
+        }
     }
 
     #[test]
