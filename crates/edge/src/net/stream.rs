@@ -187,7 +187,8 @@ impl Stream {
         .await
     }
 
-    /// The last words follow, and then the end: they go out as one packet (TCP_CORK, see tcp(7)).
+    /// The last words follow, and then [`Stream::close`]: they go out as one packet (TCP_CORK, see tcp(7)). Where the end does
+    /// not follow they may be lost: a socket that is dropped with unread input forgets what it has not sent.
     pub fn conclude(&self) {
         let tcp = match self {
             Stream::Tcp(stream) => stream,

@@ -94,7 +94,7 @@ fn markup(text: &[u8]) -> FileType {
     let is_tag = |at: usize| {
         // Most of what follows a `<` is told from all of them by its first byte.
         let first = start.get(at + 1).map_or(0, u8::to_ascii_lowercase);
-        b"!abdfhimst".contains(&first) && tags.iter().any(|tag| tag[1] == first && begins_with_tag(&start[at..], tag))
+        tags.iter().any(|tag| tag[1] == first && begins_with_tag(&start[at..], tag))
     };
     if memchr::memchr_iter(b'<', start).any(is_tag) {
         return FileType::Html;
