@@ -151,7 +151,10 @@ impl Jails {
             common.settings.bells.serve(&line);
             let jail = Arc::new(Jail { number: index + 1, line, common: common.clone() });
             let (held, ready) = (jail.clone(), ready.clone());
-            std::thread::Builder::new().name(format!("warden-{index}")).spawn(move || held.watch(&ready))?;
+            std::thread::Builder::new().name(format!("warden-{index}")).spawn(move || {
+                held.watch(&ready);
+                held.leave();
+            })?;
             jails.jails.push(jail);
         }
         drop(ready);
@@ -269,6 +272,13 @@ impl Jail {
                 std::thread::sleep(PAUSE);
             }
         }
+    }
+
+    /// The template goes with the last warden, and not with whoever had the jails: he may not be allowed to end a process, and
+    /// would wait for that for ever.
+    fn leave(&self) {
+        let template = self.common.template.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(template);
     }
 
     /// Whether nobody wants it any more, and nobody has anything in it.

@@ -110,6 +110,8 @@ impl Template {
     /// Ends it, and says how it has ended, to whoever is the first to want that.
     fn end(&self) -> Option<String> {
         let launched = self.launched.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // It ends by itself, too, where whoever ends it may not do that to a process.
+        let _ = self.way.lock().unwrap_or_else(PoisonError::into_inner).shutdown(Shutdown::Both);
         launched.map(|mut launched| launched.end())
     }
 

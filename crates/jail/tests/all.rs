@@ -6,8 +6,8 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::panic::catch_unwind;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::task::{Context as Polled, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,7 @@ const TESTS: &[(&str, fn())] = &[
     ("a_template_that_is_stopped_keeps_nobody_waiting", a_template_that_is_stopped_keeps_nobody_waiting),
     ("a_template_that_cannot_copy_itself_lives_on", a_template_that_cannot_copy_itself_lives_on),
     ("a_template_that_does_not_begin_is_ended_once", a_template_that_does_not_begin_is_ended_once),
+    ("who_drops_jails_does_not_end_their_template", who_drops_jails_does_not_end_their_template),
 ];
 
 fn main() -> ExitCode {
@@ -817,4 +818,32 @@ fn a_template_that_does_not_begin_is_ended_once() {
     assert!(error.to_string().ends_with("(dead)"), "{error}");
     // Who asks again how it has ended waits for an answer that does not come.
     assert_eq!(counts.each_ref().map(|count| count.load(Relaxed)), [1, 1]);
+}
+
+/// Notes the thread in which a process is ended.
+struct Noting<T>(T, mpsc::Sender<Option<String>>);
+
+impl Launch for Noting<Children> {
+    fn launch(&self, host: OwnedFd) -> std::io::Result<Box<dyn Launched>> {
+        Ok(Box::new(Noting(self.0.launch(host)?, self.1.clone())))
+    }
+}
+
+impl Launched for Noting<Box<dyn Launched>> {
+    fn end(&mut self) -> String {
+        let _ = self.1.send(std::thread::current().name().map(String::from));
+        self.0.end()
+    }
+}
+
+fn who_drops_jails_does_not_end_their_template() {
+    wait_for_their_end();
+    let (sender, ended) = mpsc::channel();
+    for _ in 0..20 {
+        let launch = Noting(Children { user: None }, sender.clone());
+        drop(site_by(Box::new(launch), 2, 1 << 30, &Arc::default(), None).unwrap());
+        let thread = ended.recv_timeout(Duration::from_secs(20)).expect("it ends").unwrap_or_default();
+        assert!(thread.starts_with("warden-"), "{thread:?} may not be allowed to");
+    }
+    wait_for_their_end();
 }
