@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io, thread};
 
@@ -136,16 +136,17 @@ impl Checker<'_> {
             None => cores.min(files.len()),
         };
         let next = AtomicUsize::new(0);
+        let scratches = Scratches::new(cores);
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             for _ in 0..threads {
                 let (sender, next) = (sender.clone(), &next);
+                let scratches = &scratches;
                 scope.spawn(move || {
-                    let mut scratch = Scratch::default();
                     loop {
                         let place = next.fetch_add(1, Ordering::Relaxed);
                         let Some(file) = files.get(place) else { return };
-                        if sender.send((place, self.one(file, &mut scratch))).is_err() {
+                        if sender.send((place, self.one(file, scratches))).is_err() {
                             return;
                         }
                     }
@@ -163,7 +164,7 @@ impl Checker<'_> {
         });
     }
 
-    fn one(&self, file: &Path, scratch: &mut Scratch) -> Told {
+    fn one(&self, file: &Path, scratches: &Scratches) -> Told {
         let bytes = read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let mail = Message::read(&bytes, self.engine.reading(), &MessageLimits::default());
         let inquest = self.inquire(&mail, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -171,7 +172,8 @@ impl Checker<'_> {
         let inquiry = inquest.as_ref().map(Inquest::inquiry);
         let alike = self.alike(&mail).map_err(|error| error.to_string())?;
         let beside = Beside { inquiry, recalled, preferences: self.preferences.as_ref(), alike };
-        let mut outcome = self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch);
+        let mut outcome =
+            scratches.with(|scratch| self.engine.check_known(&mail, self.now, self.args.matches, beside, scratch));
         self.rate(&mail, inquest.as_ref(), &mut outcome).map_err(|error| error.to_string())?;
         let text = match self.args.json {
             true => format!("{}\n", self.json(file, &outcome)),
@@ -275,6 +277,43 @@ impl Checker<'_> {
         }
         out.push('\n');
         out
+    }
+}
+
+/// One scratch a core. A thread holds one only while it matches, not while it waits for answers: each scratch learns the
+/// states of the automata anew, which costs as much as a hundred mails.
+struct Scratches {
+    free: Mutex<Vec<Scratch>>,
+    returned: Condvar,
+}
+
+impl Scratches {
+    fn new(count: usize) -> Scratches {
+        let free = std::iter::repeat_with(Scratch::default).take(count.max(1)).collect();
+        Scratches { free: Mutex::new(free), returned: Condvar::new() }
+    }
+
+    /// Waits for a scratch, and lends it to a check.
+    fn with<T>(&self, check: impl FnOnce(&mut Scratch) -> T) -> T {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.returned.wait_while(free, |free| free.is_empty());
+        let scratch = free.unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        check(&mut Lent { scratch, to: self }.scratch)
+    }
+}
+
+/// A scratch that goes back when it is dropped; a new one in its place after a panic.
+struct Lent<'s> {
+    scratch: Scratch,
+    to: &'s Scratches,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let scratch = std::mem::take(&mut self.scratch);
+        let scratch = if thread::panicking() { Scratch::default() } else { scratch };
+        self.to.free.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        self.to.returned.notify_one();
     }
 }
 
