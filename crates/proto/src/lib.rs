@@ -11,6 +11,7 @@ extern crate std;
 
 pub mod clamd;
 pub mod dns;
+pub mod http;
 pub mod imap;
 mod line;
 pub mod managesieve;

@@ -3,6 +3,7 @@
 mod clamd;
 mod corpus;
 mod dns;
+mod http;
 mod imap;
 mod managesieve;
 mod milter;

@@ -1,0 +1,139 @@
+//! Chunks (RFC 9112, section 7.1), decoded as they come.
+//!
+//! A size is one to sixteen hexadecimal digits; white space is allowed before an extension alone; extensions are skipped and
+//! counted. Each line ends with CR LF, and each chunk exactly where its size says.
+
+use super::body::{Piece, part};
+use super::field::Fields;
+use super::head::{self, HeadBuffer};
+use super::limits::Limits;
+use super::refusal::Refusal;
+
+/// A body that comes in chunks.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    state: State,
+    /// Bytes of the line under way.
+    line_bytes: usize,
+    extension_bytes: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Digits of a size: how many, and their value.
+    Size(u8, u64),
+    /// White space after the digits.
+    Blank(u64),
+    /// An extension.
+    Extension(u64),
+    /// LF after the CR of a size's line.
+    SizeEnd(u64),
+    /// Content of which this many bytes are left.
+    Content(u64),
+    /// CR after the content.
+    ContentReturn,
+    /// LF after the content.
+    ContentNewline,
+    Trailer(HeadBuffer),
+    End(Fields),
+}
+
+impl Default for State {
+    fn default() -> State {
+        State::Size(0, 0)
+    }
+}
+
+/// Fields that decide how a message is read or where it goes: in a trailer they come too late (RFC 9110, section 6.5.1).
+const NOT_IN_TRAILERS: [&str; 9] = [
+    "content-length",
+    "transfer-encoding",
+    "host",
+    "trailer",
+    "content-encoding",
+    "content-type",
+    "content-range",
+    "connection",
+    "authorization",
+];
+
+impl Chunks {
+    /// Takes a prefix of the input and tells what it is.
+    pub fn step(&mut self, input: &[u8], limits: &Limits) -> Result<Piece, Refusal> {
+        match &mut self.state {
+            State::Content(left) => {
+                let count = part(left, input);
+                if *left == 0 {
+                    self.state = State::ContentReturn;
+                }
+                Ok(Piece::Content(count))
+            }
+            State::Trailer(lines) => {
+                let (count, complete) = lines.take(input, limits)?;
+                if let Some(lines) = complete {
+                    self.state = State::End(trailer(&lines, limits)?);
+                }
+                Ok(Piece::Frame(count))
+            }
+            State::End(fields) => Ok(Piece::End(core::mem::take(fields))),
+            _ => self.step_frame(input, limits),
+        }
+    }
+
+    fn step_frame(&mut self, input: &[u8], limits: &Limits) -> Result<Piece, Refusal> {
+        for (at, &byte) in input.iter().enumerate() {
+            self.state = self.next(byte, limits)?;
+            if matches!(self.state, State::Content(_) | State::Trailer(_)) {
+                return Ok(Piece::Frame(at.saturating_add(1)));
+            }
+        }
+        Ok(Piece::Frame(input.len()))
+    }
+
+    /// The state after one byte of framing.
+    fn next(&mut self, byte: u8, limits: &Limits) -> Result<State, Refusal> {
+        self.line_bytes = self.line_bytes.saturating_add(1);
+        if self.line_bytes > limits.chunk_line_bytes_max || self.extension_bytes > limits.chunk_extension_bytes_max {
+            return Err(Refusal::ChunkSize);
+        }
+        match (&self.state, byte) {
+            (&State::Size(digits, size), digit) if digit.is_ascii_hexdigit() && digits < 16 => {
+                let value = char::from(digit).to_digit(16).unwrap_or_default();
+                Ok(State::Size(digits.saturating_add(1), size << 4 | u64::from(value)))
+            }
+            (State::Size(0, _), _) => Err(Refusal::ChunkSize),
+            (&(State::Size(_, size) | State::Blank(size) | State::Extension(size)), b'\r') => Ok(State::SizeEnd(size)),
+            (&(State::Size(_, size) | State::Blank(size)), b' ' | b'\t') => Ok(State::Blank(size)),
+            (&(State::Size(_, size) | State::Blank(size)), b';') => Ok(State::Extension(size)),
+            (&State::Extension(size), b'\t' | b' '..=b'~' | 0x80..) => {
+                self.extension_bytes = self.extension_bytes.saturating_add(1);
+                Ok(State::Extension(size))
+            }
+            (State::SizeEnd(size), b'\n') => Ok(self.begin(*size)),
+            (State::ContentReturn, b'\r') => Ok(State::ContentNewline),
+            (State::ContentNewline, b'\n') => {
+                self.line_bytes = 0;
+                Ok(State::default())
+            }
+            (State::ContentReturn | State::ContentNewline, _) => Err(Refusal::ChunkEnd),
+            (_, b'\n') => Err(Refusal::BareNewline),
+            _ => Err(Refusal::ChunkSize),
+        }
+    }
+
+    fn begin(&mut self, size: u64) -> State {
+        self.line_bytes = 0;
+        match size {
+            0 => State::Trailer(HeadBuffer::trailer()),
+            size => State::Content(size),
+        }
+    }
+}
+
+fn trailer(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
+    let fields = head::fields(lines, limits)?;
+    match NOT_IN_TRAILERS.iter().any(|name| fields.get(name).is_some()) {
+        true => Err(Refusal::Trailer),
+        false => Ok(fields),
+    }
+}
