@@ -165,7 +165,7 @@ fn mail_is_taken_in_tls_while_the_authority_is_away_and_a_reload_asks_again() {
     assert!(said.contains("250 2.0.0 Discarded"), "{said}");
     let numbers = || {
         let mut wire = Wire::connect(([127, 0, 0, 1], metrics).into());
-        wire.send(b"GET /metrics HTTP/1.1\r\n\r\n");
+        wire.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         String::from_utf8(wire.rest()).unwrap()
     };
     let expires = format!("\nsluice_certificate_expires_seconds{{name=\"{NAME}\"}} ");

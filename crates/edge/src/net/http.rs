@@ -3,30 +3,34 @@
 use std::io;
 use std::time::Duration;
 
+use proto::http::{Limits, Response, Server, ServerEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// What is answered.
+/// A page that is shown.
 pub struct Page {
-    status: &'static str,
+    status: u16,
     text: String,
 }
 
 impl Page {
     /// All is well.
     pub const fn ok(text: String) -> Page {
-        Page { status: "200 OK", text }
+        Page { status: 200, text }
     }
 
     /// Not now.
     pub const fn unavailable(text: String) -> Page {
-        Page { status: "503 Service Unavailable", text }
+        Page { status: 503, text }
     }
 }
 
-/// How long a request and its answer may take.
+/// The time for a request and its response.
 const WAIT: Duration = Duration::from_secs(10);
+
+/// The type of the text exposition format of Prometheus, which is plain text to everybody else.
+const MEDIA_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Answers one request; `page` says what is at a path.
 ///
@@ -37,21 +41,44 @@ pub async fn answer(stream: TcpStream, page: impl Fn(&[u8]) -> Option<Page>) -> 
 }
 
 async fn converse(mut stream: TcpStream, page: impl Fn(&[u8]) -> Option<Page>) -> io::Result<()> {
-    let mut request = [0; 2048];
-    let mut len = 0;
-    while len < request.len() && !request[..len].windows(4).any(|four| four == b"\r\n\r\n") {
-        match stream.read(&mut request[len..]).await? {
-            0 => break,
-            count => len += count,
+    let mut server = Server::new(Limits { head_bytes_max: 8 << 10, target_bytes_max: 2 << 10, ..Limits::default() });
+    let (mut piece, mut response) = ([0; 2048], None);
+    while !server.is_over() {
+        let count = stream.read(&mut piece).await?;
+        let mut rest = &piece[..count];
+        loop {
+            let (taken, event) = match count {
+                0 => (0, server.finish()),
+                _ => server.step(rest),
+            };
+            rest = &rest[taken..];
+            match event {
+                ServerEvent::Request(request) => response = Some(respond(&request.method, request.path(), &page)),
+                ServerEvent::End(_) => {
+                    server.close();
+                    let (head, text) = response.take().unwrap_or_else(|| respond("", b"", &page));
+                    server.answer(&head, text.as_bytes());
+                }
+                ServerEvent::Idle if taken == 0 => break,
+                ServerEvent::Idle | ServerEvent::Content => {}
+                ServerEvent::Refused(_) | ServerEvent::Tunnel | ServerEvent::Closed => break,
+            }
         }
+        stream.write_all(server.outbox()).await?;
+        server.sent();
     }
-    let path = request[..len].split(|&byte| byte == b' ').nth(1).unwrap_or_default();
-    let nothing = || Page { status: "404 Not Found", text: "not found\n".into() };
-    let Page { status, text } = page(path).unwrap_or_else(nothing);
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        text.len()
-    );
-    stream.write_all(head.as_bytes()).await?;
-    stream.write_all(text.as_bytes()).await
+    stream.shutdown().await
+}
+
+/// The response to a request, and its text.
+fn respond(method: &str, path: &[u8], page: impl Fn(&[u8]) -> Option<Page>) -> (Response, String) {
+    let Page { status, text } = match method {
+        "GET" | "HEAD" => page(path).unwrap_or_else(|| Page { status: 404, text: "not found\n".into() }),
+        _ => Page { status: 405, text: "not allowed\n".into() },
+    };
+    let mut response = Response::with_body(status, MEDIA_TYPE, text.len() as u64);
+    if status == 405 {
+        response.fields.push("Allow", b"GET, HEAD");
+    }
+    (response, text)
 }
