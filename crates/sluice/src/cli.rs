@@ -51,6 +51,12 @@ pub enum Command {
     /// it accepts mail for me@example.org on 127.0.0.1:2525, keeps it in ./store, and gives it out by IMAP on 127.0.0.1:2143 for a
     /// password that it prints; if started as root, it switches to the user nobody.
     Serve(Serve),
+    /// Have a running gateway reload its configuration and signatures, and wait for the outcome.
+    ///
+    /// What a running process cannot take over (folders that it may not reach, threads, the log, the store) is taken over by
+    /// a new process in its place; sessions under way go on in the old one. Exit status: 0 reloaded, 2 not reloaded, with the
+    /// reason: the old configuration stays in force.
+    Reload(Reload),
     /// Scan files and folders for viruses.
     ///
     /// Prints `PATH: NAME FOUND` or `PATH: OK` for each file, sorted by name, and a summary. The options are those of
@@ -166,6 +172,17 @@ pub struct Serve {
     /// Signatures in addition to those of the configuration.
     #[command(flatten)]
     pub database: DatabaseArgs,
+}
+
+/// `sluice reload`
+#[derive(Debug, Args)]
+pub struct Reload {
+    /// The first process of the service. Without it: the one that systemd names in MAINPID.
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Wait no longer than this for the outcome.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub timeout: u64,
 }
 
 /// `sluice explain`

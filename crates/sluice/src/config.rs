@@ -219,7 +219,7 @@ pub struct Metrics {
 }
 
 /// `[log]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
     /// `human` or `json`.

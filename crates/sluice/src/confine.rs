@@ -237,10 +237,9 @@ impl Reach {
 /// When it may not: the message names the first thing.
 pub fn granted(wanted: &Reach) -> Result<(), String> {
     match GRANTED.get().and_then(|granted| wanted.lacking(granted)) {
-        Some(path) => Err(format!(
-            "{}: not among what the program has confined itself to when it started: restart it",
-            path.display()
-        )),
+        Some(path) => {
+            Err(format!("{}: outside of what the program confined itself to when it started", path.display()))
+        }
         None => Ok(()),
     }
 }

@@ -91,6 +91,7 @@ fn main() -> ExitCode {
     let outcome = match cli.command {
         Command::Serve(args) if is_edge => serve::run(&args),
         Command::Serve(_) => supervise::run(),
+        Command::Reload(args) => supervise::reload::run(&args),
         Command::Scan(args) => scan_command::run(&args),
         Command::Mount(args) => on_access::mount::run(&args),
         Command::Watch(args) => on_access::watch::run(&args),

@@ -228,7 +228,7 @@ fn what_lies_outside_is_not_read_and_not_written_even_by_root() {
 }
 
 #[test]
-fn a_reload_that_wants_more_asks_for_a_restart() {
+fn a_reload_that_wants_more_is_taken_over_by_a_new_process() {
     let outside = tempfile::tempdir().unwrap();
     let settings = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
     let gateway = Gateway::start("discard:", settings);
@@ -239,12 +239,14 @@ fn a_reload_that_wants_more_asks_for_a_restart() {
     let text = fs::read_to_string(&config).unwrap();
     let inside = gateway.folder.path().join("quarantine").display().to_string();
     let further = outside.path().join("quarantine");
-    fs::write(&config, text.replace(&inside, &further.display().to_string())).unwrap();
-    gateway.signal("HUP");
-    let log = gateway.wait_for_log("not reloaded");
-    assert!(log.contains(&*further.display().to_string()) && log.contains("restart it"), "{log}");
-    assert!(!further.exists());
     fs::write(&config, text.replace(&inside, &format!("{inside}/below"))).unwrap();
     gateway.signal("HUP");
     gateway.wait_for_log("reloaded generation=2");
+    let before = gateway.pid();
+    fs::write(&config, text.replace(&inside, &further.display().to_string())).unwrap();
+    gateway.signal("HUP");
+    let log = gateway.wait_for_log("a new process takes over");
+    assert!(log.contains(&*further.display().to_string()), "{log}");
+    wait_for(|| (gateway.pid() != before).then_some(()), "the new process");
+    wait_for(|| further.exists().then_some(()), "the folder of the new configuration");
 }

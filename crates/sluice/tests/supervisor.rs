@@ -208,3 +208,63 @@ fn as_the_first_process_of_a_container_it_leaves_no_dead() {
     kill("TERM", first);
     wait_for(|| (!is_alive(first)).then_some(()), "the container to end");
 }
+
+/// `sluice reload`: its exit status, and all that it prints.
+fn reload(gateway: &Gateway) -> (i32, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let output = command.args(["reload", "--timeout", "60"]).env("MAINPID", gateway.supervisor().to_string()).output();
+    let output = output.unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(said).unwrap())
+}
+
+#[test]
+fn a_reload_is_answered_with_its_outcome() {
+    let sink = Sink::start(Behaviour::default());
+    let gateway = Gateway::start(&sink.forward(), "");
+    let config = gateway.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let with = |more: &str| std::fs::write(&config, format!("{more}\n{text}")).unwrap();
+    let first = gateway.pid();
+
+    with("");
+    let (status, said) = reload(&gateway);
+    assert!((status, said.starts_with("reloaded, 1 addresses")) == (0, true), "{status} {said}");
+
+    with("nonsense = 1");
+    let (status, said) = reload(&gateway);
+    assert!(status == 2 && said.contains("old configuration stays in force") && said.contains("nonsense"), "{said}");
+    assert_eq!(gateway.pid(), first);
+
+    // What a process settles when it starts is taken over by another one.
+    std::fs::write(&config, text.replace("threads = 1", "threads = 2")).unwrap();
+    let (status, said) = reload(&gateway);
+    assert!((status, &*said) == (0, "reloaded by a new process\n"), "{status} {said}");
+    let second = gateway.pid();
+    assert_ne!(second, first);
+    assert!(gateway.connect().deliver(&clean()).starts_with("250 "));
+
+    // One that does not start leaves the old one in its place, and says why.
+    let broken = "[database]\npaths = [\"/nowhere/at/all\"]\n[[listener]]";
+    std::fs::write(&config, text.replace("[[listener]]", broken)).unwrap();
+    let (status, said) = reload(&gateway);
+    assert!(status == 2 && said.contains("/nowhere/at/all"), "{status} {said}");
+    gateway.wait_for_log("the old one continues");
+    assert_eq!(gateway.pid(), second);
+    assert!(gateway.connect().deliver(&clean()).starts_with("250 "));
+    std::fs::write(&config, text.replace("threads = 1", "threads = 2")).unwrap();
+    assert_eq!(reload(&gateway).0, 0);
+}
+
+#[test]
+fn a_reload_that_fails_changes_no_bound() {
+    let gateway = Gateway::start("discard:", "");
+    let config = gateway.folder.path().join("sluice.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    // The certificate is read after the bounds.
+    let broken = "[resources]\nsessions_max = 1\n[tls]\n[[tls.certificate]]\nchain = \"/none.pem\"\nkey = \"/none.pem\"\n[[listener]]";
+    std::fs::write(&config, text.replace("[[listener]]", broken)).unwrap();
+    assert_eq!(reload(&gateway).0, 2);
+    let mut wires = [gateway.connect(), gateway.connect()];
+    wires.iter_mut().for_each(|wire| assert!(wire.reply().starts_with("220 ")));
+}

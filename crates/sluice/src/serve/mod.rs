@@ -55,7 +55,11 @@ const ECHO: Duration = Duration::from_millis(300);
 /// Runs until a signal ends it.
 pub fn run(args: &Serve) -> Result<ExitCode, Failure> {
     lead::follow()?;
-    let site = Arc::new(Site::load(args, None)?);
+    let site = Site::load(args, None).inspect_err(|error| {
+        // Where this process was to take another's place, somebody may wait for the reason.
+        lead().iter().for_each(|lead| lead.answer("failed", 0, &error.to_string()));
+    });
+    let site = Arc::new(site?);
     listening::forget_inherited();
     hand_up(&site);
     site.begin();
@@ -124,6 +128,10 @@ async fn supervise(
                 reload.ask(Anew::Everything);
                 sweeps.reset_immediately();
             }
+            () = requested() => {
+                reload.ask(Anew::Everything);
+                sweeps.reset_immediately();
+            }
             _ = clamd.reload.notified() => reload.ask(Anew::Everything),
             () = reload.go_on() => {}
             _ = clamd.shutdown.notified() => break,
@@ -162,6 +170,14 @@ async fn supervise(
 async fn succeeded() {
     match lead() {
         Some(lead) => lead.over.notified().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a request to reload.
+async fn requested() {
+    match lead() {
+        Some(lead) => lead.reload.notified().await,
         None => std::future::pending().await,
     }
 }

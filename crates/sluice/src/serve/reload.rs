@@ -7,6 +7,7 @@
 //!  a folder of signatures has changed ── signatures alone ────────────────┼─► a new site for what begins afterwards
 //!  what changed is too much for that ── compiled in the background ───────┘
 //! ```
+//! A configuration that is right, but more than a running process can take over, is left to a new one ([`NeedsProcess`]).
 //! Reading is done on a thread of its own; what is wrong leaves the old in force. What is under way keeps the signatures
 //! that it began with, and their memory goes with the last that has them.
 
@@ -17,9 +18,11 @@ use edge::control::Control;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
-use super::site::Site;
+use super::site::{NeedsProcess, Site};
 use super::watcher::{Stamp, Watcher, stamps};
+use crate::Failure;
 use crate::cli::Serve;
+use crate::supervise::lead::{Lead, lead};
 use crate::supervise::manager::Manager;
 
 /// What is to be read.
@@ -34,7 +37,20 @@ pub enum Anew {
 }
 
 /// What was read: nothing if nothing has changed.
-type Read = Result<Option<Site>, String>;
+type Read = Result<Option<Site>, Refused>;
+
+/// A configuration that a running process does not take over.
+struct Refused {
+    reason: String,
+    /// A new process can: it is right as far as this one can tell.
+    needs_process: bool,
+}
+
+impl From<Failure> for Refused {
+    fn from(error: Failure) -> Refused {
+        Refused { reason: error.to_string(), needs_process: error.is::<NeedsProcess>() }
+    }
+}
 
 /// Reads things anew, one after the other.
 pub struct Reload<'a> {
@@ -44,6 +60,8 @@ pub struct Reload<'a> {
     control: &'a watch::Sender<Control>,
     manager: &'a Manager,
     reading: Option<JoinHandle<Read>>,
+    /// The last request that what is being read answers, where that is everything.
+    answers: Option<u64>,
     /// What is to be read after that.
     next: Option<Anew>,
     compiling: Option<JoinHandle<Result<(), String>>>,
@@ -66,6 +84,7 @@ impl<'a> Reload<'a> {
             control,
             manager,
             reading: None,
+            answers: None,
             next: None,
             compiling: None,
             watcher: None,
@@ -118,11 +137,12 @@ impl<'a> Reload<'a> {
         if what == Anew::Everything {
             self.stamps = stamps(&self.site.config.lists);
             self.manager.reloading();
+            self.answers = Some(lead().map_or(0, Lead::requested));
         }
         self.reading = Some(tokio::task::spawn_blocking(move || match what {
-            Anew::Everything => Site::load(&args, Some(&old)).map(Some).map_err(|error| error.to_string()),
+            Anew::Everything => Site::load(&args, Some(&old)).map(Some).map_err(Refused::from),
             Anew::Signatures => {
-                let signed = old.with_new_signatures().map_err(|error| error.to_string())?;
+                let signed = old.with_new_signatures()?;
                 Ok(signed.as_ref().unwrap_or(&old).with_new_recipients().or(signed))
             }
             Anew::Recipients => Ok(old.with_new_recipients()),
@@ -130,7 +150,12 @@ impl<'a> Reload<'a> {
     }
 
     fn take_over(&mut self, read: Result<Read, JoinError>) {
-        match flatten(read) {
+        let lost = |error: JoinError| Err(Refused { reason: error.to_string(), needs_process: false });
+        let (read, answers) = (read.unwrap_or_else(lost), self.answers.take());
+        let answer = |outcome, text: &str| {
+            lead().zip(answers).iter().for_each(|(lead, up_to)| lead.answer(outcome, *up_to, text));
+        };
+        match read {
             Ok(Some(site)) => {
                 let before = std::mem::replace(&mut self.site, Arc::new(site));
                 if before.stamps != self.site.stamps {
@@ -143,11 +168,19 @@ impl<'a> Reload<'a> {
                 let (generation, signatures) = (runtime.signatures.generation, runtime.signatures.count);
                 self.control.send_modify(|control| control.runtime = runtime);
                 tracing::info!(generation, signatures, "reloaded");
+                answer("reloaded", &format!("reloaded, {}", super::status(&self.site.runtime)));
             }
-            Ok(None) => {}
-            Err(error) => {
+            Ok(None) => answer("reloaded", "nothing has changed"),
+            Err(Refused { reason, needs_process: true }) if lead().is_some() => {
+                tracing::info!(reason, "a new process takes over the configuration");
+                answer("replace", &reason);
+                // The new process says when it is ready, or the supervisor that there is none.
+                return self.begin();
+            }
+            Err(Refused { reason, .. }) => {
                 self.site.runtime.metrics.reload_failures_total.add(1);
-                tracing::error!(%error, "not reloaded, the old configuration stays in force");
+                tracing::error!(error = reason, "not reloaded, the old configuration stays in force");
+                answer("failed", &reason);
             }
         }
         self.manager.ready(&super::status(&self.site.runtime));

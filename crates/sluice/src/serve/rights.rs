@@ -54,8 +54,8 @@ pub fn settle(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), Fail
 ///
 /// # Errors
 /// When it lies outside of what the process has confined itself to.
-pub fn check_reload(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), Failure> {
-    Ok(confine::granted(&reach(args, config, wanted))?)
+pub fn check_reload(args: &Serve, config: &Config, wanted: &Wanted) -> Result<(), String> {
+    confine::granted(&reach(args, config, wanted))
 }
 
 /// Who we become; nobody else if that is right.

@@ -72,6 +72,18 @@ pub struct Site {
     common: Common,
 }
 
+/// A new configuration that this process cannot take over, and a new one can; the reason.
+#[derive(Debug)]
+pub struct NeedsProcess(pub String);
+
+impl std::fmt::Display for NeedsProcess {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NeedsProcess {}
+
 /// What all inspections have in common, whatever their signatures.
 #[derive(Clone)]
 struct Common {
@@ -126,8 +138,9 @@ impl Site {
         let mut wanted = config.database.wanted(args.database.cache.as_ref());
         wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
         wanted.choose(&args.database.pua);
-        if old.is_some() {
-            rights::check_reload(args, &config, &wanted)?;
+        if let Some(old) = old {
+            check_fixed(&old.config, &config)?;
+            rights::check_reload(args, &config, &wanted).map_err(NeedsProcess)?;
         }
         let (pool, common) = match old {
             Some(old) => (old.runtime.pool.clone(), old.common.clone()),
@@ -157,7 +170,6 @@ impl Site {
             false => Some(tls::server(identities.clone(), config.tls.minimum)?),
         };
         let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
-        house.allow(config.resources.sessions_max);
         let doors = config.listeners.iter().map(|listener| {
             let (spam, authentication) = (config.spam.as_ref(), config.authentication.as_ref());
             let rulings = Rulings::new(listener, &config.attachments, spam, authentication);
@@ -246,6 +258,7 @@ impl Site {
 
     /// It is what holds from here on, for the store too.
     pub fn begin(&self) {
+        self.house.allow(self.config.resources.sessions_max);
         let spam = self.config.spam.as_ref().and_then(|spam| spam.under([None, None]));
         self.store.iter().for_each(|store| store.show(&self.runtime, spam.clone()));
     }
@@ -305,10 +318,28 @@ fn memories(
     Memories::start(bayes, bounds, metrics, old).map(Some)
 }
 
+/// Checks what a process settles once, when it starts.
+fn check_fixed(old: &Config, new: &Config) -> Result<(), NeedsProcess> {
+    let (before, after) = (&old.resources, &new.resources);
+    let fixed = [
+        ("threads", old.threads == new.threads),
+        ("user and group", (&old.user, &old.group) == (&new.user, &new.group)),
+        ("confine", old.confine == new.confine),
+        ("head_pool_bytes", before.head_pool_bytes == after.head_pool_bytes),
+        ("inspection_pool_bytes", before.inspection_pool_bytes == after.inspection_pool_bytes),
+        ("[log]", old.log == new.log),
+    ];
+    let changed: Vec<&str> = fixed.iter().filter(|(_, is_same)| !is_same).map(|(name, _)| *name).collect();
+    match changed.is_empty() {
+        true => Ok(()),
+        false => Err(NeedsProcess(format!("changed: {}", changed.join(", ")))),
+    }
+}
+
 /// The mail store: the same through all reloads.
-fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, String> {
+fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, Failure> {
     let Some(old) = old else {
-        return config.store.as_ref().map(Store::open).transpose().map(|store| store.map(Arc::new));
+        return Ok(config.store.as_ref().map(Store::open).transpose()?.map(Arc::new));
     };
     let looked_up = |config: &Config| {
         let names: Vec<String> = config.store.iter().flat_map(|store| store.lookups.clone()).collect();
@@ -316,7 +347,7 @@ fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>
     };
     match config.store == old.config.store && looked_up(config) == looked_up(&old.config) {
         true => Ok(old.store.clone()),
-        false => Err("store is changed by a restart only".into()),
+        false => Err(NeedsProcess("changed: [store]".into()).into()),
     }
 }
 

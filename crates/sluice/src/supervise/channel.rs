@@ -7,6 +7,10 @@
 //! | edge | `keep NAME` | sockets | are to be kept for whoever follows |
 //! | edge | `names`, and a name on each line | | all that are wanted: the others are closed |
 //! | edge | `ready` | | clients are served |
+//! | supervisor | `reload NUMBER` | | everything is to be read anew |
+//! | edge | `reloaded NUMBER TEXT` | | requests up to this one are done |
+//! | edge | `failed NUMBER TEXT` | | the old configuration stays in force; from an edge that starts: it does not |
+//! | edge | `replace NUMBER TEXT` | | a new edge is wanted for it |
 //! | edge | `notify TEXT` | | what the service manager is to be told |
 //! | edge | `template` | socket | a process that those which inspect are copies of is wanted, with this as its standard input |
 //! | edge | `compile` | three | a process that compiles signatures, with these as its standard input, output and error |

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +33,10 @@ pub struct Lead {
     asking: Mutex<()>,
     /// It is gone, or wants nothing any more.
     pub over: Notify,
+    /// It wants everything read anew.
+    pub reload: Notify,
+    /// The last request to reload.
+    requested: AtomicU64,
 }
 
 #[derive(Default)]
@@ -69,6 +74,8 @@ pub fn follow() -> io::Result<()> {
         news: Condvar::new(),
         asking: Mutex::default(),
         over: Notify::new(),
+        reload: Notify::new(),
+        requested: AtomicU64::new(0),
     });
     std::thread::Builder::new().name("lead".into()).spawn(|| lead.listen())?;
     Ok(())
@@ -78,10 +85,14 @@ impl Lead {
     fn listen(&self) {
         while let Ok(Some(packet)) = self.channel.receive() {
             let mut words = packet.line.splitn(3, ' ');
-            let (what, pid) = (words.next(), words.next().and_then(|word| word.parse().ok()));
+            let (what, pid) = (words.next(), words.next().and_then(|word| word.parse::<u32>().ok()));
             let mut heard = self.lock();
             match (what, pid) {
                 (Some("started"), Some(pid)) => heard.started = Some(pid),
+                (Some("reload"), Some(number)) => {
+                    self.requested.store(number.into(), Ordering::Relaxed);
+                    self.reload.notify_one();
+                }
                 (Some("ended"), Some(pid)) => {
                     heard.ended.insert(pid, words.next().unwrap_or_default().into());
                 }
@@ -137,6 +148,16 @@ impl Lead {
     /// Clients are served.
     pub fn ready(&self) {
         self.say("ready", &[]);
+    }
+
+    /// The number of the last request to reload.
+    pub fn requested(&self) -> u64 {
+        self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Says what became of requests to reload: `reloaded`, `failed` or `replace`.
+    pub fn answer(&self, outcome: &str, up_to: u64, text: &str) {
+        self.say(&format!("{outcome} {up_to} {text}"), &[]);
     }
 
     /// Tells the service manager something.

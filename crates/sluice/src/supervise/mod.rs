@@ -10,7 +10,8 @@
 //! dies is followed by another with the same sockets, after a pause that grows with each that does not live. One that ends
 //! before clients were served, or as it was asked to, ends the supervisor with the same status.
 //!
-//! SIGHUP, SIGTERM and SIGINT are passed on. SIGUSR2 hands over to the program that lies where this one was started from: the
+//! SIGHUP, SIGTERM and SIGINT are passed on. `sluice reload` is SIGHUP with an answer ([`reload`]); where the edge finds that a
+//! new configuration is right but more than it can take over, another edge of the same program takes its place. SIGUSR2 hands over to the program that lies where this one was started from: the
 //! supervisor becomes it by exec, with its process id, and starts an edge of it; only when that is ready does the old one take no
 //! more clients, and ends with its last session. If it does not become ready, the old one goes on.
 //!
@@ -21,6 +22,7 @@ mod heir;
 mod keeper;
 pub mod lead;
 pub mod manager;
+pub mod reload;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -38,6 +40,7 @@ use tokio::sync::mpsc;
 
 use crate::{Failure, privileges};
 use manager::Manager;
+use reload::Waiters;
 
 /// What is waited before the next edge, after one that has served: it doubles with each that does not.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -88,6 +91,8 @@ struct Supervisor {
     /// Where the next program will lie.
     path: Option<PathBuf>,
     manager: Manager,
+    /// Requests to reload, until they are answered.
+    waiters: Waiters,
 }
 
 /// Runs until the last edge has ended.
@@ -109,6 +114,7 @@ async fn supervise() -> Result<ExitCode, Failure> {
         asked: None,
         path: std::env::current_exe().ok(),
         manager: Manager::find(),
+        waiters: Waiters::listen(),
     };
     supervisor.kept = keeper::handed_over();
     heir::inherit(&mut supervisor)?;
@@ -118,6 +124,7 @@ async fn supervise() -> Result<ExitCode, Failure> {
         let due = supervisor.due;
         tokio::select! {
             Some(heard) = hears.recv() => supervisor.hear(heard),
+            number = supervisor.waiters.next() => supervisor.reload(number),
             signal = signals.next() => match signal {
                 Asked::Reload => supervisor.pass_on(Sent::HUP),
                 Asked::Stop(signal) => supervisor.stop(signal),
@@ -258,6 +265,7 @@ impl Supervisor {
             }
             "names" if is_current => self.keep_only(rest),
             "ready" => self.is_ready(pid),
+            "reloaded" | "failed" | "replace" if is_current => self.reloaded(what, rest),
             "notify" if is_current => self.tell(rest),
             "template" => self.start_helper(pid, &["jail"], beside),
             "compile" => self.start_helper(pid, &COMPILER, beside),
@@ -280,6 +288,7 @@ impl Supervisor {
 
     /// An edge serves: those before it take no more clients.
     fn is_ready(&mut self, pid: u32) {
+        self.waiters.answer_replaced("ok reloaded by a new process");
         let mut before = true;
         for edge in &mut self.edges {
             if edge.pid == pid {
@@ -296,6 +305,40 @@ impl Supervisor {
 
     fn tell(&self, text: &str) {
         self.manager.tell(text);
+    }
+
+    /// Passes a request to reload on to the edge that serves.
+    fn reload(&mut self, number: u64) {
+        let edge = self.current().filter(|edge| edge.is_ready && !self.is_stopping);
+        let asked =
+            edge.and_then(|edge| edge.channel.clone()).map(|channel| channel.send(&format!("reload {number}"), &[]));
+        if !matches!(asked, Some(Ok(()))) {
+            self.waiters.answer(number, "failed no process is ready to reload: one is starting or stopping");
+        }
+    }
+
+    /// Takes the outcome of a reload: `NUMBER TEXT`.
+    fn reloaded(&mut self, outcome: &str, rest: &str) {
+        let (number, text) = rest.split_once(' ').unwrap_or((rest, ""));
+        let number = number.parse().unwrap_or(0);
+        match outcome {
+            "reloaded" => self.waiters.answer(number, &format!("ok {text}")),
+            "failed" => {
+                self.waiters.answer(number, &format!("failed {text}"));
+                // An edge that is to take another's place says why it does not.
+                self.waiters.answer_replaced(&format!("failed {text}"));
+            }
+            _ => self.replace(number),
+        }
+    }
+
+    /// Has another edge of this program take the place of the one that serves, once it is ready.
+    fn replace(&mut self, number: u64) {
+        self.waiters.replacing(number);
+        if let Err(error) = self.start() {
+            self.waiters.answer_replaced(&format!("failed cannot start a process: {error}"));
+            self.tell("READY=1");
+        }
     }
 
     /// Starts a process on an edge's behalf, of its own program.
@@ -385,14 +428,14 @@ impl Supervisor {
         if !self.edges.is_empty() {
             // It was to follow another, which goes on.
             if !edge.is_ready {
-                eprintln!(
-                    "sluice: upgrade failed, the new edge did not start ({}), the old one continues",
-                    words(status)
-                );
+                let how = words(status);
+                eprintln!("sluice: the new edge did not start ({how}), the old one continues");
+                self.waiters.answer_replaced(&format!("failed the new process did not start ({how})"));
                 self.tell("READY=1");
             }
             return None;
         }
+        self.waiters.answer_all(&format!("failed the process ended ({})", words(status)));
         // One that listened and was killed may have served before it said so.
         let was_killed = of_signal.is_some() && !self.kept.is_empty();
         let served = edge.is_ready || was_killed || self.pause > PAUSE_MIN;
