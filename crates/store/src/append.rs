@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::error::{Error, Refused};
 use crate::log::Record;
 use crate::read::Content;
-use crate::record::Kind;
+use crate::record::{self, Kind};
 use crate::state::{MESSAGE_BYTES_MAX, Message, Place};
 use crate::volume::{Volume, id_of};
 
@@ -174,7 +174,7 @@ impl<D: Device> Volume<D> {
             }
             outcome => outcome?,
         };
-        self.pin(number, alive, position);
+        self.pin(number, alive, position, record::stored_bytes(record.payload.len() as u64));
         Ok(position)
     }
 

@@ -39,7 +39,7 @@ impl<D: Device> Volume<D> {
             operations.push(self.relocation(*number, &message, copied));
         }
         while !operations.is_empty() {
-            let mut transaction = self.transaction()?;
+            let mut transaction = self.begin()?;
             while let Some(operation) = operations.pop() {
                 match transaction.relocate(&operation) {
                     Ok(()) => {}
@@ -61,13 +61,15 @@ impl<D: Device> Volume<D> {
         Ok(true)
     }
 
-    fn victim(&self, live_percent_max: u64) -> Option<u32> {
+    fn victim(&mut self, live_percent_max: u64) -> Option<u32> {
+        let pinned = self.pinned();
         let size = u64::from(self.log.geometry.segment_bytes);
         let head = self.log.head.map(|head| head.segment);
         let is_candidate = |number: u32| {
             let segment = &self.log.segments[number as usize];
             segment.live != 0
                 && !segment.stuck
+                && !pinned.contains(&number)
                 && Some(number) != head
                 && segment.live.saturating_mul(100) < size.saturating_mul(live_percent_max)
         };

@@ -61,8 +61,12 @@ pub(crate) struct Recovered<D> {
     pub log: Log<D>,
     pub superblock: Superblock,
     pub state: State,
+    /// The state of the checkpoint, which may point into segments that the state now does not.
+    pub before: State,
     pub report: Report,
     pub checkpoint_bytes: u64,
+    /// Transactions since the checkpoint, in bytes.
+    pub replayed_bytes: u64,
 }
 
 pub(crate) fn recover<D: Device>(device: D, options: &Options) -> Result<Recovered<D>, Error> {
@@ -104,6 +108,7 @@ pub(crate) fn recover<D: Device>(device: D, options: &Options) -> Result<Recover
                     superblock.previous = Root::NONE;
                 }
                 let mut log = Log::new(device, geometry, segments, newest.opened);
+                found.dropped.iter().for_each(|&segment| log.segments[segment as usize] = Segment::default());
                 log.free = found.free;
                 log.sequence = found.sequence;
                 log.durable = found.sequence;
@@ -113,8 +118,8 @@ pub(crate) fn recover<D: Device>(device: D, options: &Options) -> Result<Recover
                     .last
                     .filter(|_| report.was_closed && report.damage.is_empty())
                     .map(|(segment, offset)| Head { segment, epoch: log.last_epoch, offset });
-                let checkpoint_bytes = found.checkpoint_bytes;
-                return Ok(Recovered { log, superblock, state: found.state, report, checkpoint_bytes });
+                let Outcome { state, before, checkpoint_bytes, replayed_bytes, .. } = found;
+                return Ok(Recovered { log, superblock, state, before, report, checkpoint_bytes, replayed_bytes });
             }
             Err(error @ Error::Device(_)) => return Err(error),
             Err(error) => {
@@ -182,16 +187,20 @@ struct Found {
 
 struct Outcome {
     state: State,
+    before: State,
+    /// Segments behind the last one that the log needs.
+    dropped: Vec<u32>,
     free: alloc::collections::BTreeSet<u32>,
     sequence: u64,
     /// Where the log ends: segment and offset.
     last: Option<(u32, u32)>,
     checkpoint_bytes: u64,
+    replayed_bytes: u64,
 }
 
 impl<D: Device> Attempt<'_, D> {
     fn recover(&mut self, root: Root) -> Result<Outcome, Error> {
-        let chain = self.chain(&root)?;
+        let mut chain = self.chain(&root)?;
         let mut parts = Parts {
             attempt: self,
             root,
@@ -207,18 +216,41 @@ impl<D: Device> Attempt<'_, D> {
         let (failed_at, checkpoint_bytes, ended) = (parts.position, parts.bytes, parts.is_last);
         let (mut state, mut free) =
             decoded.ok().filter(|_| ended).ok_or(Error::damaged(Damaged::Checkpoint, failed_at))?;
+        self.check(&state)?;
+        let before = state.clone();
         let end = self.scan(&root, &chain)?;
-        let cut = self.cut(end.sequence)?;
+        let mut cut = self.cut(end.sequence)?;
         if cut >= COUNTER_MAX {
             return Err(Error::damaged(Damaged::Log, root.position));
         }
-        self.replay(&mut state, cut)?;
-        self.check(&state)?;
-        for &segment in &chain {
-            free.remove(&segment);
+        let dropped = self.drop_tail(&mut chain, &root, cut);
+        let mut last = (end.segment, end.offset);
+        if let (Some(&first), Some(&kept)) = (dropped.last(), chain.last()) {
+            cut = cut.min(self.segments[first as usize].first);
+            last = (kept, self.geometry.segment_bytes);
         }
-        free.retain(|&segment| segment < self.geometry.segments);
-        Ok(Outcome { state, free, sequence: cut, last: Some((end.segment, end.offset)), checkpoint_bytes })
+        let replayed_bytes = self.replay(&mut state, cut)?;
+        self.check(&state)?;
+        free.extend(&dropped);
+        free.retain(|segment| *segment < self.geometry.segments && !chain.contains(segment));
+        Ok(Outcome { state, before, dropped, free, sequence: cut, last: Some(last), checkpoint_bytes, replayed_bytes })
+    }
+
+    /// Takes segments off the end of the log that have neither a transaction nor anything that is said to be on stable storage:
+    /// pieces of messages that never became visible, or a checkpoint that was not finished. The first of them comes last.
+    fn drop_tail(&self, chain: &mut Vec<u32>, root: &Root, cut: u64) -> Vec<u32> {
+        let transactions = self.transactions.iter().map(|found| found.sequence).filter(|&sequence| sequence < cut);
+        let needed = transactions.fold(root.sequence.saturating_add(root.records), |needed, at| needed.max(at + 1));
+        let needed = needed.max(self.durable);
+        let mut dropped = Vec::new();
+        while let [_, .., last] = chain[..] {
+            if self.segments[last as usize].first < needed {
+                break;
+            }
+            dropped.push(last);
+            chain.pop();
+        }
+        dropped
     }
 
     /// Whether what the state says of messages can be: sizes are not counted on before.
@@ -405,7 +437,9 @@ impl<D: Device> Attempt<'_, D> {
         Ok(cut)
     }
 
-    fn replay(&mut self, state: &mut State, cut: u64) -> Result<(), Error> {
+    /// Does again what was committed before the cut; returns how many bytes that were.
+    fn replay(&mut self, state: &mut State, cut: u64) -> Result<u64, Error> {
+        let mut bytes = 0u64;
         for found in core::mem::take(&mut self.transactions) {
             if found.sequence >= cut {
                 break;
@@ -420,8 +454,9 @@ impl<D: Device> Attempt<'_, D> {
             }
             state.commits = state.commits.max(found.header.subject);
             self.report.replayed += 1;
+            bytes = bytes.saturating_add(u64::from(found.header.length));
         }
-        Ok(())
+        Ok(bytes)
     }
 
     fn replay_one(&self, state: &mut State, found: &Found) -> Result<(), Error> {

@@ -48,8 +48,15 @@ pub struct Arrival<'a> {
 }
 
 impl<D: Device> Volume<D> {
-    /// Begins a transaction.
+    /// Begins a transaction; makes room for it first if there is little.
     pub fn transaction(&mut self) -> Result<Transaction<'_, D>, Error> {
+        self.writable()?;
+        self.reclaim_if_low()?;
+        self.begin()
+    }
+
+    /// The same, where room is being made.
+    pub(crate) fn begin(&mut self) -> Result<Transaction<'_, D>, Error> {
         self.writable()?;
         let before = self.working.clone();
         self.working.commits += 1;
@@ -65,7 +72,7 @@ impl<D: Device> Volume<D> {
     }
 
     pub(crate) fn renumber(&mut self) -> Result<(), Error> {
-        let mut transaction = self.transaction()?;
+        let mut transaction = self.begin()?;
         transaction.apply(&Operation::Renumber)?;
         transaction.stage()?;
         self.publish()

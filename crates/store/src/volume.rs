@@ -63,11 +63,15 @@ pub struct Volume<D> {
     pins: BTreeMap<u64, Pin>,
     /// Where the log was, in bytes written, at the last checkpoint.
     checkpoint_at: u64,
+    /// The log between the last checkpoint and the opening of the volume, if none was taken since.
+    log_bytes_before: u64,
     checkpoint_size: u64,
     /// What transactions took since that make the next one larger.
     grown_bytes: u64,
-    /// Bytes that died since room was last made.
-    pub(crate) died: u64,
+    /// Where the log was when room was last made.
+    reclaimed_at: u64,
+    /// Bytes that died since then.
+    died: u64,
     /// Making room was worth it the last time.
     has_garbage: bool,
     report: Report,
@@ -85,6 +89,7 @@ pub(crate) struct Staged {
 struct Pin {
     alive: Weak<()>,
     segments: BTreeSet<u32>,
+    bytes: u64,
 }
 
 /// How full a volume is. Sizes in bytes.
@@ -140,16 +145,23 @@ impl<D: Device> Volume<D> {
         let recovered = recovery::recover(device, &options)?;
         let mut volume = Volume::of(recovered.log, recovered.superblock, options, recovered.state, recovered.report);
         volume.checkpoint_size = recovered.checkpoint_bytes;
-        volume.count_live();
+        // As if this process had written them: bounds hold over any number of lives.
+        (volume.log_bytes_before, volume.grown_bytes) = (volume.report.scanned_bytes, recovered.replayed_bytes);
+        volume.count_live(&recovered.before);
         if !options.read_only {
             volume.superblock.opened = volume.superblock.opened.checked_add(1).ok_or(Error::Failed)?;
             (volume.superblock.closed_at, volume.superblock.closed_sequence) = (0, 0);
             volume.log.opened = volume.superblock.opened;
+            volume.give_up_previous();
             // Both, so that no superblock is left whose count is given again.
             volume.write_superblock()?;
             volume.write_superblock()?;
+            volume.free_segments();
             if options.salvage && volume.report.lost_transactions {
                 volume.renumber()?;
+            }
+            if volume.log.free.len() <= volume.reserve() && volume.has_empty_segments() {
+                volume.checkpoint_alone()?;
             }
         }
         Ok(volume)
@@ -171,8 +183,10 @@ impl<D: Device> Volume<D> {
             effects: Effects::default(),
             pins: BTreeMap::new(),
             checkpoint_at: 0,
+            log_bytes_before: 0,
             checkpoint_size: 0,
             grown_bytes: 0,
+            reclaimed_at: 0,
             died: 0,
             has_garbage: true,
             report,
@@ -359,9 +373,15 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    fn count_live(&mut self) {
-        let current = self.superblock.current.number;
-        self.log.segments.iter_mut().for_each(|segment| (segment.live, segment.emptied) = (0, current));
+    /// Counts what messages take, and notes which segments the checkpoints point into: the last one had the state `before`.
+    fn count_live(&mut self, before: &State) {
+        let (geometry, Superblock { current, previous, .. }) = (self.log.geometry, self.superblock);
+        self.log.segments.iter_mut().for_each(|segment| (segment.live, segment.emptied) = (0, previous.number));
+        for (position, _) in before.messages.iter().flat_map(|(_, message)| records_of(message, &geometry)) {
+            if let Some(segment) = self.log.segment_mut(position) {
+                segment.emptied = current.number;
+            }
+        }
         let state = self.published.clone();
         state.messages.iter().for_each(|(_, message)| self.count(message, true));
     }
@@ -412,7 +432,7 @@ impl<D: Device> Volume<D> {
         })?;
         self.log.flush()?;
         self.checkpoint_size = self.log.written_bytes - before;
-        self.checkpoint_at = self.log.written_bytes;
+        (self.checkpoint_at, self.log_bytes_before) = (self.log.written_bytes, 0);
         self.grown_bytes = 0;
         self.superblock.previous = self.superblock.current;
         self.superblock.current = root.ok_or(Error::Failed)?;
@@ -445,8 +465,7 @@ impl<D: Device> Volume<D> {
 
     /// Segments that neither of the two checkpoints nor what came after them needs.
     fn free_segments(&mut self) {
-        self.pins.retain(|_, pin| pin.alive.upgrade().is_some());
-        let pinned: BTreeSet<u32> = self.pins.values().flat_map(|pin| pin.segments.iter().copied()).collect();
+        let pinned = self.pinned();
         let Superblock { current, previous, .. } = self.superblock;
         let oldest = if previous.number == 0 { current } else { previous };
         let head = self.log.head.map(|head| head.segment);
@@ -465,29 +484,57 @@ impl<D: Device> Volume<D> {
         }
     }
 
+    /// Segments with pieces of messages that are still coming in. What the others had that never became visible has died.
+    pub(crate) fn pinned(&mut self) -> BTreeSet<u32> {
+        let mut died = 0u64;
+        self.pins.retain(|&number, pin| {
+            let is_alive = pin.alive.strong_count() > 0;
+            if !is_alive && self.working.messages.get(number).is_none() {
+                died = died.saturating_add(pin.bytes);
+            }
+            is_alive
+        });
+        self.died = self.died.saturating_add(died);
+        self.pins.values().flat_map(|pin| pin.segments.iter().copied()).collect()
+    }
+
     /// Takes checkpoints and compacts when it is time.
     fn make_room(&mut self) -> Result<(), Error> {
-        let since = self.log.written_bytes - self.checkpoint_at;
+        let since = self.log_bytes_before.saturating_add(self.log.written_bytes - self.checkpoint_at);
         if since >= self.options.checkpoint_bytes.max(self.checkpoint_size.saturating_mul(16)) {
             match self.write_checkpoint() {
                 Err(Error::Full) => {}
                 outcome => outcome?,
             }
         }
-        if self.log.free.len() <= self.reserve() && self.is_worth_reclaiming() {
-            self.reclaim()?;
-        }
-        Ok(())
+        self.reclaim_if_low()
     }
 
-    /// Whether there was room to be made the last time, or more has died since than making it costs.
-    pub(crate) fn is_worth_reclaiming(&self) -> bool {
-        if self.has_garbage {
-            return true;
+    /// Makes room if only the reserve is left, and if some is to be had.
+    pub(crate) fn reclaim_if_low(&mut self) -> Result<(), Error> {
+        match self.log.free.len() <= self.reserve() && self.is_worth_reclaiming() {
+            true => self.reclaim(),
+            false => Ok(()),
         }
-        let since = self.log.written_bytes - self.checkpoint_at;
+    }
+
+    /// Whether there was room to be made the last time, or more than making it costs: bytes that died or were written since
+    /// then, or segments that a checkpoint would free. The last is counted anew, since a counter does not survive a restart.
+    pub(crate) fn is_worth_reclaiming(&mut self) -> bool {
+        let is_worth_it = self.has_empty_segments();
+        let since = self.log.written_bytes - self.reclaimed_at;
         let cost = u64::from(self.log.geometry.segment_bytes).saturating_add(self.checkpoint_size);
-        self.died.saturating_add(since) >= cost
+        is_worth_it || self.has_garbage || self.died.saturating_add(since) >= cost
+    }
+
+    /// Whether a checkpoint would free more segments than it takes.
+    fn has_empty_segments(&mut self) -> bool {
+        let pinned = self.pinned();
+        let head = self.log.head.map(|head| head.segment);
+        let is_empty = |(number, segment): &(u32, &Segment)| {
+            segment.live == 0 && head != Some(*number) && !self.log.free.contains(number) && !pinned.contains(number)
+        };
+        (0u32..).zip(&self.log.segments).filter(is_empty).count() > self.checkpoint_segments()
     }
 
     /// Makes room: frees what nothing points into, and if that is not enough compacts the segments that are emptiest. The
@@ -495,6 +542,12 @@ impl<D: Device> Volume<D> {
     pub fn reclaim(&mut self) -> Result<(), Error> {
         self.publish()?;
         (self.died, self.has_garbage) = (0, false);
+        let outcome = self.reclaim_all();
+        self.reclaimed_at = self.log.written_bytes;
+        outcome
+    }
+
+    fn reclaim_all(&mut self) -> Result<(), Error> {
         self.checkpoint_alone()?;
         while self.log.free.len() <= self.reserve() {
             let before = self.log.free.len();
@@ -509,6 +562,17 @@ impl<D: Device> Volume<D> {
         }
         self.has_garbage = self.log.free.len() > self.reserve();
         Ok(())
+    }
+
+    /// Where there is no room for a checkpoint, the one before the last is given up for what it points into.
+    fn give_up_previous(&mut self) {
+        if self.log.free.len() >= self.checkpoint_segments() {
+            return;
+        }
+        let given_up = self.superblock.previous.number;
+        self.superblock.previous = Root::NONE;
+        let is_theirs = |segment: &&mut Segment| segment.emptied == given_up;
+        self.log.segments.iter_mut().filter(is_theirs).for_each(|segment| segment.emptied = 0);
     }
 
     /// A checkpoint that has none before it; whether there was room for it.
@@ -583,11 +647,12 @@ impl<D: Device> Volume<D> {
     }
 
     /// Keeps the segment at `position` from being freed while somebody has `alive`.
-    pub(crate) fn pin(&mut self, number: u64, alive: &Arc<()>, position: u64) {
-        if let Some(segment) = self.log.geometry.segment_of(position) {
-            let pin = || Pin { alive: Arc::downgrade(alive), segments: BTreeSet::new() };
-            self.pins.entry(number).or_insert_with(pin).segments.insert(segment);
-        }
+    pub(crate) fn pin(&mut self, number: u64, alive: &Arc<()>, position: u64, bytes: u64) {
+        let Some(segment) = self.log.geometry.segment_of(position) else { return };
+        let pin = || Pin { alive: Arc::downgrade(alive), segments: BTreeSet::new(), bytes: 0 };
+        let pin = self.pins.entry(number).or_insert_with(pin);
+        pin.segments.insert(segment);
+        pin.bytes = pin.bytes.saturating_add(bytes);
     }
 
     /// Damage of what was read is damage, where nobody can have moved it.

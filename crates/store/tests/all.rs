@@ -4,3 +4,4 @@ mod corpus;
 mod crash;
 mod lifecycle;
 mod model;
+mod reuse;
