@@ -9,6 +9,7 @@ use core::net::IpAddr;
 use proto::dns::{Owner, Query, Section, Writer, class, flag, kind, rcode};
 
 use crate::special::{self, Special};
+use crate::zone::above;
 use crate::zone::asked::Asked;
 use crate::zone::dataset::{Access, Dataset, Sink};
 use crate::zone::value::{Key, ValueId};
@@ -340,7 +341,7 @@ impl Turn<'_> {
         if !whole {
             writer.truncate();
         } else if writer.count(Section::Answer) == 0 {
-            if !exists {
+            if !exists && !self.is_above(zone, access, &asked) {
                 writer.set_rcode(rcode::NXDOMAIN);
             }
             write_soa(zone, Section::Authority, base, writer);
@@ -391,6 +392,21 @@ impl Turn<'_> {
         }
         write_soa(zone, Section::Authority, base, writer);
         Some(Response::Negative)
+    }
+
+    /// Whether names below a name exist, as far as the client may know it.
+    fn is_above(&self, zone: &Zone, access: Option<(Access, &Dataset)>, asked: &Asked<'_>) -> bool {
+        let is_above = |asked: &Asked<'_>| match access {
+            Some((Access::Empty, _)) => zone.is_above_fixed(asked),
+            Some((Access::Listed(_), _)) => zone.is_above_listable(asked) || zone.is_above_fixed(asked),
+            _ => zone.is_above(asked),
+        };
+        let of_prefixes = || {
+            let name = above::of_prefixes(asked.name).filter(|_| self.options.prefixes)?;
+            let asked = Asked::new(&name);
+            Some(zone.is_fixed(&asked) || is_above(&asked))
+        };
+        is_above(asked) || of_prefixes().unwrap_or(false)
     }
 
     /// Collects what is known of a name, as far as the client may know it. Returns whether the name exists.

@@ -1,5 +1,6 @@
 //! All tests of the crate in one program, which is linked once.
 
+mod above;
 mod client;
 mod corpus;
 mod rbldnsd;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::above;
 use super::asked::Asked;
 use super::generic;
 use super::ip4;
@@ -182,6 +183,28 @@ impl Dataset {
     fn find_ip6(&self, table: &ip6::Table, asked: &Asked<'_>, sink: &mut impl Sink) -> bool {
         let Some(address) = asked.ip6 else { return false };
         tell(table.find(address).into_iter(), |value| sink.listed(self, value, Key::Ip6(address)))
+    }
+
+    /// Whether something is listed below a name, or a record is there.
+    pub fn is_above(&self, asked: &Asked<'_>) -> bool {
+        let six = above::nibbles(asked.name);
+        let of_ip6 = |table: &ip6::Table| six.is_some_and(|prefix| table.lists_within(prefix));
+        let of_ip4 = |table: &ip4::Table| {
+            let embedded = six.into_iter().flat_map(above::embedded);
+            above::octets(asked.name).into_iter().chain(embedded).any(|prefix| table.lists_within(prefix))
+        };
+        match &self.body {
+            Body::Ip4(table) => of_ip4(table),
+            Body::Ip6(table) => of_ip6(table),
+            Body::Feed { ip4, ip6 } => of_ip4(ip4) || of_ip6(ip6),
+            Body::Ip6Trivial { networks, .. } => six.is_some_and(|prefix| {
+                let (first, last) = ((prefix.first >> 64) as u64, (prefix.last() >> 64) as u64);
+                networks.get(networks.partition_point(|&network| network < first)).is_some_and(|&found| found <= last)
+            }),
+            Body::Names(table) => table.is_above(asked.name),
+            Body::Generic(table) => table.is_above(asked.name),
+            Body::Combined(_) | Body::Acl { .. } => false,
+        }
     }
 
     /// Whether names in it are found as addresses of a family: IPv4, IPv6.

@@ -1,5 +1,6 @@
 //! The `generic` data set: records of a few types, written much as in a master file.
 
+use super::above::Ancestors;
 use super::asked::Asked;
 use super::names;
 use super::reader::{time, words};
@@ -27,6 +28,7 @@ pub struct Table {
     ip4: Vec<u32>,
     /// The IPv6 addresses that names spell, sorted.
     ip6: Vec<u128>,
+    ancestors: Ancestors,
 }
 
 impl Table {
@@ -38,7 +40,8 @@ impl Table {
         let mut ip6: Vec<u128> = spelled().filter_map(|asked| asked.ip6).collect();
         ip4.sort_unstable();
         ip6.sort_unstable();
-        Table { records, ip4, ip6 }
+        let ancestors = Ancestors::new(records.iter().map(|record| (record.name.as_slice(), false)));
+        Table { records, ip4, ip6, ancestors }
     }
 
     /// The addresses from `first` to `last` that names spell.
@@ -61,6 +64,11 @@ impl Table {
         &self.records[start..start + count]
     }
 
+    /// Whether names below a name have records.
+    pub fn is_above(&self, name: &[u8]) -> bool {
+        self.ancestors.has(name)
+    }
+
     /// All records.
     pub fn records(&self) -> &[Record] {
         &self.records
@@ -69,7 +77,10 @@ impl Table {
     /// How many bytes it takes, about.
     pub fn memory_bytes(&self) -> usize {
         let each = |record: &Record| size_of::<Record>() + record.name.capacity() + record.data.capacity();
-        self.records.iter().map(each).sum::<usize>() + 4 * self.ip4.capacity() + 16 * self.ip6.capacity()
+        self.records.iter().map(each).sum::<usize>()
+            + 4 * self.ip4.capacity()
+            + 16 * self.ip6.capacity()
+            + self.ancestors.memory_bytes()
     }
 }
 

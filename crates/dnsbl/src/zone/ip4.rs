@@ -3,6 +3,7 @@
 //! The table has a level for each length of prefix that occurs; the longest prefix that covers an address counts. How a level
 //! keeps its networks in little more than a byte each stands in `level.rs`.
 
+use super::above::{Prefix, any_listed};
 use super::level::Level;
 use super::value::{ValueId, number};
 
@@ -113,6 +114,28 @@ impl Table {
             .map(|(range, level)| range.map(|entry| level.value(entry)))
             .into_iter()
             .flatten()
+    }
+
+    /// Whether an address of a prefix is listed.
+    pub fn lists_within(&self, prefix: Prefix<u32>) -> bool {
+        let last = u64::from(prefix.first) + (1_u64 << (32 - prefix.bits)) - 1;
+        let last = u32::try_from(last).unwrap_or(u32::MAX);
+        let longer = self.levels.iter().filter(|level| level.bits > prefix.bits);
+        let within = longer.flat_map(|level| {
+            let mut next = level.next(level.key(prefix.first));
+            core::iter::from_fn(move || {
+                let key = next.filter(|&key| key <= level.key(last))?;
+                next = key.checked_add(1).and_then(|key| level.next(key));
+                Some(level.find(key).map(|entry| level.value(entry)))
+            })
+            .flatten()
+        });
+        let covering = self.levels.iter().filter(|level| level.bits <= prefix.bits);
+        let mut covering = covering.map(|level| (level, level.find(level.key(prefix.first))));
+        any_listed(within, || {
+            let longest = covering.find(|(_, range)| !range.is_empty());
+            longest.is_some_and(|(level, mut range)| range.all(|entry| level.value(entry) != ValueId::EXCLUDED))
+        })
     }
 
     /// Collects where in the network of `bits` bits that begins at `first` the answer may change: the first address of

@@ -1,5 +1,6 @@
 //! IPv6 networks: how they are written, and tables that find what covers an address.
 
+use super::above::{Prefix, any_listed};
 use super::ids::Ids;
 use super::value::{ValueId, number};
 
@@ -67,13 +68,29 @@ const fn mask(bits: u8) -> u128 {
 impl Table {
     /// The value of the longest network that covers `address`.
     pub fn find(&self, address: u128) -> Option<ValueId> {
-        self.levels.iter().find_map(|level| {
-            let network = address & mask(level.bits);
-            let at = match &level.keys {
-                Keys::Upper(keys) => keys.binary_search(&upper(network)),
-                Keys::Whole(keys) => keys.binary_search(&network),
+        self.levels.iter().find_map(|level| level.find(address))
+    }
+
+    /// Whether an address of a prefix is listed.
+    pub fn lists_within(&self, prefix: Prefix<u128>) -> bool {
+        let last = prefix.last();
+        let within = self.levels.iter().filter(|level| level.bits > prefix.bits).flat_map(|level| {
+            let range = match &level.keys {
+                Keys::Upper(keys) => {
+                    keys.partition_point(|&key| key < upper(prefix.first))
+                        ..keys.partition_point(|&key| key <= upper(last))
+                }
+                Keys::Whole(keys) => {
+                    keys.partition_point(|&key| key < prefix.first)..keys.partition_point(|&key| key <= last)
+                }
             };
-            at.ok().map(|at| ValueId(level.values.get(at)))
+            range.map(|at| ValueId(level.values.get(at)))
+        });
+        let covers = |level: &Level| level.bits <= prefix.bits;
+        any_listed(within, || {
+            let covering = self.levels.iter().filter(|level| covers(level));
+            let longest = covering.filter_map(|level| level.find(prefix.first)).next();
+            longest.is_some_and(|value| value != ValueId::EXCLUDED)
         })
     }
 
@@ -131,6 +148,15 @@ impl Table {
 }
 
 impl Level {
+    fn find(&self, address: u128) -> Option<ValueId> {
+        let network = address & mask(self.bits);
+        let at = match &self.keys {
+            Keys::Upper(keys) => keys.binary_search(&upper(network)),
+            Keys::Whole(keys) => keys.binary_search(&network),
+        };
+        at.ok().map(|at| ValueId(self.values.get(at)))
+    }
+
     fn len(&self) -> usize {
         match &self.keys {
             Keys::Upper(keys) => keys.len(),

@@ -3,6 +3,7 @@
 //! A zone is as many data sets as are configured for its name, in that order. The longest zone that a name is in answers
 //! for it, alone. A combined data set is asked below its longest subzone that the name is in.
 
+pub mod above;
 pub mod asked;
 pub mod dataset;
 pub mod generic;
@@ -289,6 +290,37 @@ impl Zone {
                 Body::Generic(table) => !table.find(asked.name).is_empty(),
                 _ => false,
             })
+    }
+
+    /// Whether names below a name exist that are listed or have records.
+    pub fn is_above(&self, asked: &Asked<'_>) -> bool {
+        self.is_above_subzone(asked.name) || self.each_dataset(asked, Dataset::is_above)
+    }
+
+    /// The same, of names that exist whatever a client may see ([`Zone::is_fixed`]).
+    pub fn is_above_fixed(&self, asked: &Asked<'_>) -> bool {
+        let is_above = |dataset: &Dataset, asked: &Asked<'_>| match &dataset.body {
+            Body::Generic(table) => table.is_above(asked.name),
+            _ => false,
+        };
+        self.is_above_subzone(asked.name) || self.each_dataset(asked, is_above)
+    }
+
+    /// The same, of names that may be listed ([`Zone::is_listable`]).
+    pub fn is_above_listable(&self, asked: &Asked<'_>) -> bool {
+        self.each_dataset(asked, |dataset, asked| {
+            let ((ip4, ip6), (spells4, spells6)) = (dataset.families(), above::spells(asked));
+            ip4 && spells4 || ip6 && spells6
+        })
+    }
+
+    fn is_above_subzone(&self, name: &[u8]) -> bool {
+        let sections = self.datasets.iter().filter_map(|dataset| match &dataset.body {
+            Body::Combined(sections) => Some(sections),
+            _ => None,
+        });
+        let mut subzones = sections.flatten().flat_map(|section| &section.subzones);
+        subzones.any(|subzone| below(subzone, name).is_some_and(|front| !front.is_empty()))
     }
 
     /// Whether `each` says yes to a data set that is asked for names in a subzone, or, where that is empty, in the zone

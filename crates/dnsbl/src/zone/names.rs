@@ -3,6 +3,7 @@
 //! A name is kept once, in wire form without its root, in lower case, with its length before it. What finds it is a table
 //! of offsets, three quarters full, addressed by a hash; nothing is sorted and nothing points.
 
+use super::above::Ancestors;
 use super::ids::Ids;
 use super::value::{ValueId, number};
 
@@ -64,6 +65,7 @@ pub struct Table {
     offsets: Vec<u32>,
     values: Ids,
     has_wild: bool,
+    ancestors: Ancestors,
 }
 
 impl Table {
@@ -86,7 +88,22 @@ impl Table {
         }
         table.names.shrink_to_fit();
         table.fill_slots();
+        table.ancestors = table.ancestors_of_listed();
         table
+    }
+
+    fn ancestors_of_listed(&self) -> Ancestors {
+        let listed = self.offsets.iter().enumerate();
+        let listed = listed.filter(|&(entry, _)| self.values.get(entry) != ValueId::EXCLUDED.0);
+        Ancestors::new(listed.filter_map(|(_, &at)| {
+            let (&[_, wild], name) = record(&self.names, at).split_first_chunk()?;
+            Some((name, wild == 1))
+        }))
+    }
+
+    /// Whether names below `name` are listed.
+    pub fn is_above(&self, name: &[u8]) -> bool {
+        self.ancestors.has(name)
     }
 
     fn fill_slots(&mut self) {
@@ -172,7 +189,8 @@ impl Table {
 
     /// How many bytes it takes.
     pub fn memory_bytes(&self) -> usize {
-        self.names.capacity() + 4 * (self.slots.capacity() + self.offsets.capacity()) + self.values.memory_bytes()
+        let numbers = 4 * (self.slots.capacity() + self.offsets.capacity());
+        self.names.capacity() + numbers + self.values.memory_bytes() + self.ancestors.memory_bytes()
     }
 }
 
