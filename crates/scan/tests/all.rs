@@ -15,3 +15,4 @@ mod pictures;
 mod subsignatures;
 mod views;
 mod yara;
+mod yara_random;

@@ -368,6 +368,66 @@ fn boundaries_of_wide_expressions_and_strings_without_a_hint_are_those_of_yara()
 }
 
 #[test]
+fn a_start_counts_once_and_has_the_length_that_the_quantifiers_want() {
+    let wanted = [
+        ("/ab.{0,4}c/", "ababcc", "#a == 2 and !a[1] == 6 and !a[2] == 4"),
+        ("/ab.{0,4}?c/", "ababcc", "#a == 2 and !a[1] == 5 and !a[2] == 3"),
+        ("/AB.{0,4}c/ nocase", "ababcc", "#a == 2"),
+        ("/ab.?.?.?c/", "ababcc", "#a == 2"),
+        ("/MZ.{0,6}PE/s", "MZMZ\nPEPE", "#a == 2 and @a[2] == 2"),
+        ("/a{2,4}/", "aaaaa", "#a == 4 and !a == 4 and !a[4] == 2"),
+        ("/a{,3}b?/", "aaaa", "#a == 4 and !a == 3"),
+        ("/a?/", "xaax", "#a == 2"),
+        ("/b{0,2}/ fullword", "bbb bb", "#a == 1 and @a == 4"),
+        ("/ab.{0,4}c/ fullword", "abc cd", "#a == 0"),
+        ("{ 61 62 [0-4] 63 }", "ababcc", "#a == 2 and !a == 5"),
+        ("\"b\" fullword nocase", "abB B", "#a == 1 and @a == 4"),
+    ];
+    for (string, content, condition) in wanted {
+        let rule = |condition: &str| format!("rule A {{ strings: $a = {string} condition: {condition} }}");
+        assert_eq!(ours(&database(&rule(condition)), content.as_bytes()).len(), 1, "{string}: {condition}");
+    }
+}
+
+#[test]
+fn fractions_are_equal_within_the_tolerance_of_yara() {
+    for (condition, holds) in [
+        ("0.1 + 0.2 == 0.3", true),
+        ("0.1 + 0.2 != 0.3", false),
+        ("0.1 + 0.2 <= 0.3", false),
+        ("1.1 * 3 == 3.3", false),
+        ("1.1 * 3 != 3.3", true),
+        ("math.mean(0, 3) * 0.1 == 9.8", true),
+        ("1.0 \\ 0.0 == 1.0 \\ 0.0", false),
+        ("1.0 \\ 0.0 != 1.0 \\ 0.0", false),
+    ] {
+        let rule = format!("import \"math\"\nrule A {{ condition: {condition} }}");
+        assert_eq!(!ours(&database(&rule), b"abc").is_empty(), holds, "{condition}");
+    }
+}
+
+#[test]
+fn conditions_that_yara_refuses_are_refused() {
+    for condition in [
+        "1 \\ 0 == 1",
+        "filesize % 0 == 1",
+        "1 < 2 == true",
+        "(1 < 2) + 1 == 2",
+        "true == 1",
+        "-true == 1",
+        "9223372036854775807 + 1 > 0",
+        "-9223372036854775807 - 5 < 0",
+        "0x8000000000000000 == 0",
+        "1 << -1 == 0",
+        "for 50% i in (1..4) : (i > 1)",
+    ] {
+        let mut builder = Builder::new();
+        builder.add("t.yar", format!("rule A {{ condition: {condition} }}").as_bytes()).expect("rules");
+        assert_eq!(builder.build().census().refused.len(), 1, "{condition}");
+    }
+}
+
+#[test]
 fn rules_come_back_from_a_file() {
     let mut random = Random(7);
     let database = database(&rules(&mut random));

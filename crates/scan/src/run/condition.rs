@@ -189,6 +189,7 @@ impl<'a> Evaluator<'a, '_, '_> {
         let value = |id| self.value(id, loops);
         match self.facts.table.arena.get(id) {
             Node::Number(number) => Some(number),
+            Node::Truth(truth) => Some(truth.into()),
             Node::Float(_) | Node::Measure(..) | Node::FloatPair(..) | Node::FloatNegative(_) => {
                 Some((self.float(id, loops)? != 0.0).into())
             }
@@ -620,8 +621,9 @@ impl<'a> Evaluator<'a, '_, '_> {
 
 fn compared(operator: Operator, left: f64, right: f64) -> bool {
     match operator {
-        Operator::Equal => left == right,
-        Operator::NotEqual => left != right,
+        // YARA's tolerance, whatever the size of the numbers; of infinite ones neither holds.
+        Operator::Equal => (left - right).abs() < f64::EPSILON,
+        Operator::NotEqual => (left - right).abs() >= f64::EPSILON,
         Operator::Less => left < right,
         Operator::LessOrEqual => left <= right,
         Operator::Greater => left > right,

@@ -28,12 +28,13 @@ pub(crate) struct Matches {
     pub(crate) count: u64,
     pub(crate) first: u64,
     last: u64,
-    /// Start and length of each match, in the order of the starts, if places are asked for.
+    /// Start and length of matches, in the order of the starts: of each, if places are asked for; of those whose start may be
+    /// found again, if only their number is.
     pub(crate) places: Vec<(u64, u64)>,
 }
 
 impl Matches {
-    /// Adds a match, unless one that starts there is known: the last one, or any if places are asked for.
+    /// Adds a match, unless one that starts there is known: the last one, or any of the places.
     pub(crate) fn add(&mut self, start: u64, length: u64, placed: bool) {
         let at = self.places.partition_point(|(known, _)| *known < start);
         if self.count > 0 && (self.last == start || self.places.get(at).is_some_and(|(known, _)| *known == start)) {
@@ -44,6 +45,12 @@ impl Matches {
         if placed {
             self.places.insert(at, (start, length));
         }
+    }
+
+    /// Forgets places before an offset.
+    fn forget(&mut self, oldest: u64) {
+        let past = self.places.partition_point(|(start, _)| *start < oldest);
+        self.places.drain(..past);
     }
 }
 
@@ -114,7 +121,7 @@ impl Follower {
     fn reached(&mut self, table: &Table, (chain, links): (&Chain, &[Link]), user: User, start: u64, found: Match) {
         let number = usize::from(user.link);
         let Some(next) = links.get(number + 1) else {
-            return self.found(table, chain.string, start, found.end - start);
+            return self.found(table, chain.string, start, found);
         };
         if self.chains.len() >= FOLLOWED_MAX && !self.chains.contains_key(&user.chain) {
             self.lost += 1;
@@ -137,17 +144,25 @@ impl Follower {
         self.lost += u64::from(lost);
     }
 
-    fn found(&mut self, table: &Table, string: StringId, start: u64, length: u64) {
+    fn found(&mut self, table: &Table, string: StringId, start: u64, found: Match) {
+        /// So much later than its end a match may be known.
+        const LATE: u64 = 2;
         if self.found.len() >= FOLLOWED_MAX && !self.found.contains_key(&string) {
             self.lost += 1;
             return;
         }
-        let placed = table.texts.get(string as usize).is_some_and(|text| text.placed);
+        let text = table.texts.get(string as usize);
+        let placed = text.is_some_and(|text| text.placed);
+        let again = text.filter(|text| text.counted && !placed).and_then(|text| text.again);
         let matches = self.found.entry(string).or_default();
-        let room = matches.places.len() < PLACES_OF_ONE_MAX && self.places < PLACES_MAX;
         let before = matches.places.len();
-        matches.add(start, length, placed && room);
-        self.places += matches.places.len() - before;
-        self.lost += u64::from(placed && !room);
+        if let Some(bytes_max) = again {
+            matches.forget(found.known.saturating_sub(u64::from(bytes_max) + LATE));
+        }
+        let kept = placed || again.is_some();
+        let room = matches.places.len() < PLACES_OF_ONE_MAX && self.places < PLACES_MAX;
+        matches.add(start, found.end - start, kept && room);
+        self.places = self.places + matches.places.len() - before;
+        self.lost += u64::from(kept && !room);
     }
 }

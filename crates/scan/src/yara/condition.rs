@@ -17,6 +17,9 @@ const DEPTH_MAX: usize = 64;
 /// The most operators in a row, runs of one and the same `and` or `or` counted once.
 const OPERATORS_MAX: usize = 32;
 
+/// The reason to refuse a truth where a number is wanted.
+const NO_NUMBER: &str = "a truth where a number belongs";
+
 /// What a condition may speak of.
 pub(crate) struct Scope<'a> {
     /// The strings of the rule by name; those without a name are `""`.
@@ -76,11 +79,20 @@ impl<'a, 's> Reader<'a, 's> {
         self.join(joined, &run)
     }
 
-    /// The same, where a fraction has no place.
+    /// The same, where only a number without a fraction has a place.
     fn integer(&mut self, least: u8) -> Result<NodeId, Reject> {
-        let id = self.expression(least)?;
+        let id = self.number(least)?;
         match self.arena.is_float(id) {
             true => Err(Reject::Malformed("a number with a fraction where none can be".to_owned())),
+            false => Ok(id),
+        }
+    }
+
+    /// The same, where only a number has a place.
+    fn number(&mut self, least: u8) -> Result<NodeId, Reject> {
+        let id = self.expression(least)?;
+        match self.arena.is_truth(id) {
+            true => Err(Reject::Malformed(NO_NUMBER.to_owned())),
             false => Ok(id),
         }
     }
@@ -93,24 +105,42 @@ impl<'a, 's> Reader<'a, 's> {
             run => {
                 let (left, right) = run.split_at(run.len().div_ceil(2));
                 let (left, right) = (self.join(operator, left)?, self.join(operator, right)?);
-                let is_float = self.arena.is_float(left) || self.arena.is_float(right);
-                let node = match operator {
-                    Operator::Or | Operator::And => Node::Pair(operator, left, right),
-                    _ if !is_float => Node::Pair(operator, left, right),
-                    Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide => {
-                        Node::FloatPair(operator, left, right)
-                    }
-                    Operator::Equal
-                    | Operator::NotEqual
-                    | Operator::Less
-                    | Operator::LessOrEqual
-                    | Operator::Greater
-                    | Operator::GreaterOrEqual => Node::FloatCompare(operator, left, right),
-                    _ => return Err(Reject::Malformed("a number with a fraction where none can be".to_owned())),
-                };
+                let node = self.joined(operator, left, right)?;
                 self.arena.add(node)
             }
         })
+    }
+
+    fn joined(&self, operator: Operator, left: NodeId, right: NodeId) -> Result<Node, Reject> {
+        if matches!(operator, Operator::Or | Operator::And) {
+            return Ok(Node::Pair(operator, left, right));
+        }
+        if self.arena.is_truth(left) || self.arena.is_truth(right) {
+            return Err(Reject::Malformed(NO_NUMBER.to_owned()));
+        }
+        let is_float = self.arena.is_float(left) || self.arena.is_float(right);
+        match operator {
+            _ if operator.is_comparison() && is_float => Ok(Node::FloatCompare(operator, left, right)),
+            _ if operator.is_comparison() => Ok(Node::Pair(operator, left, right)),
+            _ if !is_float => self.calculated(operator, left, right),
+            Operator::Add | Operator::Subtract | Operator::Multiply | Operator::Divide => {
+                Ok(Node::FloatPair(operator, left, right))
+            }
+            _ => Err(Reject::Malformed("a number with a fraction where none can be".to_owned())),
+        }
+    }
+
+    /// A calculation, done at once where both sides are constant.
+    fn calculated(&self, operator: Operator, left: NodeId, right: NodeId) -> Result<Node, Reject> {
+        let none = || Reject::Malformed("a calculation without a result".to_owned());
+        match (operator, self.arena.get(left), self.arena.get(right)) {
+            (Operator::Divide | Operator::Remainder, _, Node::Number(0)) => Err(none()),
+            (Operator::ShiftLeft | Operator::ShiftRight, _, Node::Number(..0)) => Err(none()),
+            (_, Node::Number(left), Node::Number(right)) => {
+                operator.of_constants(left, right).map(Node::Number).ok_or_else(none)
+            }
+            _ => Ok(Node::Pair(operator, left, right)),
+        }
     }
 
     fn peek(&self) -> Result<Token<'a>, Reject> {
@@ -179,8 +209,12 @@ impl<'a, 's> Reader<'a, 's> {
                 return self.of_after(inside);
             }
             Token::Symbol("-") => {
-                let of = self.expression(11)?;
-                if self.arena.is_float(of) { Node::FloatNegative(of) } else { Node::Negative(of) }
+                let of = self.number(11)?;
+                match self.arena.get(of) {
+                    Node::Number(number) => Node::Number(number.wrapping_neg()),
+                    _ if self.arena.is_float(of) => Node::FloatNegative(of),
+                    _ => Node::Negative(of),
+                }
             }
             Token::Symbol("~") => Node::Complement(self.integer(11)?),
             Token::Word(word) => return self.word(word),
@@ -192,8 +226,8 @@ impl<'a, 's> Reader<'a, 's> {
 
     fn word(&mut self, word: &'a str) -> Result<NodeId, Reject> {
         let node = match word {
-            "true" => Node::Number(1),
-            "false" => Node::Number(0),
+            "true" => Node::Truth(true),
+            "false" => Node::Truth(false),
             "not" => Node::Not(self.expression(2)?),
             "defined" => Node::Defined(self.expression(2)?),
             "filesize" => Node::FileSize,
@@ -357,8 +391,9 @@ impl<'a, 's> Reader<'a, 's> {
             "max" => Node::Most(self.integer(5)?, self.integer_behind_comma()?),
             "abs" => Node::Absolute(self.integer(5)?),
             "to_number" => {
-                let truth = self.integer(0)?;
-                Node::Not(self.arena.add(Node::Not(truth)))
+                let truth = self.expression(0)?;
+                let (one, zero) = (self.arena.add(Node::Number(1)), self.arena.add(Node::Not(truth)));
+                Node::Pair(Operator::Subtract, one, zero)
             }
             name => return Err(Reject::Unsupported(format!("math.{name}"))),
         };
@@ -570,7 +605,7 @@ impl<'a, 's> Reader<'a, 's> {
                 self.in_quantifier = true;
                 let number = self.integer(11)?;
                 self.in_quantifier = false;
-                if self.takes(&Token::Symbol("%"))? { Quantifier::Percent(number) } else { Quantifier::Number(number) }
+                Quantifier::Number(number)
             }
         };
         if self.takes(&Token::Word("of"))? {

@@ -132,8 +132,7 @@ impl<'a> Lexer<'a> {
             None => word.strip_suffix("MB").map_or((word, 1), |digits| (digits, 1 << 20)),
         };
         let number = match (digits.strip_prefix("0x"), digits.strip_prefix("0o")) {
-            // What does not fit a signed number wraps around, as in YARA.
-            (Some(hex), _) => u64::from_str_radix(hex, 16).map(u64::cast_signed),
+            (Some(hex), _) => i64::from_str_radix(hex, 16),
             (_, Some(octal)) => i64::from_str_radix(octal, 8),
             _ => digits.parse(),
         };

@@ -61,6 +61,38 @@ pub(crate) enum Operator {
     Remainder,
 }
 
+impl Operator {
+    pub(crate) const fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            Operator::Equal
+                | Operator::NotEqual
+                | Operator::Less
+                | Operator::LessOrEqual
+                | Operator::Greater
+                | Operator::GreaterOrEqual
+        )
+    }
+
+    /// The result for two constants. `None` of a calculation that has none, or one that does not fit; YARA refuses such.
+    pub(crate) fn of_constants(self, left: i64, right: i64) -> Option<i64> {
+        let by = u32::try_from(right);
+        match self {
+            Operator::Add => left.checked_add(right),
+            Operator::Subtract => left.checked_sub(right),
+            Operator::Multiply => left.checked_mul(right),
+            Operator::Divide => left.checked_div(right),
+            Operator::Remainder => left.checked_rem(right),
+            Operator::BitOr => Some(left | right),
+            Operator::BitXor => Some(left ^ right),
+            Operator::BitAnd => Some(left & right),
+            Operator::ShiftLeft => by.ok().map(|by| left.checked_shl(by).unwrap_or(0)),
+            Operator::ShiftRight => by.ok().map(|by| left.checked_shr(by).unwrap_or(0)),
+            _ => None,
+        }
+    }
+}
+
 /// A number read from the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Width {
@@ -73,6 +105,8 @@ pub(crate) struct Width {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     Number(i64),
+    /// `true` or `false`.
+    Truth(bool),
     /// A number with a fraction, by its bits.
     Float(u64),
     /// What is asked of bytes, with a fraction; how often a byte is there, and which most often.
@@ -179,6 +213,25 @@ impl Arena {
         matches!(self.get(id), Node::Float(_) | Node::Measure(..) | Node::FloatPair(..) | Node::FloatNegative(_))
     }
 
+    /// Whether what is there is true or false, and so no number to calculate with.
+    pub(crate) fn is_truth(&self, id: NodeId) -> bool {
+        match self.get(id) {
+            Node::Pair(operator, ..) => operator.is_comparison() || matches!(operator, Operator::Or | Operator::And),
+            Node::Truth(_)
+            | Node::Not(_)
+            | Node::Defined(_)
+            | Node::FloatCompare(..)
+            | Node::Compare(..)
+            | Node::Rule(_)
+            | Node::Found(..)
+            | Node::Of(..)
+            | Node::ForOf(..)
+            | Node::ForRange(..)
+            | Node::ForList(..) => true,
+            _ => false,
+        }
+    }
+
     /// How much there is, so that it can be cut back to it.
     pub(crate) fn mark(&self) -> (usize, usize) {
         (self.nodes.len(), self.lists.len())
@@ -242,6 +295,7 @@ impl Arena {
         };
         match self.get(id) {
             Node::Number(number) => number != 0,
+            Node::Truth(truth) => truth,
             Node::Found(string, _) => always(string),
             Node::Rule(rule) => of_rule(rule),
             Node::Pair(Operator::And, left, right) => may(left) && may(right),

@@ -35,12 +35,16 @@ const HINT_BYTES_MAX: usize = 32;
 /// The most bytes of a compiled expression.
 const COMPILED_BYTES_MAX: usize = 2 << 20;
 
-/// What becomes of an expression.
-pub(crate) enum Made {
-    /// It is looked for on the stream, in each of these forms.
-    Parts(Vec<Vec<Piece>>),
-    /// It is run at the end, if one of the parts of one of these runs was seen; in any case if there are none.
-    Kept(Vec<Expression>, Vec<Vec<Piece>>),
+/// The ways to look for an expression.
+pub(crate) struct Made {
+    /// Its forms on the stream, if it has few. They tell where it matches, and not how long the match is.
+    pub(crate) forms: Option<Vec<Vec<Piece>>>,
+    /// The same run at the end.
+    pub(crate) expressions: Vec<Expression>,
+    /// Each match contains one of these; empty if none were found.
+    pub(crate) hints: Vec<Vec<Piece>>,
+    /// Whether a match has to stand alone, which depends on its length.
+    pub(crate) fullword: bool,
 }
 
 /// An expression that is run at the end.
@@ -99,10 +103,12 @@ pub(crate) fn read(text: &[u8], flags: &str, modifiers: &Modifiers) -> Result<Ma
         hints = hints.zip(hints_of(&hir)).map(|(hints, more)| [hints, more].concat());
         expressions.push(Expression { text: text.into(), flags, compiled: OnceLock::new() });
     }
-    match (parts, hints) {
-        (Some(parts), _) => Ok(Made::Parts(parts)),
-        (None, hints) => Ok(Made::Kept(expressions, hints.unwrap_or_default())),
-    }
+    Ok(Made { forms: parts, expressions, hints: hints.unwrap_or_default(), fullword: modifiers.fullword })
+}
+
+/// A text of one byte as expressions.
+pub(crate) fn of_byte(byte: u8, modifiers: &Modifiers) -> Result<Vec<Expression>, Reject> {
+    Ok(read(format!("\\x{byte:02x}").as_bytes(), "", modifiers)?.expressions)
 }
 
 /// A body as an expression; nothing if it has what an expression has not.
@@ -541,10 +547,7 @@ mod tests {
     use super::*;
 
     fn kept(text: &str) -> Expression {
-        match read(text.as_bytes(), "", &Modifiers::default()).expect(text) {
-            Made::Kept(mut expressions, _) => expressions.remove(0),
-            Made::Parts(parts) => panic!("{parts:?}"),
-        }
+        read(text.as_bytes(), "", &Modifiers::default()).expect(text).expressions.remove(0)
     }
 
     fn starts(text: &str, content: &[u8]) -> Vec<u64> {
@@ -559,15 +562,13 @@ mod tests {
     #[test]
     fn short_expressions_are_spelt_out() {
         for (text, length) in [("ab(c|de)f?", 4), ("[a-f]bcd", 4), ("a.{2}bc{1,3}", 6)] {
-            let Ok(Made::Parts(parts)) = read(text.as_bytes(), "", &Modifiers::default()) else {
-                panic!("{text}");
-            };
+            let made = read(text.as_bytes(), "", &Modifiers::default());
+            let parts = made.expect(text).forms.expect(text);
             assert_eq!((parts.len(), parts[0].len()), (1, length), "{text}");
         }
         let wide = Modifiers { wide: true, ascii: true, ..Modifiers::default() };
-        assert!(
-            matches!(read(b"ab[0-9]", "i", &wide), Ok(Made::Parts(parts)) if parts.len() == 2 && parts[1].len() == 6)
-        );
+        let parts = read(b"ab[0-9]", "i", &wide).expect("an expression").forms.expect("forms");
+        assert_eq!((parts.len(), parts[1].len()), (2, 6));
     }
 
     #[test]
@@ -580,11 +581,7 @@ mod tests {
 
     #[test]
     fn hints_are_runs_that_each_match_has() {
-        let hints = |text: &str| match read(text.as_bytes(), "", &Modifiers::default()) {
-            Ok(Made::Kept(_, hints)) => hints.len(),
-            Ok(Made::Parts(_)) => 0,
-            Err(reject) => panic!("{reject:?}"),
-        };
+        let hints = |text: &str| read(text.as_bytes(), "", &Modifiers::default()).expect(text).hints.len();
         assert_eq!(hints("abcd.*ef"), 1);
         assert_eq!(hints("(abcd|efgh).*"), 2);
         assert_eq!(hints("(x.*(abcd|efgh)+.*)+"), 2);

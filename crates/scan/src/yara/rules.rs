@@ -10,7 +10,7 @@ use super::hex;
 use super::id::{NodeId, StringId};
 use super::lexer::{Lexer, Token};
 use super::node::{Arena, Node, Operator};
-use super::regex::{self, Made};
+use super::regex;
 use super::table::{Read, Rule, TableBuilder};
 use super::text::Modifiers;
 use crate::census::{Bound, Class};
@@ -185,28 +185,33 @@ impl<'a> Rules<'a> {
     fn string(&mut self) -> Result<Read, Reject> {
         let whole = |pieces| vec![BodyPart { gap: Gap::ANY, pieces }];
         let token = self.lexer.next()?;
-        let (forms, expressions) = match token {
+        match token {
             Token::Symbol("{") => {
                 let parts = hex::parse(&self.lexer.hex_body()?)?;
                 self.modifiers()?;
-                (vec![parts], Vec::new())
+                Ok(Read { forms: vec![parts], ..Read::default() })
             }
             Token::Text(text) => {
-                let forms = self.modifiers()?.forms(&text)?;
-                (forms.into_iter().map(whole).collect(), Vec::new())
+                let modifiers = self.modifiers()?;
+                let forms = modifiers.forms(&text)?.into_iter().map(whole).collect();
+                // A single byte beside which nothing may stand: no body says that.
+                let expressions = match text.as_slice() {
+                    [byte] if modifiers.fullword => regex::of_byte(*byte, &modifiers)?,
+                    _ => Vec::new(),
+                };
+                Ok(Read { forms, expressions, ..Read::default() })
             }
-            Token::Regex(text, flags) => match regex::read(text, flags, &self.modifiers()?)? {
-                Made::Parts(forms) => (forms.into_iter().map(whole).collect(), Vec::new()),
-                Made::Kept(expressions, hints) => {
-                    if !expressions.iter().all(regex::Expression::compiles) {
-                        return Err(Reject::Unsupported("a regular expression that is too large".to_owned()));
-                    }
-                    (hints.into_iter().map(whole).collect(), expressions)
-                }
-            },
-            _ => return Err(Reject::Malformed("no text, no body and no regular expression".to_owned())),
-        };
-        Ok(Read { forms, expressions })
+            Token::Regex(text, flags) => {
+                let made = regex::read(text, flags, &self.modifiers()?)?;
+                Ok(Read {
+                    forms: made.forms.into_iter().flatten().map(whole).collect(),
+                    expressions: made.expressions,
+                    hints: made.hints.into_iter().map(whole).collect(),
+                    fullword: made.fullword,
+                })
+            }
+            _ => Err(Reject::Malformed("no text, no body and no regular expression".to_owned())),
+        }
     }
 
     fn modifiers(&mut self) -> Result<Modifiers, Reject> {

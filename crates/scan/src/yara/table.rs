@@ -8,7 +8,7 @@ use pattern::{PartId, Patterns, Piece};
 
 use super::fact::{Asked, Field, Head};
 use super::id::{NodeId, StringId};
-use super::node::{Arena, List, Node, Where};
+use super::node::{Arena, CURRENT, List, Node, Where};
 use super::regex::{self, Expression};
 use crate::syntax::body::{BodyPart, Gap};
 use crate::syntax::line::Reject;
@@ -47,6 +47,10 @@ pub(crate) struct Text {
     pub(crate) placed: bool,
     /// Whether it is asked how often it was found.
     pub(crate) counted: bool,
+    /// Whether it is asked how long its matches are.
+    pub(crate) measured: bool,
+    /// The most bytes of a match, if several may be found that start at one place. They count once.
+    pub(crate) again: Option<u32>,
     /// The first and the last offset that it is asked for at.
     pub(crate) at: (u64, u64),
     /// The expressions that are run at the end, of [`Table::expressions`]; what is found on the stream are their hints.
@@ -118,10 +122,54 @@ impl Table {
     }
 }
 
-/// A string as it was read.
+/// A string as it was read: the ways to look for it.
+#[derive(Debug, Default)]
 pub(crate) struct Read {
+    /// Its forms on the stream; none of an expression that is run at the end in any case.
     pub(crate) forms: Vec<Vec<BodyPart>>,
+    /// The same to run at the end, and what each of their matches contains one of.
     pub(crate) expressions: Vec<Expression>,
+    pub(crate) hints: Vec<Vec<BodyPart>>,
+    /// Whether a match of the expressions has to stand alone.
+    pub(crate) fullword: bool,
+}
+
+impl Read {
+    /// Whether matches of a form that start at one place may differ in length.
+    fn stretches(&self) -> bool {
+        let stretches = |piece: &Piece| piece.lengths().0 != piece.lengths().1;
+        self.forms.iter().flatten().flat_map(|part| &part.pieces).any(stretches)
+    }
+
+    /// Whether the stream tells what the rule asks for. Of the matches that start at one place it does not tell which is
+    /// YARA's, the only one whose length and neighbours count.
+    fn is_of_stream(&self, text: &Text) -> bool {
+        let of_one_part = self.forms.iter().all(|form| form.len() == 1);
+        !self.forms.is_empty() && !(self.stretches() && (self.fullword || text.measured && of_one_part))
+    }
+
+    /// The most bytes of a part.
+    fn bytes_max(&self) -> u32 {
+        self.forms.iter().flatten().map(|part| bytes_max(&part.pieces)).max().unwrap_or(0)
+    }
+
+    /// The expressions to run at the end, if they can be.
+    fn at_the_end(&self) -> Option<Vec<Expression>> {
+        let all = match self.expressions.as_slice() {
+            [] => self.forms.iter().map(|form| regex::of_body(form)).collect::<Option<Vec<_>>>()?,
+            all => all.to_vec(),
+        };
+        all.iter().all(Expression::compiles).then_some(all)
+    }
+}
+
+/// The way that a string is looked for.
+struct Way<'r> {
+    forms: &'r [Vec<BodyPart>],
+    /// The parts of each form.
+    parts: Vec<Vec<PartId>>,
+    /// Run at the end; then the forms are their hints.
+    expressions: Vec<Expression>,
 }
 
 /// Collects rules.
@@ -167,35 +215,30 @@ impl TableBuilder {
     pub(crate) fn add(&mut self, rule: Rule, strings: &[Read], mark: (usize, usize)) -> Result<u32, Reject> {
         let number = self.rules.len() as u32;
         let first = self.next_string();
-        let mut texts: Vec<Text> = strings
-            .iter()
-            .map(|_| Text { rule: number, placed: false, counted: false, at: (0, u64::MAX), kept: None, always: false })
-            .collect();
+        let new = Text {
+            rule: number,
+            placed: false,
+            counted: false,
+            measured: false,
+            again: None,
+            at: (0, u64::MAX),
+            kept: None,
+            always: false,
+        };
+        let mut texts = vec![new; strings.len()];
         self.uses(&mut texts, first, mark);
-        let mut chains = Vec::new();
+        let mut ways = Vec::new();
         for (text, string) in texts.iter_mut().zip(strings) {
-            if !string.expressions.is_empty() {
-                text.at = (0, u64::MAX);
-            }
-            // Of a string of several parts a start is found again with every end.
-            text.placed |= text.counted && string.forms.iter().any(|form| form.len() > 1);
-            let parts: Result<Vec<_>, Reject> = string.forms.iter().map(|form| self.parts(form, text.at)).collect();
-            match parts {
-                Ok(parts) => chains.push((parts, string.expressions.clone())),
-                Err(reject) => {
-                    let expressions = string.forms.iter().map(|form| regex::of_body(form)).collect::<Option<Vec<_>>>();
-                    chains.push((Vec::new(), expressions.filter(|_| string.expressions.is_empty()).ok_or(reject)?));
-                }
-            }
+            ways.push(self.way(text, string)?);
         }
-        for (((text, string), id), (all, expressions)) in texts.iter_mut().zip(strings).zip(first..).zip(chains) {
-            if !expressions.is_empty() {
+        for ((text, id), way) in texts.iter_mut().zip(first..).zip(ways) {
+            if !way.expressions.is_empty() {
                 let start = self.expressions.len() as u32;
-                text.kept = Some(List { start, length: expressions.len() as u32 });
-                text.always = all.is_empty();
-                self.expressions.extend(expressions);
+                text.kept = Some(List { start, length: way.expressions.len() as u32 });
+                text.always = way.parts.is_empty();
+                self.expressions.extend(way.expressions);
             }
-            for (form, parts) in string.forms.iter().zip(all) {
+            for (form, parts) in way.forms.iter().zip(way.parts) {
                 let (first_link, links) = (self.links.len() as u32, form.len() as u16);
                 self.links.extend(form.iter().map(|part| Link { gap: part.gap, bytes_max: bytes_max(&part.pieces) }));
                 self.chains.push((Chain { string: id, first_link, links }, parts));
@@ -209,6 +252,31 @@ impl TableBuilder {
         }
         self.rules.push(rule);
         Ok(number)
+    }
+
+    /// How a string is looked for: on the stream if it can be, and if that tells what the rule asks for.
+    fn way<'r>(&mut self, text: &mut Text, string: &'r Read) -> Result<Way<'r>, Reject> {
+        let mut reject = Reject::Unsupported("a regular expression that is too large".to_owned());
+        if string.is_of_stream(text) {
+            match self.parts_of(&string.forms, text.at) {
+                Ok(parts) => {
+                    // Of a string of several parts a start is found again with every end.
+                    text.placed |= text.counted && string.forms.iter().any(|form| form.len() > 1);
+                    let again = string.stretches() || string.forms.len() > 1;
+                    text.again = again.then(|| string.bytes_max());
+                    return Ok(Way { forms: &string.forms, parts, expressions: Vec::new() });
+                }
+                Err(refused) => reject = refused,
+            }
+        }
+        text.at = (0, u64::MAX);
+        let expressions = string.at_the_end().ok_or(reject)?;
+        let parts = self.parts_of(&string.hints, text.at).unwrap_or_default();
+        Ok(Way { forms: &string.hints, parts, expressions })
+    }
+
+    fn parts_of(&mut self, forms: &[Vec<BodyPart>], at: (u64, u64)) -> Result<Vec<Vec<PartId>>, Reject> {
+        forms.iter().map(|form| self.parts(form, at)).collect()
     }
 
     fn parts(&mut self, form: &[BodyPart], at: (u64, u64)) -> Result<Vec<PartId>, Reject> {
@@ -235,6 +303,8 @@ impl TableBuilder {
         // Places by `at` and a number, and whether there are other uses.
         let mut places: Vec<(Option<(u64, u64)>, bool)> = vec![(None, false); texts.len()];
         let index = |string: StringId| string.checked_sub(first).map(|index| index as usize);
+        let of_current = |node: &Node| matches!(node, Node::Length(CURRENT, _));
+        let measures_current = self.arena.since(mark).iter().any(of_current);
         for node in self.arena.since(mark) {
             let (strings, place, placed) = match node {
                 Node::Found(string, place) | Node::Count(string, place) => {
@@ -260,6 +330,8 @@ impl TableBuilder {
                 };
                 text.placed |= placed || place != Where::Anywhere;
                 text.counted |= matches!(node, Node::Count(..));
+                text.measured |=
+                    matches!(node, Node::Length(..)) || measures_current && matches!(node, Node::ForOf(..));
                 match fixed {
                     Some(fixed) => {
                         *at = Some(at.map_or((fixed, fixed), |(low, high)| (low.min(fixed), high.max(fixed))))
