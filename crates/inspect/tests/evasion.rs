@@ -1,6 +1,7 @@
-//! The evasion pack, where it is present: each file is detected, refused for a limit, or named below with the reason.
+//! Files that hide a marked text: those of `corpus/wrapped`, and the evasion pack, where it is present. Each is detected, or refused
+//! for a limit.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flow::Policy;
@@ -15,9 +16,25 @@ fn pack(name: &str) -> Option<PathBuf> {
 }
 
 #[test]
+fn what_is_wrapped_is_found_and_clean_files_are_clean() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/wrapped");
+    let mut builder = Builder::new();
+    builder.add("marker.ndb", &std::fs::read(folder.join("marker.ndb")).unwrap()).unwrap();
+    let engine = Arc::new(Engine { database: Arc::new(builder.build()), limits: Limits::default() });
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_none_or(|ending| ending != "ndb")).collect();
+    assert!(paths.len() > 10, "{paths:?}");
+    for path in paths {
+        let seen = crate::pipeline::inspect(&engine, Policy::default(), &std::fs::read(&path).unwrap());
+        let is_marked = !path.file_name().unwrap().to_string_lossy().starts_with("clean");
+        assert_eq!(seen.names().contains(&"Corpus.Marker.UNOFFICIAL"), is_marked, "{}", path.display());
+    }
+}
+
+#[test]
 fn every_evasion_is_seen_through_or_refused() {
     let Some(folder) = pack("av-evasion/evasion") else {
-        eprintln!("skipped: no evasion pack below SLUICE_DATA");
+        eprintln!("no pack: av-evasion");
         return;
     };
     let mut builder = Builder::new();

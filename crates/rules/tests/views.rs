@@ -31,6 +31,7 @@ fn mails() -> Vec<PathBuf> {
             data.join("mail-spamassassin/spamassassin-t"),
             data.join("mail-mime"),
             Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mails"),
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/mails"),
         ],
         path => vec![PathBuf::from(path)],
     };
@@ -45,7 +46,8 @@ fn mails() -> Vec<PathBuf> {
     if !wanted.is_empty() || found.len() <= SAMPLE {
         return found;
     }
-    let own = found.iter().filter(|path| path.to_string_lossy().contains("tests/mails")).cloned().collect::<Vec<_>>();
+    let is_own = |path: &&PathBuf| path.starts_with(env!("CARGO_MANIFEST_DIR"));
+    let own = found.iter().filter(is_own).cloned().collect::<Vec<_>>();
     let step = found.len() / SAMPLE;
     let mut found: Vec<PathBuf> = found.into_iter().step_by(step).collect();
     found.extend(own);

@@ -107,7 +107,7 @@ fn published() -> Vec<PathBuf> {
     let files: Vec<PathBuf> =
         ["test-3.cvd", "test-4.cvd"].iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect();
     if files.is_empty() {
-        eprintln!("skipped: no containers in {}", folder.display());
+        eprintln!("no pack: {}", folder.display());
     }
     files
 }

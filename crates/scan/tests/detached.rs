@@ -136,7 +136,7 @@ fn the_makers_signatures_are_of_their_files() {
     let authorities = office.authorities("root.crt");
     for name in ["test-4.cvd", "test-4.cdiff"] {
         let (Ok(bytes), Ok(sign)) = (read(name), read(&format!("{name}.sign"))) else {
-            eprintln!("skipped: no {name} in {}", folder.display());
+            eprintln!("no pack: {}/{name}", folder.display());
             continue;
         };
         let time = 1_750_000_000;

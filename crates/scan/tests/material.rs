@@ -17,7 +17,7 @@ fn pack(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("SLUICE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     let folder = root.join(name);
     if !folder.is_dir() {
-        eprintln!("skipped: no {}", folder.display());
+        eprintln!("no pack: {name}");
         return None;
     }
     Some(folder)

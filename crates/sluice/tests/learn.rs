@@ -181,28 +181,45 @@ fn rules_ask_what_was_learned_once_enough_was() {
 /// Debian's rules, and where the site has its own.
 pub const STOCK: [&str; 2] = ["/usr/share/spamassassin", "/etc/spamassassin"];
 
-/// The folder of the public corpus, where it is, and SpamAssassin is installed.
-pub fn corpus() -> Option<PathBuf> {
+pub fn has_sa_learn() -> bool {
+    let is_there = Path::new("/usr/bin/sa-learn").exists();
+    if !is_there {
+        eprintln!("skipped: sa-learn is not installed");
+    }
+    is_there
+}
+
+/// The folder of the public corpus, where it is.
+fn public() -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../data");
     let data = std::env::var_os("SLUICE_DATA").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     let corpus = data.join("mail-spamassassin/spamassassin-corpus");
-    let is_there = corpus.is_dir() && Path::new("/usr/bin/sa-learn").exists();
-    if !is_there {
-        eprintln!("skipped: no mails below SLUICE_DATA, or sa-learn is not installed");
+    if !corpus.is_dir() {
+        eprintln!("no pack: mail-spamassassin");
+        return None;
     }
-    is_there.then_some(corpus)
+    Some(corpus)
 }
 
-/// Mails of the corpus: those of ham, and of spam, in turn learned and kept aside. `step`: of so many one is taken.
-pub fn mails(corpus: &Path, folders: &[&str], step: usize) -> [Vec<String>; 2] {
-    let mut all: Vec<String> = Vec::new();
-    for folder in folders {
-        let entries = fs::read_dir(corpus.join(folder)).unwrap();
-        all.extend(entries.map(|entry| entry.unwrap().path().to_string_lossy().into_owned()));
-    }
-    all.sort();
-    let of = |from: usize| all.iter().skip(from).step_by(2 * step).cloned().collect();
-    [of(0), of(step)]
+fn below(folder: PathBuf) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<String> = entries.map(|entry| entry.unwrap().path().to_string_lossy().into_owned()).collect();
+    paths.sort();
+    paths
+}
+
+/// Mails of ham or of spam, in turn learned and kept aside: all of `corpus/`, and one of `step` of these folders of the public
+/// corpus.
+pub fn mails(kind: &str, folders: &[&str], step: usize) -> [Vec<String>; 2] {
+    let own = below(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/mails").join(kind));
+    let public = public();
+    let public: Vec<String> =
+        public.iter().flat_map(|corpus| folders.iter().flat_map(|folder| below(corpus.join(folder)))).collect();
+    let of = |half: usize| {
+        let own = own.iter().skip(half).step_by(2);
+        own.chain(public.iter().skip(half * step).step_by(2 * step)).cloned().collect()
+    };
+    [of(0), of(1)]
 }
 
 pub fn run(program: &str, args: &[&str], input: &str) -> String {
@@ -219,11 +236,13 @@ pub fn run(program: &str, args: &[&str], input: &str) -> String {
 /// By default a tenth of the mails; `SLUICE_SPAM_ALL=1` takes all, and prints what differs.
 #[test]
 fn the_same_mails_are_learned_as_sa_learn_does_and_rated_as_spamassassin_does() {
-    let Some(corpus) = corpus() else { return };
+    if !has_sa_learn() {
+        return;
+    }
     let is_all = std::env::var_os("SLUICE_SPAM_ALL").is_some();
     let step = if is_all { 1 } else { 10 };
-    let [ham, other_ham] = mails(&corpus, &["easy-ham-1", "easy-ham-2", "hard-ham-1"], step);
-    let [spam, other_spam] = mails(&corpus, &["spam-1", "spam-2"], step);
+    let [ham, other_ham] = mails("ham", &["easy-ham-1", "easy-ham-2", "hard-ham-1"], step);
+    let [spam, other_spam] = mails("spam", &["spam-1", "spam-2"], step);
     let folder = tempfile::tempdir().unwrap();
     let site = folder.path().join("site");
     fs::create_dir(&site).unwrap();
@@ -234,7 +253,7 @@ fn the_same_mails_are_learned_as_sa_learn_does_and_rated_as_spamassassin_does() 
         }
     }
     let bayes = folder.path().join("bayes");
-    let settings = format!("{SETTINGS}bayes_path {}\nbayes_min_ham_num 30\nbayes_min_spam_num 30\n", bayes.display());
+    let settings = format!("{SETTINGS}bayes_path {}\nbayes_min_ham_num 10\nbayes_min_spam_num 10\n", bayes.display());
     fs::write(site.join("local.cf"), settings).unwrap();
     let site = site.to_str().unwrap();
     let theirs = |args: &[&str], input: &str| {
@@ -302,7 +321,7 @@ fn the_same_mails_are_learned_as_sa_learn_does_and_rated_as_spamassassin_does() 
         }
     }
     println!("of {count} mails {probabilities} have another probability, {rules} another rule");
-    assert!(count > 90 && probabilities * 10 < count && rules * 100 < count, "{count} {probabilities} {rules}");
+    assert!(count >= 24 && probabilities * 10 < count && rules * 100 < count, "{count} {probabilities} {rules}");
 }
 
 /// Rules that show what was learned says, for a gateway.
@@ -492,7 +511,7 @@ fn many_mails_are_learned_both_ways_and_old_words_forgotten() {
     let count = std::env::var("SLUICE_LEARN_MAILS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000);
     let site = site("", 0);
     let folder = site.path();
-    let corpus = corpus();
+    let corpus = public();
     let ham = bodies(corpus.as_deref(), &["easy-ham-1", "easy-ham-2"], "meeting minutes agenda attached regards team");
     let spam = bodies(corpus.as_deref(), &["spam-1", "spam-2"], "cheap money offer winner click free");
     let mut dice = Dice(7);

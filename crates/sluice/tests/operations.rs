@@ -140,7 +140,7 @@ fn old_signatures_are_told_and_may_end_readiness() {
     let Some(data) = std::env::var_os("SLUICE_DATA") else { return };
     let old = std::path::Path::new(&data).join("av-clamav/clamav-scanfiles/freshclam_testfiles/test-3.cvd");
     if !old.is_file() {
-        return eprintln!("skipped: there is no test-3.cvd below SLUICE_DATA");
+        return eprintln!("no pack: av-clamav");
     }
     for (days, status) in [(0, "HTTP/1.1 200 OK"), (30, "HTTP/1.1 503 Service Unavailable")] {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()));

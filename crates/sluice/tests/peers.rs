@@ -21,7 +21,7 @@ fn pack(name: &str) -> Option<PathBuf> {
     let folder =
         std::env::var_os("SLUICE_DATA").map(|data| PathBuf::from(data).join(name)).filter(|path| path.is_dir());
     if folder.is_none() {
-        eprintln!("skipped: no {name} below SLUICE_DATA");
+        eprintln!("no pack: {name}");
     }
     folder
 }

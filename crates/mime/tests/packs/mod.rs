@@ -12,8 +12,14 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    println!("skipped: {} is not there", folder.display());
+    println!("no pack: {name}");
     None
+}
+
+/// All mails of `corpus/`, with their content.
+#[allow(dead_code)]
+pub fn own() -> Vec<(PathBuf, Vec<u8>)> {
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/mails"))
 }
 
 /// All files below `folder` with their content, in order.

@@ -1,4 +1,5 @@
-//! The rules of SpamAssassin below `SLUICE_DATA`, over mails of its corpus: all are read, and match as in Perl.
+//! The rules of SpamAssassin, those of Debian or below `SLUICE_DATA`, over mails of `corpus/` and of the packs: all are read, and
+//! match as in Perl.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,13 +19,20 @@ struct Rule {
     flags: String,
 }
 
-fn data() -> Option<PathBuf> {
-    let folder = std::env::var_os("SLUICE_DATA").map(|data| PathBuf::from(data).join("mail-spamassassin"));
-    let folder = folder.filter(|folder| folder.is_dir());
-    if folder.is_none() {
-        eprintln!("skipped: no mail-spamassassin below SLUICE_DATA");
+/// The folder with rules, and the folders with mails.
+fn data() -> Option<(PathBuf, Vec<PathBuf>)> {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/mails");
+    let pack = std::env::var_os("SLUICE_DATA").map(|data| PathBuf::from(data).join("mail-spamassassin"));
+    if let Some(pack) = pack.filter(|pack| pack.is_dir()) {
+        return Some((pack.clone(), vec![own, pack.join("spamassassin-corpus")]));
     }
-    folder
+    eprintln!("no pack: mail-spamassassin");
+    let debian = PathBuf::from("/usr/share/spamassassin");
+    if !debian.is_dir() {
+        eprintln!("skipped: SpamAssassin is not installed");
+        return None;
+    }
+    Some((debian, vec![own]))
 }
 
 /// All files below a folder whose name ends so, in order.
@@ -102,10 +110,15 @@ fn rule(line: &[u8]) -> Option<Rule> {
     Some(Rule { name: text, text: bytes, flags })
 }
 
-/// Paragraphs of every so many mails.
-fn haystacks(folder: &Path) -> Vec<Vec<u8>> {
+/// Paragraphs of a few dozen mails of each folder.
+fn haystacks(folders: &[PathBuf]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    for path in files(folder, "").iter().filter(|path| path.to_string_lossy().contains("corpus")).step_by(64) {
+    let sample = |folder: &PathBuf| {
+        let mails = files(folder, "");
+        let every = (mails.len() / 32).clamp(1, 64);
+        mails.into_iter().step_by(every)
+    };
+    for path in folders.iter().flat_map(sample) {
         let mail = fs::read(path).expect("a mail");
         let mut rest = &mail[..];
         for _ in 0..10 {
@@ -122,7 +135,7 @@ fn haystacks(folder: &Path) -> Vec<Vec<u8>> {
 
 #[test]
 fn rules_of_spamassassin_hit_as_in_perl() {
-    let Some(folder) = data() else {
+    let Some((folder, mails)) = data() else {
         return;
     };
     let rules = rules(&folder);
@@ -138,7 +151,7 @@ fn rules_of_spamassassin_hit_as_in_perl() {
     assert!(rules.len() >= 400, "{} rules", rules.len());
     let regular = expressions.iter().filter(|expression| expression.is_regular()).count();
     let literals = expressions.iter().filter(|one| one.literals(LiteralLimits::default()).is_some()).count();
-    let haystacks = haystacks(&folder);
+    let haystacks = haystacks(&mails);
     println!("{} expressions, {regular} regular, {literals} with literals; {} haystacks", rules.len(), haystacks.len());
     let Some(answers) = ask(&rules, &haystacks) else {
         return;

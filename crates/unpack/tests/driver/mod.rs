@@ -144,7 +144,7 @@ pub fn data(folder: &str) -> Option<PathBuf> {
     ];
     let found = roots.into_iter().flatten().map(|root| root.join(folder)).find(|path| path.is_dir());
     if found.is_none() {
-        eprintln!("skipped: no {folder} in $SLUICE_DATA or ../data");
+        eprintln!("no pack: {folder}");
     }
     found
 }
