@@ -3,10 +3,11 @@
 
 .PHONY: run test setup build bench deb first-day clean
 
+# A profile of its own, since link-time optimisation takes far longer than a first look may: see Cargo.toml.
 run:
 	ci/setup.sh run
-	@$(MAKE) --no-print-directory build
-	target/release/sluice serve
+	cargo build --profile quick --locked --bin sluice
+	target/quick/sluice serve
 
 test: setup
 	SLUICE_REQUIRE_PEERS=1 ci/gate.sh
@@ -21,7 +22,7 @@ bench: build
 	bench/mail
 
 deb: build
-	cargo deb --version >/dev/null 2>&1 || cargo install --locked cargo-deb
+	cargo deb --version >/dev/null 2>&1 || { echo "installing cargo-deb, once (several minutes)"; cargo install --locked --debug cargo-deb; }
 	packaging/notices.py >target/NOTICES
 	cargo deb -p sluice --no-build
 

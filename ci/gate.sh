@@ -44,10 +44,25 @@ fuzz_targets() { cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CAR
 
 # All that tests print is kept in a file, since it says what they skipped; what failed is shown.
 printed=${CARGO_TARGET_DIR:-target}/tests.log
+# What is compiled, each test program with what it came to, and how many tests have passed by then. A program that takes long says
+# how far it is: on a terminal in one line, in a pipe now and then.
+progress() {
+    local terminal=0
+    [ ! -t 1 ] || terminal=1
+    awk -v terminal="$terminal" '
+        function clear() { if (terminal && open) { printf "\r\033[K"; open = 0 } }
+        /^ +Compiling / { crates++; if (terminal) { printf "\r\033[K%d crates compiled", crates; open = 1 } else if (crates % 50 == 0) print crates " crates compiled"; fflush() }
+        /^ +Running / { clear(); program = $0; sub(/^ +Running (unittests )?/, "", program); sub(/ \(.*\/deps\//, " (", program); print "running " program; fflush(); count = 0 }
+        /^test .* (ok|FAILED|ignored)$/ { count++; if ($NF == "ok") passed++; if ($NF == "FAILED") { clear(); print; fflush() } }
+        /^test .* ok$/ && (terminal || count % 100 == 0) { if (terminal) { printf "\r\033[K%d tests passed", passed; open = 1 } else print "  " passed " tests passed"; fflush() }
+        /^test result/ { clear(); print "  " $0; fflush() }
+        /^error/ { clear(); print; fflush() }'
+}
+
 # Every database that the tests build goes through its file form. No documentation has examples that run.
 tests() {
     cargo test --workspace --lib --bins --tests --features sluice-scan/through-file --locked --no-fail-fast -- --show-output 2>&1 | tee "$printed" |
-        grep --line-buffered -E '^ +(Compiling sluice|Running) |^test .* FAILED$|^test result|^error'
+        progress
     local outcome=${PIPESTATUS[0]}
     [ "$outcome" = 0 ] || sed -n '/^failures:$/,/^test result/p' "$printed"
     return "$outcome"

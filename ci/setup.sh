@@ -1,20 +1,32 @@
 #!/usr/bin/env bash
 # Installs what the machine lacks: for the tests real mail peers from Debian and cargo-deny; for a first run
 # (`ci/setup.sh run`) a linker and the clients that it tells you to try.
+#
+# It says beforehand what it installs and how much that is. Nothing is removed or replaced (apt-get --no-remove), no daemon is
+# started or enabled: policy-rc.d forbids the one while packages are installed, and is taken away again; links that packages have
+# made for the next start of the machine are taken back.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+kind=${1:-test}
+
+fail() { printf 'setup: %s\n' "$@" >&2; exit 1; }
+has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 
 missing=()
-need() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || missing+=("$2"); }
+need() { has "$1" || missing+=("$2"); }
+need_file() { [ -e "$1" ] || missing+=("$2"); }
+need_perl() { perl "-M$1" -e 1 2>/dev/null || missing+=("$2"); }
+need_python() { /usr/bin/python3 -c "import $1" 2>/dev/null || missing+=("$2"); }
 need cc gcc
+[ -n "$(find /usr/lib /usr/lib64 -name crt1.o -print -quit 2>/dev/null)" ] || missing+=(libc6-dev)
 need swaks swaks
 need curl curl
-if [ "${1:-}" != run ]; then
+if [ "$kind" != run ]; then
     need c++ g++
-    need smtp-source postfix
     need openssl openssl
-    [ -x /usr/lib/dovecot/pop3-login ] || missing+=(dovecot-pop3d)
-    [ -x /usr/lib/dovecot/imap-login ] || missing+=(dovecot-imapd)
-    [ -x /usr/lib/dovecot/submission-login ] || missing+=(dovecot-submissiond)
+    need_file /usr/lib/dovecot/pop3-login dovecot-pop3d
+    need_file /usr/lib/dovecot/imap-login dovecot-imapd
+    need_file /usr/lib/dovecot/submission-login dovecot-submissiond
     need fetchmail fetchmail
     need mbsync isync
     need mutt mutt
@@ -22,21 +34,21 @@ if [ "${1:-}" != run ]; then
     need script bsdutils
     need miltertest miltertest
     need amavisd amavisd-new
-    perl -MNet::SSLeay -e 1 2>/dev/null || missing+=(libnet-ssleay-perl)
-    perl -MMIME::Parser -e 1 2>/dev/null || missing+=(libmime-tools-perl)
-    perl -MEmail::MIME -e 1 2>/dev/null || missing+=(libemail-mime-perl)
+    need_perl Net::SSLeay libnet-ssleay-perl
+    need_perl MIME::Parser libmime-tools-perl
+    need_perl Email::MIME libemail-mime-perl
     need clamscan clamav
     need clamdscan clamdscan
     need clamd clamav-daemon
     need yara yara
     need nft nftables
-    perl -MClamAV::Client -e 1 2>/dev/null || missing+=(libclamav-client-perl)
-    /usr/bin/python3 -c 'import pyclamd' 2>/dev/null || missing+=(python3-pyclamd)
-    /usr/bin/python3 -c 'import spf' 2>/dev/null || missing+=(python3-spf)
-    /usr/bin/python3 -c 'import dkim' 2>/dev/null || missing+=(python3-dkim)
-    perl -MMail::SPF -e 1 2>/dev/null || missing+=(libmail-spf-perl)
-    perl -MMail::DMARC -e 1 2>/dev/null || missing+=(libmail-dmarc-perl)
-    perl -MMail::DKIM::ARC::Verifier -e 1 2>/dev/null || missing+=(libmail-dkim-perl)
+    need_perl ClamAV::Client libclamav-client-perl
+    need_python pyclamd python3-pyclamd
+    need_python spf python3-spf
+    need_python dkim python3-dkim
+    need_perl Mail::SPF libmail-spf-perl
+    need_perl Mail::DMARC libmail-dmarc-perl
+    need_perl Mail::DKIM::ARC::Verifier libmail-dkim-perl
     need osslsigncode osslsigncode
     need zip zip
     need unzip unzip
@@ -58,46 +70,124 @@ if [ "${1:-}" != run ]; then
     need mpop mpop
     need rspamc rspamd
     # databases and directories
-    [ -d /usr/lib/postgresql ] || missing+=(postgresql)
+    need_file /usr/lib/postgresql postgresql
     need mariadbd mariadb-server
     need slapd slapd
     # for ci/first-day.sh
     need debootstrap debootstrap
     need systemd-nspawn systemd-container
+
+    # A machine has one mail system, and keeps the one that it has.
+    if ! has smtp-source; then
+        dpkg-query -W -f '${db:Status-Status}\n' exim4-daemon-light exim4-daemon-heavy sendmail-bin opensmtpd 2>/dev/null |
+            grep -q '^installed$' &&
+            fail "the tests run Postfix, and this machine has another mail system, which Debian would remove for it." \
+                "Run \`make test\` in a machine or container without it. Nothing was changed."
+        missing+=(postfix)
+    fi
 fi
 
-# Meanwhile, where there is a linker; what is not optimised is there sooner.
-deny() { cargo deny --version >/dev/null 2>&1 || cargo install --locked --debug --quiet cargo-deny; }
-denying=""
-if [ "${1:-}" != run ] && command -v cc >/dev/null 2>&1; then
-    deny &
-    denying=$!
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+    has sudo || fail "packages are installed by root: run this as root, or install sudo (a minimal Debian has none)"
+    as_root=(sudo)
 fi
+root() { "${as_root[@]}" "$@"; }
 
-as_root=""
-[ "$(id -u)" = 0 ] || as_root="sudo"
+# Exim cannot be installed beside Postfix: its package is unpacked here, with the libraries that it needs.
+exim=$PWD/target/peers/exim
+fetch_exim=false
+[ "$kind" = run ] || [ -x /usr/sbin/exim4 ] || [ -x "$exim/usr/sbin/exim4" ] || fetch_exim=true
 
-# Exim cannot be installed beside Postfix, since each would be the machine's mail system: its package is unpacked here, with
-# the libraries that it needs.
-exim=$(cd "$(dirname "$0")/.." && pwd)/target/peers/exim
-[ "${1:-}" != run ] && [ ! -x /usr/sbin/exim4 ] && [ ! -x "$exim/usr/sbin/exim4" ] && fetch_exim=true
+# The names of all packages that would be installed. (Without a question to answer `--assume-no` would install them.)
+plan() {
+    local simulated
+    simulated=$(apt-get install --simulate --no-remove --no-install-recommends "${missing[@]}" 2>&1) ||
+        fail "apt-get would not install them:" "$(tail -5 <<<"$simulated")"
+    sed -n 's/^Inst \([^ ]*\).*/\1/p' <<<"$simulated" | sort -u
+}
 
-if [ ${#missing[@]} -gt 0 ] || ${fetch_exim:-false}; then
-    $as_root apt-get update -q
+# What is fetched and what is taken of the disk by packages whose names come in, in MB.
+size() {
+    local fetched
+    fetched=$(apt-get install --print-uris -qq --no-remove --no-install-recommends "${missing[@]}" |
+        awk '{ bytes += $3 } END { print int(bytes / 1e6 + 1) }')
+    xargs -r apt-cache show --no-all-versions |
+        awk -v fetched="$fetched" '/^Installed-Size:/ { kib += $2 } END { print fetched " MB are fetched, " int(kib / 1e3 + 1) " MB of disk taken" }'
+}
+
+# While this holds no daemon is started.
+policy=/usr/sbin/policy-rc.d
+made_policy=false
+forbid_daemons() {
+    [ ! -e "$policy" ] || return 0
+    printf '#!/bin/sh\nexit 101\n' | root tee "$policy" >/dev/null
+    made_policy=true
+    root chmod 755 "$policy"
+}
+allow_daemons() {
+    ! $made_policy || root rm -f "$policy"
+    made_policy=false
+}
+
+# Links by which services and sockets start with the machine: those of systemd, and those of init scripts. (procps sets kernel
+# parameters, and is no daemon.)
+starts() {
+    find /etc/systemd/system -path '*.wants/*' \( -name '*.service' -o -name '*.socket' \) -type l 2>/dev/null || true
+    find /etc/rc?.d -name 'S*' ! -name '*procps' 2>/dev/null || true
+}
+
+# Takes back each that is new.
+disable_new() {
+    local new
+    new=$(starts | sort | comm -13 "$1" -)
+    [ -n "$new" ] || return 0
+    echo "setup: these do not start with the machine:"
+    # shellcheck disable=SC2001
+    echo $(sed 's|.*/||; s/^S[0-9]*//; s/\.service$//' <<<"$new" | sort -u) | fold -s -w 100 | sed 's/^/  /'
+    local link
+    while read -r link; do
+        case $link in
+            /etc/rc*) root update-rc.d "$(basename "$link" | sed 's/^S[0-9]*//')" disable >/dev/null 2>&1 ;;
+            *) root rm -f "$link" ;;
+        esac
+    done <<<"$new"
+}
+
+install() {
+    local all
+    all=$(plan)
+    echo "setup: installs ${#missing[@]} Debian packages, $(wc -w <<<"$all") with all that they need, and starts none of their daemons:"
+    printf '%s\n' "${missing[*]}" | fold -s -w 100 | sed 's/^/  /'
+    size <<<"$all" | sed 's/^/  /'
+    local before
+    before=$(mktemp)
+    starts | sort >"$before"
+    trap 'allow_daemons; disable_new "$before"' EXIT
+    forbid_daemons
+    root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends "${missing[@]}"
+    trap - EXIT
+    allow_daemons
+    disable_new "$before"
+    rm -f "$before"
+}
+
+if [ ${#missing[@]} -gt 0 ] || $fetch_exim; then
+    echo "setup: asks the archives of Debian (apt-get update)"
+    root apt-get update
 fi
-if ${fetch_exim:-false}; then
-    echo "unpacking: exim4-daemon-heavy"
+if $fetch_exim; then
+    echo "setup: unpacks exim4-daemon-heavy in target/peers/exim, and installs its libraries"
     mkdir -p "$exim"
-    (cd "$exim" && apt-get download -q exim4-daemon-heavy && dpkg-deb -x exim4-daemon-heavy_*.deb . && chmod u-s usr/sbin/exim4)
+    (cd "$exim" && apt-get download exim4-daemon-heavy && dpkg-deb -x exim4-daemon-heavy_*.deb . && chmod u-s usr/sbin/exim4)
     mapfile -t libraries < <(apt-cache depends exim4-daemon-heavy | sed -n 's/^ *Depends: \(lib.*\)/\1/p')
     missing+=("${libraries[@]}")
-    id Debian-exim >/dev/null 2>&1 || $as_root useradd --system --user-group --no-create-home Debian-exim
 fi
-if [ ${#missing[@]} -gt 0 ]; then
-    echo "installing: ${missing[*]}"
-    DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -q --no-install-recommends "${missing[@]}"
+[ ${#missing[@]} -eq 0 ] || install
+if $fetch_exim && ! id Debian-exim >/dev/null 2>&1; then
+    root useradd --system --user-group --no-create-home Debian-exim
 fi
-case $denying in
-    "") [ "${1:-}" = run ] || deny ;;
-    *) wait "$denying" ;;
-esac
+if [ "$kind" != run ] && ! cargo deny --version >/dev/null 2>&1; then
+    echo "setup: builds cargo-deny (about three minutes)"
+    cargo install --locked --debug cargo-deny
+fi
