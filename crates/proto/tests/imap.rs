@@ -79,6 +79,27 @@ fn told(responses: &[u8]) -> String {
 }
 
 #[test]
+fn strings_that_are_as_long_as_messages_are_faults() {
+    let long = "x".repeat(70_000);
+    for response in [
+        format!("* 1 FETCH (ENVELOPE (NIL {{{}}}\r\n{long}))\r\n", long.len()),
+        format!("* 1 FETCH (PREVIEW \"{long}\")\r\n"),
+        format!("* 1 FETCH (EMAILID ({long}))\r\n"),
+        format!("* LIST () \"/\" {{{}}}\r\n{long}\r\n", long.len()),
+    ] {
+        let (mut client, mut rest) = (Client::new(), response.as_bytes());
+        let is_fault = loop {
+            match client.step(rest) {
+                (_, ClientEvent::Broken(_)) => break true,
+                (0, ClientEvent::Idle) => break false,
+                (taken, _) => rest = &rest[taken..],
+            }
+        };
+        assert!(is_fault, "{}", &response[..40]);
+    }
+}
+
+#[test]
 fn a_command_waits_for_its_answer_and_the_next_is_not_taken_before() {
     let mut server = selected();
     let input = b"a1 NOOP\r\na2 CHECK\r\n";

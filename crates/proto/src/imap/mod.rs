@@ -23,6 +23,7 @@ pub mod metadata;
 pub mod name;
 pub mod notify;
 pub mod operation;
+pub mod pattern;
 mod request;
 pub mod response;
 mod run;

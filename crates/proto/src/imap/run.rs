@@ -9,6 +9,12 @@
 /// Parentheses within parentheses.
 const DEPTH_MAX: u32 = 1_000;
 
+/// Bytes of a string: a name or a short text, and no message.
+const STRING_BYTES_MAX: u32 = 64 << 10;
+
+/// Bytes of a value without strings, which is numbers, flags and dates.
+const PLAIN_BYTES_MAX: u32 = 16 << 10;
+
 /// Within a run of text and literals.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Run {
@@ -16,6 +22,8 @@ pub(super) struct Run {
     mode: Mode,
     /// Whether its value has no strings, by the grammar of its item.
     plain: bool,
+    /// Bytes of the string under way, or of the value without strings.
+    bytes: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -88,6 +96,12 @@ impl Run {
     }
 
     fn look(&mut self, byte: u8, items: bool) -> Result<Stop, &'static str> {
+        let is_new = matches!((self.mode, byte), (Mode::Plain, b'"')) && !self.plain;
+        self.bytes = if is_new { 0 } else { self.bytes.saturating_add(1) };
+        let is_string = matches!(self.mode, Mode::Quoted | Mode::Escaped);
+        if self.plain && self.bytes > PLAIN_BYTES_MAX || is_string && self.bytes > STRING_BYTES_MAX {
+            return Err("a string is too long");
+        }
         self.mode = match (self.mode, byte) {
             (_, 0) => return Err("a NUL"),
             (Mode::Plain, b'\r' | b'\n') => return Ok(Stop::LineEnd),
@@ -113,6 +127,9 @@ impl Run {
             (Mode::Quoted | Mode::Escaped, _) => Mode::Quoted,
             (Mode::Digits { value, count }, b'0'..=b'9') if count < 18 => {
                 Mode::Digits { value: value * 10 + u64::from(byte - b'0'), count: count + 1 }
+            }
+            (Mode::Digits { value, .. }, b'}') if value > u64::from(STRING_BYTES_MAX) => {
+                return Err("a string is too long");
             }
             (Mode::Digits { value, count: 1.. }, b'}') => Mode::Announced { len: value, after_cr: false },
             (Mode::Announced { len, after_cr: false }, b'\r') => Mode::Announced { len, after_cr: true },
