@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::net::listening::{Owner, Sockets};
 use crate::settings::{Address, Listener, Network, Rulings, Tls, Transparent, Verify};
+use crate::trust::strangers::{Stranger, Strangers};
 use crate::upstream::route::Route;
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
@@ -130,6 +131,21 @@ impl House {
         let most = self.most.load(Relaxed);
         self.open.fetch_update(Relaxed, Relaxed, |open| (open < most).then_some(open + 1)).is_ok()
     }
+
+    /// Counts a session, if one more may be in.
+    pub fn place(self: &Arc<House>) -> Option<Place> {
+        self.enter().then(|| Place(self.clone()))
+    }
+}
+
+/// A session that a [`House`] counts; dropping it makes room for another.
+#[derive(Debug)]
+pub struct Place(Arc<House>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Counts sessions and infected mails, in all and by client.
@@ -137,6 +153,8 @@ impl House {
 pub struct Gate {
     house: Arc<House>,
     clients: Mutex<Clients>,
+    /// Readers of mail that have not logged in.
+    strangers: Arc<Strangers>,
 }
 
 #[derive(Debug)]
@@ -159,6 +177,9 @@ struct Tally {
 /// Clients counted at a time. Where there are more in a minute or an hour all counts begin anew: that costs a pass over
 /// them once in so many clients, and no more.
 const CLIENTS_MAX: usize = 50_000;
+
+/// Readers of mail that have not logged in, on one listener.
+const STRANGERS_MAX: usize = 400;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -204,18 +225,32 @@ pub enum Refusal {
     NotWanted,
 }
 
+impl Refusal {
+    /// SMTP's codes, and what the client is told.
+    pub const fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Refusal::Full => ("421 4.3.2", "Too many sessions, try again later"),
+            Refusal::TooMany => ("421 4.7.0", "Too many sessions from your address"),
+            Refusal::TooFast => ("421 4.7.0", "Too many sessions from your address in a minute"),
+            Refusal::NotWanted => ("554 5.7.1", "You may not come here"),
+        }
+    }
+}
+
 /// A session that was let in; dropping it makes room for another.
 #[derive(Debug)]
 pub struct Ticket {
     gate: Arc<Gate>,
     client: Option<Network>,
+    /// Its place among those that have not logged in.
+    stranger: Option<Stranger>,
 }
 
 impl Gate {
     /// A gate of this house.
     pub fn new(house: Arc<House>) -> Gate {
         let clients = Clients { open: 0, open_by_client: HashMap::new(), came: Tally::new(), infected: Tally::new() };
-        Gate { house, clients: Mutex::new(clients) }
+        Gate { house, clients: Mutex::new(clients), strangers: Strangers::new(STRANGERS_MAX) }
     }
 
     /// Lets in somebody of whom nothing is known yet, or says why not.
@@ -225,7 +260,7 @@ impl Gate {
             return Err(Refusal::Full);
         }
         clients.open += 1;
-        Ok(Ticket { gate: self.clone(), client: None })
+        Ok(Ticket { gate: self.clone(), client: None, stranger: None })
     }
 
     /// A client has sent an infected mail: whether it has sent too many.
@@ -267,7 +302,23 @@ impl Ticket {
         }
         clients.open_by_client.insert(client, open + 1);
         self.client = Some(client);
+        if listener.protocol().announces_sizes() {
+            self.stranger = Some(self.gate.strangers.enter(client));
+        }
         Ok(())
+    }
+
+    /// Resolves when the place is another client's, which can be until [`Ticket::log_in`].
+    pub async fn lost(&self) {
+        match &self.stranger {
+            Some(stranger) => stranger.lost().notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The client has logged in; whether it had its place still.
+    pub fn log_in(&mut self) -> bool {
+        self.stranger.take().is_none_or(|stranger| stranger.log_in())
     }
 }
 

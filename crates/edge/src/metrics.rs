@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::net::accept::accepted;
 use crate::net::http::{Page, answer};
 
 /// A number that only grows, or a level.
@@ -109,8 +110,16 @@ macro_rules! numbers {
     };
 }
 
+impl Metrics {
+    /// Open sessions of the event loops.
+    pub fn sessions_of_gateway(&self) -> u64 {
+        self.sessions_open.get().saturating_sub(self.sessions_in_store.get())
+    }
+}
+
 numbers! {
     sessions_open "gauge" "Open sessions.",
+    sessions_in_store "gauge" "Those of them at the doors of the store.",
     sessions_total "counter" "Sessions accepted.",
     sessions_refused_total "counter" "Sessions refused because of a limit.",
     clients_infectious_total "counter" "Infected messages from clients at or over the limit of infected messages.",
@@ -187,27 +196,40 @@ const REQUESTS_MAX: usize = 64;
 
 /// A session that is open, until it is dropped.
 #[derive(Debug)]
-pub struct SessionOpen(Arc<Metrics>);
+pub struct SessionOpen {
+    metrics: Arc<Metrics>,
+    is_in_store: bool,
+}
 
 impl SessionOpen {
     /// One more.
     pub fn new(metrics: &Arc<Metrics>) -> SessionOpen {
         metrics.sessions_open.add(1);
-        SessionOpen(metrics.clone())
+        SessionOpen { metrics: metrics.clone(), is_in_store: false }
+    }
+
+    /// The same, at a door of the store.
+    pub fn in_store(metrics: &Arc<Metrics>) -> SessionOpen {
+        metrics.sessions_in_store.add(1);
+        metrics.sessions_open.add(1);
+        SessionOpen { metrics: metrics.clone(), is_in_store: true }
     }
 }
 
 impl Drop for SessionOpen {
     fn drop(&mut self) {
-        self.0.sessions_open.sub(1);
+        self.metrics.sessions_open.sub(1);
+        if self.is_in_store {
+            self.metrics.sessions_in_store.sub(1);
+        }
     }
 }
 
-/// Answers requests until the listener fails. `page` says what is at a path.
+/// Answers requests until it is dropped. `page` says what is at a path.
 pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
     let places = Arc::new(Semaphore::new(REQUESTS_MAX));
     while let Ok(place) = places.clone().acquire_owned().await {
-        let Ok((stream, _)) = listener.accept().await else { return };
+        let (stream, _) = accepted("metrics", || listener.accept()).await;
         let page = page.clone();
         tokio::task::spawn_local(async move {
             let _ = answer(stream, page).await;

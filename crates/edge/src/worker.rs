@@ -22,6 +22,7 @@ use crate::mailbox::imap;
 use crate::mailbox::pop3;
 use crate::metrics;
 use crate::milter;
+use crate::net::accept::accepted;
 use crate::net::http::Page;
 use crate::net::intercept;
 use crate::net::listening::{LOCAL, Socket, network_address};
@@ -115,7 +116,7 @@ impl Shared {
 
     /// Whether there are sessions still, on whichever event loop.
     fn others_have_sessions(&self) -> bool {
-        self.runtime.borrow().metrics.sessions_open.get() > 0
+        self.runtime.borrow().metrics.sessions_of_gateway() > 0
     }
 
     fn is_metrics(&self, address: &str) -> bool {
@@ -196,15 +197,7 @@ async fn probe(shared: Rc<Shared>, door: Arc<Door>) {
 
 async fn accept(shared: Rc<Shared>, socket: Socket, address: Address) {
     loop {
-        let (stream, client) = match socket.accept().await {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Out of descriptors, most likely: sessions that end will free some.
-                tracing::warn!(%address, %error, "cannot accept");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
+        let (stream, client) = accepted(&address, || socket.accept()).await;
         let Some(door) = shared.door(&address) else { return };
         let Ok(door) = shared.aim(door, &stream, client) else { continue };
         let speaks_for_others =
@@ -287,12 +280,7 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(10);
 
 /// Tells a client that it is not let in.
 async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
-    let (code, text) = match refusal {
-        Refusal::Full => ("421 4.3.2", "Too many sessions, try again later"),
-        Refusal::TooMany => ("421 4.7.0", "Too many sessions from your address"),
-        Refusal::TooFast => ("421 4.7.0", "Too many sessions from your address in a minute"),
-        Refusal::NotWanted => ("554 5.7.1", "You may not come here"),
-    };
+    let (code, text) = refusal.text();
     let line = match protocol {
         Protocol::Smtp | Protocol::Lmtp => format!("{code} {text}\r\n"),
         Protocol::Pop3 if refusal == Refusal::NotWanted => format!("-ERR [SYS/PERM] {text}\r\n"),

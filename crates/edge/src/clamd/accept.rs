@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
 use super::door::Client;
 use super::session::Session;
 use super::wire::Wire;
+use crate::net::accept::accepted;
 use crate::net::listening::Socket;
 use crate::net::stream::Stream;
 use crate::shared::Shared;
@@ -51,28 +51,20 @@ impl Accepting {
 
 async fn accept(shared: Rc<Shared>, socket: Socket) {
     loop {
-        match socket.accept().await {
-            Ok((stream, client)) => {
-                let clamd = shared.runtime.borrow().clamd.clone();
-                let (peer, wire, client): (_, _, Arc<str>) = match stream {
-                    Stream::Unix(stream) => (Client::of(&stream), Wire::Unix(stream), "local".into()),
-                    Stream::Tcp(stream) => (Client::Address(client.ip()), Wire::Tcp(stream), client.to_string().into()),
-                    Stream::Tls(_) => continue,
-                };
-                let Some(guest) = clamd.let_in(peer) else {
-                    tracing::info!(%client, "client not in the access list");
-                    shared.runtime.borrow().metrics.sessions_refused_total.add(1);
-                    continue;
-                };
-                let Ok(permit) = clamd.shared.connections.clone().acquire_owned().await else { return };
-                let session = Session::new(shared.clone(), clamd, (client, guest), permit);
-                tokio::task::spawn_local(session.run(wire));
-            }
-            Err(error) => {
-                // Out of descriptors, most likely: sessions that end will free some.
-                tracing::warn!(%error, "cannot accept");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+        let (stream, client) = accepted("clamd", || socket.accept()).await;
+        let clamd = shared.runtime.borrow().clamd.clone();
+        let (peer, wire, client): (_, _, Arc<str>) = match stream {
+            Stream::Unix(stream) => (Client::of(&stream), Wire::Unix(stream), "local".into()),
+            Stream::Tcp(stream) => (Client::Address(client.ip()), Wire::Tcp(stream), client.to_string().into()),
+            Stream::Tls(_) => continue,
+        };
+        let Some(guest) = clamd.let_in(peer) else {
+            tracing::info!(%client, "client not in the access list");
+            shared.runtime.borrow().metrics.sessions_refused_total.add(1);
+            continue;
+        };
+        let Ok(permit) = clamd.shared.connections.clone().acquire_owned().await else { return };
+        let session = Session::new(shared.clone(), clamd, (client, guest), permit);
+        tokio::task::spawn_local(session.run(wire));
     }
 }

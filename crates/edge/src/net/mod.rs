@@ -1,5 +1,6 @@
 //! Sockets, TLS, and what is spoken before a session begins.
 
+pub mod accept;
 pub mod acme;
 pub mod agent;
 pub mod http;

@@ -611,7 +611,7 @@ impl Session {
         let deadline = self.started + Duration::from_millis(self.server.deadline()).min(end);
         let mut control = self.shared.control.clone();
         // A client that fills the buffer again and again gets a larger one, while it sends content and keeps it filled.
-        let open = self.shared.runtime.borrow().metrics.sessions_open.get() as usize;
+        let open = self.shared.runtime.borrow().metrics.sessions_of_gateway() as usize;
         let most = (INPUT_BYTES_SHARED / open.max(1)).clamp(INPUT_BYTES, INPUT_BYTES_MAX);
         let wanted = match self.mail {
             Mail::None | Mail::Envelope(_) => 0,

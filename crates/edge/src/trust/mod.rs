@@ -1,6 +1,6 @@
 //! Trust before work: who may talk, and what a connection costs until it has earned trust.
 //!
-//! Everything here is a plain value that is told the time, in milliseconds; sessions ask a [`warden::Warden`].
+//! Everything here is a plain value; what depends on the time is told it, in milliseconds. Sessions ask a [`warden::Warden`].
 
 pub mod access;
 pub mod clients;
@@ -8,6 +8,7 @@ pub mod harvest;
 pub mod limit;
 pub mod reputation;
 pub mod score;
+pub mod strangers;
 pub mod table;
 pub mod tarpit;
 pub mod warden;

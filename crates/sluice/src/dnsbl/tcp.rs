@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::dnsbl::answer::{Outcome, Response, Scratch, Transport, respond};
+use edge::net::accept::accepted;
 use proto::dns::{Frames, Query, frame};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -79,6 +80,43 @@ impl Open {
     }
 }
 
+/// A connection that is counted, until it is dropped.
+struct Place {
+    open: Arc<Mutex<Open>>,
+    network: u64,
+}
+
+impl Place {
+    /// None if there are too many.
+    fn take(open: &Arc<Mutex<Open>>, network: u64) -> Option<Place> {
+        let may = open.lock().unwrap_or_else(PoisonError::into_inner).enter(network);
+        may.then(|| Place { open: open.clone(), network })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).leave(self.network);
+    }
+}
+
+/// A transfer that is counted, until it is dropped.
+struct Transfer(Arc<Shared>);
+
+impl Transfer {
+    /// None if there are too many.
+    fn begin(shared: &Arc<Shared>) -> Option<Transfer> {
+        let transfer = Transfer(shared.clone());
+        (shared.transfers.fetch_add(1, Ordering::Relaxed) < TRANSFERS_MAX).then_some(transfer)
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        self.0.transfers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// A /24 or /48 as a number.
 fn network(client: IpAddr) -> u64 {
     match client.to_canonical() {
@@ -91,17 +129,12 @@ fn network(client: IpAddr) -> u64 {
 pub async fn run(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     let open = Arc::new(Mutex::new(Open::default()));
     loop {
-        let Ok((stream, peer)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        let (shared, open, network) = (shared.clone(), open.clone(), network(peer.ip()));
-        if !open.lock().unwrap_or_else(PoisonError::into_inner).enter(network) {
-            continue;
-        }
+        let (stream, peer) = accepted("DNS", || listener.accept()).await;
+        let Some(place) = Place::take(&open, network(peer.ip())) else { continue };
+        let shared = shared.clone();
         tokio::spawn(async move {
             let _ = converse(stream, peer.ip(), &shared).await;
-            open.lock().unwrap_or_else(PoisonError::into_inner).leave(network);
+            drop(place);
         });
     }
 }
@@ -165,26 +198,21 @@ async fn answer(
                 return send(stream, out).await;
             }
             counts.transfers.fetch_add(1, Ordering::Relaxed);
-            match shared.transfers.fetch_add(1, Ordering::Relaxed) {
-                TRANSFERS_MAX.. => {
+            match Transfer::begin(shared) {
+                Some(counted) => transfer(stream, packet.to_vec(), index, counted).await,
+                None => {
                     ::dnsbl::transfer::refuse(&query, out);
-                    shared.transfers.fetch_sub(1, Ordering::Relaxed);
                     send(stream, out).await
                 }
-                _ => transfer(stream, packet.to_vec(), index, shared).await,
             }
         }
     }
 }
 
 /// Sends a zone. It is written by a thread of its own, so that others are answered meanwhile, and no faster than it is read.
-async fn transfer(stream: &mut TcpStream, packet: Vec<u8>, index: usize, shared: &Arc<Shared>) -> io::Result<()> {
+async fn transfer(stream: &mut TcpStream, packet: Vec<u8>, index: usize, counted: Transfer) -> io::Result<()> {
     let (messages, mut written) = tokio::sync::mpsc::channel(TRANSFER_AHEAD);
-    let shared = shared.clone();
-    tokio::task::spawn_blocking(move || {
-        write_zone(&packet, index, &shared, &messages);
-        shared.transfers.fetch_sub(1, Ordering::Relaxed);
-    });
+    tokio::task::spawn_blocking(move || write_zone(&packet, index, &counted.0, &messages));
     while let Some(message) = written.recv().await {
         send(stream, &message).await?;
     }
@@ -216,10 +244,7 @@ async fn send(stream: &mut TcpStream, message: &[u8]) -> io::Result<()> {
 /// Shows the metrics to whoever asks, whatever is asked for.
 pub async fn run_metrics(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
     loop {
-        let Ok((mut stream, _)) = listener.accept().await else {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
+        let (mut stream, _) = accepted("metrics", || listener.accept()).await;
         let page = metrics(&shared);
         tokio::spawn(async move {
             let mut input = [0; 2_048];

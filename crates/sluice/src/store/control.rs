@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use edge::net::accept::accepted;
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
@@ -142,10 +143,7 @@ impl Control {
     pub async fn serve(self, site: Arc<Site>) {
         let Some(Ok(socket)) = self.sockets.take() else { return };
         loop {
-            let Ok((stream, _)) = socket.accept().await else {
-                tokio::time::sleep(Duration::from_millis(200)).await;
-                continue;
-            };
+            let (stream, _) = accepted("store control", || socket.accept()).await;
             let (site, audit) = (site.clone(), self.audit.clone());
             tokio::spawn(async move {
                 if let Err(error) = converse(stream, &site, &audit).await {

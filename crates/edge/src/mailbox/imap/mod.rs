@@ -48,16 +48,29 @@ const OWED_MAX: usize = 10_000;
 /// Runs a session from its first byte to its last.
 pub async fn run(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
-    if let Err(error) = converse(&shared, &door, client, stream).await {
+    if let Err(error) = converse(&shared, &door, client, ticket, stream).await {
         tracing::debug!(%client, %error, "session aborted");
     }
-    drop(ticket);
 }
 
-async fn converse(shared: &Rc<Shared>, door: &Arc<Door>, client: SocketAddr, stream: Stream) -> std::io::Result<()> {
-    let (mut wire, door) = Wire::begin(shared, door, stream).await?;
-    match Upstream::connect(&door.route).await {
-        Ok(upstream) => Box::new(Session::new(shared.clone(), door, client, wire, upstream)).run().await,
+async fn converse(
+    shared: &Rc<Shared>,
+    door: &Arc<Door>,
+    client: SocketAddr,
+    ticket: Ticket,
+    stream: Stream,
+) -> std::io::Result<()> {
+    let begin = async {
+        let (wire, door) = Wire::begin(shared, door, stream).await?;
+        let upstream = Upstream::connect(&door.route).await;
+        std::io::Result::Ok((wire, door, upstream))
+    };
+    let (mut wire, door, upstream) = tokio::select! {
+        begun = begin => begun?,
+        () = ticket.lost() => return Err(std::io::Error::other("another client has the place")),
+    };
+    match upstream {
+        Ok(upstream) => Box::new(Session::new(shared.clone(), door, (client, ticket), wire, upstream)).run().await,
         Err(error) => {
             tracing::warn!(server = %door.route.forward, %error, "the server cannot be reached");
             wire.write(b"* BYE [UNAVAILABLE] The server cannot be reached now\r\n").await?;

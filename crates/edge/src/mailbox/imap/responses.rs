@@ -5,7 +5,7 @@ use std::io;
 use proto::imap::{ClientEvent, Kind, Status, Verb};
 
 use super::OUTBOX_BYTES;
-use super::session::{Folder, Next, Session, Work};
+use super::session::{Folder, LOST, Next, Session, Work};
 use super::told::Told;
 
 impl Session {
@@ -22,10 +22,8 @@ impl Session {
         match event {
             ClientEvent::Idle if taken == 0 => return Ok(Next::Wait),
             ClientEvent::Pass => self.hears.bytes(&self.server.input()[..taken]),
-            // A name or a short text, whatever the server says: on one line it is no message.
             ClientEvent::PassText => {
-                let text = self.server.input()[..taken].iter();
-                let text: Vec<u8> = text.map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }).collect();
+                let text: Vec<u8> = self.server.input()[..taken].iter().copied().map(in_text).collect();
                 self.hears.bytes(&text);
             }
             ClientEvent::Content => self.content(taken).await?,
@@ -97,11 +95,24 @@ impl Session {
         match verb {
             Verb::Login | Verb::Authenticate if ok => {
                 self.user = user;
+                if !self.ticket.log_in() {
+                    self.bye(LOST);
+                }
                 tracing::debug!(client = %self.address, user = self.shown_user(), "logged in");
             }
             Verb::Select if !ok => self.folder = Folder::default(),
             Verb::Close if ok => self.folder = Folder::default(),
             _ => {}
         }
+    }
+}
+
+/// A byte of a name or a short text, whatever the server says: on one line it is no message. Control characters become blanks but for
+/// tabulators and those that shift between charsets (ISO 2022), which stand in old headers.
+const fn in_text(byte: u8) -> u8 {
+    match byte {
+        b'\t' | 0x0e | 0x0f | 0x1b => byte,
+        0..b' ' | 0x7f => b' ',
+        byte => byte,
     }
 }

@@ -14,7 +14,7 @@ use super::appending::Appending;
 use super::fetching::Fetching;
 use super::told::Told;
 use super::upstream::{Upstream, capabilities_in};
-use crate::door::Door;
+use crate::door::{Door, Ticket};
 use crate::mailbox::known::{Fate, Identity, Key, Named};
 use crate::message::trace::{new_id, printable};
 use crate::net::wire::Wire;
@@ -24,11 +24,16 @@ use crate::shared::Shared;
 /// How long the server may take to answer.
 pub const SERVER_WAIT: Duration = Duration::from_secs(300);
 
+/// The last word to a client that has not logged in, and whose place is another's.
+pub const LOST: &str = "[UNAVAILABLE] Too many clients that have not logged in";
+
 /// A session.
 pub struct Session {
     pub shared: Rc<Shared>,
     pub door: Arc<Door>,
     pub address: SocketAddr,
+    /// Its place at the door.
+    pub ticket: Ticket,
     pub client: Wire,
     pub server: Wire,
     /// Hears the client.
@@ -111,12 +116,19 @@ pub enum Next {
 
 impl Session {
     /// A session that begins; the server has greeted.
-    pub fn new(shared: Rc<Shared>, door: Arc<Door>, address: SocketAddr, client: Wire, upstream: Upstream) -> Session {
+    pub fn new(
+        shared: Rc<Shared>,
+        door: Arc<Door>,
+        (address, ticket): (SocketAddr, Ticket),
+        client: Wire,
+        upstream: Upstream,
+    ) -> Session {
         let Upstream { wire, client: asks, greeting, capabilities } = upstream;
         let mut session = Session {
             shared,
             door,
             address,
+            ticket,
             client,
             server: wire,
             hears: Server::new(Config::default(), 0),
@@ -131,6 +143,7 @@ impl Session {
         };
         if greeting.kind == Kind::Preauth {
             session.hears.logged_in(0);
+            session.ticket.log_in();
         }
         let offered = [b"CAPABILITY ".as_slice(), &capabilities.join(&b' ')].concat();
         session.say_status(b"*", &Status { code: offered, ..greeting });
@@ -185,6 +198,10 @@ impl Session {
             read = self.client.read(), if listening => return Ok(if read? { Next::Go } else { Next::Over }),
             () = tokio::time::sleep_until(patience.min(session).into()) => {
                 self.bye(if listening { "Timeout" } else { "[UNAVAILABLE] The server took too long" });
+                return Ok(Next::Over);
+            }
+            () = self.ticket.lost() => {
+                self.bye(LOST);
                 return Ok(Next::Over);
             }
             _ = control.wait_for(|control| control.stopping), if between => {

@@ -31,16 +31,29 @@ const TASKS_MAX: usize = 64;
 /// Runs a session from its first byte to its last.
 pub async fn run(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket, stream: Stream) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
-    if let Err(error) = converse(&shared, &door, client, stream).await {
+    if let Err(error) = converse(&shared, &door, client, ticket, stream).await {
         tracing::debug!(%client, %error, "session aborted");
     }
-    drop(ticket);
 }
 
-async fn converse(shared: &Rc<Shared>, door: &Arc<Door>, client: SocketAddr, stream: Stream) -> std::io::Result<()> {
-    let (mut wire, door) = Wire::begin(shared, door, stream).await?;
-    match Upstream::connect(&door.route).await {
-        Ok(upstream) => Session::new(shared.clone(), door, client, wire, upstream).run().await,
+async fn converse(
+    shared: &Rc<Shared>,
+    door: &Arc<Door>,
+    client: SocketAddr,
+    ticket: Ticket,
+    stream: Stream,
+) -> std::io::Result<()> {
+    let begin = async {
+        let (wire, door) = Wire::begin(shared, door, stream).await?;
+        let upstream = Upstream::connect(&door.route).await;
+        std::io::Result::Ok((wire, door, upstream))
+    };
+    let (mut wire, door, upstream) = tokio::select! {
+        begun = begin => begun?,
+        () = ticket.lost() => return Err(std::io::Error::other("another client has the place")),
+    };
+    match upstream {
+        Ok(upstream) => Session::new(shared.clone(), door, (client, ticket), wire, upstream).run().await,
         Err(error) => {
             tracing::warn!(server = %door.route.forward, %error, "the server cannot be reached");
             wire.write(b"-ERR [SYS/TEMP] The server cannot be reached now\r\n").await?;

@@ -15,7 +15,7 @@ use stream::Window;
 
 use super::TASKS_MAX;
 use super::upstream::Upstream;
-use crate::door::Door;
+use crate::door::{Door, Ticket};
 use crate::mailbox::known::{Key, Named};
 use crate::mailbox::retrieval::{Outcome, Reader, Retrieval, Sees};
 use crate::message::trace::printable;
@@ -32,11 +32,16 @@ const CONTENT_BYTES: usize = 32 << 10;
 /// What the client is told before it is sent.
 const OUTBOX_BYTES: usize = 32 << 10;
 
+/// The last word to a client that has not logged in, and whose place is another's.
+const LOST: &str = "[SYS/TEMP] Too many clients that have not logged in";
+
 /// A session.
 pub struct Session {
     shared: Rc<Shared>,
     door: Arc<Door>,
     address: SocketAddr,
+    /// Its place at the door.
+    ticket: Ticket,
     client: Wire,
     server: Wire,
     /// Hears the client.
@@ -89,13 +94,20 @@ enum Next {
 
 impl Session {
     /// A session that begins; the server has greeted.
-    pub fn new(shared: Rc<Shared>, door: Arc<Door>, address: SocketAddr, client: Wire, upstream: Upstream) -> Session {
+    pub fn new(
+        shared: Rc<Shared>,
+        door: Arc<Door>,
+        (address, ticket): (SocketAddr, Ticket),
+        client: Wire,
+        upstream: Upstream,
+    ) -> Session {
         let mut hears = Server::new(Config::default(), 0);
         hears.say(true, &upstream.greeting);
         Session {
             shared,
             door,
             address,
+            ticket,
             client,
             server: upstream.wire,
             hears,
@@ -160,6 +172,10 @@ impl Session {
             read = self.client.read(), if listening => return Ok(if read? { Next::Go } else { Next::Over }),
             () = tokio::time::sleep_until(patience.min(session).into()) => {
                 self.say(false, if idle { "Timeout" } else { "[SYS/TEMP] The server took too long" });
+                return Ok(Next::Over);
+            }
+            () = self.ticket.lost() => {
+                self.say(false, LOST);
                 return Ok(Next::Over);
             }
             _ = control.wait_for(|control| control.stopping), if idle => {
@@ -351,6 +367,9 @@ impl Session {
             Some(Task::Login) => {
                 self.hears.say(ok, &text);
                 self.hears.answered(self.now(), ok);
+                if ok && !self.ticket.log_in() {
+                    self.hears.close();
+                }
                 if ok {
                     tracing::debug!(client = %self.address, user = self.shown_user(), "logged in");
                 }

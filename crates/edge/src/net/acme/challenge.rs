@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::net::accept::accepted;
 use crate::net::http::{Page, answer};
 
 /// Requests at a time; what comes beyond is closed at once.
@@ -44,7 +45,7 @@ impl Drop for Responder {
 async fn serve(listener: TcpListener, answers: Arc<Answers>) {
     let mut requests = JoinSet::new();
     loop {
-        let Ok((stream, client)) = listener.accept().await else { return };
+        let (stream, client) = accepted("ACME challenge", || listener.accept()).await;
         while requests.try_join_next().is_some() {}
         if requests.len() >= REQUESTS_MAX {
             continue;
