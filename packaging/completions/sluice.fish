@@ -452,7 +452,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-after -d 'One that runs after it, if that keeps the mail' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sieve-global -d 'A folder with scripts, NAME.sieve, that all may include: include :global "NAME"' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l message-bytes-max -d 'The largest message' -r
-complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sessions-max -d 'Sessions at the same time; who comes then waits' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l sessions-max -d 'Sessions at the same time; further clients are turned away' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-search-index -d 'Keep no index of what is in mails: searches read them'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l no-junk -d 'Deliver mail that is spam by its score as any other'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -47,6 +47,11 @@ impl Behind {
         }
     }
 
+    /// How many wait.
+    pub fn count(&self) -> usize {
+        self.queue().accounts.len()
+    }
+
     /// Whether nothing waits, and nothing is being done.
     pub fn is_idle(&self) -> bool {
         let queue = self.queue();

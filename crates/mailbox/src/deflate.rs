@@ -17,6 +17,8 @@ pub(crate) struct Deflated {
     waiting: Vec<u8>,
     /// There may be more of what was taken.
     has_more: bool,
+    /// Bytes that came so far.
+    received: u64,
 }
 
 impl Deflated {
@@ -25,13 +27,30 @@ impl Deflated {
         // A window of 4 KiB, and little memory for symbols: replies are short, and mail is compressed by itself where it is large.
         let config = DeflateConfig { window_bits: -12, mem_level: 5, ..DeflateConfig::new(1) };
         let has_more = !waiting.is_empty();
-        Deflated { inflate: Inflate::new(false, 15), deflate: Deflate::new_with_config(config), waiting, has_more }
+        Deflated {
+            inflate: Inflate::new(false, 15),
+            deflate: Deflate::new_with_config(config),
+            waiting,
+            has_more,
+            received: 0,
+        }
     }
 
     /// Bytes that came.
     pub fn came(&mut self, bytes: &[u8]) {
         self.waiting.extend_from_slice(bytes);
+        self.received = self.received.saturating_add(bytes.len() as u64);
         self.has_more = true;
+    }
+
+    /// Bytes that have come and are not decompressed.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Bytes that came so far.
+    pub const fn received(&self) -> u64 {
+        self.received
     }
 
     /// Appends what can be made of what came, at most a piece; whether that was anything.

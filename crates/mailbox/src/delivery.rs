@@ -13,6 +13,8 @@ mod outgoing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
 
 use sieve::{Mail, Program};
 use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
@@ -66,6 +68,26 @@ type Programs = Vec<Vec<Vec<Arc<Program>>>>;
 
 /// Delivers a mail: an outcome for each address, or one for all.
 pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
+    let (began, numbers) = (Instant::now(), &site.numbers);
+    let outcomes = delivered(site, mail).await;
+    numbers.took(began.elapsed());
+    let errors = outcomes.iter().flatten().filter_map(|outcome| match outcome {
+        Err(Undelivered::Failed(error)) => Some(error),
+        _ => None,
+    });
+    for error in errors.chain(outcomes.as_ref().err()) {
+        match error {
+            Error::Refused(Refused::OverQuota) => numbers.over_quota.fetch_add(1, Relaxed),
+            Error::Full => numbers.full.fetch_add(1, Relaxed),
+            _ => 0,
+        };
+    }
+    let is_delivered = outcomes.as_ref().is_ok_and(|outcomes| outcomes.iter().all(Result::is_ok));
+    if is_delivered { &numbers.delivered } else { &numbers.undelivered }.fetch_add(1, Relaxed);
+    outcomes
+}
+
+async fn delivered(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
     let said = Said::of(&mail.header, mail.is_inspected);
     let state = site.store.state();
     let program = |recipient: &Recipient| {
@@ -85,8 +107,9 @@ pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, 
     }
     let sealed = incoming.seal(digest).await?;
     let head = site.store.read_sealed(&sealed, 0, LOOKED_AT_BYTES_MAX).await?;
-    let filtering = Filtering { said, state, programs, from: mail.from.clone(), recipients };
-    let (mut plans, recipients, head) = filtering.run(site, head, sealed.size()).await?;
+    let (from, size, hostname, junk) = (mail.from.clone(), sealed.size(), site.hostname.clone(), site.junk);
+    let filtering = Arc::new(Filtering { said, state, from, head, size, hostname, junk, now: seconds() });
+    let mut plans = filtering.run(site, &recipients, programs).await?;
     refuse_together(&mut plans, is_one);
     let leaving = Leaving {
         from: mail.from,
@@ -96,7 +119,7 @@ pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, 
         answers: outgoing::answers(site, &plans).await?,
         ..Leaving::default()
     };
-    let edited = edited(site, &plans, &head, &sealed).await?;
+    let edited = edited(site, &plans, &filtering.head, &sealed).await?;
     let work = move |transaction: &mut Transaction<'_, File>| {
         let mut delivery = Delivery::new(transaction, &sealed, &edited, is_one);
         delivery.leaving = leaving;
@@ -109,42 +132,57 @@ pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, 
     Ok(outcomes)
 }
 
-/// What scripts are run on, apart from the mail.
+/// What scripts are run on.
 struct Filtering {
     said: Said,
     state: State,
-    programs: Programs,
     from: String,
-    recipients: Vec<(String, Vec<Recipient>)>,
+    head: Vec<u8>,
+    size: u64,
+    hostname: String,
+    junk: bool,
+    now: i64,
 }
 
 impl Filtering {
-    /// Runs the scripts, a few mails at a time; gives back what it was lent.
+    /// Runs the scripts of all recipients.
     async fn run(
-        self,
+        self: &Arc<Self>,
         site: &Site,
-        head: Vec<u8>,
-        size: u64,
-    ) -> Result<(Plans, Vec<(String, Vec<Recipient>)>, Vec<u8>), Error> {
-        let _permit = site.filters.acquire().await.map_err(|_| Error::Failed)?;
-        let (hostname, junk, now) = (site.hostname.clone(), site.junk, seconds());
+        recipients: &[(String, Vec<Recipient>)],
+        programs: Programs,
+    ) -> Result<Plans, Error> {
+        let mut plans = Plans::new();
+        for ((to, accounts), programs) in recipients.iter().zip(programs) {
+            let mut planned = Vec::new();
+            for (recipient, programs) in accounts.iter().zip(programs) {
+                planned.push(self.plan(site, to, recipient, programs).await?);
+            }
+            plans.push(planned);
+        }
+        Ok(plans)
+    }
+
+    /// Runs the scripts of one account in its turn: those of one run one after the other, and keep nobody else waiting.
+    async fn plan(
+        self: &Arc<Self>,
+        site: &Site,
+        to: &str,
+        recipient: &Recipient,
+        programs: Vec<Arc<Program>>,
+    ) -> Result<Plan, Error> {
+        if programs.is_empty() {
+            return Ok(Plan::keep(if self.said.is_spam && self.junk { Target::Junk } else { Target::Usual }));
+        }
+        let _turn = site.filters.turn(recipient.account.name.clone()).await;
+        let (filtering, to, recipient) = (self.clone(), to.to_owned(), recipient.clone());
         let run = move || {
-            let mail = Mail::new(&head, size);
-            let Filtering { said, state, programs, from, recipients } = self;
-            let usual = Plan::keep(if said.is_spam && junk { Target::Junk } else { Target::Usual });
-            let plan = |to: &str, recipient: &Recipient, programs: &[Arc<Program>]| {
-                if programs.is_empty() {
-                    return usual.clone();
-                }
-                let number = state.account_named(recipient.account.name.as_bytes()).map_or(0, |(number, _)| number);
-                let (from, state, hostname) = (&from, &state, &hostname);
-                Case { programs, from, to, recipient, number, said, junk, state, hostname, now }.plan(&mail)
-            };
-            let plans = recipients.iter().zip(&programs).map(|((to, accounts), programs)| {
-                accounts.iter().zip(programs).map(|(account, program)| plan(to, account, program)).collect()
-            });
-            let plans = plans.collect();
-            (plans, recipients, head)
+            let Filtering { said, state, from, head, size, hostname, junk, now } = &*filtering;
+            let number = state.account_named(recipient.account.name.as_bytes()).map_or(0, |(number, _)| number);
+            let (said, junk, now) = (*said, *junk, *now);
+            let (programs, to, recipient) = (&*programs, &*to, &recipient);
+            Case { programs, from, to, recipient, number, said, junk, state, hostname, now }
+                .plan(&Mail::new(head, *size))
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| Error::Failed)
     }

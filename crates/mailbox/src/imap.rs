@@ -7,6 +7,7 @@
 mod append;
 mod decode;
 mod fetch;
+mod labour;
 mod list;
 mod login;
 mod messages;
@@ -21,8 +22,8 @@ mod thread;
 mod view;
 
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use proto::imap::acl::Rights;
 use proto::imap::name::NOT_A_NAME;
@@ -34,6 +35,7 @@ use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::acl::{self, Place};
+use crate::guest::{Guest, Seat};
 use crate::sasl::Exchange;
 use crate::site::Site;
 use crate::wire::{Stream, Wire};
@@ -65,12 +67,13 @@ fn capabilities(site: &Site) -> String {
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
+pub async fn serve(stream: impl Stream, guest: impl Into<Guest>, site: &Site) -> io::Result<()> {
     let mut server = Server::new(Config { keeps: true, ..Config::default() }, site.now());
     server.line(format!("* OK [CAPABILITY {} {LOGIN}] {} IMAP Sluice", capabilities(site), site.hostname).as_bytes());
     let mut session = Session {
         site,
-        client,
+        guest: guest.into(),
+        seat: None,
         wire: Wire::new(stream),
         server,
         changes: site.store.watch(),
@@ -93,7 +96,9 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
 
 struct Session<'a, S> {
     site: &'a Site,
-    client: Option<IpAddr>,
+    guest: Guest,
+    /// Held by who has logged in.
+    seat: Option<Seat>,
     wire: Wire<S>,
     server: Server,
     changes: watch::Receiver<State>,
@@ -145,6 +150,10 @@ impl<S: Stream> Session<'_, S> {
                 append.add(&self.wire.input()[..taken]).await;
             }
             self.wire.take(taken);
+            if matches!(event, ServerEvent::Command(_)) && self.wire.is_flooded() {
+                self.server.line(b"* BYE Too many commands in what was compressed");
+                return self.flush().await;
+            }
             match event {
                 ServerEvent::Idle if taken > 0 => {}
                 ServerEvent::Idle => {
@@ -201,6 +210,10 @@ impl<S: Stream> Session<'_, S> {
                 }
                 Ok(changed.is_ok())
             }
+            () = self.guest.lost() => {
+                self.wire.write(b"* BYE [UNAVAILABLE] Too many clients that have not logged in\r\n").await?;
+                Ok(false)
+            }
             () = self.site.ended() => {
                 self.wire.write(b"* BYE Shutting down\r\n").await?;
                 Ok(false)
@@ -209,7 +222,9 @@ impl<S: Stream> Session<'_, S> {
     }
 
     async fn flush(&mut self) -> io::Result<()> {
-        self.wire.write(self.server.outbox()).await?;
+        let reply = self.server.outbox();
+        self.site.numbers.reply_bytes_most.fetch_max(reply.len() as u64, Relaxed);
+        self.wire.write(reply).await?;
         self.server.sent();
         Ok(())
     }
@@ -422,7 +437,7 @@ impl<S: Stream> Session<'_, S> {
             let mut told = Vec::new();
             view.vanished(modseq, &Uids::all(), &mut told);
             view.changed(modseq, self.enabled, &mut told);
-            self.server.bytes(&told);
+            self.pass(&told).await?;
         }
         self.selected = Some(view);
         done(match (is_examined, read_only) {

@@ -1,20 +1,22 @@
-//! Who may log in: passwords are checked a few at a time, and who guesses waits.
+//! Who may log in: passwords are checked a few at a time, and who guesses waits ([`guard`]).
 //!
-//! After a failure the next attempt from the same address, and for the same account, is answered later and later: a second,
-//! two, four, up to [`WAIT_MAX`]. That the name or the password is wrong is said [`FAILURE_WAIT`] after it was asked, so that an
-//! unknown account takes as long as a wrong password, wherever that is checked. Who comes over the loopback comes through
-//! somebody who stands for many: there only the account counts.
+//! That the name or the password is wrong is said [`FAILURE_WAIT`] after it was asked, so that an unknown account takes as long as a
+//! wrong password, wherever that is checked; for an unknown one nothing is computed.
 
-use std::collections::HashMap;
+mod guard;
+
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use crate::accounts::{self, Account, Accounts, Login};
+use crate::accounts::{Account, Accounts, Login};
 use crate::elsewhere::Away;
-use crate::password::{self, Password};
+use crate::password;
+use guard::Guard;
 
 /// Passwords that are checked at the same time: each takes 19 MiB and a processor.
 const AT_ONCE: usize = 2;
@@ -22,14 +24,14 @@ const AT_ONCE: usize = 2;
 /// When a failure is answered: later than any check takes.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait before an attempt is answered.
-const WAIT_MAX: Duration = Duration::from_secs(15);
+/// How long an attempt may wait for its turn.
+const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a failure is remembered.
-const REMEMBERED: Duration = Duration::from_secs(600);
+/// How long a check may take where accounts are kept elsewhere.
+const CHECK_WAIT: Duration = Duration::from_secs(60);
 
-/// Addresses and accounts whose failures are remembered; then those go that are forgotten soonest.
-const FAILURES_MAX: usize = 20_000;
+/// How long a client may take to answer a challenge before it keeps nobody else waiting.
+const PROOF_WAIT: Duration = Duration::from_secs(5);
 
 /// The longest password, in bytes.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -41,54 +43,82 @@ pub enum Denied {
     Wrong,
     /// It is not known whether they are: where accounts are kept cannot be asked now.
     Away,
+    /// Too many try to log in to this account.
+    Busy,
+    /// The account has as many sessions as it may have.
+    Full,
 }
 
 /// Attempts to log in.
 pub struct Logins {
     accounts: Arc<Accounts>,
     permits: Semaphore,
-    failures: Mutex<HashMap<Key, Failures>>,
-    /// A hash that no password has.
-    nobody: Login,
+    /// Passwords of accounts that have failures are checked one at a time, beside others.
+    guesses: Semaphore,
+    guard: Arc<Guard>,
     /// What keys of accounts that are not there are made of.
     secret: [u8; 32],
+    counts: Counts,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Address(IpAddr),
-    Account(String),
+/// What became of attempts.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Logins.
+    pub logins: AtomicU64,
+    /// Wrong names and passwords.
+    pub failures: AtomicU64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Failures {
-    count: u32,
-    last: Instant,
+/// An attempt to log in under a name.
+pub(crate) struct Attempt {
+    attempt: guard::Attempt,
+    client: Option<IpAddr>,
+    name: String,
 }
 
 impl Logins {
     /// Nobody has tried yet.
     pub fn new(accounts: Arc<Accounts>) -> Logins {
-        let password = accounts::random_password().unwrap_or_default();
-        let hash = accounts::hash(password.as_bytes()).ok().and_then(|hash| Password::parse(&hash).ok());
-        let nobody = hash.map_or(Login::Nobody, Login::Hash);
-        let secret = password::random().unwrap_or_default();
-        let (permits, failures) = (Semaphore::new(AT_ONCE), Mutex::default());
-        Logins { accounts, permits, failures, nobody, secret }
+        Logins {
+            accounts,
+            permits: Semaphore::new(AT_ONCE),
+            guesses: Semaphore::new(1),
+            guard: Guard::new(),
+            secret: password::random().unwrap_or_default(),
+            counts: Counts::default(),
+        }
     }
 
     /// The account, if this is its password. Answers late where there were failures before.
     ///
     /// # Errors
     /// When it is not, or nobody can say.
-    pub async fn check(&self, client: Option<IpAddr>, name: &str, password: &[u8]) -> Result<Arc<Account>, Denied> {
-        self.delay(client, name).await;
+    pub(crate) async fn check(&self, attempt: Attempt, password: &[u8]) -> Result<Arc<Account>, Denied> {
         let answered = tokio::time::Instant::now() + FAILURE_WAIT;
-        let right = self.right(name, password).await;
+        let right = self.right(&attempt.name, password).await;
         if matches!(right, Ok(None)) {
             tokio::time::sleep_until(answered).await;
         }
-        self.judge(client, name, right)
+        self.judge(attempt, right)
+    }
+
+    /// Begins an attempt when its turn has come.
+    ///
+    /// # Errors
+    /// When too many wait.
+    pub(crate) async fn attempt(&self, client: Option<IpAddr>, name: &str) -> Result<Attempt, Denied> {
+        self.begin(client, name, CHECK_WAIT).await
+    }
+
+    /// The same, for an attempt that waits for the client's proof.
+    pub(crate) async fn begin_proof(&self, client: Option<IpAddr>, name: &str) -> Result<Attempt, Denied> {
+        self.begin(client, name, PROOF_WAIT).await
+    }
+
+    async fn begin(&self, client: Option<IpAddr>, name: &str, decided: Duration) -> Result<Attempt, Denied> {
+        let attempt = timeout(PATIENCE, self.guard.begin(client, name, decided)).await.map_err(|_| Denied::Busy)?;
+        Ok(Attempt { attempt, client, name: name.into() })
     }
 
     /// The account that has this name and password, if there is one.
@@ -107,16 +137,17 @@ impl Logins {
     }
 
     async fn is_password(&self, account: Option<&Account>, password: &[u8]) -> Result<bool, Away> {
-        let login = match account.map(|account| &account.login) {
-            None | Some(Login::Nobody) => &self.nobody,
-            Some(login) => login,
-        };
-        match login {
+        let Some(account) = account else { return Ok(false) };
+        match &account.login {
             Login::Elsewhere { table, entry } => match std::str::from_utf8(password) {
                 Ok(password) => self.accounts.is_password(table, entry, password).await,
                 Err(_) => Ok(false),
             },
             Login::Hash(hash) => {
+                let _guess = match self.guard.has_failures(&account.name) {
+                    true => self.guesses.acquire().await.ok(),
+                    false => None,
+                };
                 let Ok(_permit) = self.permits.acquire().await else { return Ok(false) };
                 let (hash, password) = (hash.clone(), password.to_vec());
                 Ok(tokio::task::spawn_blocking(move || hash.is(&password)).await.unwrap_or(false))
@@ -125,85 +156,43 @@ impl Logins {
         }
     }
 
-    /// Waits as long as whoever guesses has to.
-    pub(crate) async fn delay(&self, client: Option<IpAddr>, name: &str) {
-        let wait = keys(client, name).iter().flatten().map(|key| self.wait(key)).max().unwrap_or_default();
-        tokio::time::sleep(wait).await;
-    }
-
     /// Remembers how an attempt came out: for whom it was right, if it was.
     pub(crate) fn judge(
         &self,
-        client: Option<IpAddr>,
-        name: &str,
+        attempt: Attempt,
         right: Result<Option<Arc<Account>>, Away>,
     ) -> Result<Arc<Account>, Denied> {
-        let keys = keys(client, name);
+        let Attempt { attempt, client, name } = attempt;
         let name = || name.chars().take(255).collect::<String>();
         match right {
             Ok(Some(account)) => {
                 tracing::info!(account = account.name, client = ?client, "logged in");
-                self.forget(&keys);
+                self.counts.logins.fetch_add(1, Relaxed);
+                attempt.succeed();
                 Ok(account)
             }
             Ok(None) => {
                 tracing::warn!(account = name(), client = ?client, "login failed");
-                keys.into_iter().flatten().for_each(|key| self.failed(key));
+                self.counts.failures.fetch_add(1, Relaxed);
+                drop(attempt);
                 Err(Denied::Wrong)
             }
             Err(why) => {
                 tracing::warn!(account = name(), client = ?client, %why, "login cannot be checked");
+                attempt.give_up();
                 Err(Denied::Away)
             }
         }
     }
 
+    /// What became of attempts.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     /// The same in each process's life, and known to nobody else.
     pub(crate) fn secret(&self) -> &[u8] {
         &self.secret
-    }
-
-    fn wait(&self, key: &Key) -> Duration {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = failures.get(key).filter(|failures| failures.last.elapsed() < REMEMBERED);
-        found.map_or(Duration::ZERO, |failures| {
-            Duration::from_secs(1 << failures.count.saturating_sub(1).min(10)).min(WAIT_MAX)
-        })
-    }
-
-    fn failed(&self, key: Key) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= FAILURES_MAX {
-            failures.retain(|_, failures| failures.last.elapsed() < REMEMBERED);
-        }
-        if failures.len() >= FAILURES_MAX {
-            let oldest = failures.iter().min_by_key(|(_, failures)| failures.last).map(|(key, _)| key.clone());
-            oldest.map(|key| failures.remove(&key));
-        }
-        let entry = failures.entry(key).or_insert(Failures { count: 0, last: Instant::now() });
-        *entry = Failures { count: entry.count.saturating_add(1), last: Instant::now() };
-    }
-
-    fn forget(&self, keys: &[Option<Key>]) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who knows one password may still guess others: the address keeps its failures.
-        for key in keys.iter().flatten().filter(|key| matches!(key, Key::Account(_))) {
-            failures.remove(key);
-        }
-    }
-}
-
-/// What failures are remembered by.
-fn keys(client: Option<IpAddr>, name: &str) -> [Option<Key>; 2] {
-    let far = client.filter(|address| !address.is_loopback());
-    [far.map(network).map(Key::Address), Some(Key::Account(name.to_ascii_lowercase()))]
-}
-
-/// Of IPv6 a subscriber has a whole network.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V6(address) => IpAddr::V6((u128::from(address) >> 64 << 64).into()),
-        address => address,
     }
 }
 
@@ -220,7 +209,14 @@ pub(crate) fn plain(response: &[u8]) -> Option<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts;
     use crate::elsewhere::{Asking, Elsewhere};
+    use crate::password::Password;
+
+    async fn check(logins: &Logins, client: Option<IpAddr>, name: &str, word: &[u8]) -> Result<Arc<Account>, Denied> {
+        let attempt = logins.attempt(client, name).await?;
+        logins.check(attempt, word).await
+    }
 
     #[tokio::test(start_paused = true)]
     async fn who_guesses_waits_longer_and_longer() {
@@ -232,14 +228,14 @@ mod tests {
         let mut waits = Vec::new();
         for name in ["tim", "nobody", "tim", "tim", "tim", "tim"] {
             let before = tokio::time::Instant::now();
-            assert_eq!(logins.check(guesser, name, b"guess").await, Err(Denied::Wrong));
+            assert_eq!(check(&logins, guesser, name, b"guess").await, Err(Denied::Wrong));
             waits.push(before.elapsed().as_secs());
         }
         assert_eq!(waits, [1, 2, 3, 5, 9, 16]);
         // Who knows it is let in, and others are not kept waiting by those who guess elsewhere.
-        assert!(logins.check(None, "Tim", b"secret").await.is_ok());
+        assert!(check(&logins, None, "Tim", b"secret").await.is_ok());
         let before = tokio::time::Instant::now();
-        assert!(logins.check(Some("192.0.2.2".parse().unwrap()), "tim", b"secret").await.is_ok());
+        assert!(check(&logins, Some("192.0.2.2".parse().unwrap()), "tim", b"secret").await.is_ok());
         assert_eq!(before.elapsed().as_secs(), 0);
     }
 
@@ -283,12 +279,12 @@ mod tests {
             ("ann", "x", false),
             ("nobody", "", false),
         ] {
-            let found = there.check(None, name, password.as_bytes()).await;
+            let found = check(&there, None, name, password.as_bytes()).await;
             assert_eq!(found.is_ok(), wanted, "{name} {password}");
         }
-        assert_eq!(away.check(None, "tim", b"new").await, Err(Denied::Away));
+        assert_eq!(check(&away, None, "tim", b"new").await, Err(Denied::Away));
         let before = tokio::time::Instant::now();
-        assert!(away.check(None, "tim", b"old").await.is_ok() && before.elapsed().is_zero(), "it was no guess");
+        assert!(check(&away, None, "tim", b"old").await.is_ok() && before.elapsed().is_zero(), "it was no guess");
     }
 
     #[test]

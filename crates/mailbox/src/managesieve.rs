@@ -5,12 +5,13 @@
 //! machine has to use it before it logs in.
 
 use std::io;
-use std::net::IpAddr;
+use std::sync::Arc;
 
 use proto::managesieve::{Answer, Command, Config, Server, ServerEvent, string};
-use store::Account;
 use tokio::time::timeout_at;
 
+use crate::accounts::Account;
+use crate::guest::{Guest, Seat};
 use crate::login::Denied;
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};
@@ -33,22 +34,24 @@ pub enum End<S> {
     /// It is over.
     Over,
     /// The client shakes hands next.
-    StartTls(S),
+    StartTls(S, Guest),
 }
 
 /// Speaks with a client until it goes, or begins TLS.
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve<S: Stream>(stream: S, client: Option<IpAddr>, tls: Tls, site: &Site) -> io::Result<End<S>> {
+pub async fn serve<S: Stream>(stream: S, guest: impl Into<Guest>, tls: Tls, site: &Site) -> io::Result<End<S>> {
     let config = Config { literal_bytes_max: scripts::SCRIPT_BYTES_MAX as u64 + 1_024, ..Config::default() };
     let server = Server::new(config, site.now());
     let wire = Wire::new(stream);
-    let mut session = Session { site, client, tls, wire, server, user: None, exchange: None, next: Next::Commands };
+    let (guest, seat) = (guest.into(), None);
+    let mut session =
+        Session { site, guest, seat, tls, wire, server, user: None, exchange: None, next: Next::Commands };
     session.greet(&format!("{} ManageSieve Sluice", site.hostname));
     session.run().await?;
     match session.next {
-        Next::Tls => Ok(End::StartTls(session.wire.into_inner())),
+        Next::Tls => Ok(End::StartTls(session.wire.into_inner(), session.guest)),
         _ => {
             session.wire.close().await;
             Ok(End::Over)
@@ -65,7 +68,9 @@ enum Next {
 
 struct Session<'a, S> {
     site: &'a Site,
-    client: Option<IpAddr>,
+    guest: Guest,
+    /// Held by who has logged in.
+    seat: Option<Seat>,
     tls: Tls,
     wire: Wire<S>,
     server: Server,
@@ -92,8 +97,8 @@ impl<S: Stream> Session<'_, S> {
                         return Ok(());
                     }
                 }
-                ServerEvent::Command(command) => self.command(command).await,
-                ServerEvent::Response(response) => self.respond(&response).await,
+                ServerEvent::Command(command) => self.command(command).await?,
+                ServerEvent::Response(response) => self.respond(&response).await?,
                 ServerEvent::Wrong(reason) => self.server.answer(Answer::No, "", reason),
                 ServerEvent::TooLarge => self.refuse(&Failure::TooLarge),
                 ServerEvent::Closed => {
@@ -113,6 +118,7 @@ impl<S: Stream> Session<'_, S> {
                 Ok(read) => read,
                 Err(_) => self.bye("Idle for too long").await,
             },
+            () = self.guest.lost() => self.bye("Too many clients that have not logged in").await,
             () = self.site.ended() => self.bye("Shutting down").await,
         }
     }
@@ -162,11 +168,11 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn may_log_in(&self) -> bool {
-        let is_near = self.client.is_none_or(|client| client.is_loopback());
+        let is_near = self.guest.client.is_none_or(|client| client.is_loopback());
         self.user.is_none() && (self.tls != Tls::Offered || is_near)
     }
 
-    async fn command(&mut self, command: Command) {
+    async fn command(&mut self, command: Command) -> io::Result<()> {
         match command {
             Command::Capability => self.greet("Capability completed"),
             Command::Noop(None) => self.server.answer(Answer::Ok, "", "Completed"),
@@ -186,6 +192,9 @@ impl<S: Stream> Session<'_, S> {
                 self.server.close();
                 self.next = Next::Tls;
             }
+            Command::StartTls if self.tls == Tls::Offered && self.user.is_none() => {
+                self.server.answer(Answer::No, "", "Something came behind STARTTLS before the handshake");
+            }
             Command::StartTls => self.server.answer(Answer::No, "", "TLS is not offered here"),
             Command::Authenticate { .. } if !self.may_log_in() => {
                 let (code, text) = match self.user {
@@ -202,17 +211,21 @@ impl<S: Stream> Session<'_, S> {
                         self.server.answer(Answer::No, "", "Unknown mechanism");
                         self.server.resume();
                     }
-                    Some(initial) => self.respond(&initial).await,
+                    Some(initial) => self.respond(&initial).await?,
                     None => self.server.challenge(b""),
                 }
             }
             command => self.on_scripts(command).await,
         }
+        Ok(())
     }
 
-    async fn respond(&mut self, response: &[u8]) {
+    async fn respond(&mut self, response: &[u8]) -> io::Result<()> {
         let step = match self.exchange.take() {
-            Some(exchange) if response != b"*" => exchange.respond(self.site, self.client, response).await,
+            Some(exchange) if response != b"*" => {
+                let responding = exchange.respond(self.site, self.guest.client, response);
+                self.guest.wait(&mut self.wire, responding).await?
+            }
             _ => Step::Over(Err(Denied::Wrong)),
         };
         let (account, code) = match step {
@@ -222,27 +235,46 @@ impl<S: Stream> Session<'_, S> {
             }
             Step::Challenge(challenge, exchange) => {
                 self.exchange = Some(exchange);
-                return self.server.challenge(&challenge);
+                self.server.challenge(&challenge);
+                return Ok(());
             }
             Step::Over(account) => (account, String::new()),
         };
         self.server.resume();
+        self.enter(account, &code).await;
+        Ok(())
+    }
+
+    async fn enter(&mut self, account: Result<Arc<Account>, Denied>, code: &str) {
         let account = match account {
             Ok(account) => account,
-            Err(Denied::Wrong) => return self.server.answer(Answer::No, "", "Wrong name or password"),
-            Err(Denied::Away) => {
-                return self.server.answer(Answer::No, "TRYLATER", "Accounts cannot be looked up now");
-            }
+            Err(refused) => return self.deny(refused),
         };
         let name = account.name.clone();
         match self.site.store.transact(move |transaction| ensure(transaction, &account)).await {
             Ok(number) => {
+                self.seat = self.site.seats.take(number);
+                match self.seat {
+                    None => return self.deny(Denied::Full),
+                    Some(_) if !self.guest.log_in() => return self.deny(Denied::Busy),
+                    Some(_) => {}
+                }
                 self.user = Some(User { name, number });
                 self.server.logged_in(self.site.now());
-                self.server.answer(Answer::Ok, &code, "Logged in");
+                self.server.answer(Answer::Ok, code, "Logged in");
             }
             Err(error) => self.refuse(&error.into()),
         }
+    }
+
+    fn deny(&mut self, refused: Denied) {
+        let (code, text) = match refused {
+            Denied::Wrong => ("", "Wrong name or password"),
+            Denied::Away => ("TRYLATER", "Accounts cannot be looked up now"),
+            Denied::Busy => ("TRYLATER", "Too many try to log in"),
+            Denied::Full => ("TRYLATER", "Too many sessions of this account"),
+        };
+        self.server.answer(Answer::No, code, text);
     }
 
     async fn on_scripts(&mut self, command: Command) {
@@ -290,7 +322,7 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    fn list(&mut self, account: &Account) {
+    fn list(&mut self, account: &store::Account) {
         let mut said = Vec::new();
         for (name, is_active) in scripts::list(account) {
             string(name.as_bytes(), &mut said);

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use proto::pop3::{Command, Config, Server, ServerEvent, Verb};
@@ -14,6 +13,7 @@ use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::content::Body;
+use crate::guest::{Guest, Seat};
 use crate::login::Denied;
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::site::{Site, ensure};
@@ -22,15 +22,18 @@ use crate::wire::{Stream, Wire};
 /// Bytes of a message read at a time.
 const CHUNK_BYTES: usize = 32 << 10;
 
+const BUSY: &[u8] = b"[SYS/TEMP] Too many try to log in, try again later";
+const FULL: &[u8] = b"[SYS/TEMP] Too many sessions of this account";
+
 /// Speaks with a client until it goes.
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> io::Result<()> {
+pub async fn serve(stream: impl Stream, guest: impl Into<Guest>, site: &Site) -> io::Result<()> {
     let mut server = Server::new(Config::default(), site.now());
     server.say(true, format!("{} POP3 Sluice", site.hostname).as_bytes());
     let (wire, mail) = (Wire::new(stream), Maildrop::default());
-    let mut session = Session { site, client, wire, server, user: None, mail, exchange: None };
+    let mut session = Session { site, guest: guest.into(), seat: None, wire, server, user: None, mail, exchange: None };
     session.run().await?;
     session.wire.close().await;
     Ok(())
@@ -38,7 +41,9 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, site: &Site) -> 
 
 struct Session<'a, S> {
     site: &'a Site,
-    client: Option<IpAddr>,
+    guest: Guest,
+    /// Held by who has logged in.
+    seat: Option<Seat>,
     wire: Wire<S>,
     server: Server,
     user: Option<String>,
@@ -81,7 +86,7 @@ impl<S: Stream> Session<'_, S> {
                     self.flush_much().await?;
                 }
                 ServerEvent::Wrong(reason) => self.server.say(false, reason.as_bytes()),
-                ServerEvent::Response(response) => self.respond(&response).await,
+                ServerEvent::Response(response) => self.respond(&response).await?,
                 ServerEvent::Closed => return self.flush().await,
             }
         }
@@ -91,6 +96,11 @@ impl<S: Stream> Session<'_, S> {
         let deadline = self.site.at(self.server.deadline());
         tokio::select! {
             read = timeout_at(deadline, self.wire.read()) => read.unwrap_or(Ok(false)),
+            () = self.guest.lost() => {
+                self.server.say(false, b"[SYS/TEMP] Too many clients that have not logged in");
+                self.server.close();
+                Ok(true)
+            }
             () = self.site.ended() => {
                 self.server.say(false, b"[SYS/TEMP] Shutting down");
                 self.server.close();
@@ -125,10 +135,14 @@ impl<S: Stream> Session<'_, S> {
             }
             Verb::Pass => {
                 let name = self.user.take().unwrap_or_default();
-                let account = self.site.logins.check(self.client, &name, command.argument()).await;
+                let attempt = self.site.logins.attempt(self.guest.client, &name);
+                let account = match self.guest.wait(&mut self.wire, attempt).await? {
+                    Ok(attempt) => self.site.logins.check(attempt, command.argument()).await,
+                    Err(refused) => Err(refused),
+                };
                 self.enter(account).await;
             }
-            Verb::Auth => self.authenticate(command).await,
+            Verb::Auth => return self.authenticate(command).await,
             Verb::Stls | Verb::Apop | Verb::Lang => self.refuse(b"Not offered"),
             _ => return self.on_messages(command).await,
         }
@@ -141,16 +155,18 @@ impl<S: Stream> Session<'_, S> {
         self.server.answered(self.site.now(), false);
     }
 
-    async fn authenticate(&mut self, command: &Command) {
+    async fn authenticate(&mut self, command: &Command) -> io::Result<()> {
         let Some(mechanism) = command.mechanism() else {
-            return self.list("Mechanisms", MECHANISMS.map(String::from).into_iter());
+            self.list("Mechanisms", MECHANISMS.map(String::from).into_iter());
+            return Ok(());
         };
         self.exchange = Exchange::begin(mechanism);
         match command.initial() {
             _ if self.exchange.is_none() => self.refuse(b"Unknown mechanism"),
-            Some(initial) => self.respond(initial).await,
+            Some(initial) => return self.respond(initial).await,
             None => self.server.challenge(b""),
         }
+        Ok(())
     }
 
     async fn on_messages(&mut self, command: &Command) -> io::Result<()> {
@@ -210,9 +226,12 @@ impl<S: Stream> Session<'_, S> {
         self.server.end();
     }
 
-    async fn respond(&mut self, response: &[u8]) {
+    async fn respond(&mut self, response: &[u8]) -> io::Result<()> {
         let step = match self.exchange.take() {
-            Some(exchange) => exchange.respond(self.site, self.client, response).await,
+            Some(exchange) => {
+                let responding = exchange.respond(self.site, self.guest.client, response);
+                self.guest.wait(&mut self.wire, responding).await?
+            }
             None => Step::Over(Err(Denied::Wrong)),
         };
         match step {
@@ -222,6 +241,7 @@ impl<S: Stream> Session<'_, S> {
             }
             Step::Over(account) => self.enter(account).await,
         }
+        Ok(())
     }
 
     async fn enter(&mut self, account: Result<Arc<Account>, Denied>) {
@@ -229,9 +249,19 @@ impl<S: Stream> Session<'_, S> {
             Ok(account) => account,
             Err(Denied::Wrong) => return self.refuse(b"[AUTH] Wrong name or password"),
             Err(Denied::Away) => return self.refuse(b"[SYS/TEMP] Accounts cannot be looked up now"),
+            Err(Denied::Busy) => return self.refuse(BUSY),
+            Err(Denied::Full) => return self.refuse(FULL),
         };
         let known = self.site.store.transact(move |transaction| ensure(transaction, &account)).await;
         let state = self.site.store.state();
+        if let Ok(account) = known {
+            self.seat = self.site.seats.take(account);
+            match self.seat {
+                None => return self.refuse(FULL),
+                Some(_) if !self.guest.log_in() => return self.refuse(BUSY),
+                Some(_) => {}
+            }
+        }
         let Some(mail) = known.ok().and_then(|account| Maildrop::of(&state, account)) else {
             return self.refuse(b"[SYS/TEMP] The mailbox cannot be opened");
         };

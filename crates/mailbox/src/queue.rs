@@ -55,6 +55,11 @@ pub fn waiting(state: &State) -> Vec<(u32, Entry)> {
     mailbox.from(0).filter_map(entry).collect()
 }
 
+/// How many mails wait.
+pub fn waiting_count(state: &State) -> usize {
+    place(state).and_then(|(_, mailbox)| state.mailbox(mailbox)).map_or(0, |mailbox| mailbox.entries.len())
+}
+
 /// All that wait are tried now; how many.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use text::base64;
 
 use crate::accounts::Account;
-use crate::login::{Denied, plain};
+use crate::login::{Attempt, Denied, plain};
 use crate::password;
 use crate::scram::{First, Keys, Waiting};
 use crate::site::Site;
@@ -23,7 +23,7 @@ pub(crate) enum Exchange {
     Scram,
     /// The client is to prove that it knows the password.
     Proof {
-        name: String,
+        attempt: Box<Attempt>,
         account: Option<Arc<Account>>,
         waiting: Box<Waiting>,
     },
@@ -53,14 +53,17 @@ impl Exchange {
     pub async fn respond(self, site: &Site, client: Option<IpAddr>, response: &[u8]) -> Step {
         match self {
             Exchange::Plain => match plain(response) {
-                Some((name, password)) => Step::Over(site.logins.check(client, &name, &password).await),
+                Some((name, password)) => Step::Over(match site.logins.attempt(client, &name).await {
+                    Ok(attempt) => site.logins.check(attempt, &password).await,
+                    Err(refused) => Err(refused),
+                }),
                 None => Step::Over(Err(Denied::Wrong)),
             },
             Exchange::Scram => first(site, client, response).await.unwrap_or_else(|refused| Step::Over(Err(refused))),
-            Exchange::Proof { name, account, waiting } => {
+            Exchange::Proof { attempt, account, waiting } => {
                 let last = decode(response).and_then(|message| waiting.check(&message));
                 let account = account.filter(|_| last.is_some());
-                match (site.logins.judge(client, &name, Ok(account)), last) {
+                match (site.logins.judge(*attempt, Ok(account)), last) {
                     (Ok(account), Some(last)) => {
                         Step::Challenge(base64::encode(last.as_bytes()).into_bytes(), Exchange::Proved(account))
                     }
@@ -80,14 +83,15 @@ impl Exchange {
 async fn first(site: &Site, client: Option<IpAddr>, response: &[u8]) -> Result<Step, Denied> {
     let first = decode(response).and_then(|message| First::read(&message)).ok_or(Denied::Wrong)?;
     let name = first.name.clone();
-    site.logins.delay(client, &name).await;
-    let known = site.accounts.named(&name, false).await;
-    let account = known.or_else(|why| site.logins.judge(client, &name, Err(why)).map(Some))?;
-    let account = account.filter(|account| account.scram.is_some());
+    let attempt = site.logins.begin_proof(client, &name).await?;
+    let account = match site.accounts.named(&name, false).await {
+        Ok(known) => known.filter(|account| account.scram.is_some()),
+        Err(why) => return site.logins.judge(attempt, Err(why)).map(|_| Step::Over(Err(Denied::Away))),
+    };
     let keys = account.as_ref().and_then(|account| account.scram.clone());
     let keys = keys.unwrap_or_else(|| Keys::of_nobody(site.logins.secret(), &name.to_ascii_lowercase()));
     let (said, waiting) = first.answer(keys, &password::random::<18>().map_err(|_| Denied::Away)?);
-    let exchange = Exchange::Proof { name, account, waiting: Box::new(waiting) };
+    let exchange = Exchange::Proof { attempt: Box::new(attempt), account, waiting: Box::new(waiting) };
     Ok(Step::Challenge(base64::encode(said.as_bytes()).into_bytes(), exchange))
 }
 

@@ -1,20 +1,25 @@
 //! What all sessions share.
 
+use std::num::NonZero;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant, SystemTime};
 
 use flow::Inspector;
-use store::{Error, Quota, SpecialUse, Transaction};
+use store::{Error, Quota, SpecialUse, Transaction, Usage};
 use tokio::sync::{Semaphore, watch};
 
 use crate::accounts::{Account, Accounts};
 use crate::behind::Behind;
 use crate::file::File;
+use crate::guest::Seats;
 use crate::learner::Learner;
 use crate::login::Logins;
+use crate::numbers::Numbers;
 use crate::recent::Recents;
 use crate::relay::{Patience, Relay, Wake};
 use crate::scripts::{Compiled, SiteScripts};
+use crate::turns::Turns;
 use crate::writer::Handle;
 
 /// The mailboxes of a new account, with what they are for, as an index into [`SpecialUse::NAMES`].
@@ -29,6 +34,12 @@ const MAILBOXES: [(&[u8], Option<u16>); 6] = [
 
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
 const FILTERS_MAX: usize = 4;
+
+/// Accounts of which a message is read apart, to be told of, at a time.
+const READERS_MAX: usize = 32;
+
+/// How long a command may work.
+const WORK_MAX: Duration = Duration::from_secs(60);
 
 /// Sessions that are compressed at a time: each takes 200 KiB more.
 const COMPRESSED_MAX: usize = 256;
@@ -64,8 +75,18 @@ pub struct Site {
     pub scripts: SiteScripts,
     /// Active scripts.
     pub(crate) compiled: Compiled,
-    /// Mails over which scripts run at a time.
-    pub(crate) filters: Semaphore,
+    /// Mails over which scripts run at a time, by account.
+    pub(crate) filters: Arc<Turns<String>>,
+    /// Commands that search, list and sort, by account: one of each, and of all as many as there are processors.
+    pub(crate) workers: Arc<Turns<u32>>,
+    /// Commands that read in a message, by account.
+    pub(crate) readers: Arc<Turns<u32>>,
+    /// How long such a command may work.
+    pub work_max: Duration,
+    /// What is counted.
+    pub numbers: Arc<Numbers>,
+    /// Sessions by account.
+    pub(crate) seats: Arc<Seats>,
     /// Sessions that may be compressed.
     pub(crate) compressed: Arc<Semaphore>,
     /// True when sessions are to come to an end.
@@ -99,11 +120,29 @@ impl Site {
             recents: Arc::default(),
             scripts: SiteScripts::default(),
             compiled: Compiled::default(),
-            filters: Semaphore::new(FILTERS_MAX),
+            filters: Turns::new(FILTERS_MAX),
+            workers: Turns::new(available_parallelism().map_or(2, NonZero::get).max(2)),
+            readers: Turns::new(READERS_MAX),
+            work_max: WORK_MAX,
+            numbers: Arc::default(),
+            seats: Arc::default(),
             compressed: Arc::new(Semaphore::new(COMPRESSED_MAX)),
             ending,
             started: Instant::now(),
         }
+    }
+
+    /// How full the store is.
+    ///
+    /// # Errors
+    /// When the writer is gone.
+    pub async fn usage(&self) -> Result<Usage, Error> {
+        self.store.usage().await
+    }
+
+    /// Accounts whose index waits to be brought up to date.
+    pub fn behind_count(&self) -> usize {
+        self.behind.count()
     }
 
     /// Whether no index is being made, and none waits for it.

@@ -16,6 +16,12 @@ use crate::deflate::Deflated;
 /// How long a client may take to take what we say.
 const WRITE_WAIT: Duration = Duration::from_secs(60);
 
+/// Bytes that are taken of a client while its command is under way.
+const AHEAD_BYTES_MAX: usize = 64 << 10;
+
+/// Commands of a compressed stream beyond one for each byte.
+const COMMANDS_FREE: u64 = 1_000;
+
 const SHARED_BYTES: usize = 32 << 10;
 
 thread_local! {
@@ -32,11 +38,13 @@ pub(crate) struct Wire<S> {
     input: Vec<u8>,
     at: usize,
     deflated: Option<Box<Deflated>>,
+    /// Commands since it is compressed.
+    commands: u64,
 }
 
 impl<S: Stream> Wire<S> {
     pub fn new(stream: S) -> Self {
-        Wire { stream, input: Vec::new(), at: 0, deflated: None }
+        Wire { stream, input: Vec::new(), at: 0, deflated: None, commands: 0 }
     }
 
     /// What has been read and not been taken.
@@ -71,6 +79,22 @@ impl<S: Stream> Wire<S> {
         }
     }
 
+    /// Resolves when the client is gone, or the connection breaks. What it sends meanwhile is kept, up to [`AHEAD_BYTES_MAX`].
+    pub async fn hung_up(&mut self) -> io::Error {
+        while self.ahead() < AHEAD_BYTES_MAX {
+            match self.receive().await {
+                Ok(true) => {}
+                Ok(false) => return io::ErrorKind::UnexpectedEof.into(),
+                Err(error) => return error,
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn ahead(&self) -> usize {
+        self.deflated.as_ref().map_or(self.input().len(), |deflated| deflated.waiting())
+    }
+
     /// Waits for bytes as they are sent.
     async fn receive(&mut self) -> io::Result<bool> {
         let (stream, input, deflated) = (&mut self.stream, &mut self.input, &mut self.deflated);
@@ -103,6 +127,14 @@ impl<S: Stream> Wire<S> {
         let came = self.input.split_off(self.at);
         (self.input, self.at) = (Vec::new(), 0);
         self.deflated = Some(Box::new(Deflated::new(came)));
+    }
+
+    /// Counts a command; whether there were more than [`COMMANDS_FREE`] and one for each byte that came compressed. What cannot be
+    /// compressed further is bounded by the network, and this by what it stands for.
+    pub fn is_flooded(&mut self) -> bool {
+        let Some(deflated) = &self.deflated else { return false };
+        self.commands = self.commands.saturating_add(1);
+        self.commands > deflated.received().saturating_add(COMMANDS_FREE)
     }
 
     pub fn is_compressed(&self) -> bool {

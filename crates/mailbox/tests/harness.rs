@@ -28,6 +28,8 @@ pub struct Server {
     pub relay: Option<Arc<dyn Relay>>,
     pub patience: Patience,
     pub scripts: SiteScripts,
+    /// How long a command may work; as usual, if that is none.
+    pub work_max: Option<Duration>,
     inspector: Option<Arc<dyn flow::Inspector>>,
 }
 
@@ -66,6 +68,7 @@ impl Server {
             relay,
             patience,
             scripts: SiteScripts::default(),
+            work_max: None,
             inspector,
         };
         server.open(ending);
@@ -81,6 +84,7 @@ impl Server {
         site.patience = self.patience;
         site.scripts = self.scripts.clone();
         site.inspector = self.inspector.clone();
+        site.work_max = self.work_max.unwrap_or(site.work_max);
         let site = Arc::new(site);
         tokio::spawn(queue::run(site.clone()));
         tokio::spawn(mailbox::indexing::run(site.clone()));
@@ -99,6 +103,11 @@ impl Server {
     /// From the next start on there is nobody to read mails for the index.
     pub fn lend_no_inspector(&mut self) {
         self.inspector = None;
+    }
+
+    /// Sessions that are under way, and tasks that go on as long as the server does.
+    pub fn tasks(&self) -> usize {
+        Arc::strong_count(self.site.as_ref().unwrap())
     }
 
     /// Whether an index is being brought up to date.

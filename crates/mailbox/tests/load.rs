@@ -48,7 +48,7 @@ async fn a_short_mail_goes_out_by_pop3_in_one_write() {
     let writes = Arc::new(AtomicUsize::new(0));
     let stream = Counted { stream: theirs, writes: writes.clone() };
     ours.write_all(b"USER ann\r\nPASS secret\r\nRETR 1\r\nQUIT\r\n").await.unwrap();
-    mailbox::pop3::serve(stream, None, server.site()).await.unwrap();
+    mailbox::pop3::serve(stream, mailbox::Guest::from(None), server.site()).await.unwrap();
     let mut told = String::new();
     ours.read_to_string(&mut told).await.unwrap();
     assert!(told.contains("Subject: one\r\n\r\nx\r\n.\r\n+OK Bye\r\n"), "{told}");
@@ -64,7 +64,7 @@ async fn replies_by_pop3_are_not_kept_until_all_is_answered() {
     let writes = Arc::new(AtomicUsize::new(0));
     let stream = Counted { stream: theirs, writes: writes.clone() };
     ours.write_all(format!("USER ann\r\nPASS secret\r\n{}QUIT\r\n", "RETR 1\r\n".repeat(40)).as_bytes()).await.unwrap();
-    mailbox::pop3::serve(stream, None, server.site()).await.unwrap();
+    mailbox::pop3::serve(stream, mailbox::Guest::from(None), server.site()).await.unwrap();
     let mut told = Vec::new();
     ours.read_to_end(&mut told).await.unwrap();
     assert!(told.len() > 40 * 12_000, "{}", told.len());

@@ -228,6 +228,25 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
         ),
     );
     line("signatures", format!("{}", level("signatures")), signatures(now));
+    if now.numbers.contains_key("store_size_bytes") {
+        let logins = (per_second("store_logins_total"), per_second("store_login_failures_total"));
+        line(
+            "store sessions",
+            format!("{}", level("sessions_in_store")),
+            format!("logins {}/s, failures {}/s", logins.0, logins.1),
+        );
+        let lost = (level("store_undelivered_total"), level("store_over_quota_total"));
+        line(
+            "  delivered",
+            format!("{}", level("store_delivered_total")),
+            format!("{}/s, not {}, over quota {}", per_second("store_delivered_total"), lost.0, lost.1),
+        );
+        line("  a delivery", each("store_delivery"), format!("{} flushes/s", per_second("store_commits_total")));
+        let room = (bytes(level("store_size_bytes")), bytes(level("store_live_bytes")));
+        line("  free", bytes(level("store_free_bytes")), format!("of {}, messages {}", room.0, room.1));
+        let waits = (level("store_queue_messages"), level("store_index_behind_accounts"));
+        line("  messages", format!("{}", level("store_messages")), format!("queue {}, indexes {}", waits.0, waits.1));
+    }
     text + &processes(now)
 }
 

@@ -258,6 +258,46 @@ elsif header :contains "subject" "away" { vacation :addresses "ann@mx.test" "I a
 elsif header :contains "subject" "on" { redirect "ann@elsewhere.test"; }"#;
 
 #[test]
+fn clients_that_do_not_log_in_keep_nobody_waiting_and_are_counted() {
+    let accounts = accounts();
+    let (imap, pop3, sieve, lmtp, metrics) = (free_port(), free_port(), free_port(), free_port(), free_port());
+    let _gateway = Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n[metrics]\naddress = \"127.0.0.1:{metrics}\"\n\
+         [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\nsessions_max = 40\n\
+         accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\npop3 = [\"127.0.0.1:{pop3}\"]\n\
+         sieve = [\"127.0.0.1:{sieve}\"]\nlmtp = [\"127.0.0.1:{lmtp}\"]\n\
+         [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
+        accounts.path().display()
+    ));
+    let at = |port: u16| Wire::connect(SocketAddr::from(([127, 0, 0, 1], port)));
+    let mut there = at(imap);
+    assert!(there.line().starts_with("* OK"));
+    assert!(ask(&mut there, "LOGIN ann secret").status.starts_with("OK"));
+    for (port, greeting, goodbye) in [(imap, "* OK", "* BYE"), (pop3, "+OK", "-ERR"), (sieve, "\"IMPL", "BYE")] {
+        let mut held: Vec<Wire> = (0..60).map(|_| at(port)).collect();
+        for wire in &mut held {
+            assert!(wire.line().starts_with(greeting));
+        }
+        let mut oldest = held.swap_remove(0);
+        let told = wait_for(|| Some(oldest.line()).filter(|line| line.starts_with(goodbye)), "its end");
+        assert!(told.starts_with(goodbye), "{told}");
+    }
+    let mut held: Vec<Wire> = (0..60).map(|_| at(lmtp)).collect();
+    let refused = held.iter_mut().filter_map(|wire| Some(wire.line()).filter(|line| line.starts_with("421 4.7.0")));
+    assert!(refused.count() >= 50, "none who delivers is cut off");
+    assert!(ask(&mut there, "NOOP").status.starts_with("OK"));
+    let mut scrape = at(metrics);
+    scrape.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let mut text = String::new();
+    while !text.contains("sluice_store_delivery_seconds_count") {
+        text += &(scrape.line() + "\n");
+    }
+    for line in ["sluice_store_logins_total 1", "sluice_store_sessions_total{protocol=\"imap\"} 61"] {
+        assert!(text.lines().any(|told| told == line), "{line}: {text}");
+    }
+}
+
+#[test]
 fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_a_while() {
     let accounts = accounts();
     let before = "require \"fileinto\"; if header :contains \"subject\" \"site\" { fileinto \"Archive\"; }";

@@ -10,6 +10,7 @@ use store::{Change, Entry, Flags, Mailbox, State, Uids};
 use stream::Coding;
 
 use super::decode::{self, Decoding};
+use super::labour::turn;
 use super::view::flags_of;
 use super::{Done, Refusal, Session, done, no};
 use crate::content::{Body, cached_digest, digest};
@@ -51,6 +52,8 @@ enum Told {
 /// What an item comes to.
 enum Value {
     Text(Vec<u8>),
+    /// What is told as a literal.
+    Literal(Vec<u8>),
     /// A run of the message.
     Range(u64, u64),
     /// A run of it without its transfer coding: from a byte of that on, so many; whether it is no text.
@@ -158,15 +161,15 @@ impl<S: Stream> Session<'_, S> {
     }
 
     /// Whether all of it could be told. What cannot be read before it was announced is left out, with the rest of it.
-    async fn tell_message(&mut self, number: u32, message: &mut Message<'_>, items: &[FetchItem]) -> io::Result<Told> {
-        let mut line = format!("* {number} FETCH (").into_bytes();
+    async fn tell_message(
+        &mut self,
+        number: u32,
+        message: &mut Message<'_>,
+        items: &[FetchItem],
+    ) -> Result<Told, Refusal> {
         let (mut told, mut is_first) = (Told::Whole, true);
         for item in items {
-            let value = match message.is_at_hand(item) {
-                true => message.value(item),
-                false => tokio::task::block_in_place(|| message.value(item)),
-            };
-            let value = match value {
+            let value = match self.value(message, item).await? {
                 Ok(value) => value,
                 Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                     told = Told::UnknownCoding;
@@ -178,37 +181,54 @@ impl<S: Stream> Session<'_, S> {
                     continue;
                 }
             };
-            if !std::mem::take(&mut is_first) {
-                line.push(b' ');
-            }
-            name_of(item, &mut line);
-            line.push(b' ');
-            match value {
-                Value::Nil => line.extend_from_slice(b"NIL"),
-                Value::Text(text) => line.extend_from_slice(&text),
-                Value::Decoded { part, coding, skipped, length, is_binary } => {
-                    // Neither NUL nor a bare line end is content of a plain literal.
-                    let mark = if is_binary { "~" } else { "" };
-                    line.extend_from_slice(format!("{mark}{{{length}}}\r\n").as_bytes());
-                    self.server.bytes(&line);
-                    line.clear();
-                    self.stream_decoded(message, Decoding::new(coding, part.0, part.1), skipped, length).await?;
-                }
-                Value::Range(from, to) => {
-                    line.extend_from_slice(format!("{{{}}}\r\n", to - from).as_bytes());
-                    self.server.bytes(&line);
-                    line.clear();
-                    self.stream(message, from, to).await?;
-                }
-            }
+            let mut name = match std::mem::take(&mut is_first) {
+                true => format!("* {number} FETCH (").into_bytes(),
+                false => b" ".to_vec(),
+            };
+            name_of(item, &mut name);
+            name.push(b' ');
+            self.server.bytes(&name);
+            self.send(message, value).await?;
         }
         // A message of which nothing can be told is not told.
         if !is_first {
-            line.extend_from_slice(b")\r\n");
-            self.server.bytes(&line);
+            self.server.bytes(b")\r\n");
         }
         self.flush_much().await?;
         Ok(told)
+    }
+
+    /// What an item comes to; what takes work or waits for the disk in turns with others.
+    async fn value(&mut self, message: &mut Message<'_>, item: &FetchItem) -> Result<io::Result<Value>, Refusal> {
+        if message.is_at_hand(item) {
+            return Ok(message.value(item));
+        }
+        let account = self.user()?.number;
+        let _turn = turn(self.site, &mut self.wire, &self.site.readers, account).await?;
+        Ok(tokio::task::block_in_place(|| message.value(item)))
+    }
+
+    /// Sends a value. No more is held than that and [`REPLY_BYTES`](super::REPLY_BYTES).
+    async fn send(&mut self, message: &mut Message<'_>, value: Value) -> io::Result<()> {
+        match value {
+            Value::Nil => self.server.bytes(b"NIL"),
+            Value::Text(text) => self.pass(&text).await?,
+            Value::Literal(bytes) => {
+                self.server.bytes(format!("{{{}}}\r\n", bytes.len()).as_bytes());
+                self.pass(&bytes).await?;
+            }
+            Value::Decoded { part, coding, skipped, length, is_binary } => {
+                // Neither NUL nor a bare line end is content of a plain literal.
+                let mark = if is_binary { "~" } else { "" };
+                self.server.bytes(format!("{mark}{{{length}}}\r\n").as_bytes());
+                self.stream_decoded(message, Decoding::new(coding, part.0, part.1), skipped, length).await?;
+            }
+            Value::Range(from, to) => {
+                self.server.bytes(format!("{{{}}}\r\n", to - from).as_bytes());
+                self.stream(message, from, to).await?;
+            }
+        }
+        self.flush_much().await
     }
 
     /// Sends so many decoded bytes, which were counted before.
@@ -419,15 +439,11 @@ impl<'a> Message<'a> {
         if let Part::Fields(wanted) = &section.part {
             let header = self.header(from, to)?;
             let picked = pick(&header, wanted);
-            let picked = match section.partial {
-                Some((origin, length)) => clip(&picked, origin, length),
-                None => &picked,
-            };
-            let mut out = Vec::new();
             // Always a literal, as content is: clients expect it.
-            out.extend_from_slice(format!("{{{}}}\r\n", picked.len()).as_bytes());
-            out.extend_from_slice(picked);
-            return Ok(Value::Text(out));
+            return Ok(Value::Literal(match section.partial {
+                Some((origin, length)) => clip(&picked, origin, length).to_vec(),
+                None => picked,
+            }));
         }
         let Some((origin, length)) = section.partial else { return Ok(Value::Range(from, to)) };
         let start = from.saturating_add(origin).min(to);

@@ -1,12 +1,14 @@
 //! Mailboxes as such: LIST and its like, STATUS, and what makes, renames and removes them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, btree_map};
 
 use proto::imap::acl::Rights;
 use proto::imap::operation::{List, StatusItem};
-use proto::imap::{name, response};
+use proto::imap::pattern::{Patterns, Scratch};
+use proto::imap::response;
 use store::{DELIMITER, Error, Mailbox, Refused, SpecialUse, State, Uids};
 
+use super::labour::{Slice, labour};
 use super::rights::not_permitted;
 use super::view::mailbox_id;
 use super::{Done, Refusal, Session, User, done, no, nonexistent};
@@ -16,6 +18,12 @@ use crate::wire::Stream;
 
 /// Mailboxes of one account.
 pub(crate) const MAILBOXES_MAX: usize = 10_000;
+
+/// Levels of a name above its last: each is a name that LIST tells.
+const LEVELS_MAX: usize = 50;
+
+/// Names that an account may subscribe to beyond those of its mailboxes, in number: of others, and of what is gone.
+const SUBSCRIPTIONS_MORE: usize = 1_000;
 
 /// A name that LIST may tell.
 #[derive(Default)]
@@ -41,10 +49,14 @@ impl<S: Stream> Session<'_, S> {
             list.patterns.iter().map(|pattern| [list.reference.as_slice(), pattern].concat()).collect();
         let begins =
             |pattern: &Vec<u8>| pattern.first().is_none_or(|first| [b'*', b'%', acl::OTHERS[0]].contains(first));
-        for (name, found) in names(&state, user.number, patterns.iter().any(begins)) {
-            if !patterns.iter().any(|pattern| fits(pattern, &name)) {
-                continue;
-            }
+        let others: Vec<(Vec<u8>, u32)> = match patterns.iter().any(begins) {
+            true => acl::others(&state, user.number).collect(),
+            false => Vec::new(),
+        };
+        let mut fitting = Fitting::new(&patterns, names(&state, user.number, &others));
+        drop(patterns);
+        labour(self.site, &mut self.wire, user.number, |slice| fitting.go_on(slice)).await?;
+        for (name, found) in fitting.found {
             let mailbox = found.mailbox.and_then(|number| Some((number, state.mailbox(number)?)));
             // What others use a mailbox for is not what it is here.
             let own = mailbox.filter(|(_, mailbox)| mailbox.account == user.number);
@@ -57,14 +69,14 @@ impl<S: Stream> Session<'_, S> {
                 continue;
             }
             let mut line = format!("* {word} ({}) \"/\" ", attributes(list, &found, uses)).into_bytes();
-            response::mailbox(&name, self.enabled.has_utf8_names(), &mut line);
+            response::mailbox(name, self.enabled.has_utf8_names(), &mut line);
             if by_child && !list.is_lsub {
                 line.extend_from_slice(b" (\"CHILDINFO\" (\"SUBSCRIBED\"))");
             }
             line.extend_from_slice(b"\r\n");
             let may = |mailbox| acl::rights(&state, user.number, mailbox).has(Rights::READ);
             if let Some((number, mailbox)) = mailbox.filter(|(_, mailbox)| !list.status.is_empty() && may(mailbox)) {
-                line.extend(self.status(&name, number, mailbox, &list.status));
+                line.extend(self.status(name, number, mailbox, &list.status));
             }
             self.server.bytes(&line);
             self.flush_much().await?;
@@ -169,7 +181,17 @@ impl<S: Stream> Session<'_, S> {
         let is_subscribed =
             self.site.store.state().account(account).is_some_and(|account| account.subscriptions.contains(&name[..]));
         if is_subscribed != subscribed {
-            self.site.store.transact(move |transaction| transaction.subscribe(account, &name, subscribed)).await?;
+            let subscribe = self.site.store.transact(move |transaction| {
+                let is_full = transaction
+                    .state()
+                    .account(account)
+                    .is_some_and(|account| account.subscriptions.len() >= account.mailboxes.len() + SUBSCRIPTIONS_MORE);
+                if subscribed && is_full {
+                    return Err(Error::Refused(Refused::TransactionTooLarge));
+                }
+                transaction.subscribe(account, &name, subscribed)
+            });
+            subscribe.await?;
         }
         done("Subscription changed")
     }
@@ -211,43 +233,71 @@ fn check(name: &[u8]) -> Result<(), Refusal> {
 pub(crate) fn is_name(name: &[u8]) -> bool {
     let is_odd = |byte: &u8| *byte < b' ' || *byte == 0x7f || b"%*".contains(byte);
     let levels_are_empty = name.split(|&byte| byte == DELIMITER).any(<[u8]>::is_empty);
-    !name.iter().any(is_odd) && !levels_are_empty && std::str::from_utf8(name).is_ok()
+    let is_deep = name.iter().filter(|&&byte| byte == DELIMITER).count() > LEVELS_MAX;
+    !name.iter().any(is_odd) && !levels_are_empty && !is_deep && std::str::from_utf8(name).is_ok()
 }
 
 /// All names of an account, with those above them, and those of others that it may know of.
-fn names(state: &State, number: u32, with_others: bool) -> BTreeMap<Vec<u8>, Name> {
-    let mut names: BTreeMap<Vec<u8>, Name> = BTreeMap::new();
+fn names<'a>(state: &'a State, number: u32, others: &'a [(Vec<u8>, u32)]) -> BTreeMap<&'a [u8], Name> {
+    let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
     let Some(account) = state.account(number) else { return names };
-    for (name, mailbox) in with_others.then(|| acl::others(state, number)).into_iter().flatten() {
-        for above in above(&name) {
-            names.entry(above.to_vec()).or_default().has_children = true;
-        }
+    let own = account.mailboxes.iter().map(|(name, &mailbox)| (&**name, mailbox));
+    for (name, mailbox) in others.iter().map(|(name, mailbox)| (&**name, *mailbox)).chain(own) {
         names.entry(name).or_default().mailbox = Some(mailbox);
-    }
-    for (name, &mailbox) in account.mailboxes.iter() {
-        names.entry(name.to_vec()).or_default().mailbox = Some(mailbox);
         for above in above(name) {
-            names.entry(above.to_vec()).or_default().has_children = true;
+            names.entry(above).or_default().has_children = true;
         }
     }
-    let subscriptions: &BTreeSet<Box<[u8]>> = &account.subscriptions;
-    for name in subscriptions {
-        names.entry(name.to_vec()).or_default().is_subscribed = true;
+    for name in account.subscriptions.iter() {
+        names.entry(name).or_default().is_subscribed = true;
         for above in above(name) {
-            names.entry(above.to_vec()).or_default().has_subscribed = true;
+            names.entry(above).or_default().has_subscribed = true;
         }
     }
     names
 }
 
+/// The names above one; of one that is deeper than a new one may be, the topmost.
 fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = name.iter().enumerate().filter(|(_, byte)| **byte == DELIMITER);
-    ends.map(|(at, _)| &name[..at])
+    ends.map(|(at, _)| &name[..at]).take(LEVELS_MAX)
 }
 
-fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let is_inbox = name == b"INBOX" && name::matches(&pattern.to_ascii_uppercase(), name, DELIMITER);
-    is_inbox || name::matches(pattern, name, DELIMITER)
+/// The names that patterns fit, as far as they have been compared.
+struct Fitting<'a> {
+    patterns: Patterns,
+    /// For INBOX, which is called so in any case.
+    inbox: Patterns,
+    scratch: Scratch,
+    rest: btree_map::IntoIter<&'a [u8], Name>,
+    found: Vec<(&'a [u8], Name)>,
+}
+
+impl<'a> Fitting<'a> {
+    fn new(patterns: &[Vec<u8>], names: BTreeMap<&'a [u8], Name>) -> Fitting<'a> {
+        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.to_ascii_uppercase()).collect();
+        Fitting {
+            patterns: Patterns::new(patterns, DELIMITER),
+            inbox: Patterns::new(&upper, DELIMITER),
+            scratch: Scratch::default(),
+            rest: names.into_iter(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Goes on comparing; true when there are no more.
+    fn go_on(&mut self, slice: &Slice) -> bool {
+        for (name, found) in self.rest.by_ref() {
+            let is_inbox = name == b"INBOX" && self.inbox.matches(name, &mut self.scratch);
+            if is_inbox || self.patterns.matches(name, &mut self.scratch) {
+                self.found.push((name, found));
+            }
+            if slice.is_over() {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 fn attributes(list: &List, name: &Name, uses: SpecialUse) -> String {

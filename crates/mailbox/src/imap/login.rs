@@ -20,7 +20,13 @@ impl<S: Stream> Session<'_, S> {
 
     pub(super) async fn log_in(&mut self, user: Vec<u8>, password: &[u8]) -> Result<Done, Refusal> {
         let account = match String::from_utf8(user) {
-            Ok(name) => self.site.logins.check(self.client, &name, password).await,
+            Ok(name) => {
+                let attempt = self.site.logins.attempt(self.guest.client, &name);
+                match self.guest.wait(&mut self.wire, attempt).await? {
+                    Ok(attempt) => self.site.logins.check(attempt, password).await,
+                    Err(refused) => Err(refused),
+                }
+            }
             Err(_) => Err(Denied::Wrong),
         };
         done(&self.enter(account).await?)
@@ -29,7 +35,10 @@ impl<S: Stream> Session<'_, S> {
     pub(super) async fn authenticate(&mut self, tag: Vec<u8>, response: &[u8]) -> io::Result<()> {
         let step = match self.exchange.take() {
             _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
-            Some(exchange) => exchange.respond(self.site, self.client, response).await,
+            Some(exchange) => {
+                let responding = exchange.respond(self.site, self.guest.client, response);
+                self.guest.wait(&mut self.wire, responding).await?
+            }
             None => Step::Over(Err(Denied::Wrong)),
         };
         match step {
@@ -47,12 +56,13 @@ impl<S: Stream> Session<'_, S> {
     }
 
     pub(super) async fn enter(&mut self, account: Result<Arc<Account>, Denied>) -> Reply {
-        let account = account.map_err(|refused| match refused {
-            Denied::Wrong => no("[AUTHENTICATIONFAILED] Wrong name or password"),
-            Denied::Away => no("[UNAVAILABLE] Accounts cannot be looked up now"),
-        })?;
+        let account = account.map_err(denied)?;
         let entering = account.clone();
         let number = self.site.store.transact(move |transaction| ensure(transaction, &entering)).await?;
+        self.seat = Some(self.site.seats.take(number).ok_or_else(|| denied(Denied::Full))?);
+        if !self.guest.log_in() {
+            return Err(denied(Denied::Busy));
+        }
         self.user = Some(User { account, number });
         Ok(format!("[CAPABILITY {}] Logged in", capabilities(self.site)))
     }
@@ -72,4 +82,13 @@ impl<S: Stream> Session<'_, S> {
         self.server.line(told.as_bytes());
         done("Enabled")
     }
+}
+
+fn denied(refused: Denied) -> Refusal {
+    no(match refused {
+        Denied::Wrong => "[AUTHENTICATIONFAILED] Wrong name or password",
+        Denied::Away => "[UNAVAILABLE] Accounts cannot be looked up now",
+        Denied::Busy => "[UNAVAILABLE] Too many try to log in, try again later",
+        Denied::Full => "[LIMIT] Too many sessions of this account",
+    })
 }

@@ -1,5 +1,7 @@
 //! What is done to the messages of the selected mailbox.
 
+use std::io;
+
 use proto::imap::acl::Rights;
 use proto::imap::operation::{Change, Operation, Store};
 use proto::imap::search::{Criterion, Threading};
@@ -7,15 +9,18 @@ use proto::imap::syntax::Set;
 use proto::imap::{response, search};
 use store::{Error, Flags, Refused, Transaction, Uids};
 
+use super::labour::labour;
 use super::rights::not_permitted;
-use super::thread::{self, Post};
+use super::thread::{self, Forest, Post};
 use super::view::View;
-use super::{Done, Refusal, Session, User, done, no, search as finder, sort};
+use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, search as finder, sort};
 use crate::acl;
 use crate::file::File;
 use crate::learner;
 use crate::site::seconds;
 use crate::wire::Stream;
+
+const NOT_SELECTED: Refusal = Refusal::Bad("Select a mailbox first");
 
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn on_messages(&mut self, user: &User, operation: Operation) -> Result<Done, Refusal> {
@@ -59,7 +64,7 @@ impl<S: Stream> Session<'_, S> {
                 self.search(by_uid, &search).await
             }
             Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search).await,
-            Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search),
+            Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search).await,
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
                 let asks_for_modseq = items.contains(&proto::imap::items::FetchItem::Modseq);
                 self.enable_condstore(changed_since.is_some() || asks_for_modseq);
@@ -82,7 +87,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     pub(super) fn view(&self) -> Result<&View, Refusal> {
-        self.selected.as_ref().ok_or(Refusal::Bad("Select a mailbox first"))
+        self.selected.as_ref().ok_or(NOT_SELECTED)
     }
 
     fn uids_of(&self, set: &Set, by_uid: bool) -> Result<Vec<u32>, Refusal> {
@@ -217,68 +222,95 @@ impl<S: Stream> Session<'_, S> {
 
     async fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
-        let view = self.view()?;
-        let find = || sort::sorted(finder::Finder::new(self.site, view).matching(&search.key), criteria);
-        let found = tokio::task::block_in_place(find);
-        let (numbers, uids): (Vec<u32>, Vec<u32>) = found.into_iter().unzip();
+        let mut lines = Vec::new();
+        self.find(&search.key, |message| lines.push(sort::Line::new(message, criteria))).await?;
+        let (numbers, uids) = tokio::task::block_in_place(|| sort::in_order(lines, criteria));
         let told = if by_uid { &uids } else { &numbers };
         let Some(returns) = search.returns else {
-            let mut line = b"* SORT".to_vec();
-            told.iter().for_each(|number| line.extend_from_slice(format!(" {number}").as_bytes()));
-            line.extend_from_slice(b"\r\n");
-            self.server.bytes(&line);
+            self.tell_numbers("* SORT", told).await?;
+            self.server.bytes(b"\r\n");
             return done("Sort completed");
         };
-        self.tell_found(by_uid, told, returns, None);
+        self.tell_found(by_uid, told, returns, None).await?;
         self.save(&uids, returns);
         done("Sort completed")
     }
 
-    fn thread(&mut self, by_uid: bool, threading: Threading, search: &search::Search) -> Result<Done, Refusal> {
+    async fn thread(&mut self, by_uid: bool, threading: Threading, search: &search::Search) -> Result<Done, Refusal> {
         known(search)?;
-        let view = self.view()?;
         let refers = threading == Threading::References;
-        let threads = tokio::task::block_in_place(|| {
-            let post = |message: finder::Seen<'_>| {
-                Post::new(&message, if by_uid { message.uid() } else { message.number() }, refers)
-            };
-            let finder = finder::Finder::new(self.site, view);
-            let posts: Vec<Post> = finder.matching(&search.key).map(post).collect();
-            if refers { thread::by_references(posts) } else { thread::by_subject(posts) }
+        let (mut forest, mut posts) = (Forest::default(), Vec::new());
+        let find = self.find(&search.key, |message| {
+            let post = Post::new(message, if by_uid { message.uid() } else { message.number() }, refers);
+            if refers { forest.place(post) } else { posts.push(post) }
         });
-        let blank = if threads.is_empty() { &b""[..] } else { b" " };
-        self.server.bytes(&[b"* THREAD", blank, &threads, b"\r\n"].concat());
+        find.await?;
+        let threads = || if refers { forest.threads() } else { thread::by_subject(posts) };
+        let threads = tokio::task::block_in_place(threads);
+        self.server.bytes(if threads.is_empty() { b"* THREAD" } else { b"* THREAD " });
+        self.pass(&threads).await?;
+        self.server.bytes(b"\r\n");
         done("Thread completed")
+    }
+
+    /// Hands out the messages that fit, in turns with other accounts.
+    async fn find(&mut self, key: &search::Key, mut found: impl FnMut(&finder::Seen<'_>)) -> Result<(), Refusal> {
+        let account = self.user()?.number;
+        let view = self.selected.as_ref().ok_or(NOT_SELECTED)?;
+        let mut finder = finder::Finder::new(self.site, view);
+        labour(self.site, &mut self.wire, account, |slice| finder.go_on(key, slice, &mut found)).await
+    }
+
+    /// Sends numbers behind a word.
+    async fn tell_numbers(&mut self, word: &str, numbers: &[u32]) -> io::Result<()> {
+        self.server.bytes(word.as_bytes());
+        for number in numbers {
+            self.server.bytes(format!(" {number}").as_bytes());
+            self.flush_much().await?;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes of a reply, a piece at a time.
+    pub(super) async fn pass(&mut self, bytes: &[u8]) -> io::Result<()> {
+        for piece in bytes.chunks(REPLY_BYTES) {
+            self.server.bytes(piece);
+            self.flush_much().await?;
+        }
+        Ok(())
     }
 
     async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
-        let view = self.view()?;
-        let found = tokio::task::block_in_place(|| finder::Finder::new(self.site, view).find(&search.key));
+        let asks_for_modseq = finder::asks_for_modseq(&search.key);
+        let (mut uids, mut numbers, mut modseqs) = (Vec::new(), Vec::new(), Vec::new());
+        let find = self.find(&search.key, |message| {
+            uids.push(message.uid());
+            numbers.push(message.number());
+            if asks_for_modseq {
+                modseqs.push(message.entry().modseq);
+            }
+        });
+        find.await?;
         // Of the first and the last alone only theirs is told (RFC 4731, section 3.2).
         let is_ends =
             search.returns.is_some_and(|returns| (returns.min || returns.max) && !returns.all && !returns.count);
-        let modseq = found.modseqs.and_then(|modseqs| match search.returns {
+        let modseq = asks_for_modseq.then_some(modseqs).and_then(|modseqs| match search.returns {
             Some(returns) if is_ends => {
                 let first = modseqs.first().filter(|_| returns.min);
                 first.max(modseqs.last().filter(|_| returns.max)).copied()
             }
             _ => modseqs.into_iter().max(),
         });
-        let numbers: Vec<u32> =
-            found.uids.iter().filter_map(|&uid| if by_uid { Some(uid) } else { view.number_of(uid) }).collect();
+        let told = if by_uid { &uids } else { &numbers };
         let Some(returns) = search.returns else {
-            let mut line = b"* SEARCH".to_vec();
-            numbers.iter().for_each(|number| line.extend_from_slice(format!(" {number}").as_bytes()));
-            if let Some(modseq) = modseq.filter(|_| !numbers.is_empty()) {
-                line.extend_from_slice(format!(" (MODSEQ {modseq})").as_bytes());
-            }
-            line.extend_from_slice(b"\r\n");
-            self.server.bytes(&line);
+            self.tell_numbers("* SEARCH", told).await?;
+            let modseq = modseq.filter(|_| !numbers.is_empty()).map(|modseq| format!(" (MODSEQ {modseq})"));
+            self.server.bytes(format!("{}\r\n", modseq.unwrap_or_default()).as_bytes());
             return done("Search completed");
         };
-        self.tell_found(by_uid, &numbers, returns, modseq);
-        self.save(&found.uids, returns);
+        self.tell_found(by_uid, told, returns, modseq).await?;
+        self.save(&uids, returns);
         done("Search completed")
     }
 
@@ -300,11 +332,17 @@ impl<S: Stream> Session<'_, S> {
     }
 
     /// ESEARCH (RFC 4731, 5267): of `numbers`, in their order.
-    fn tell_found(&mut self, by_uid: bool, numbers: &[u32], returns: search::Returns, modseq: Option<u64>) {
+    async fn tell_found(
+        &mut self,
+        by_uid: bool,
+        numbers: &[u32],
+        returns: search::Returns,
+        modseq: Option<u64>,
+    ) -> io::Result<()> {
         let search::Returns { min, max, all, count, partial, .. } = returns;
         if !(min || max || all || count || partial.is_some()) {
             // Only to be saved.
-            return;
+            return Ok(());
         }
         let mut line = b"* ESEARCH (TAG ".to_vec();
         response::string(&self.tag, &mut line);
@@ -333,7 +371,7 @@ impl<S: Stream> Session<'_, S> {
             line.extend_from_slice(format!(" MODSEQ {modseq}").as_bytes());
         }
         line.extend_from_slice(b"\r\n");
-        self.server.bytes(&line);
+        self.pass(&line).await
     }
 
     /// What was found is `$` from here on, if that was asked for.

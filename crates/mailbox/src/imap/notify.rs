@@ -13,8 +13,10 @@ use proto::imap::notify::{Events, Filter, Notify};
 use proto::imap::operation::StatusItem;
 use proto::imap::response;
 use store::{DELIMITER, Mailbox, State};
+use tokio::task::block_in_place;
 use tokio::time::Instant;
 
+use super::labour::turn;
 use super::{Done, Refusal, Session, User, done, no};
 use crate::acl;
 use crate::wire::Stream;
@@ -91,11 +93,16 @@ impl<S: Stream> Session<'_, S> {
 
     /// Tells what has changed elsewhere.
     pub(super) async fn notify(&mut self) -> io::Result<()> {
-        let (Some(mut notified), Some(user)) = (self.notified.take(), &self.user) else { return Ok(()) };
-        let (account, state) = (user.number, self.site.store.state());
+        let (Some(_), Some(account)) = (&self.notified, self.user.as_ref().map(|user| user.number)) else {
+            return Ok(());
+        };
+        let turn = turn(self.site, &mut self.wire, &self.site.workers, account).await?;
+        let Some(mut notified) = self.notified.take() else { return Ok(()) };
+        let state = self.site.store.state();
         notified.next = Instant::now() + EVERY;
         let before = std::mem::replace(&mut notified.known, state.clone());
-        let lines = self.changes_between(&notified, account, &before, &state);
+        let lines = block_in_place(|| self.changes_between(&notified, account, &before, &state));
+        drop(turn);
         self.notified = Some(notified);
         for line in lines {
             self.server.bytes(&line);

@@ -16,6 +16,7 @@ use proto::imap::search::Key;
 use proto::imap::syntax::Set;
 use store::{Entry, Flags, Mailbox, State, Uids};
 
+use super::labour::Slice;
 use super::view::View;
 use crate::content::{self, Body};
 use crate::digest::{Text, has_more_than_text};
@@ -44,22 +45,24 @@ pub(super) struct Finder<'a> {
     view: &'a View,
     now: i64,
     /// Sets of the search that is under way, in order.
-    sets: RefCell<HashMap<*const Set, Uids>>,
+    sets: RefCell<HashMap<usize, Uids>>,
     /// The index of the account, opened when it is first asked.
     index: OnceCell<Option<Lookup<'a>>>,
     /// What it has found of each key.
-    indexed: RefCell<HashMap<*const Key, Option<Indexed>>>,
+    indexed: RefCell<HashMap<usize, Option<Indexed>>>,
     /// Messages that were read since it knows nothing of them.
     behind: Cell<usize>,
     inspections: Cell<usize>,
+    /// How many of the messages are behind it.
+    at: usize,
+    /// Texts that were looked for in the next message, and whether they are there.
+    looked: RefCell<HashMap<usize, bool>>,
+    /// Something was looked for in this slice.
+    has_looked: Cell<bool>,
 }
 
-/// Those that were found.
-pub(super) struct Found {
-    pub uids: Vec<u32>,
-    /// The transactions that changed them last, if MODSEQ was asked for.
-    pub modseqs: Option<Vec<u64>>,
-}
+/// The slice is over in the midst of a message.
+struct Pause;
 
 /// One message.
 pub(super) struct Seen<'a> {
@@ -88,27 +91,40 @@ impl<'a> Finder<'a> {
             indexed: RefCell::default(),
             behind: Cell::default(),
             inspections: Cell::default(),
+            at: 0,
+            looked: RefCell::default(),
+            has_looked: Cell::default(),
         }
     }
 
-    pub fn find(&self, key: &Key) -> Found {
-        let found = self.seen().filter(|message| self.fits(message, key));
-        let (uids, modseqs) = found.map(|message| (message.uid, message.entry.modseq)).unzip();
-        Found { uids, modseqs: asks_for_modseq(key).then_some(modseqs) }
-    }
-
-    /// Those that fit, one after the other.
-    pub fn matching(&self, key: &Key) -> impl Iterator<Item = Seen<'_>> {
-        self.seen().filter(move |message| self.fits(message, key))
-    }
-
-    fn seen(&self) -> impl Iterator<Item = Seen<'_>> {
-        let mut entries = self.mailbox.from(0).peekable();
-        (1..).zip(&self.view.uids).filter_map(move |(number, &uid)| {
+    /// Goes on, and hands out those that fit; true when there are no more. In each slice something is done: a message is behind it, or
+    /// a text was looked for in one.
+    pub fn go_on(&mut self, key: &Key, slice: &Slice, mut found: impl FnMut(&Seen<'_>)) -> bool {
+        self.has_looked.set(false);
+        let rest = self.view.uids.get(self.at..).unwrap_or_default();
+        let mut entries = self.mailbox.from(rest.first().copied().unwrap_or(u32::MAX)).peekable();
+        for (at, &uid) in (self.at..).zip(rest) {
             while entries.next_if(|(known, _)| *known < uid).is_some() {}
-            let (_, &entry) = entries.next_if(|(known, _)| *known == uid)?;
-            Some(Seen { number, uid, entry, store: self.store, state: &self.state, header: OnceCell::new() })
-        })
+            if let Some((_, &entry)) = entries.next_if(|(known, _)| *known == uid) {
+                let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+                let (store, state, header) = (self.store, &self.state, OnceCell::new());
+                let message = Seen { number, uid, entry, store, state, header };
+                match self.fits(&message, key, slice) {
+                    Ok(true) => found(&message),
+                    Ok(false) => {}
+                    Err(Pause) => {
+                        self.at = at;
+                        return false;
+                    }
+                }
+                self.looked.borrow_mut().clear();
+            }
+            if slice.is_over() {
+                self.at = at + 1;
+                return false;
+            }
+        }
+        true
     }
 
     /// A set of many runs is put in order once, not for each message.
@@ -118,16 +134,23 @@ impl<'a> Finder<'a> {
         }
         let number = if by_uid { message.uid } else { message.number };
         let mut sets = self.sets.borrow_mut();
-        let ordered = sets.entry(std::ptr::from_ref(set)).or_insert_with(|| set.runs(last).collect());
+        let ordered = sets.entry(std::ptr::from_ref(set).addr()).or_insert_with(|| set.runs(last).collect());
         ordered.contains(number)
     }
 
-    fn fits(&self, message: &Seen<'_>, key: &Key) -> bool {
+    fn fits(&self, message: &Seen<'_>, key: &Key, slice: &Slice) -> Result<bool, Pause> {
         let entry = &message.entry;
-        match key {
-            Key::And(keys) => keys.iter().all(|key| self.fits(message, key)),
-            Key::Or(keys) => self.fits(message, &keys.0) || self.fits(message, &keys.1),
-            Key::Not(key) => !self.fits(message, key),
+        Ok(match key {
+            Key::And(keys) => {
+                for key in keys {
+                    if !self.fits(message, key, slice)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Key::Or(keys) => self.fits(message, &keys.0, slice)? || self.fits(message, &keys.1, slice)?,
+            Key::Not(key) => !self.fits(message, key, slice)?,
             Key::Messages(set) => {
                 let last = u32::try_from(self.view.uids.len()).unwrap_or(u32::MAX);
                 self.is_in(set, last, message, false)
@@ -146,6 +169,29 @@ impl<'a> Finder<'a> {
             Key::Younger(seconds) => self.now.saturating_sub(entry.date) <= i64::try_from(*seconds).unwrap_or(i64::MAX),
             Key::Larger(bytes) => message.size() > *bytes,
             Key::Smaller(bytes) => message.size() < *bytes,
+            Key::Header(..) | Key::Body(_) | Key::Text(_) => return self.has_text(message, key, slice),
+            Key::Modseq(modseq) => entry.modseq >= *modseq,
+        })
+    }
+
+    /// Whether a text is there, which is looked for once in a message, however often the message is begun with.
+    fn has_text(&self, message: &Seen<'_>, key: &Key, slice: &Slice) -> Result<bool, Pause> {
+        let place = std::ptr::from_ref(key).addr();
+        if let Some(&has) = self.looked.borrow().get(&place) {
+            return Ok(has);
+        }
+        if self.has_looked.get() && slice.is_over() {
+            return Err(Pause);
+        }
+        let has = self.looks(message, key);
+        self.has_looked.set(true);
+        self.looked.borrow_mut().insert(place, has);
+        Ok(has)
+    }
+
+    fn looks(&self, message: &Seen<'_>, key: &Key) -> bool {
+        let entry = &message.entry;
+        match key {
             Key::Header(name, text) => match self.told(key, entry) {
                 Told::Absent => false,
                 Told::Present => true,
@@ -168,7 +214,7 @@ impl<'a> Finder<'a> {
                 Told::Maybe => message.holds(text) || self.an_attachment_holds(message, text),
                 Told::Unknown => message.holds(text),
             },
-            Key::Modseq(modseq) => entry.modseq >= *modseq,
+            _ => false,
         }
     }
 
@@ -176,7 +222,7 @@ impl<'a> Finder<'a> {
     fn told(&self, key: &Key, entry: &Entry) -> Told {
         let found = self.index().and_then(|index| {
             let mut indexed = self.indexed.borrow_mut();
-            let found = indexed.entry(std::ptr::from_ref(key)).or_insert_with(|| match key {
+            let found = indexed.entry(std::ptr::from_ref(key).addr()).or_insert_with(|| match key {
                 Key::Header(name, text) => index.in_header(name, text),
                 Key::Body(text) => index.in_body(text),
                 Key::Text(text) => index.anywhere(text),
@@ -354,7 +400,7 @@ fn may_hide(mail: &[u8]) -> bool {
     ["base64", "quoted-printable", "charset"].iter().any(|word| holds(mail, word.as_bytes()))
 }
 
-fn asks_for_modseq(key: &Key) -> bool {
+pub(super) fn asks_for_modseq(key: &Key) -> bool {
     match key {
         Key::And(keys) => keys.iter().any(asks_for_modseq),
         Key::Or(keys) => asks_for_modseq(&keys.0) || asks_for_modseq(&keys.1),

@@ -11,14 +11,21 @@ use super::search::Seen;
 
 const DAY: i64 = 86_400;
 
-/// What is looked at of a subject.
+/// What is looked at of a subject, and of an address.
 const SUBJECT_BYTES_MAX: usize = 1_000;
 
 /// What a message is put in order by; only what is asked for is read.
-struct Line {
+pub(super) struct Line {
     number: u32,
     uid: u32,
     keys: Vec<Value>,
+}
+
+impl Line {
+    pub fn new(message: &Seen<'_>, criteria: &[Criterion]) -> Line {
+        let keys = criteria.iter().map(|criterion| value(message, criterion.by)).collect();
+        Line { number: message.number(), uid: message.uid(), keys }
+    }
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -28,13 +35,7 @@ enum Value {
 }
 
 /// The numbers and UIDs of messages in the order that is asked for.
-pub(super) fn sorted<'a>(messages: impl Iterator<Item = Seen<'a>>, criteria: &[Criterion]) -> Vec<(u32, u32)> {
-    let line = |message: Seen<'_>| Line {
-        number: message.number(),
-        uid: message.uid(),
-        keys: criteria.iter().map(|criterion| value(&message, criterion.by)).collect(),
-    };
-    let mut lines: Vec<Line> = messages.map(line).collect();
+pub(super) fn in_order(mut lines: Vec<Line>, criteria: &[Criterion]) -> (Vec<u32>, Vec<u32>) {
     lines.sort_by(|one, other| {
         let pairs = one.keys.iter().zip(&other.keys).zip(criteria);
         let orders = pairs.map(|((one, other), criterion)| match criterion.reverse {
@@ -43,7 +44,7 @@ pub(super) fn sorted<'a>(messages: impl Iterator<Item = Seen<'a>>, criteria: &[C
         });
         orders.fold(Ordering::Equal, Ordering::then)
     });
-    lines.into_iter().map(|line| (line.number, line.uid)).collect()
+    lines.into_iter().map(|line| (line.number, line.uid)).unzip()
 }
 
 fn value(message: &Seen<'_>, by: By) -> Value {
@@ -61,7 +62,9 @@ fn value(message: &Seen<'_>, by: By) -> Value {
 /// The mailbox of the first address.
 fn address(message: &Seen<'_>, name: &[u8]) -> Value {
     let field = message.field(name).next().unwrap_or_default();
-    Value::Text(crate::digest::first_mailbox(&field).to_ascii_uppercase())
+    let mut mailbox = crate::digest::first_mailbox(&field).to_ascii_uppercase();
+    mailbox.truncate(SUBJECT_BYTES_MAX);
+    Value::Text(mailbox)
 }
 
 /// When a message was sent, in seconds since 1970; if it does not say, when it came.

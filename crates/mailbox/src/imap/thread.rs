@@ -86,27 +86,27 @@ struct Node {
     children: Vec<usize>,
 }
 
-struct Forest {
+/// Threads by references, put together by subject where these are missing. Each message is placed as it comes.
+#[derive(Default)]
+pub(super) struct Forest {
     posts: Vec<Post>,
     nodes: Vec<Node>,
     by_id: HashMap<Vec<u8>, usize>,
 }
 
-/// Threads by references, put together by subject where these are missing.
-pub(super) fn by_references(posts: Vec<Post>) -> Vec<u8> {
-    let mut forest = Forest { posts, nodes: Vec::new(), by_id: HashMap::new() };
-    for at in 0..forest.posts.len() {
-        forest.place(at);
-    }
-    let roots = forest.pruned();
-    let mut roots = forest.gathered(roots);
-    forest.sort(&mut roots);
-    forest.written(&roots)
-}
-
 impl Forest {
-    fn place(&mut self, at: usize) {
-        let references = std::mem::take(&mut self.posts[at].references);
+    /// The threads, as they are told.
+    pub fn threads(mut self) -> Vec<u8> {
+        let roots = self.pruned();
+        let mut roots = self.gathered(roots);
+        self.sort(&mut roots);
+        self.written(&roots)
+    }
+
+    /// Adds a message. At most [`REFERENCES_MAX`] times [`DEPTH_MAX`] steps.
+    pub fn place(&mut self, mut post: Post) {
+        let (at, references, id) = (self.posts.len(), std::mem::take(&mut post.references), post.id.take());
+        self.posts.push(post);
         let mut before = None;
         for id in references {
             let node = self.of(id);
@@ -116,7 +116,7 @@ impl Forest {
             before = Some(node);
         }
         // Who has the id of another has none.
-        let node = match self.posts[at].id.take().map(|id| self.of(id)) {
+        let node = match id.map(|id| self.of(id)) {
             Some(node) if self.nodes[node].post.is_none() => node,
             _ => self.add(),
         };
@@ -304,7 +304,9 @@ mod tests {
     }
 
     fn threads(posts: Vec<Post>) -> String {
-        String::from_utf8(by_references(posts)).unwrap()
+        let mut forest = Forest::default();
+        posts.into_iter().for_each(|post| forest.place(post));
+        String::from_utf8(forest.threads()).unwrap()
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub(super) struct View {
     expunges: bool,
 }
 
+/// A mailbox as it was, and the UID from which on it is compared.
+pub(super) struct Changes {
+    before: Arc<Mailbox>,
+    from: u32,
+}
+
 impl View {
     /// Opens a mailbox, only to be read or not, with these rights.
     pub fn open(
@@ -65,7 +71,7 @@ impl View {
     pub fn opening(&self, enabled: Enabled) -> Vec<u8> {
         let mailbox = &self.mailbox;
         let mut out = Vec::new();
-        self.flags(&mut out);
+        self.names(&mut out);
         let mut line = |text: String| out.extend_from_slice(format!("* {text}\r\n").as_bytes());
         line(format!("{} EXISTS", self.uids.len()));
         if !enabled.rev2 {
@@ -83,7 +89,7 @@ impl View {
         out
     }
 
-    fn flags(&self, out: &mut Vec<u8>) {
+    fn names(&self, out: &mut Vec<u8>) {
         let mut names = Names::SYSTEM.join(" ");
         for keyword in self.mailbox.keywords.iter() {
             names = format!("{names} {keyword}");
@@ -128,21 +134,20 @@ impl View {
         Some(uids)
     }
 
-    /// Tells what is different in `mailbox`, but for the flags of `untold`, or all of them if that is none; what is gone only if it may.
+    /// Tells what is different in `mailbox`, what is gone only if it may; and what has to be compared for [`View::flags_changed`].
     pub fn follow(
         &mut self,
         mailbox: &Arc<Mailbox>,
         may_expunge: bool,
-        untold: Option<&[u32]>,
         enabled: Enabled,
         out: &mut Vec<u8>,
-    ) {
+    ) -> Option<Changes> {
         if Arc::ptr_eq(mailbox, &self.mailbox) && !(may_expunge && self.expunges) {
-            return;
+            return None;
         }
         let before = std::mem::replace(&mut self.mailbox, mailbox.clone());
         if before.keywords != mailbox.keywords {
-            self.flags(out);
+            self.names(out);
         }
         self.expunges |= before.vanished != mailbox.vanished;
         if may_expunge && std::mem::take(&mut self.expunges) {
@@ -157,8 +162,25 @@ impl View {
                 out.extend_from_slice(format!("* {} RECENT\r\n", self.recent_count()).as_bytes());
             }
         }
-        let Some(untold) = untold.filter(|_| mailbox.highest_modseq != before.highest_modseq) else { return };
-        for (uid, entry) in mailbox.from(0).take_while(|&(uid, _)| before.uid_next == 0 || uid < before.uid_next) {
+        (mailbox.highest_modseq != before.highest_modseq).then_some(Changes { before, from: 0 })
+    }
+
+    /// Tells flags that have changed, but for those of `untold`, up to so many bytes; whether there are more.
+    pub fn flags_changed(
+        &self,
+        changes: &mut Changes,
+        untold: &[u32],
+        enabled: Enabled,
+        bytes_max: usize,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let before = &changes.before;
+        let is_new = |uid: u32| before.uid_next != 0 && uid >= before.uid_next;
+        for (uid, entry) in self.mailbox.from(changes.from).take_while(|&(uid, _)| !is_new(uid)) {
+            if out.len() >= bytes_max {
+                changes.from = uid;
+                return true;
+            }
             let is_known = entry.modseq <= before.highest_modseq
                 || before.entry(uid).is_some_and(|known| known.flags == entry.flags && !enabled.condstore);
             let is_silent = untold.binary_search(&uid).is_ok();
@@ -167,6 +189,7 @@ impl View {
             };
             self.tell(number, uid, entry, !is_silent, enabled, out);
         }
+        false
     }
 
     /// Whether a message bears `\Recent`, which IMAP4rev2 does not know.

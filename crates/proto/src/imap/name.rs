@@ -93,46 +93,6 @@ fn decode_run(digits: &[u8]) -> Option<String> {
     String::from_utf16(&units).ok()
 }
 
-/// Whether a name fits a pattern of LIST: `*` stands for anything, `%` for anything within a level.
-pub fn matches(pattern: &[u8], name: &[u8], delimiter: u8) -> bool {
-    // Where to go on when what was tried does not fit: behind the last `*`, and behind the last `%` after it.
-    let (mut at, mut pos) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    let mut percent: Option<(usize, usize)> = None;
-    loop {
-        match pattern.get(at) {
-            Some(b'*') => {
-                (star, percent) = (Some((at + 1, pos)), None);
-                at += 1;
-                continue;
-            }
-            Some(b'%') => {
-                percent = Some((at + 1, pos));
-                at += 1;
-                continue;
-            }
-            Some(byte) if name.get(pos) == Some(byte) => {
-                (at, pos) = (at + 1, pos + 1);
-                continue;
-            }
-            None if pos == name.len() => return true,
-            _ => {}
-        }
-        // A `%` takes one byte more, unless that ends the level; then a `*` does.
-        match (percent, star) {
-            (Some((behind, from)), _) if name.get(from).is_some_and(|&byte| byte != delimiter) => {
-                percent = Some((behind, from + 1));
-                (at, pos) = (behind, from + 1);
-            }
-            (_, Some((behind, from))) if from < name.len() => {
-                (star, percent) = (Some((behind, from + 1)), None);
-                (at, pos) = (behind, from + 1);
-            }
-            _ => return false,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,31 +117,5 @@ mod tests {
             assert_eq!(decode(wire.as_bytes(), false), None, "{wire}");
         }
         assert_eq!(decode(b"&AGE-", true).unwrap(), b"&AGE-");
-    }
-
-    #[test]
-    fn patterns_are_matched() {
-        for (pattern, name, fits) in [
-            ("*", "a/b/c", true),
-            ("%", "a/b", false),
-            ("%", "a", true),
-            ("a/%", "a/b", true),
-            ("a/%", "a/b/c", false),
-            ("%/c", "a/b/c", false),
-            ("*/c", "a/b/c", true),
-            ("*%c", "a/b/c", true),
-            ("%*", "a/b", true),
-            ("a*b%c", "axxb/bc", true),
-            ("", "", true),
-            ("", "a", false),
-            ("inbox", "INBOX", false),
-            ("%x%", "axb", true),
-            ("*a%b*", "a/ab/", true),
-        ] {
-            assert_eq!(matches(pattern.as_bytes(), name.as_bytes(), b'/'), fits, "{pattern} {name}");
-        }
-        // No pattern takes time beyond the product of the lengths.
-        let pattern = b"*a".repeat(500);
-        assert!(!matches(&pattern, &b"a".repeat(499), b'/'));
     }
 }

@@ -253,7 +253,7 @@ pub struct StoreServe {
     /// The largest message.
     #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = values::size)]
     pub message_bytes_max: u64,
-    /// Sessions at the same time; who comes then waits.
+    /// Sessions at the same time; further clients are turned away.
     #[arg(long, value_name = "NUMBER", default_value = "4096", value_parser = sessions)]
     pub sessions_max: usize,
 }

@@ -54,7 +54,7 @@ pub struct StoreSettings {
     /// The largest message.
     #[serde(deserialize_with = "size")]
     pub message_bytes_max: u64,
-    /// Clients at a time; who comes then waits.
+    /// Clients at a time; further ones are turned away.
     pub sessions_max: usize,
 }
 

@@ -209,7 +209,7 @@ impl Site {
             settings: Arc::new(settings(&config)),
             warden: Arc::new(warden),
             inspector,
-            measure: with_lookups(measure, &lookups),
+            measure: with_store(with_lookups(measure, &lookups), store.as_ref()),
             signatures: signatures(&config, &wanted, &database, generation)?,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
             tls,
@@ -275,7 +275,7 @@ impl Site {
             inspector(&self.config, self.threads, &database, self.spam.as_deref(), &self.common)?;
         let runtime = Runtime {
             inspector,
-            measure: with_lookups(measure, &self.lookups),
+            measure: with_store(with_lookups(measure, &self.lookups), self.store.as_ref()),
             signatures: signatures(&self.config, &self.wanted, &database, generation)?,
             ..Runtime::clone(&self.runtime)
         };
@@ -387,6 +387,12 @@ fn signatures(config: &Config, wanted: &Wanted, database: &Loaded, generation: u
 fn with_lookups(measure: Measure, lookups: &Lookups) -> Measure {
     let lookups = lookups.clone();
     Arc::new(move |metrics| measure(metrics) + &lookups.measured())
+}
+
+/// The same, and the store.
+fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
+    let Some(store) = store.cloned() else { return measure };
+    Arc::new(move |metrics| measure(metrics) + &store.numbers())
 }
 
 /// Who inspects with these signatures, processes of their own or this one, and how that is measured.

@@ -1,27 +1,55 @@
-//! The doors of a mail server: what listens, and a task for each client.
+//! The doors of a mail server: where it listens, and a task for each client.
+//!
+//! All sessions together have a bound ([`House`]). Clients that have not logged in have a share of it at each protocol, which no
+//! other protocol's clients can take, and within it the client that has most displaces itself ([`Strangers`]). Of one address and of
+//! one network so many may be there, and come, as at the doors of the gateway ([`Clients`]); clients of this machine stand for many,
+//! and are not counted so. A client that is not let in is told so at once: nobody's greeting waits.
 
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use edge::net::listening::{Socket, network_address};
+use edge::door::{House, Place, Refusal};
+use edge::metrics::SessionOpen;
+use edge::net::accept::accepted;
+use edge::net::listening::{LOCAL, Socket, network_address};
 use edge::net::stream::Stream;
 use edge::runtime::Runtime;
-use mailbox::Site;
+use edge::settings::{Bounds, Network, TrustSettings};
+use edge::trust::clients::{Clients, Who};
+use edge::trust::limit::Limit;
+use edge::trust::strangers::{Stranger, Strangers};
 use mailbox::lmtp::Peer;
 use mailbox::managesieve::{self, End, Tls};
-use tokio::sync::{Semaphore, mpsc};
+use mailbox::{Guest, Protocol, Site};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
-
-/// How long to wait when there are no descriptors for another client.
-const RETRY: Duration = Duration::from_millis(200);
 
 /// How long a client may take to shake hands.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
 
+/// How long a client may take to hear that it is not let in.
+const REFUSAL_WAIT: Duration = Duration::from_secs(10);
+
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// The part of all sessions that the clients of one protocol have that have not logged in: one in so many.
+const STRANGERS_PART: usize = 8;
+
+/// Bounds of a client and of the network around it, for those that have not logged in: as many sessions, and within a minute as many
+/// new ones.
+const OF_A_CLIENT: (u32, u32) = (50, 100);
+const OF_A_NETWORK: (u32, u32) = (200, 0);
+
+/// Clients that are remembered for that.
+const CLIENTS_MAX: usize = 20_000;
+
+/// Bits of an IPv4 and of an IPv6 address that make a client.
+const CLIENT_BITS: (u8, u8) = (32, 64);
 
 /// What is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +66,10 @@ pub enum Door {
 #[derive(Clone)]
 pub struct Doors {
     site: Arc<Site>,
-    permits: Arc<Semaphore>,
+    house: Arc<House>,
+    /// Those that have not logged in, by protocol.
+    strangers: [Arc<Strangers>; Protocol::ALL.len()],
+    crowd: Arc<Crowd>,
     /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
     identity: Identity,
     /// Held by every session.
@@ -50,6 +81,23 @@ pub type Identity = Arc<Mutex<Option<Arc<Runtime>>>>;
 
 /// Ends when all sessions have.
 pub struct Ended(mpsc::Receiver<Infallible>);
+
+/// Clients that have not logged in, by address and by network.
+struct Crowd {
+    settings: TrustSettings,
+    clients: Mutex<Clients>,
+    began: Instant,
+}
+
+/// One of them, until it is dropped.
+struct Arrived(Arc<Crowd>, Who);
+
+/// A session that was let in.
+struct Admitted {
+    place: Place,
+    stranger: Option<Stranger>,
+    arrived: Option<Arrived>,
+}
 
 impl Door {
     /// As in a URL.
@@ -68,12 +116,54 @@ impl Door {
     pub const fn is_encrypted(self) -> bool {
         matches!(self, Door::Pop3s | Door::Imaps)
     }
+
+    const fn protocol(self) -> Protocol {
+        match self {
+            Door::Lmtp => Protocol::Lmtp,
+            Door::Pop3 | Door::Pop3s => Protocol::Pop3,
+            Door::Imap | Door::Imaps => Protocol::Imap,
+            Door::Sieve => Protocol::Sieve,
+        }
+    }
+}
+
+impl Crowd {
+    fn new() -> Crowd {
+        let bounds = |(connections_max, arrivals_max)| Bounds { connections_max, arrivals_max, ..Bounds::default() };
+        let (client, prefix) = (bounds(OF_A_CLIENT), bounds(OF_A_NETWORK));
+        let settings = TrustSettings { window_seconds: 60, client, prefix, ..TrustSettings::default() };
+        Crowd { settings, clients: Mutex::new(Clients::new(CLIENTS_MAX)), began: Instant::now() }
+    }
+
+    /// Lets in a client, or says why not; one of this machine stands for many.
+    fn arrive(self: &Arc<Crowd>, client: Option<IpAddr>) -> Result<Option<Arrived>, Refusal> {
+        let Some(address) = client.filter(|address| !address.is_loopback()) else { return Ok(None) };
+        let who = Who::new(&self.settings, address, bits(address));
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let arrival = self.clients.lock().unwrap_or_else(PoisonError::into_inner).arrive(&self.settings, who, now);
+        match arrival {
+            Ok(_) => Ok(Some(Arrived(self.clone(), who))),
+            Err(Limit::Connections) => Err(Refusal::TooMany),
+            Err(_) => Err(Refusal::TooFast),
+        }
+    }
+}
+
+impl Drop for Arrived {
+    fn drop(&mut self) {
+        self.0.clients.lock().unwrap_or_else(PoisonError::into_inner).leave(self.1);
+    }
+}
+
+const fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { CLIENT_BITS.0 } else { CLIENT_BITS.1 }
 }
 
 impl Doors {
     /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
     pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
-        let permits = Arc::new(Semaphore::new(sessions_max.min(Semaphore::MAX_PERMITS)));
+        let house = Arc::new(House::new(u32::try_from(sessions_max).unwrap_or(u32::MAX)));
+        let strangers = Protocol::ALL.map(|_| Strangers::new((sessions_max / STRANGERS_PART).max(2)));
         let (alive, ended) = mpsc::channel(1);
         let (sender, queue, indexing) =
             (alive.clone(), mailbox::queue::run(site.clone()), mailbox::indexing::run(site.clone()));
@@ -81,58 +171,92 @@ impl Doors {
             tokio::join!(queue, tokio::spawn(indexing)).0;
             drop(sender);
         });
-        (Doors { site, permits, identity, _alive: alive }, Ended(ended))
+        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, _alive: alive }, Ended(ended))
     }
 
     /// Takes clients until it is dropped.
     pub async fn accept(self, door: Door, socket: Socket) {
         loop {
-            let Ok(permit) = self.permits.clone().acquire_owned().await else { return };
-            let (stream, client) = match socket.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    tracing::warn!(%error, "a client was not accepted");
-                    tokio::time::sleep(RETRY).await;
-                    continue;
-                }
-            };
+            let (stream, client) = accepted(door.name(), || socket.accept()).await;
+            let client = network_address(client);
             let doors = self.clone();
-            tokio::spawn(async move {
-                let client = network_address(client);
-                if let Err(error) = doors.speak(door, stream, client).await {
-                    tracing::debug!(door = door.name(), client = ?client, %error, "a session broke");
+            match self.admit(door, client) {
+                Ok(admitted) => _ = tokio::spawn(doors.serve(door, stream, client, admitted)),
+                Err(refusal) => {
+                    tracing::debug!(door = door.name(), ?client, ?refusal, "refused");
+                    self.site.numbers.refused.add(door.protocol());
+                    tokio::spawn(turn_away(stream, door, refusal));
                 }
-                drop((permit, doors));
-            });
-        }
-    }
-
-    async fn speak(&self, door: Door, stream: Stream, client: Option<std::net::IpAddr>) -> io::Result<()> {
-        let stream = if door.is_encrypted() { self.secured(stream).await? } else { stream };
-        match door {
-            Door::Lmtp => mailbox::lmtp::serve(stream, client, Peer::Stranger, &self.site).await,
-            Door::Pop3 | Door::Pop3s => mailbox::pop3::serve(stream, client, &self.site).await,
-            Door::Imap | Door::Imaps => mailbox::imap::serve(stream, client, &self.site).await,
-            Door::Sieve => self.manage_scripts(stream, client).await,
-        }
-    }
-
-    async fn manage_scripts(&self, stream: Stream, client: Option<std::net::IpAddr>) -> io::Result<()> {
-        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let tls = if identity.is_some_and(|runtime| runtime.tls.is_some()) { Tls::Offered } else { Tls::Missing };
-        match managesieve::serve(stream, client, tls, &self.site).await? {
-            End::Over => Ok(()),
-            End::StartTls(stream) => {
-                let stream = timeout(HANDSHAKE_WAIT, self.secured(stream)).await??;
-                managesieve::serve(stream, client, Tls::Active, &self.site).await.map(drop)
             }
         }
     }
 
-    async fn secured(&self, stream: Stream) -> io::Result<Stream> {
+    /// Lets in a client, or says why not.
+    fn admit(&self, door: Door, client: Option<IpAddr>) -> Result<Admitted, Refusal> {
+        let strangers = &self.strangers[door.protocol() as usize];
+        let address = client.unwrap_or(LOCAL.ip()).to_canonical();
+        let network = Network::around(address, bits(address));
+        if door == Door::Lmtp {
+            // Nobody logs in here, and none who delivers is to be cut off.
+            let stranger = strangers.admit(network).ok_or(Refusal::TooMany)?;
+            let place = self.house.place().ok_or(Refusal::Full)?;
+            return Ok(Admitted { place, stranger: Some(stranger), arrived: None });
+        }
+        let arrived = self.crowd.arrive(client)?;
+        let place = self.house.place().ok_or(Refusal::Full)?;
+        Ok(Admitted { place, stranger: Some(strangers.enter(network)), arrived })
+    }
+
+    async fn serve(self, door: Door, stream: Stream, client: Option<IpAddr>, admitted: Admitted) {
+        let runtime = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let _open = runtime.as_ref().map(|runtime| SessionOpen::in_store(&runtime.metrics));
+        let _counted = self.site.numbers.open(door.protocol());
+        let Admitted { place: _place, stranger, arrived } = admitted;
+        let lost = stranger.as_ref().map(Stranger::lost).unwrap_or_default();
+        let is_lmtp = door == Door::Lmtp;
+        let mut held = Some((stranger, arrived));
+        let kept = is_lmtp.then(|| held.take());
+        let log_in = move || held.take().and_then(|(stranger, _)| stranger).is_none_or(|stranger| stranger.log_in());
+        let guest = Guest::new(client, lost, log_in);
+        if let Err(error) = self.speak(door, stream, guest).await {
+            tracing::debug!(door = door.name(), ?client, %error, "a session broke");
+        }
+        drop(kept);
+    }
+
+    async fn speak(&self, door: Door, stream: Stream, guest: Guest) -> io::Result<()> {
+        let stream = match door.is_encrypted() {
+            true => self.secured(stream, &guest).await?,
+            false => stream,
+        };
+        match door {
+            Door::Lmtp => mailbox::lmtp::serve(stream, guest.client, Peer::Stranger, &self.site).await,
+            Door::Pop3 | Door::Pop3s => mailbox::pop3::serve(stream, guest, &self.site).await,
+            Door::Imap | Door::Imaps => mailbox::imap::serve(stream, guest, &self.site).await,
+            Door::Sieve => self.manage_scripts(stream, guest).await,
+        }
+    }
+
+    async fn manage_scripts(&self, stream: Stream, guest: Guest) -> io::Result<()> {
+        let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let tls = if identity.is_some_and(|runtime| runtime.tls.is_some()) { Tls::Offered } else { Tls::Missing };
+        match managesieve::serve(stream, guest, tls, &self.site).await? {
+            End::Over => Ok(()),
+            End::StartTls(stream, guest) => {
+                let stream = self.secured(stream, &guest).await?;
+                managesieve::serve(stream, guest, Tls::Active, &self.site).await.map(drop)
+            }
+        }
+    }
+
+    async fn secured(&self, stream: Stream, guest: &Guest) -> io::Result<Stream> {
         let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let tls = identity.and_then(|runtime| runtime.tls.clone());
-        stream.accept_tls(tls.ok_or_else(|| io::Error::other("there is no certificate"))?).await
+        let tls = tls.ok_or_else(|| io::Error::other("there is no certificate"))?;
+        tokio::select! {
+            stream = timeout(HANDSHAKE_WAIT, stream.accept_tls(tls)) => stream?,
+            () = guest.lost() => Err(io::Error::other("another client has the place")),
+        }
     }
 
     /// Takes mails from a door of the gateway in this process.
@@ -144,6 +268,23 @@ impl Doors {
             }
         });
     }
+}
+
+/// Tells a client that it is not let in.
+async fn turn_away(mut stream: Stream, door: Door, refusal: Refusal) {
+    // A client that expects a handshake would not understand a word.
+    if door.is_encrypted() {
+        return;
+    }
+    let (code, text) = refusal.text();
+    let line = match door.protocol() {
+        Protocol::Lmtp => format!("{code} {text}\r\n"),
+        Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+        Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
+        Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
+    };
+    let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
+    let _ = timeout(REFUSAL_WAIT, stream.shutdown()).await;
 }
 
 impl Ended {

@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -36,6 +36,7 @@ use tokio::sync::{mpsc, watch};
 use super::control::Control;
 use super::doors::{Door, Doors, Identity};
 use super::moves::{Moves, Teachers};
+use super::numbers::Levels;
 use super::relay::NextHop;
 use super::volume::segment_bytes;
 use crate::Failure;
@@ -50,6 +51,9 @@ const TRY_EVERY: Duration = Duration::from_millis(50);
 /// How often the log says that another process has it.
 const WARN_EVERY: Duration = Duration::from_secs(30);
 
+/// How often the numbers are brought up to date that only the writer knows.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
 /// A connection of a door.
 type Handed = (UnixStream, Protocol);
 
@@ -61,6 +65,8 @@ pub struct Store {
     pub sockets: Vec<(Door, Sockets)>,
     identity: Identity,
     teachers: Teachers,
+    shown: Mutex<Weak<Site>>,
+    levels: Arc<Levels>,
     end: watch::Sender<bool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -128,6 +134,8 @@ impl Store {
             sockets: sockets.collect::<Result<_, String>>()?,
             identity: Arc::default(),
             teachers: Teachers::default(),
+            shown: Mutex::default(),
+            levels: Arc::default(),
             end: watch::channel(false).0,
             thread: Mutex::default(),
         })
@@ -170,6 +178,12 @@ impl Store {
         let thread = std::thread::Builder::new().name("store".into()).spawn(run)?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
+    }
+
+    /// Its numbers, while it is open.
+    pub fn numbers(&self) -> String {
+        let site = self.shown.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        site.map(|site| self.levels.text(&site)).unwrap_or_default()
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.
@@ -235,6 +249,8 @@ impl Store {
         if let Some(control) = Control::open(&self.settings.volume()) {
             listeners.spawn(control.serve(site.clone()));
         }
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&site);
+        listeners.spawn(look(self.levels.clone(), site.clone()));
         let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
         for (door, sockets) in &self.sockets {
             let socket = sockets.take().ok_or("a socket is taken once")??;
@@ -256,6 +272,14 @@ impl Store {
         drop(doors);
         ended.wait().await;
         Ok(())
+    }
+}
+
+/// Looks at the levels of the store now and then.
+async fn look(levels: Arc<Levels>, site: Arc<Site>) {
+    loop {
+        levels.look(&site).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

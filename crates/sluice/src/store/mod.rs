@@ -10,6 +10,7 @@ pub mod gateway;
 pub mod maildir;
 pub mod mbox;
 mod moves;
+mod numbers;
 mod outgoing;
 mod queue;
 pub mod recall;
