@@ -196,8 +196,11 @@ impl<S: Stream> Session<'_, S> {
             }
             (verb @ (Verb::List | Verb::Uidl), _) => {
                 self.server.say(true, b"");
-                for (number, message) in mail.all() {
-                    self.server.content(format!("{}\r\n", mail.line(verb, number, message)).as_bytes());
+                for number in 1..=u32::try_from(self.mail.messages.len()).unwrap_or(u32::MAX) {
+                    let Some(message) = self.mail.message(number) else { continue };
+                    let line = self.mail.line(verb, number, message);
+                    self.server.content(format!("{line}\r\n").as_bytes());
+                    self.flush_much().await?;
                 }
                 self.server.end();
             }
