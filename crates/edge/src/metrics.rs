@@ -208,7 +208,7 @@ impl SessionOpen {
         SessionOpen { metrics: metrics.clone(), is_in_store: false }
     }
 
-    /// The same, at a door of the store.
+    /// Counts a session at a door of the store.
     pub fn in_store(metrics: &Arc<Metrics>) -> SessionOpen {
         metrics.sessions_in_store.add(1);
         metrics.sessions_open.add(1);

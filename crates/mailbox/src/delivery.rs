@@ -132,7 +132,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
     Ok(outcomes)
 }
 
-/// What scripts are run on.
+/// The mail that scripts are run on, and what they know of it.
 struct Filtering {
     said: Said,
     state: State,

@@ -1,4 +1,4 @@
-//! Who may log in: passwords are checked a few at a time, and who guesses waits ([`guard`]).
+//! Logins: passwords are checked a few at a time, and guesses are delayed ([`guard`]).
 //!
 //! That the name or the password is wrong is said [`FAILURE_WAIT`] after it was asked, so that an unknown account takes as long as a
 //! wrong password, wherever that is checked; for an unknown one nothing is computed.
@@ -61,7 +61,7 @@ pub struct Logins {
     counts: Counts,
 }
 
-/// What became of attempts.
+/// Outcomes of attempts.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Logins.
@@ -111,7 +111,7 @@ impl Logins {
         self.begin(client, name, CHECK_WAIT).await
     }
 
-    /// The same, for an attempt that waits for the client's proof.
+    /// Begins an attempt that waits for the client's proof.
     pub(crate) async fn begin_proof(&self, client: Option<IpAddr>, name: &str) -> Result<Attempt, Denied> {
         self.begin(client, name, PROOF_WAIT).await
     }
@@ -185,7 +185,7 @@ impl Logins {
         }
     }
 
-    /// What became of attempts.
+    /// Outcomes of attempts.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }

@@ -1,4 +1,4 @@
-//! What the mail server counts, for its host to show.
+//! Numbers of the mail server, for its host to show.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

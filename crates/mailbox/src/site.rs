@@ -83,7 +83,7 @@ pub struct Site {
     pub(crate) readers: Arc<Turns<u32>>,
     /// How long such a command may work.
     pub work_max: Duration,
-    /// What is counted.
+    /// The numbers of this server.
     pub numbers: Arc<Numbers>,
     /// Sessions by account.
     pub(crate) seats: Arc<Seats>,

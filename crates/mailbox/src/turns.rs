@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Who has turns, and who waits for one.
+/// Turns that are given, and the queue for the next.
 pub(crate) struct Turns<K: Key> {
     most: usize,
     queue: Mutex<Queue<K>>,
 }
 
-/// Who turns are shared by.
+/// A holder of turns.
 pub(crate) trait Key: Clone + Eq + Hash + Send {
-    /// Of which there is one turn at a time.
+    /// The part of a key that has one turn at a time.
     type Alone: Eq + Hash + Send;
 
     fn alone(&self) -> Self::Alone;

@@ -52,7 +52,7 @@ enum Told {
 /// What an item comes to.
 enum Value {
     Text(Vec<u8>),
-    /// What is told as a literal.
+    /// Bytes of a literal.
     Literal(Vec<u8>),
     /// A run of the message.
     Range(u64, u64),
@@ -198,7 +198,7 @@ impl<S: Stream> Session<'_, S> {
         Ok(told)
     }
 
-    /// What an item comes to; what takes work or waits for the disk in turns with others.
+    /// The value of an item. Work and waits for the disk take turns with other accounts.
     async fn value(&mut self, message: &mut Message<'_>, item: &FetchItem) -> Result<io::Result<Value>, Refusal> {
         if message.is_at_hand(item) {
             return Ok(message.value(item));

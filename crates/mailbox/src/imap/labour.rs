@@ -24,7 +24,7 @@ pub(super) struct Slice {
 }
 
 impl Slice {
-    /// Whether others are to have a turn.
+    /// True when others are to have a turn.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.ends
     }

@@ -174,7 +174,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// Whether a text is there, which is looked for once in a message, however often the message is begun with.
+    /// Looks for a text in a message, once, however often the message is begun with.
     fn has_text(&self, message: &Seen<'_>, key: &Key, slice: &Slice) -> Result<bool, Pause> {
         let place = std::ptr::from_ref(key).addr();
         if let Some(&has) = self.looked.borrow().get(&place) {

@@ -11,7 +11,7 @@ use super::search::Seen;
 
 const DAY: i64 = 86_400;
 
-/// What is looked at of a subject, and of an address.
+/// The bytes of a subject and of an address that are compared.
 const SUBJECT_BYTES_MAX: usize = 1_000;
 
 /// What a message is put in order by; only what is asked for is read.

@@ -51,7 +51,7 @@ struct Failures {
     last: Instant,
 }
 
-/// What attempts on an account take turns by.
+/// The account of an attempt, and the address that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Source {
     account: String,
@@ -125,7 +125,7 @@ impl Guard {
         locked(&self.proven).contains_key(&(address, source.account.clone()))
     }
 
-    /// Whether an account has failures.
+    /// True if an account has failures.
     pub fn has_failures(&self, name: &str) -> bool {
         !self.wait(&Place::Account(name.to_ascii_lowercase())).is_zero()
     }
@@ -174,7 +174,7 @@ impl Attempt {
         self.end(Outcome::Right);
     }
 
-    /// Whether it was is not known; nothing is remembered.
+    /// The password could not be checked; nothing is remembered.
     pub fn give_up(mut self) {
         self.end(Outcome::Right);
     }
@@ -222,7 +222,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// What is known of a place. For a new one the oldest goes when there are too many.
+/// The failures of a place. For a new one the oldest goes when there are too many.
 fn entry(places: &mut HashMap<Place, Failures>, place: Place) -> &mut Failures {
     if places.len() >= ENTRIES_MAX && !places.contains_key(&place) {
         places.retain(|_, failures| failures.under_way > 0 || failures.last.elapsed() < REMEMBERED);

@@ -67,7 +67,7 @@ impl Patterns {
         compiled
     }
 
-    /// Whether one of them matches all of `name`.
+    /// True if one of the patterns matches all of `name`.
     pub fn matches(&self, name: &[u8], scratch: &mut Scratch) -> bool {
         let states = &mut scratch.states;
         states.clear();

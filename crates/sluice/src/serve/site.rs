@@ -389,7 +389,7 @@ fn with_lookups(measure: Measure, lookups: &Lookups) -> Measure {
     Arc::new(move |metrics| measure(metrics) + &lookups.measured())
 }
 
-/// The same, and the store.
+/// Adds the numbers of the store.
 fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
     let Some(store) = store.cloned() else { return measure };
     Arc::new(move |metrics| measure(metrics) + &store.numbers())

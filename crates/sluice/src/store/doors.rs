@@ -67,7 +67,7 @@ pub enum Door {
 pub struct Doors {
     site: Arc<Site>,
     house: Arc<House>,
-    /// Those that have not logged in, by protocol.
+    /// Clients that have not logged in, by protocol.
     strangers: [Arc<Strangers>; Protocol::ALL.len()],
     crowd: Arc<Crowd>,
     /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
