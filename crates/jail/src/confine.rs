@@ -9,8 +9,10 @@ use std::fmt;
 use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd};
 use landlock::{Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
-use rustix::thread::{UnshareFlags, set_no_new_privs};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags, set_no_new_privs};
+use rustix::thread::{clear_ambient_capability_set, remove_capability_from_bounding_set, set_capabilities};
+
+use crate::calls::{self, Calls};
 
 /// What is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,12 +89,14 @@ impl fmt::Display for Confined {
 pub fn confine() -> Result<Confined, String> {
     withdraw()?;
     let namespaces = unshare();
+    // A user namespace comes with every capability over itself.
+    drop_capabilities().map_err(|error| failed("capabilities", error))?;
     let landlock = landlock(None).map_err(|error| failed("landlock", error))?;
     // Two are waited for at a time; a third has no number any more.
     for (resource, most) in [(Resource::Nofile, 2), (Resource::Nproc, 0)] {
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
-    let seccomp = seccomp().map_err(|error| failed("seccomp", error))?;
+    let seccomp = calls::confine(Calls::OfJail).map_err(|error| failed("seccomp", error))?;
     Ok(Confined { namespaces, landlock, seccomp })
 }
 
@@ -108,7 +112,18 @@ pub fn withdraw() -> Result<(), String> {
     set_no_new_privs(true).map_err(|error| failed("no_new_privs", error))?;
     ignore_signals();
     landlock(Some("/proc")).map_err(|error| failed("landlock", error))?;
-    Ok(())
+    drop_capabilities().map_err(|error| failed("capabilities", error))
+}
+
+/// Gives up every capability, and whatever could bring one back. The bounding set stays where nothing may change it: no new
+/// rights come of it, since no program gets any (`no_new_privs`).
+fn drop_capabilities() -> rustix::io::Result<()> {
+    let _ = clear_ambient_capability_set();
+    for bit in 0..u64::BITS {
+        let _ = remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit));
+    }
+    let none = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
 }
 
 fn failed(what: &str, error: impl fmt::Display) -> String {
@@ -149,69 +164,6 @@ fn landlock(left: Option<&str>) -> Result<Landlocked, landlock::RulesetError> {
         RulesetStatus::PartiallyEnforced => Landlocked::Partly,
         RulesetStatus::NotEnforced => Landlocked::Not,
     })
-}
-
-/// What computing takes: memory, time, the bells, and an end.
-const CALLS: &[i64] = &[
-    libc::SYS_read,
-    // How much memory it has, of the one file that is open: `/proc/self/statm`.
-    libc::SYS_pread64,
-    libc::SYS_write,
-    libc::SYS_ppoll,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-    libc::SYS_futex,
-    libc::SYS_mmap,
-    libc::SYS_munmap,
-    libc::SYS_mremap,
-    libc::SYS_madvise,
-    libc::SYS_mprotect,
-    libc::SYS_brk,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_getrandom,
-    libc::SYS_sched_yield,
-    libc::SYS_getpid,
-    libc::SYS_gettid,
-    libc::SYS_getcpu,
-    libc::SYS_restart_syscall,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sigaltstack,
-    libc::SYS_close,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-];
-
-/// The arguments of `mmap` and `mprotect` that make memory executable are refused: what is computed is no program.
-fn seccomp() -> Result<bool, seccompiler::Error> {
-    use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
-
-    let never_executable = || {
-        let is_not = SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64);
-        let condition = SeccompCondition::new(2, SeccompCmpArgLen::Dword, is_not, 0)?;
-        Ok::<_, seccompiler::Error>(vec![SeccompRule::new(vec![condition])?])
-    };
-    let mut rules: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
-        CALLS.iter().map(|&call| (call, Vec::new())).collect();
-    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        rules.insert(call, never_executable()?);
-    }
-    let refused = SeccompAction::Errno(libc::EPERM as u32);
-    let arch = std::env::consts::ARCH.try_into()?;
-    let filter = SeccompFilter::new(rules, refused, SeccompAction::Allow, arch)?;
-    let program: BpfProgram = filter.try_into()?;
-    match seccompiler::apply_filter(&program) {
-        Ok(()) => Ok(true),
-        // The kernel was built without it.
-        Err(seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error))
-            if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
-        {
-            Ok(false)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

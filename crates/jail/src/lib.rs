@@ -12,6 +12,7 @@
 
 mod account;
 mod bells;
+mod calls;
 mod cell;
 mod clock;
 mod company;

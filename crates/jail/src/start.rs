@@ -27,6 +27,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::account::Account;
+use crate::calls::{self, Calls};
 use crate::cell::Cell;
 use crate::confine::{confine, withdraw};
 use crate::local::Local;
@@ -126,6 +127,8 @@ struct Known {
 fn serve() -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     withdraw()?;
+    // A kernel without the filter is told of by the copies.
+    calls::confine(Calls::OfTemplate).map_err(|error| error.to_string())?;
     let host = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let Some((start, descriptors)) = receive(&host).map_err(failed)? else { return Ok(()) };
     let known = Known::read(&start, descriptors)?;

@@ -48,6 +48,10 @@ const TESTS: &[(&str, fn())] = &[
     ("who_listens_to_a_bell_hears_that_the_jail_is_gone", who_listens_to_a_bell_hears_that_the_jail_is_gone),
     ("a_thousand_deaths_leave_no_inspection_waiting", a_thousand_deaths_leave_no_inspection_waiting),
     ("what_two_died_of_is_not_given_to_a_third", what_two_died_of_is_not_given_to_a_third),
+    (
+        "a_jail_and_its_template_have_no_capability_and_few_calls",
+        a_jail_and_its_template_have_no_capability_and_few_calls,
+    ),
     ("a_hostile_jail_reaches_nothing", a_hostile_jail_reaches_nothing),
     ("jails_end_with_their_host", jails_end_with_their_host),
     ("jails_end_with_their_template_and_are_replaced", jails_end_with_their_template_and_are_replaced),
@@ -617,6 +621,37 @@ fn hostile() -> ExitCode {
     try_to("look at a descriptor's file", rustix::fs::fstat(std::io::stdout()).is_ok());
     let _ = (secret, stdin);
     ExitCode::SUCCESS
+}
+
+/// What the kernel says of the rights of a process.
+fn rights(pid: u32) -> Vec<(String, String)> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let fields = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"];
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        fields.contains(&name).then(|| (name.to_owned(), value.trim().trim_start_matches('0').to_owned()))
+    };
+    status.lines().filter_map(field).collect()
+}
+
+fn a_jail_and_its_template_have_no_capability_and_few_calls() {
+    wait_for_their_end();
+    let site = site(1);
+    inspects_again(&site);
+    let is_root = rustix::process::geteuid().is_root();
+    for pid in templates().into_iter().chain(jails()) {
+        let is_template = templates().contains(&pid);
+        for (name, value) in rights(pid.cast_unsigned()) {
+            let wanted = match name.as_str() {
+                "NoNewPrivs" => "1",
+                "Seccomp" => "2",
+                // The bounding set is root's to change, of its own namespace.
+                "CapBnd" if !is_root && (is_template || !site.confined.namespaces) => continue,
+                _ => "",
+            };
+            assert_eq!(value, wanted, "{name} of {pid}, a template: {is_template}");
+        }
+    }
 }
 
 fn a_hostile_jail_reaches_nothing() {
