@@ -91,6 +91,63 @@ fn clamscan(folder: &Path, file: &Path) -> BTreeSet<String> {
     names.collect()
 }
 
+/// Texts with bytes that are in no text, at every kind of place.
+fn disturbed_texts() -> Vec<Vec<u8>> {
+    let text = "some ordinary text here\nALPHA  beta\nmore text follows\n";
+    let mut seed = 1_u64;
+    let mut below = |bound: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33) as usize % bound
+    };
+    let mut all = Vec::new();
+    for round in 0..300 {
+        let mut bytes = text.repeat([1, 1, 3, 19, 60][round % 5]).into_bytes();
+        for _ in 0..below(3) + below(3) {
+            let byte = [0, 0, 0, 0, 1, 2, 8, 14, 26, 27, 31, 127, 128, 255][below(14)];
+            let at = [0, 1, 2, 3, bytes.len(), below(bytes.len()), 1022, 1023, 1024][below(9)].min(bytes.len());
+            let run = [1, 1, 2, 3, 40][below(5)];
+            bytes.splice(at..at, std::iter::repeat_n(byte, run));
+        }
+        all.push(bytes);
+    }
+    all
+}
+
+#[test]
+fn text_is_what_clamscan_takes_for_text() {
+    if Command::new("clamscan").arg("--version").output().is_err() {
+        eprintln!("skipped: clamscan is not installed");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("sluice-inspect-texts-{}", std::process::id()));
+    fs::create_dir_all(folder.join("files")).expect("a scratch folder");
+    let ndb = format!("Text:7:*:{}\n", hex("alpha beta"));
+    fs::write(folder.join("t.ndb"), &ndb).expect("a database");
+    let engine = engine(&ndb, "");
+    let texts = disturbed_texts();
+    for (number, bytes) in texts.iter().enumerate() {
+        fs::write(folder.join(format!("files/{number}")), bytes).expect("a text");
+    }
+    let mut command = Command::new("timeout");
+    command.args(["60", "clamscan", "--no-summary", "-i", "-d"]).arg(folder.join("t.ndb")).arg(folder.join("files"));
+    let output = command.output().expect("clamscan runs");
+    let theirs = String::from_utf8_lossy(&output.stdout).into_owned();
+    let theirs: BTreeSet<usize> = theirs
+        .lines()
+        .filter_map(|line| line.strip_suffix(": Text.UNOFFICIAL FOUND")?.rsplit('/').next()?.parse().ok())
+        .collect();
+    fs::remove_dir_all(&folder).expect("the scratch folder goes");
+    let mut wrong = Vec::new();
+    for (number, bytes) in texts.iter().enumerate() {
+        let ours = !crate::pipeline::inspect(&engine, Policy::default(), bytes).names().is_empty();
+        if ours != theirs.contains(&number) {
+            wrong.push(format!("{number}: ours {ours}, {}", bytes[..bytes.len().min(90)].escape_ascii()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), texts.len(), wrong.join("\n"));
+    assert!(theirs.len() > 100 && theirs.len() < texts.len() - 20, "{}", theirs.len());
+}
+
 /// Words of pages and texts, as they stand and as they stand in views.
 const WORDS: [&str; 14] = [
     "Alpha  Beta",

@@ -76,6 +76,12 @@ fn views_are_made_where_signatures_ask_for_them() {
         let all = views(&database(line), file_type, head);
         all.iter().map(|normaliser| normaliser.view().name()).collect::<Vec<_>>().join(" ")
     };
+    assert_eq!(names("T:7:*:6162", FileType::Binary, b"\0\0a\0\0b\x01"), "text");
+    assert_eq!(names("T:7:*:6162", FileType::Binary, b"a\0\0\0b\0"), "");
+    assert_eq!(names("T:7:*:6162", FileType::Binary, b"ab\0\x1a"), "");
+    assert_eq!(names("T:7:*:6162", FileType::Binary, b"ab\0\x1b\x1a\0c"), "text");
+    assert_eq!(names("T:7:*:6162", FileType::Binary, b"\xfe\xff\0\0"), "text");
+    assert_eq!(names("H:3:*:6162", FileType::Binary, b"a\0b"), "");
     for file_type in [FileType::Text, FileType::Html, FileType::Mail, FileType::Binary] {
         assert_eq!(names("A:0:*:6162\nM:4:*:6162", file_type, b"<html>"), "");
     }
