@@ -124,7 +124,7 @@ impl Key {
             [] => return Err(KeyError::Revoked),
             _ => tags.base64("p").flatten().ok_or(KeyError::Syntax)?,
         };
-        let public = match tags.text("k").unwrap_or("rsa").to_ascii_lowercase().as_str() {
+        let public = match tags.text("k").unwrap_or("rsa") {
             "rsa" => rsa(&public).ok_or(KeyError::Syntax)?,
             "ed25519" => Public::Ed25519(public.try_into().map_err(|_| KeyError::Syntax)?),
             _ => return Err(KeyError::Kind),
@@ -246,6 +246,9 @@ mod tests {
             ("p=YQ==", KeyError::Syntax),
             ("p=*", KeyError::Syntax),
             ("k=x; p=YQ==", KeyError::Kind),
+            // Values of tags have a case (RFC 6376, section 3.2).
+            ("k=Ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=", KeyError::Kind),
+            ("k=RSA; p=YQ==", KeyError::Kind),
             ("s=tlsrpt; p=YQ==", KeyError::Service),
             ("v=DKIM1", KeyError::Syntax),
             ("nonsense", KeyError::Syntax),
