@@ -261,6 +261,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Delete messages'
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l id -d 'The message with this id' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l message-id -d 'The Message-ID contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l address -d 'Sender, recipients or client contain this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l from -d 'The sender contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l to -d 'The recipients contain this text' -r
@@ -268,6 +269,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand log" -l action -d 'The act
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l found -d 'A finding contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l since -d 'At or after this time (UTC), in full or abbreviated: 2026-11-21 or 2026-11-21T20:15' -r
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l until -d 'Before this time' -r
+complete -c sluice -n "__fish_sluice_using_subcommand log" -l spam -d 'What the rules of spam take for spam'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l json -d 'Print the matching lines unchanged'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and not __fish_seen_subcommand_from info compile worker find test verify help" -l json -d 'Print JSON'

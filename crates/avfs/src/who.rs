@@ -114,16 +114,26 @@ fn groups(thread: u32) -> Vec<u32> {
     groups.split_whitespace().filter_map(|group| group.parse().ok()).collect()
 }
 
+/// The path of a program, or its name: the kernel tells the path of others to no process that Landlock confines.
+fn program(process: u32) -> String {
+    if let Ok(path) = fs::read_link(format!("/proc/{process}/exe")) {
+        return path.to_string_lossy().into_owned();
+    }
+    let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
+    let name = String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned();
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 fn look(thread: u32) -> Process {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let id = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    let program = fs::read_link(format!("/proc/{thread}/exe"));
+    let id = id.unwrap_or(thread);
     let mut command = fs::read(format!("/proc/{thread}/cmdline")).unwrap_or_default();
     command.truncate(COMMAND_BYTES_MAX);
     let command = String::from_utf8_lossy(&command).trim_end_matches('\0').replace('\0', " ");
     Process {
-        id: id.unwrap_or(thread),
-        program: program.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned()),
+        id,
+        program: program(id),
         command: command.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
     }
 }

@@ -324,9 +324,11 @@ impl Session {
         tracing::info!(
             id = passage.id(),
             queue_id = self.server.queue_id().unwrap_or_default(),
+            message_id = passage.message_id(),
+            door = self.door.listener.protocol().name(),
             client = %self.client,
             hello = trace::printable(&self.hello),
-            from = trace::printable(&envelope.from),
+            from = trace::address(&envelope.from),
             to = trace::printable(&envelope.to.join(",")),
             recipients = envelope.recipients,
             bytes = passage.received(),

@@ -37,6 +37,31 @@ pub(crate) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// The id in the first `Received` field (RFC 5321, section 4.4); at most 100 printable characters.
+pub(crate) fn id(header: &[u8]) -> Option<String> {
+    let trace = value(header, b"received")?;
+    let id = trace.split_once(" id ")?.1;
+    printable(id.split([';', ' ', '\t']).next()?, 100)
+}
+
+/// The Message-ID; at most 200 printable characters.
+pub(crate) fn message_id(header: &[u8]) -> Option<String> {
+    printable(value(header, b"message-id")?.trim(), 200)
+}
+
+fn value(header: &[u8], name: &[u8]) -> Option<String> {
+    fields(header).find_map(|field| {
+        let colon = memchr(b':', field)?;
+        let is_meant = field.get(..colon)?.trim_ascii().eq_ignore_ascii_case(name);
+        is_meant.then(|| String::from_utf8_lossy(&unfolded(field.get(colon + 1..).unwrap_or_default())).into_owned())
+    })
+}
+
+fn printable(text: &str, characters_max: usize) -> Option<String> {
+    let safe = |letter: char| if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' };
+    Some(text.chars().map(safe).take(characters_max).collect()).filter(|text: &String| !text.is_empty())
+}
+
 /// The value of a field, without its folds.
 pub(crate) fn unfolded(value: &[u8]) -> Vec<u8> {
     value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
@@ -54,5 +79,14 @@ mod tests {
         assert_eq!(end_of_header(b"A: 1\n\nx", 0), Some(6));
         assert_eq!(end_of_header(b"\r\nx", 0), Some(2));
         assert_eq!(end_of_header(b"A: 1\r\n", 0), None);
+    }
+
+    #[test]
+    fn a_mail_is_named_by_its_trace_and_its_message_id() {
+        let header = b"Return-Path: <a@b>\r\nReceived: from x ([192.0.2.1])\r\n\tby mx (Sluice) with ESMTP id 1m83mscsb0000;\r\n\tdate\r\n\
+                       message-ID:\r\n <a\x1b@b>\r\nReceived: by y id other; date\r\n\r\n";
+        assert_eq!(id(header).as_deref(), Some("1m83mscsb0000"));
+        assert_eq!(message_id(header).as_deref(), Some("<a?@b>"));
+        assert_eq!((id(b"A: b\r\n\r\n"), message_id(b"Message-ID:\r\n\r\n")), (None, None));
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::timeout_at;
 use crate::accounts::Recipient;
 use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
-use crate::header::end_of_header;
+use crate::header::{self, end_of_header};
 use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
@@ -50,6 +50,16 @@ pub enum Peer {
     Lmtp,
     /// The same by SMTP.
     Smtp,
+}
+
+impl Peer {
+    /// The door that the log names.
+    const fn door(self) -> &'static str {
+        match self {
+            Peer::Stranger => "lmtp",
+            Peer::Lmtp | Peer::Smtp => "store",
+        }
+    }
 }
 
 /// Speaks with a client until it goes.
@@ -243,6 +253,11 @@ impl<S: Stream> Session<'_, S> {
             return vec![reply; count];
         }
         let bytes = content.incoming.size();
+        // The gateway's own `Received` comes first, and has the id of its lines.
+        let id = (self.peer != Peer::Stranger).then(|| header::id(&content.header.bytes)).flatten();
+        let message_id = header::message_id(&content.header.bytes);
+        let (door, client) = (self.peer.door(), self.client.map(tracing::field::display));
+        let sender = if from.is_empty() { "<>".to_owned() } else { from.clone() };
         let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
         let arrived = Arrived {
             from: from.clone(),
@@ -259,7 +274,7 @@ impl<S: Stream> Session<'_, S> {
             Err(error) => vec![reply_to(Some(error)); count],
         };
         for (address, reply) in addresses.iter().zip(replies.iter().cycle()) {
-            tracing::info!(%from, to = %address, bytes, %reply, "delivery");
+            tracing::info!(id, message_id, door, client, from = sender, to = address, bytes, %reply, "delivery");
         }
         replies
     }

@@ -70,10 +70,19 @@ pub struct Counts {
     pub failures: AtomicU64,
 }
 
+/// The place where a login comes in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    /// The protocol, for the log.
+    pub door: &'static str,
+    /// The address of the client.
+    pub client: Option<IpAddr>,
+}
+
 /// An attempt to log in under a name.
 pub(crate) struct Attempt {
     attempt: guard::Attempt,
-    client: Option<IpAddr>,
+    caller: Caller,
     name: String,
 }
 
@@ -107,18 +116,19 @@ impl Logins {
     ///
     /// # Errors
     /// When too many wait.
-    pub(crate) async fn attempt(&self, client: Option<IpAddr>, name: &str) -> Result<Attempt, Denied> {
-        self.begin(client, name, CHECK_WAIT).await
+    pub(crate) async fn attempt(&self, caller: Caller, name: &str) -> Result<Attempt, Denied> {
+        self.begin(caller, name, CHECK_WAIT).await
     }
 
     /// Begins an attempt that waits for the client's proof.
-    pub(crate) async fn begin_proof(&self, client: Option<IpAddr>, name: &str) -> Result<Attempt, Denied> {
-        self.begin(client, name, PROOF_WAIT).await
+    pub(crate) async fn begin_proof(&self, caller: Caller, name: &str) -> Result<Attempt, Denied> {
+        self.begin(caller, name, PROOF_WAIT).await
     }
 
-    async fn begin(&self, client: Option<IpAddr>, name: &str, decided: Duration) -> Result<Attempt, Denied> {
-        let attempt = timeout(PATIENCE, self.guard.begin(client, name, decided)).await.map_err(|_| Denied::Busy)?;
-        Ok(Attempt { attempt, client, name: name.into() })
+    async fn begin(&self, caller: Caller, name: &str, decided: Duration) -> Result<Attempt, Denied> {
+        let begun = timeout(PATIENCE, self.guard.begin(caller.client, name, decided)).await;
+        let attempt = begun.map_err(|_| Denied::Busy)?;
+        Ok(Attempt { attempt, caller, name: name.into() })
     }
 
     /// The account that has this name and password, if there is one.
@@ -162,23 +172,24 @@ impl Logins {
         attempt: Attempt,
         right: Result<Option<Arc<Account>>, Away>,
     ) -> Result<Arc<Account>, Denied> {
-        let Attempt { attempt, client, name } = attempt;
+        let Attempt { attempt, caller: Caller { door, client }, name } = attempt;
+        let client = client.map(tracing::field::display);
         let name = || name.chars().take(255).collect::<String>();
         match right {
             Ok(Some(account)) => {
-                tracing::info!(account = account.name, client = ?client, "logged in");
+                tracing::info!(account = account.name, door, client, "logged in");
                 self.counts.logins.fetch_add(1, Relaxed);
                 attempt.succeed();
                 Ok(account)
             }
             Ok(None) => {
-                tracing::warn!(account = name(), client = ?client, "login failed");
+                tracing::warn!(account = name(), door, client, "login failed");
                 self.counts.failures.fetch_add(1, Relaxed);
                 drop(attempt);
                 Err(Denied::Wrong)
             }
             Err(why) => {
-                tracing::warn!(account = name(), client = ?client, %why, "login cannot be checked");
+                tracing::warn!(account = name(), door, client, %why, "login cannot be checked");
                 attempt.give_up();
                 Err(Denied::Away)
             }
@@ -214,7 +225,7 @@ mod tests {
     use crate::password::Password;
 
     async fn check(logins: &Logins, client: Option<IpAddr>, name: &str, word: &[u8]) -> Result<Arc<Account>, Denied> {
-        let attempt = logins.attempt(client, name).await?;
+        let attempt = logins.attempt(Caller { door: "imap", client }, name).await?;
         logins.check(attempt, word).await
     }
 

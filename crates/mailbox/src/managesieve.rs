@@ -12,7 +12,7 @@ use tokio::time::timeout_at;
 
 use crate::accounts::Account;
 use crate::guest::{Guest, Seat};
-use crate::login::Denied;
+use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::scripts::{self, Failure};
 use crate::site::{Site, ensure};
@@ -223,7 +223,8 @@ impl<S: Stream> Session<'_, S> {
     async fn respond(&mut self, response: &[u8]) -> io::Result<()> {
         let step = match self.exchange.take() {
             Some(exchange) if response != b"*" => {
-                let responding = exchange.respond(self.site, self.guest.client, response);
+                let responding =
+                    exchange.respond(self.site, Caller { door: "managesieve", client: self.guest.client }, response);
                 self.guest.wait(&mut self.wire, responding).await?
             }
             _ => Step::Over(Err(Denied::Wrong)),

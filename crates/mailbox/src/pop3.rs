@@ -14,7 +14,7 @@ use tokio::time::timeout_at;
 use crate::accounts::Account;
 use crate::content::Body;
 use crate::guest::{Guest, Seat};
-use crate::login::Denied;
+use crate::login::{Caller, Denied};
 use crate::sasl::{Exchange, MECHANISMS, Step};
 use crate::site::{Site, ensure};
 use crate::wire::{Stream, Wire};
@@ -135,7 +135,7 @@ impl<S: Stream> Session<'_, S> {
             }
             Verb::Pass => {
                 let name = self.user.take().unwrap_or_default();
-                let attempt = self.site.logins.attempt(self.guest.client, &name);
+                let attempt = self.site.logins.attempt(Caller { door: "pop3", client: self.guest.client }, &name);
                 let account = match self.guest.wait(&mut self.wire, attempt).await? {
                     Ok(attempt) => self.site.logins.check(attempt, command.argument()).await,
                     Err(refused) => Err(refused),
@@ -232,7 +232,8 @@ impl<S: Stream> Session<'_, S> {
     async fn respond(&mut self, response: &[u8]) -> io::Result<()> {
         let step = match self.exchange.take() {
             Some(exchange) => {
-                let responding = exchange.respond(self.site, self.guest.client, response);
+                let responding =
+                    exchange.respond(self.site, Caller { door: "pop3", client: self.guest.client }, response);
                 self.guest.wait(&mut self.wire, responding).await?
             }
             None => Step::Over(Err(Denied::Wrong)),

@@ -3,13 +3,12 @@
 //! An account whose keys for SCRAM are not known, since its password was set before they were kept, is not let in by it: its
 //! clients have PLAIN. It is not told apart from one that does not exist.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use text::base64;
 
 use crate::accounts::Account;
-use crate::login::{Attempt, Denied, plain};
+use crate::login::{Attempt, Caller, Denied, plain};
 use crate::password;
 use crate::scram::{First, Keys, Waiting};
 use crate::site::Site;
@@ -50,16 +49,16 @@ impl Exchange {
     }
 
     /// Takes a response, in Base64.
-    pub async fn respond(self, site: &Site, client: Option<IpAddr>, response: &[u8]) -> Step {
+    pub async fn respond(self, site: &Site, caller: Caller, response: &[u8]) -> Step {
         match self {
             Exchange::Plain => match plain(response) {
-                Some((name, password)) => Step::Over(match site.logins.attempt(client, &name).await {
+                Some((name, password)) => Step::Over(match site.logins.attempt(caller, &name).await {
                     Ok(attempt) => site.logins.check(attempt, &password).await,
                     Err(refused) => Err(refused),
                 }),
                 None => Step::Over(Err(Denied::Wrong)),
             },
-            Exchange::Scram => first(site, client, response).await.unwrap_or_else(|refused| Step::Over(Err(refused))),
+            Exchange::Scram => first(site, caller, response).await.unwrap_or_else(|refused| Step::Over(Err(refused))),
             Exchange::Proof { attempt, account, waiting } => {
                 let last = decode(response).and_then(|message| waiting.check(&message));
                 let account = account.filter(|_| last.is_some());
@@ -80,10 +79,10 @@ impl Exchange {
     }
 }
 
-async fn first(site: &Site, client: Option<IpAddr>, response: &[u8]) -> Result<Step, Denied> {
+async fn first(site: &Site, caller: Caller, response: &[u8]) -> Result<Step, Denied> {
     let first = decode(response).and_then(|message| First::read(&message)).ok_or(Denied::Wrong)?;
     let name = first.name.clone();
-    let attempt = site.logins.begin_proof(client, &name).await?;
+    let attempt = site.logins.begin_proof(caller, &name).await?;
     let account = match site.accounts.named(&name, false).await {
         Ok(known) => known.filter(|account| account.scram.is_some()),
         Err(why) => return site.logins.judge(attempt, Err(why)).map(|_| Step::Over(Err(Denied::Away))),

@@ -62,9 +62,9 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     ask(&lookups, &mut said)?;
     let recipients = Directory::load(&config.recipients, &lookups.recipients(), &config.tls, None)?;
     for listener in &config.listeners {
-        said.push(format!("{:?} on {} to {}", listener.protocol(), listener.place.address, listener.hop.forward));
+        said.push(format!("{} on {} to {}", listener.protocol().name(), listener.place.address, listener.hop.forward));
     }
-    said.extend(config.clamd.addresses.iter().map(|address| format!("Clamd on {address}")));
+    said.extend(config.clamd.addresses.iter().map(|address| format!("clamd on {address}")));
     store(config, &mut said)?;
     said.extend(identities.all().iter().map(|identity| identity.to_string()));
     let lists = recipients.lists();
@@ -164,7 +164,7 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
     let rule = listener.rule_for(&parties);
     let content = listener.under(rule);
     let rule = rule.map_or("no rule".to_string(), |index| format!("rule {}", index + 1));
-    println!("{:?} on {}: {rule}", listener.protocol(), listener.place.address);
+    println!("{} on {}: {rule}", listener.protocol().name(), listener.place.address);
     let policy = &content.policy;
     for (name, action) in [
         ("on_infected", policy.on_infected),

@@ -289,6 +289,12 @@ pub struct Log {
     /// The message with this id.
     #[arg(long)]
     pub id: Option<String>,
+    /// The Message-ID contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub message_id: Option<String>,
+    /// What the rules of spam take for spam.
+    #[arg(long)]
+    pub spam: bool,
     /// Sender, recipients or client contain this text.
     #[arg(long, value_name = "TEXT")]
     pub address: Option<String>,

@@ -28,7 +28,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use edge::settings::{
-    Attachment, AuthenticationSettings, ClamdSettings, Fault, Listener, NoticeSettings, QuarantineSettings,
+    Attachment, AuthenticationSettings, ClamdSettings, Fault, Keys, Listener, NoticeSettings, QuarantineSettings,
     RecipientTable, SpamSettings, Tls, TrustSettings, size,
 };
 use serde::Deserialize;
@@ -462,7 +462,10 @@ impl Config {
         let mut lists = Vec::new();
         elsewhere::bring(file.get_mut(), source.folder(), &mut lists)?;
         let listeners = file.get_mut().remove("listener");
-        let mut config = Config::deserialize(toml::Deserializer::from(file))?;
+        let mut keys = Keys::new(file);
+        let mut config: Config = keys.take()?;
+        keys.know(&["include", "listener"]);
+        keys.end()?;
         for table in listeners.map(tables).transpose()?.unwrap_or_default() {
             config.listeners.push(Listener::read(table)?);
         }
@@ -602,6 +605,25 @@ mod tests {
     }
 
     #[test]
+    fn a_misspelt_key_is_told_the_right_one() {
+        for (text, wanted) in [
+            (LISTENER.replace("listener", "listner"), "1:3: unknown field `listner`"),
+            (LISTENER.replace("listener", "listner"), "did you mean `listener`?"),
+            (format!("inclde = []\n{LISTENER}"), "did you mean `include`?"),
+            (format!("resorces = 1\n{LISTENER}"), "did you mean `resources`?"),
+            (
+                LISTENER.replace("address", "adress"),
+                "3:1: missing field `address`; `adress` is not known: did you mean `address`?",
+            ),
+            (format!("{LISTENER}on_infcted = 'reject'\n"), "did you mean `on_infected`?"),
+        ] {
+            let refusal = refusal(&text);
+            assert!(refusal.contains(wanted), "{refusal}");
+        }
+        assert!(!refusal(&format!("zebra = 1\n{LISTENER}")).contains("did you mean"));
+    }
+
+    #[test]
     fn a_wrong_action_is_refused_where_it_stands() {
         let refusal = refusal(&format!("{LISTENER}on_infected = \"destroy\"\n"));
         assert!(refusal.starts_with("sluice.toml:5:15: \"destroy\" is not an action"), "{refusal}");
@@ -617,6 +639,7 @@ mod tests {
     fn what_is_wrong_with_trust_is_said() {
         for (trust, wanted) in [
             ("greet_wait = 1", "unknown field `greet_wait`"),
+            ("permitt = []", "did you mean `permit`?"),
             ("permit = [\"mail.example\"]", "neither a network"),
             ("[trust.scores]\ndefer = 13", "trust: scores.defer"),
             ("[trust.tarpit]\nms_max = 1000000", "trust: clients lose patience"),

@@ -84,10 +84,11 @@ fn tree(file: &Path, examined: &Examined, colour: bool) -> String {
     let found = verdict.findings.len() as u32 + verdict.more_findings;
     let _ = writeln!(
         text,
-        "\n{} objects, {} bytes read, {} bytes of content, {found} findings: {}",
+        "\n{} objects, {} bytes read, {} bytes of content, {found} {}: {}",
         verdict.objects,
         examined.bytes,
         verdict.bytes,
+        if found == 1 { "finding" } else { "findings" },
         verdict.action.name()
     );
     text

@@ -17,8 +17,15 @@ use crate::cli::Log;
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 /// What lines say that are about a message, or about a recipient.
-const DECISIONS: [&str; 6] =
-    ["message", "message filtered", "message retrieved", "message appended", "message scored", "recipient refused"];
+const DECISIONS: [&str; 7] = [
+    "message",
+    "message filtered",
+    "message retrieved",
+    "message appended",
+    "message scored",
+    "delivery",
+    "recipient refused",
+];
 
 /// Prints the decisions that are meant.
 pub fn run(args: &Log) -> Result<ExitCode, Failure> {
@@ -101,7 +108,7 @@ fn written(line: &str) -> Option<Value> {
     let (level, rest) = rest.trim_start().split_once(' ')?;
     let said = DECISIONS.iter().rev().find(|said| {
         let behind = rest.strip_prefix(**said);
-        behind.is_some_and(|behind| behind.starts_with(" id="))
+        behind.is_some_and(|behind| behind.starts_with(" id=") || **said == "delivery" && behind.starts_with(' '))
     })?;
     let mut entry = Map::new();
     for (key, value) in [("timestamp", time), ("level", level), ("message", said)] {
@@ -153,7 +160,9 @@ fn value(text: &str) -> Option<(Value, &str)> {
 
 /// Whether a line may be meant, as far as its bytes say: one that does not have in it what is wanted need not be parsed.
 fn may_mean(args: &Log, line: &[u8]) -> bool {
-    let wanted = [&args.id, &args.address, &args.from, &args.to, &args.found, &args.action].into_iter().flatten();
+    let wanted = [&args.id, &args.address, &args.from, &args.to, &args.found, &args.action, &args.message_id]
+        .into_iter()
+        .flatten();
     // What no format writes in any other way.
     let is_plain = |text: &&String| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@.-_<> ".contains(&byte));
     let mut wanted = wanted.filter(is_plain).map(|text| text.to_ascii_lowercase()).peekable();
@@ -177,6 +186,8 @@ fn means(args: &Log, entry: &Value) -> bool {
         && holds(&args.from, &["from"])
         && holds(&args.to, &["to"])
         && holds(&args.found, &["found"])
+        && holds(&args.message_id, &["message_id"])
+        && (!args.spam || value("spam") == "true")
         && args.action.as_ref().is_none_or(|action| value("action") == *action)
         && args.since.as_ref().is_none_or(|since| *value("timestamp") >= **since)
         && args.until.as_ref().is_none_or(|until| *value("timestamp") < **until)
@@ -194,7 +205,11 @@ fn field<'a>(entry: &'a Value, key: &str) -> Cow<'a, str> {
 /// A decision in one line for people.
 fn text(entry: &Value) -> String {
     let value = |key: &str| field(entry, key);
-    let action = if entry["message"] == "recipient refused" { "refused".into() } else { value("action") };
+    let action = match entry["message"].as_str() {
+        Some("recipient refused") => "refused".into(),
+        Some("delivery") => "delivery".into(),
+        _ => value("action"),
+    };
     let mut text = format!(
         "{}  {}  {action:<10}  {}  {} -> {}  {}",
         value("timestamp"),
@@ -204,6 +219,9 @@ fn text(entry: &Value) -> String {
         value("to"),
         value("reply")
     );
+    if !value("score").is_empty() {
+        text = text + "  score " + &value("score") + if value("spam") == "true" { " spam" } else { "" };
+    }
     if !value("found").is_empty() {
         text = text + "  [" + &value("found") + "]";
     }
@@ -214,7 +232,7 @@ fn text(entry: &Value) -> String {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"timestamp":"2026-11-21T20:00:00Z","level":"INFO","message":"message","id":"abc","client":"192.0.2.1","from":"<a@b>","to":"c@d,e@f","action":"reject","found":"X in a\u001b[31m","reply":"554 5.7.1 no"}"#;
+    const LINE: &str = r#"{"timestamp":"2026-11-21T20:00:00Z","level":"INFO","message":"message","id":"abc","client":"192.0.2.1","from":"<a@b>","to":"c@d,e@f","action":"reject","message_id":"<n1@b>","score":"7.5","spam":true,"found":"X in a\u001b[31m","reply":"554 5.7.1 no"}"#;
 
     fn meant(args: &[&str]) -> bool {
         let cli = <crate::cli::Cli as clap::Parser>::parse_from([&["sluice", "log"], args].concat());
@@ -231,12 +249,20 @@ mod tests {
             &["--id", "abc"],
             &["--address", "E@F"],
             &["--address", "192.0.2"],
+            &["--spam"],
+            &["--message-id", "<N1@b>", "--spam"],
             &["--action", "reject", "--found", "x in"],
             &["--since", "2026-11-21", "--until", "2026-11-22"],
         ] {
             assert!(meant(args), "{args:?}");
         }
-        for args in [["--id", "ab"], ["--from", "c@d"], ["--action", "pass"], ["--until", "2026-11-21T20:00:00Z"]] {
+        for args in [
+            ["--id", "ab"],
+            ["--from", "c@d"],
+            ["--message-id", "n2"],
+            ["--action", "pass"],
+            ["--until", "2026-11-21T20:00:00Z"],
+        ] {
             assert!(!meant(&args), "{args:?}");
         }
     }
@@ -283,6 +309,8 @@ mod tests {
         assert_eq!(decision(milter.as_bytes()).unwrap()["message"], "message filtered");
         let journal = serde_json::json!({ "MESSAGE": line, "_PID": "1" }).to_string();
         assert_eq!(decision(journal.as_bytes()), Some(entry));
+        let line = r#"2026-11-21T20:00:00Z  INFO delivery message_id="<n@b>" door="lmtp" from="a@b" to="c@d""#;
+        assert_eq!(decision(line.as_bytes()).unwrap()["message_id"], "<n@b>");
         for other in
             ["2026 INFO reloaded generation=2", "2026 INFO message of mine", "message id=1", "2026 INFO message id=\"x"]
         {
@@ -293,7 +321,7 @@ mod tests {
     #[test]
     fn a_terminal_is_told_nothing_to_obey() {
         let shown = text(&decision(LINE.as_bytes()).unwrap());
-        assert!(shown.ends_with("554 5.7.1 no  [X in a?[31m]"), "{shown}");
+        assert!(shown.ends_with("554 5.7.1 no  score 7.5 spam  [X in a?[31m]"), "{shown}");
     }
 
     #[test]

@@ -214,7 +214,7 @@ pub fn mails(kind: &str, folders: &[&str], step: usize) -> [Vec<String>; 2] {
     let own = below(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/mails").join(kind));
     let public = public();
     let public: Vec<String> =
-        public.iter().flat_map(|corpus| folders.iter().flat_map(|folder| below(corpus.join(folder)))).collect();
+        public.iter().flat_map(|corpus| folders.iter().flat_map(move |folder| below(corpus.join(folder)))).collect();
     let of = |half: usize| {
         let own = own.iter().skip(half).step_by(2);
         own.chain(public.iter().skip(half * step).step_by(2 * step)).cloned().collect()
@@ -475,9 +475,11 @@ impl Dice {
 }
 
 /// Bodies of mails of one kind, by their words: those of the corpus, or a few where it is missing.
-fn bodies(corpus: Option<&Path>, folders: &[&str], few: &str) -> Vec<Vec<String>> {
-    let Some(corpus) = corpus else { return vec![few.split(' ').map(str::to_owned).collect()] };
-    let [one, other] = mails(corpus, folders, 1);
+fn bodies(kind: &str, folders: &[&str], few: &str) -> Vec<Vec<String>> {
+    if public().is_none() {
+        return vec![few.split(' ').map(str::to_owned).collect()];
+    }
+    let [one, other] = mails(kind, folders, 1);
     let words = |path: &String| {
         let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
         let body = text.split_once("\n\n").map_or("", |(_, body)| body).to_owned();
@@ -511,9 +513,8 @@ fn many_mails_are_learned_both_ways_and_old_words_forgotten() {
     let count = std::env::var("SLUICE_LEARN_MAILS").ok().and_then(|count| count.parse().ok()).unwrap_or(1_000);
     let site = site("", 0);
     let folder = site.path();
-    let corpus = public();
-    let ham = bodies(corpus.as_deref(), &["easy-ham-1", "easy-ham-2"], "meeting minutes agenda attached regards team");
-    let spam = bodies(corpus.as_deref(), &["spam-1", "spam-2"], "cheap money offer winner click free");
+    let ham = bodies("ham", &["easy-ham-1", "easy-ham-2"], "meeting minutes agenda attached regards team");
+    let spam = bodies("spam", &["spam-1", "spam-2"], "cheap money offer winner click free");
     let mut dice = Dice(7);
     // More than may stay, and of those less than half are old.
     let new = (210_000 / count).max(3);

@@ -130,6 +130,7 @@ fn what_is_infected_is_neither_written_nor_read_and_the_log_says_who() {
         // This process, or one that it was starting.
         assert!(facts["process"].as_u64() >= Some(std::process::id().into()), "{line}");
         assert_eq!(facts["user"].as_u64(), Some(0), "{line}");
+        assert!(facts["program"].as_str().is_some_and(|name| !name.is_empty()), "{line}");
     }
 }
 

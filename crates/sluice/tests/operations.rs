@@ -357,7 +357,7 @@ fn decisions_are_found(format: &str, passed: &str) {
     let gateway = Gateway::start_with(&format!("[log]\nformat = \"{format}\""), "smtp", "discard:", "");
     let mail = crate::harness::mail_with("base64", "eicar.com", &crate::harness::base64(&crate::harness::eicar()));
     assert!(gateway.connect().deliver(&mail).starts_with("554 "));
-    assert_eq!(gateway.connect().deliver(b"From: a\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
+    assert_eq!(gateway.connect().deliver(b"From: a\r\nMessage-ID: <n1@a>\r\n\r\nx\r\n"), "250 2.0.0 Discarded");
     gateway.wait_for_log(passed);
     let file = gateway.folder.path().join("log");
     std::fs::write(&file, gateway.log()).unwrap();
@@ -373,10 +373,33 @@ fn decisions_are_found(format: &str, passed: &str) {
         (["--address", "B@mx.test"], 2),
         (["--since", "2199"], 0),
         (["--id", "nobody"], 0),
+        (["--message-id", "N1@a"], 1),
     ] {
         assert_eq!(lines(&args), wanted, "{format} {args:?}");
     }
     assert_eq!(log(&["--id", "nobody"]).status.code(), Some(1));
+    assert_eq!(lines(&["--spam"]), 0);
+    assert!(!gateway.log().contains("Some("), "{}", gateway.log());
+    if format == "json" {
+        let found = log(&["--message-id", "n1@a", "--json"]).stdout;
+        let facts: serde_json::Value = serde_json::from_slice(&found).unwrap();
+        let of = |key: &str| facts[key].as_str().unwrap_or_default().to_owned();
+        assert_eq!([of("message_id"), of("door"), of("client")], ["<n1@a>", "smtp", "127.0.0.1"]);
+        assert!(
+            [of("from"), of("to")].iter().all(|address| !address.contains('<') && address.contains('@')),
+            "{facts}"
+        );
+        assert!(facts["after_end_us"].is_u64() && facts["after_dot_us"].is_null(), "{facts}");
+        assert!(gateway.log().lines().all(|line| line.starts_with('{')), "{}", gateway.log());
+    }
+}
+
+#[test]
+fn the_line_of_a_start_is_json_where_the_log_is() {
+    let gateway = Gateway::start_with("[log]\nformat = \"json\"", "smtp", "discard:", "");
+    let facts: serde_json::Value = serde_json::from_str(&gateway.ready).unwrap();
+    assert_eq!((&facts["message"], &facts["level"]), (&"ready".into(), &"INFO".into()));
+    assert_eq!(facts["listeners"][0], format!("smtp {} -> discard:", gateway.address));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn check_says_what_holds_for_a_mail() {
         String::from_utf8(output.stdout).unwrap()
     };
     let ruled = check(&["--from", "", "--client", "10.1.2.3", "--to", "b@c"]);
-    for line in ["Smtp on 127.0.0.1:0: rule 1", "  on_encrypted = \"reject\"", "  attachment programs: forbid"] {
+    for line in ["smtp on 127.0.0.1:0: rule 1", "  on_encrypted = \"reject\"", "  attachment programs: forbid"] {
         assert!(ruled.lines().any(|other| other == line), "{ruled}");
     }
     assert!(check(&["--from", "a@b", "--client", "10.1.2.3"]).contains(": no rule\n"));

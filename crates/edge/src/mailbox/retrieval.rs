@@ -234,6 +234,8 @@ impl Retrieval {
         journal::count(&self.runtime.metrics, &self.passage, action, true);
         tracing::info!(
             id = self.passage.id(),
+            message_id = self.passage.message_id(),
+            door = self.reader.door.listener.protocol().name(),
             client = %self.reader.address,
             user = self.reader.user,
             uid = self.reader.uid,

@@ -60,6 +60,17 @@ pub enum What {
     Forget,
 }
 
+impl What {
+    /// The name in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            What::Spam | What::Surely { is_spam: true } => "spam",
+            What::Ham | What::Surely { is_spam: false } => "ham",
+            What::Forget => "forget",
+        }
+    }
+}
+
 /// What one mail asks.
 pub struct Remembering {
     memory: Option<Arc<dyn Memory>>,

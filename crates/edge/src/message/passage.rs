@@ -34,6 +34,9 @@ use crate::settings::Ruling;
 /// How long the verdict may take after the end of the content; later it is a temporary refusal, never a clean.
 const VERDICT_WAIT: Duration = Duration::from_secs(120);
 
+/// The field that names a mail everywhere (RFC 5322, section 3.6.4).
+const MESSAGE_ID: &str = "message-id";
+
 /// What a door asks of a passage besides what the ruling says.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
@@ -80,7 +83,9 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, terms, wants, scoring, authenticating, owner, heaviest } = asked;
+        let Asked { flow, terms, mut wants, scoring, authenticating, owner, heaviest } = asked;
+        // The log names it.
+        wants.fields.to_mut().push(MESSAGE_ID.into());
         let memory = runtime.memory.clone().filter(|_| scoring.is_some());
         let of_sender = ruling.authentication.as_ref().filter(|_| authenticating.is_some());
         let of_rules = ruling.spam.as_ref().filter(|_| scoring.is_some()).and_then(|spam| spam.wait);
@@ -122,6 +127,12 @@ impl Passage {
     /// The message's name.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Its Message-ID, in printable characters; none where it has none, or the inspection has not seen it.
+    pub fn message_id(&self) -> Option<String> {
+        let field = self.fields.iter().find(|field| field.name().eq_ignore_ascii_case(MESSAGE_ID.as_bytes()))?;
+        Some(trace::printable(String::from_utf8_lossy(field.value()).trim())).filter(|id| !id.is_empty())
     }
 
     /// What holds for it.

@@ -96,6 +96,14 @@ pub fn sign(reply: &mut Reply, id: &str) {
     }
 }
 
+/// The address of an envelope as each log line writes it: without angle brackets, and `<>` for the null sender.
+pub fn address(path: &str) -> String {
+    match path {
+        "" => "<>".into(),
+        path => printable(path),
+    }
+}
+
 /// Text that is safe in a reply, a header field and a log line: printable ASCII, at most 200 characters.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).take(200).collect()

@@ -132,7 +132,12 @@ fn from_files(chain: &Path, key: &Path) -> Result<Shown, String> {
     let certificates = certificates(chain)?;
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
     let identity = CertifiedKey::from_der(certificates, secret, &ring::default_provider());
-    let identity = identity.map_err(|error| unreadable(key, &error))?;
+    let identity = identity.map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => {
+            format!("{} is not the key of the certificate in {}", key.display(), chain.display())
+        }
+        error => unreadable(key, &error),
+    })?;
     Ok(Shown { key: Arc::new(identity), is_placeholder: false })
 }
 

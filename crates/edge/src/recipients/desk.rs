@@ -40,7 +40,7 @@ pub async fn refuse(shared: &Shared, client: &Client, asked: Asked<'_>) -> Optio
     count(&runtime.metrics, &answer);
     trace::sign(&mut reply, asked.id);
     let (Asked { id, client, from, to, .. }, why) = (asked, answer.reason());
-    tracing::info!(id, %client, %from, %to, %reply, recipient = answer.name(), tables = by.group, table = %by, why, "recipient refused");
+    tracing::info!(id, %client, from = trace::address(from.as_str()), to = trace::address(to.as_str()), %reply, recipient = answer.name(), tables = by.group, table = %by, why, "recipient refused");
     Some(reply)
 }
 

@@ -298,6 +298,8 @@ impl<D: Dialect> Session<D> {
         };
         tracing::info!(
             id = mail.passage.id(),
+            message_id = mail.passage.message_id(),
+            door = self.door.listener.protocol().name(),
             client = %self.peer.ip(),
             user = D::user(&mail.request).map(trace::printable),
             bytes = mail.passage.received(),
@@ -324,9 +326,11 @@ impl<D: Dialect> Session<D> {
         let changed = mail.passage.learn(what, *lesson).await;
         tracing::info!(
             id = mail.passage.id(),
+            message_id = mail.passage.message_id(),
+            door = self.door.listener.protocol().name(),
             client = %self.peer.ip(),
             user = D::user(&mail.request).map(trace::printable),
-            ?what,
+            class = what.name(),
             changed,
             "message told of"
         );

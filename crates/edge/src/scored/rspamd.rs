@@ -140,6 +140,7 @@ impl Mail<Request> {
         let added: Map<String, Value> =
             fields.iter().map(|(name, value)| (name.clone(), json!({ "value": value, "order": 1 }))).collect();
         let removed: Map<String, Value> = fields.iter().map(|(name, _)| (name.clone(), json!(0))).collect();
+        let message_id = self.passage.message_id();
         let mut told = json!({
             "is_skipped": false,
             "score": score.points.value(),
@@ -148,7 +149,7 @@ impl Mail<Request> {
             "thresholds": self.thresholds(score),
             "symbols": symbols,
             "messages": {},
-            "message-id": self.request.queue_id.as_deref().unwrap_or("undef"),
+            "message-id": message_id.as_deref().map_or("undef", |id| id.trim_matches(['<', '>'])),
             "time_real": self.passage.age().as_secs_f64(),
             "milter": { "add_headers": added, "remove_headers": removed },
         });

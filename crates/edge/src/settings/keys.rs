@@ -21,8 +21,51 @@ pub struct Fault {
 
 impl From<toml::de::Error> for Fault {
     fn from(error: toml::de::Error) -> Fault {
-        Fault { message: error.message().into(), span: error.span() }
+        Fault { message: with_nearest(error.message()), span: error.span() }
     }
+}
+
+/// The message that a key is not known, with the known key that looks most like it.
+fn with_nearest(message: &str) -> String {
+    let offered = || {
+        let starts = ["unknown field `", "unknown variant `"];
+        let rest = starts.iter().find_map(|start| message.strip_prefix(start))?;
+        let (name, known) = rest.split_once("`, expected ")?;
+        nearest(name, known.split('`').skip(1).step_by(2))
+    };
+    match offered() {
+        Some(known) => format!("{message}; did you mean `{known}`?"),
+        None => message.into(),
+    }
+}
+
+/// The key among those known that looks most like `name`; none where nobody would take one for the other.
+pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let name: String = name.chars().take(KEY_CHARACTERS_MAX).collect();
+    let apart = known.map(|known| (distance(&name, known), known)).min()?;
+    (apart.0 * 3 <= name.chars().count().max(3)).then_some(apart.1)
+}
+
+/// Of a longer key only so much is compared.
+const KEY_CHARACTERS_MAX: usize = 64;
+
+/// How many letters have to be put in, left out, replaced or swapped with their neighbour to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let replaced = last[j] + usize::from(a[i] != b[j]);
+            let mut least = replaced.min(last[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
+        }
+        (before, last) = (last, next);
+    }
+    last.last().copied().unwrap_or(0)
 }
 
 impl fmt::Display for Fault {
@@ -47,12 +90,28 @@ impl<'i> Keys<'i> {
         Keys { table: table.into_inner(), span, known: Vec::new() }
     }
 
+    /// Adds keys that stand in this table too, and that somebody else reads.
+    pub fn know(&mut self, names: &[&'static str]) {
+        self.known.extend(names);
+    }
+
     /// Takes the keys that a group knows.
     ///
     /// # Errors
     /// When one has a value that it cannot have, or one is missing that has to be there.
     pub fn take<T: Deserialize<'i>>(&mut self) -> Result<T, Fault> {
-        Ok(T::deserialize(Group(self))?)
+        T::deserialize(Group(self)).map_err(|error| self.with_misspelt(error.into()))
+    }
+
+    /// A key that is missing, with the one that nobody knows and that looks like it.
+    fn with_misspelt(&self, fault: Fault) -> Fault {
+        let missing = fault.message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+        let Some(missing) = missing else { return fault };
+        let strange = self.table.keys().filter(|key| nearest(key.get_ref(), [missing].into_iter()).is_some());
+        let strange = strange.min_by_key(|key| (distance(key.get_ref(), missing), key.span().start));
+        let Some(key) = strange else { return fault };
+        let message = format!("{}; `{}` is not known: did you mean `{missing}`?", fault.message, key.get_ref());
+        Fault { message, span: Some(key.span()) }
     }
 
     /// The keys that nobody has taken.
@@ -68,7 +127,7 @@ impl<'i> Keys<'i> {
         let Some(key) = self.table.keys().min_by_key(|key| key.span().start) else { return Ok(()) };
         let names: Vec<String> = self.known.iter().map(|name| format!("`{name}`")).collect();
         let message = format!("unknown field `{}`, expected one of {}", key.get_ref(), names.join(", "));
-        Err(Fault { message, span: Some(key.span()) })
+        Err(Fault { message: with_nearest(&message), span: Some(key.span()) })
     }
 }
 

@@ -37,7 +37,7 @@ pub use clamd::{ClamdSettings, Pattern, Said, Who};
 pub use content::Content;
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use guests::Guests;
-pub use keys::Fault;
+pub use keys::{Fault, Keys};
 pub use listener::{Listener, MilterListener, Place, Speaks};
 pub use network::{Network, Trusted};
 pub use next_hop::{NextHop, Transparent};

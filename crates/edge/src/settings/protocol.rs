@@ -23,6 +23,19 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// The name, as it stands in a configuration and in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Protocol::Smtp => "smtp",
+            Protocol::Lmtp => "lmtp",
+            Protocol::Pop3 => "pop3",
+            Protocol::Imap => "imap",
+            Protocol::Milter => "milter",
+            Protocol::Spamd => "spamd",
+            Protocol::Rspamd => "rspamd",
+        }
+    }
+
     /// Whether mails may be scored: those that are on their way, and not in a mailbox.
     pub const fn is_scored(self) -> bool {
         matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter) || self.tells_scores()

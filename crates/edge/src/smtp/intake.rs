@@ -63,6 +63,7 @@ struct Mail {
     passage: Passage,
     runtime: Arc<Runtime>,
     client: IpAddr,
+    door: Protocol,
     cipher: Option<Cipher>,
     /// The `Received` field, where one is added.
     trace: String,
@@ -132,7 +133,16 @@ impl Intake {
         if streams {
             passage.hold().stream();
         }
-        let mail = Mail { envelope, passage, runtime, client: address, cipher: client.cipher, trace, ruling };
+        let mail = Mail {
+            envelope,
+            passage,
+            runtime,
+            client: address,
+            door: listener.protocol(),
+            cipher: client.cipher,
+            trace,
+            ruling,
+        };
         Intake { mail, hop, stage: Stage::Held }
     }
 
@@ -406,9 +416,11 @@ impl Mail {
         let to = self.recipients();
         tracing::info!(
             id = envelope.id,
+            message_id = passage.message_id(),
+            door = self.door.name(),
             client = %self.client,
             tls = self.cipher.map(|cipher| cipher.to_string()),
-            from = %envelope.mail.path,
+            from = trace::address(envelope.mail.path.as_str()),
             to = to.join(","),
             envid = envelope.mail.envid.as_deref(),
             bytes = passage.received(),
@@ -424,7 +436,7 @@ impl Mail {
             reply = replies.iter().map(Reply::to_string).collect::<Vec<_>>().join("; "),
             streamed = passage.is_streamed(),
             inspect_us = passage.inspect_time().as_micros() as u64,
-            after_dot_us = last_dot.elapsed().as_micros() as u64,
+            after_end_us = last_dot.elapsed().as_micros() as u64,
             ms = passage.age().as_millis() as u64,
             "message"
         );

@@ -7,7 +7,7 @@ use proto::imap::Verb;
 
 use super::{Done, Refusal, Reply, Session, User, capabilities, done, no};
 use crate::accounts::Account;
-use crate::login::Denied;
+use crate::login::{Caller, Denied};
 use crate::sasl::Step;
 use crate::site::ensure;
 use crate::wire::Stream;
@@ -21,7 +21,7 @@ impl<S: Stream> Session<'_, S> {
     pub(super) async fn log_in(&mut self, user: Vec<u8>, password: &[u8]) -> Result<Done, Refusal> {
         let account = match String::from_utf8(user) {
             Ok(name) => {
-                let attempt = self.site.logins.attempt(self.guest.client, &name);
+                let attempt = self.site.logins.attempt(Caller { door: "imap", client: self.guest.client }, &name);
                 match self.guest.wait(&mut self.wire, attempt).await? {
                     Ok(attempt) => self.site.logins.check(attempt, password).await,
                     Err(refused) => Err(refused),
@@ -36,7 +36,8 @@ impl<S: Stream> Session<'_, S> {
         let step = match self.exchange.take() {
             _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
             Some(exchange) => {
-                let responding = exchange.respond(self.site, self.guest.client, response);
+                let responding =
+                    exchange.respond(self.site, Caller { door: "imap", client: self.guest.client }, response);
                 self.guest.wait(&mut self.wire, responding).await?
             }
             None => Step::Over(Err(Denied::Wrong)),

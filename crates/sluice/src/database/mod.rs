@@ -40,8 +40,8 @@ use crate::pua::Pua;
 const WORTHWHILE_BYTES: u64 = 4 << 20;
 
 /// What is said where only the built-in signatures are in force.
-pub const NO_SIGNATURES: &str = "no signature files: only the EICAR test file is detected, and no real malware. Name ClamAV's, \
-                                 which freshclam downloads: [database] paths = [\"/var/lib/clamav\"]";
+pub const NO_SIGNATURES: &str = "no signature files: only the EICAR test file is detected, and no real malware. \
+                                 freshclam downloads ClamAV's into /var/lib/clamav, for `[database] paths` or `--database`";
 
 /// Which signatures are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]

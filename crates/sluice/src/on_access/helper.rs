@@ -29,7 +29,7 @@ pub fn run(arguments: &[OsString]) -> ExitCode {
     let translated = arguments.ok_or_else(|| "an argument is not UTF-8".to_owned()).and_then(|all| translated(&all));
     let error = match translated {
         Ok(None) => return ExitCode::SUCCESS,
-        Ok(Some(arguments)) => Command::new("/proc/self/exe").arg0("sluice").args(arguments).exec().to_string(),
+        Ok(Some(arguments)) => Command::new(super::program()).arg0("sluice").args(arguments).exec().to_string(),
         Err(error) => error,
     };
     eprintln!("mount.sluice: {error}");

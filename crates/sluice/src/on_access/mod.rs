@@ -9,8 +9,9 @@ pub mod watch;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -59,16 +60,32 @@ fn opened(held: &Option<Held>) -> io::Result<Option<OwnedFd>> {
     held.as_ref().map(|held| held.as_fd().try_clone_to_owned()).transpose()
 }
 
-fn start_log(format: OnAccessLog) {
-    let format = if format == OnAccessLog::Json { LogFormat::Json } else { LogFormat::Human };
-    serve::log::start(&Log { format, ..Log::default() });
+/// Starts the log. In the background, where standard error is no file that somebody has named, it goes to the journal: mount(8) and
+/// systemd wait for nobody who holds theirs.
+fn start_log(args: &OnAccess) {
+    let format = if args.log_format == OnAccessLog::Json { LogFormat::Json } else { LogFormat::Human };
+    let journal = Path::new(serve::log::SOCKET);
+    let is_lost = args.detached && !is_file(io::stderr()).unwrap_or(false);
+    let journal = (is_lost && journal.exists()).then(|| journal.to_owned());
+    serve::log::start(&Log { format, journal, ..Log::default() });
+}
+
+fn is_file(descriptor: impl AsFd) -> io::Result<bool> {
+    Ok(fs::File::from(descriptor.as_fd().try_clone_to_owned()?).metadata()?.is_file())
+}
+
+/// This program, by the path that gives the process its name; by the kernel's link where another file has taken its place.
+fn program() -> PathBuf {
+    let own = std::env::current_exe().ok().filter(|path| path.is_file());
+    own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
 /// Starts the same once more, and returns when that has said `ready`.
 fn in_background(ready: &str) -> Result<ExitCode, Failure> {
     let wanted = |argument: &OsString| argument != "-b" && argument != "--background";
     let mut arguments = std::env::args_os().skip(1).filter(wanted);
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = Command::new(program())
+        .arg0("sluice")
         .args(arguments.next())
         .arg("--detached")
         .args(arguments)
@@ -137,8 +154,7 @@ impl Detached {
     /// would wait for the end.
     fn begin(args: &OnAccess) -> io::Result<Detached> {
         let errors = io::stderr();
-        let is_file = || fs::File::from(errors.as_fd().try_clone_to_owned()?).metadata().map(|facts| facts.is_file());
-        if !args.detached || is_file()? {
+        if !args.detached || is_file(&errors)? {
             return Ok(Detached { errors: None });
         }
         let kept = errors.as_fd().try_clone_to_owned()?;

@@ -30,7 +30,7 @@ pub fn run(args: &Mount) -> Result<ExitCode, Failure> {
     if args.common.background {
         return in_background(READY);
     }
-    start_log(args.common.log_format);
+    start_log(&args.common);
     let rules = rules(args)?;
     check(args, &rules)?;
     privileges::harden()?;

@@ -31,7 +31,7 @@ pub fn run(args: &Watch) -> Result<ExitCode, Failure> {
     if args.common.background {
         return in_background(READY);
     }
-    start_log(args.common.log_format);
+    start_log(&args.common);
     privileges::harden()?;
     let mut renewal = Renewal::open(&args.common)?;
     let detached = Detached::begin(&args.common)?;

@@ -17,6 +17,8 @@ use tracing_subscriber::fmt::format::{self, Writer};
 use super::journal::{self, Journal, Journaled};
 use crate::config::{Log, LogFormat, LogLevel};
 
+pub use super::journal::SOCKET;
+
 /// Starts the log. `SLUICE_LOG` overrides the level, in `tracing`'s filter language.
 pub fn start(settings: &Log) {
     let level = match settings.level {

@@ -33,11 +33,13 @@ use edge::runtime::Runtime;
 use edge::worker;
 use reload::{Anew, Reload};
 use site::Site;
+use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::Failure;
 use crate::cli::Serve;
+use crate::config::LogFormat;
 use crate::store::doors::Door;
 use crate::store::gateway::{self, Newcomer};
 use crate::supervise::lead::{self, lead};
@@ -251,6 +253,18 @@ fn open_store(args: &Serve, site: &Site) -> Result<Option<Newcomer>, Failure> {
     Ok(newcomer)
 }
 
+/// The line that tells that every listener is ready, in the format of the log.
+fn ready(places: &[String], format: LogFormat) -> String {
+    match format {
+        LogFormat::Human => format!("sluice: ready: {}", places.join(", ")),
+        LogFormat::Json => {
+            let timestamp = time::OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
+            serde_json::json!({"timestamp": timestamp, "level": "INFO", "message": "ready", "listeners": places})
+                .to_string()
+        }
+    }
+}
+
 /// Says in one line that every listener is ready, and to a newcomer what to type next.
 fn announce(site: &Site, newcomer: Option<&Newcomer>) {
     let runtime = &site.runtime;
@@ -261,7 +275,8 @@ fn announce(site: &Site, newcomer: Option<&Newcomer>) {
     let clamd = runtime.clamd.sockets.iter().map(|sockets| format!("clamd {} -> replies", sockets.address));
     let sockets = site.store.iter().flat_map(|store| &store.sockets);
     let store = sockets.clone().map(|(door, sockets)| format!("{} {} -> store:", door.name(), sockets.address));
-    println!("sluice: ready: {}", doors.chain(clamd).chain(store).collect::<Vec<_>>().join(", "));
+    let places: Vec<String> = doors.chain(clamd).chain(store).collect();
+    println!("{}", ready(&places, site.config.log.format));
     let (Some(newcomer), Some(door)) = (newcomer, runtime.doors.first()) else { return };
     let Newcomer { name, password } = newcomer;
     println!("\nAccount {name}, password {password} (made anew at each start).");

@@ -39,6 +39,8 @@ pub struct Gateway {
     pub address: SocketAddr,
     /// Where all of them are.
     pub addresses: Vec<SocketAddr>,
+    /// The line that it has printed when it was ready.
+    pub ready: String,
     /// A folder of its own.
     pub folder: TempDir,
     /// What goes with it in the end.
@@ -113,7 +115,7 @@ impl Gateway {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
         let addresses: Vec<SocketAddr> = ready.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         assert!(!addresses.is_empty(), "not ready: {ready:?} {}", log.lock().unwrap());
-        Gateway { child, address: addresses[0], addresses, folder, others: Vec::new(), log }
+        Gateway { child, address: addresses[0], addresses, ready, folder, others: Vec::new(), log }
     }
 
     /// The same, whose files are in this folder, too.

@@ -248,6 +248,8 @@ impl Session {
         journal::count(&self.shared.runtime.borrow().metrics, passage, action, true);
         tracing::info!(
             id = appending.id,
+            message_id = passage.message_id(),
+            door = self.door.listener.protocol().name(),
             client = %self.address.ip(),
             user = self.shown_user(),
             bytes = passage.received(),
