@@ -84,14 +84,19 @@ fn tree(file: &Path, examined: &Examined, colour: bool) -> String {
     let found = verdict.findings.len() as u32 + verdict.more_findings;
     let _ = writeln!(
         text,
-        "\n{} objects, {} bytes read, {} bytes of content, {found} {}: {}",
-        verdict.objects,
+        "\n{}, {} bytes read, {} bytes of content, {}: {}",
+        counted(verdict.objects, "object"),
         examined.bytes,
         verdict.bytes,
-        if found == 1 { "finding" } else { "findings" },
+        counted(found, "finding"),
         verdict.action.name()
     );
     text
+}
+
+/// A number and its noun.
+fn counted(count: u32, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn describe(text: &mut String, object: &ObjectReport) {
