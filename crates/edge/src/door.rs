@@ -154,7 +154,7 @@ pub struct Gate {
     house: Arc<House>,
     clients: Mutex<Clients>,
     /// Readers of mail that have not logged in.
-    strangers: Arc<Strangers>,
+    strangers: Arc<Strangers<()>>,
 }
 
 #[derive(Debug)]
@@ -243,7 +243,7 @@ pub struct Ticket {
     gate: Arc<Gate>,
     client: Option<Network>,
     /// Its place among those that have not logged in.
-    stranger: Option<Stranger>,
+    stranger: Option<Stranger<()>>,
 }
 
 impl Gate {
@@ -303,7 +303,7 @@ impl Ticket {
         clients.open_by_client.insert(client, open + 1);
         self.client = Some(client);
         if listener.protocol().announces_sizes() {
-            self.stranger = Some(self.gate.strangers.enter(client));
+            self.stranger = self.gate.strangers.enter(client, || Some(()));
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ impl Ticket {
 
     /// The client has logged in; whether it had its place still.
     pub fn log_in(&mut self) -> bool {
-        self.stranger.take().is_none_or(|stranger| stranger.log_in())
+        self.stranger.take().is_none_or(|stranger| stranger.log_in().is_some())
     }
 }
 

@@ -24,6 +24,7 @@ mod view;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use proto::imap::acl::Rights;
 use proto::imap::name::NOT_A_NAME;
@@ -59,6 +60,9 @@ const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
 /// How much of a reply is made before it is sent, in bytes.
 const REPLY_BYTES: usize = 32 << 10;
 
+/// How long a command may go on before it is looked whether the client is still there.
+const NEW: Duration = Duration::from_millis(100);
+
 fn capabilities(site: &Site) -> String {
     format!("{CAPABILITIES} APPENDLIMIT={}", site.message_bytes_max)
 }
@@ -86,6 +90,7 @@ pub async fn serve(stream: impl Stream, guest: impl Into<Guest>, site: &Site) ->
         notified: None,
         compressed: None,
         tag: Vec::new(),
+        began: Instant::now(),
     };
     let outcome = session.run().await;
     session.leave().await;
@@ -114,6 +119,7 @@ struct Session<'a, S> {
     compressed: Option<OwnedSemaphorePermit>,
     /// The tag of the command under way.
     tag: Vec<u8>,
+    began: Instant,
 }
 
 #[derive(Clone)]
@@ -271,6 +277,11 @@ impl<S: Stream> Session<'_, S> {
         Ok(())
     }
 
+    /// True if the command under way has just begun.
+    fn is_new(&self) -> bool {
+        self.began.elapsed() < NEW
+    }
+
     async fn command(&mut self, command: &Command) -> io::Result<()> {
         let operation = match Operation::parse(command, self.enabled.has_utf8_names()) {
             Ok(operation) => operation,
@@ -311,7 +322,7 @@ impl<S: Stream> Session<'_, S> {
         }
         // Numbers of messages must not change where the client may be using them.
         let may_expunge = !matches!(command.name, "FETCH" | "STORE" | "SEARCH" | "SORT" | "THREAD");
-        self.tag = command.tag.clone();
+        (self.tag, self.began) = (command.tag.clone(), Instant::now());
         let outcome = self.operate(operation).await;
         match outcome {
             Ok(Done { text, untold }) => {

@@ -62,6 +62,13 @@ impl<K: Key> Turns<K> {
         Arc::new(Turns { most, queue: Mutex::new(queue) })
     }
 
+    /// A turn, if nobody has to be waited for.
+    pub fn at_once(self: &Arc<Self>, key: K) -> Option<Turn<K>> {
+        let mut queue = self.lock();
+        let is_free = queue.busy.len() < self.most && !queue.waiting.contains_key(&key);
+        (is_free && queue.busy.insert(key.alone())).then(|| Turn { of: Some((self.clone(), key)) })
+    }
+
     /// Waits for a turn.
     pub async fn turn(self: &Arc<Self>, key: K) -> Turn<K> {
         let told = {

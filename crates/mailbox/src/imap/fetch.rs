@@ -204,7 +204,8 @@ impl<S: Stream> Session<'_, S> {
             return Ok(message.value(item));
         }
         let account = self.user()?.number;
-        let _turn = turn(self.site, &mut self.wire, &self.site.readers, account).await?;
+        let is_new = self.is_new();
+        let _turn = turn(self.site, &mut self.wire, &self.site.readers, account, is_new).await?;
         Ok(tokio::task::block_in_place(|| message.value(item)))
     }
 

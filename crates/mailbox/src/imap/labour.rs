@@ -39,7 +39,7 @@ pub(super) async fn labour<S: Stream>(
 ) -> Result<(), Refusal> {
     let mut worked = Duration::ZERO;
     loop {
-        let turn = turn(site, wire, &site.workers, account).await?;
+        let turn = turn(site, wire, &site.workers, account, worked.is_zero()).await?;
         let began = Instant::now();
         let is_done = block_in_place(|| work(&Slice { ends: began + SLICE }));
         drop(turn);
@@ -55,13 +55,18 @@ pub(super) async fn labour<S: Stream>(
     }
 }
 
-/// Waits for a turn of an account, while its client is there.
+/// Waits for a turn of an account, while its client is there. With `is_first` a turn that is free is taken without a look at the
+/// client, which may have closed its side after its last command.
 pub(super) async fn turn<S: Stream>(
     site: &Site,
     wire: &mut Wire<S>,
     turns: &Arc<Turns<u32>>,
     account: u32,
+    is_first: bool,
 ) -> io::Result<Turn<u32>> {
+    if is_first && let Some(turn) = turns.at_once(account) {
+        return Ok(turn);
+    }
     tokio::select! {
         biased;
         gone = wire.hung_up() => Err(gone),

@@ -96,7 +96,8 @@ impl<S: Stream> Session<'_, S> {
         let (Some(_), Some(account)) = (&self.notified, self.user.as_ref().map(|user| user.number)) else {
             return Ok(());
         };
-        let turn = turn(self.site, &mut self.wire, &self.site.workers, account).await?;
+        let is_new = self.is_new();
+        let turn = turn(self.site, &mut self.wire, &self.site.workers, account, is_new).await?;
         let Some(mut notified) = self.notified.take() else { return Ok(()) };
         let state = self.site.store.state();
         notified.next = Instant::now() + EVERY;

@@ -89,7 +89,8 @@ impl<S: Stream> Session<'_, S> {
         let Some(account) = self.user.as_ref().map(|user| user.number).filter(|_| is_large) else {
             return Ok(compare(self));
         };
-        let _turn = turn(self.site, &mut self.wire, &self.site.workers, account).await?;
+        let is_new = self.is_new();
+        let _turn = turn(self.site, &mut self.wire, &self.site.workers, account, is_new).await?;
         Ok(block_in_place(|| compare(self)))
     }
 }

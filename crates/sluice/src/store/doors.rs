@@ -68,7 +68,7 @@ pub struct Doors {
     site: Arc<Site>,
     house: Arc<House>,
     /// Clients that have not logged in, by protocol.
-    strangers: [Arc<Strangers>; Protocol::ALL.len()],
+    strangers: [Arc<Strangers<Place>>; Protocol::ALL.len()],
     crowd: Arc<Crowd>,
     /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
     identity: Identity,
@@ -94,8 +94,7 @@ struct Arrived(Arc<Crowd>, Who);
 
 /// A session that was let in.
 struct Admitted {
-    place: Place,
-    stranger: Option<Stranger>,
+    stranger: Stranger<Place>,
     arrived: Option<Arrived>,
 }
 
@@ -198,30 +197,32 @@ impl Doors {
         let network = Network::around(address, bits(address));
         if door == Door::Lmtp {
             // Nobody logs in here, and none who delivers is to be cut off.
-            let stranger = strangers.admit(network).ok_or(Refusal::TooMany)?;
-            let place = self.house.place().ok_or(Refusal::Full)?;
-            return Ok(Admitted { place, stranger: Some(stranger), arrived: None });
+            let stranger = strangers.admit(network, || self.house.place()).ok_or(Refusal::TooMany)?;
+            return Ok(Admitted { stranger, arrived: None });
         }
         let arrived = self.crowd.arrive(client)?;
-        let place = self.house.place().ok_or(Refusal::Full)?;
-        Ok(Admitted { place, stranger: Some(strangers.enter(network)), arrived })
+        let stranger = strangers.enter(network, || self.house.place()).ok_or(Refusal::Full)?;
+        Ok(Admitted { stranger, arrived })
     }
 
     async fn serve(self, door: Door, stream: Stream, client: Option<IpAddr>, admitted: Admitted) {
         let runtime = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let _open = runtime.as_ref().map(|runtime| SessionOpen::in_store(&runtime.metrics));
         let _counted = self.site.numbers.open(door.protocol());
-        let Admitted { place: _place, stranger, arrived } = admitted;
-        let lost = stranger.as_ref().map(Stranger::lost).unwrap_or_default();
-        let is_lmtp = door == Door::Lmtp;
-        let mut held = Some((stranger, arrived));
-        let kept = is_lmtp.then(|| held.take());
-        let log_in = move || held.take().and_then(|(stranger, _)| stranger).is_none_or(|stranger| stranger.log_in());
-        let guest = Guest::new(client, lost, log_in);
+        let Admitted { stranger, arrived } = admitted;
+        // The place among all sessions stays with this one, from the login on.
+        let (stranger, place) = (Arc::new(stranger), Arc::<Mutex<Option<Place>>>::default());
+        let (entering, kept) = (stranger.clone(), place.clone());
+        let log_in = move || {
+            drop(arrived);
+            let Some(place) = entering.log_in() else { return false };
+            *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
+            true
+        };
+        let guest = Guest::new(client, stranger.lost(), log_in);
         if let Err(error) = self.speak(door, stream, guest).await {
             tracing::debug!(door = door.name(), ?client, %error, "a session broke");
         }
-        drop(kept);
     }
 
     async fn speak(&self, door: Door, stream: Stream, guest: Guest) -> io::Result<()> {
