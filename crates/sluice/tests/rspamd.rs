@@ -59,7 +59,10 @@ fn a_mail_is_scored_and_what_to_do_is_told() {
         assert_eq!(told["symbols"]["FREE"]["score"], 5.5);
         assert_eq!(told["milter"]["add_headers"]["X-Spam-Status"]["value"], "Yes, score=5.5");
         assert_eq!(told["milter"]["remove_headers"]["X-Spam-Status"], 0);
-        assert_eq!((&told["message-id"], &told["thresholds"]["reject"]), (&"Q1".into(), &15.0.into()));
+        assert_eq!((&told["message-id"], &told["thresholds"]["reject"]), (&"undef".into(), &15.0.into()));
+        assert!(told["symbols"]["FREE"]["options"].is_null(), "{told}");
+        let (_, told) = check(&gateway, fields, &format!("Message-ID:\r\n <m1@example.org>\r\n{SPAM}"));
+        assert_eq!(told["message-id"], "m1@example.org", "the mail's, whatever the server calls it");
 
         let (_, told) = check(&gateway, "", HAM);
         assert_eq!((&told["action"], &told["score"]), (&"no action".into(), &(-1.5).into()));
@@ -73,6 +76,26 @@ fn a_mail_is_scored_and_what_to_do_is_told() {
         assert_eq!(told["symbols"]["SLUICE_FOUND"]["options"][0], "Test.Marker.UNOFFICIAL");
         gateway.wait_for_log("message scored");
     }
+}
+
+#[test]
+fn other_requests_of_rspamd_are_answered() {
+    let (gateway, _folder) = gateway("process", "", "");
+    let length = SPAM.len();
+    for path in ["check", "symbols", "report", "scan"] {
+        let (head, body) = ask(&gateway, &format!("POST /{path} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{SPAM}"));
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{path}: {head}");
+        let told: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((&told["default"]["is_spam"], &told["default"]["score"]), (&true.into(), &5.5.into()));
+        assert_eq!(told["default"]["FREE"]["score"], 5.5, "{told}");
+    }
+    let (head, body) = ask(&gateway, "OPTIONS /checkv2 HTTP/1.1\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && body.is_empty(), "{head}");
+    let (head, body) = ask(&gateway, "POST /checkv2 HTTP/1.1\r\nFile: /etc/passwd\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 400 ") && body.contains("no files"), "{head} {body}");
+    let (_, told) = check(&gateway, "", "");
+    assert_eq!((&told["score"], &told["action"]), (&0.0.into(), &"no action".into()));
+    assert_eq!(told["symbols"], serde_json::json!({}));
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod rspamd;
 mod spamd;
 
+use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -52,6 +53,9 @@ pub trait Dialect: Default {
 
     /// Whether who wants to have a mail learned has to show a password, where one is set.
     const NEEDS_PASSWORD: bool;
+
+    /// The header fields of the mail that an answer tells, in lower case.
+    const FIELDS: &[Cow<'static, str>];
 
     /// Takes a prefix of the input, and tells one thing.
     fn step(&mut self, input: &[u8]) -> (usize, Event<Self::Request>);
@@ -246,7 +250,7 @@ impl<D: Dialect> Session<D> {
         let asked = Asked {
             flow,
             terms: Terms { window_bytes: usize::try_from(most).unwrap_or(usize::MAX), ..Terms::default() },
-            wants: Wants { forged: spam::FORGED.into(), ..Wants::default() },
+            wants: Wants { forged: spam::FORGED.into(), fields: D::FIELDS.into(), ..Wants::default() },
             scoring: Some(Scoring { text: has_text, study, preferences, ..spam.scoring.clone() }),
             owner,
             heaviest: Action::Reject,

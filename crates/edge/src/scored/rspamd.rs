@@ -4,6 +4,8 @@
 //! What signatures and the other findings ask for is told as an action too, under the listener's policy, with the finding as a
 //! symbol: a client that asks here needs no other scanner.
 
+use std::borrow::Cow;
+
 use flow::{Action, Flow, Points, Protocol, Score, Verdict};
 use proto::rspamd::{self, Answer, Command, Request, Server, ServerEvent};
 use serde_json::{Map, Value, json};
@@ -15,11 +17,16 @@ use crate::message::{spam, trace};
 /// The symbol of what was found by something else than rules of spam.
 const FOUND: &str = "SLUICE_FOUND";
 
+/// The field by which a mail is known.
+const MESSAGE_ID: &str = "message-id";
+
 /// From which score on Rspamd refuses, where nothing else is set: what is shown, not what is done.
 const USUAL_REJECT: Points = Points(15_000);
 
 impl Dialect for Server {
     type Request = Request;
+
+    const FIELDS: &[Cow<'static, str>] = &[Cow::Borrowed(MESSAGE_ID)];
 
     const NEEDS_PASSWORD: bool = true;
 
@@ -40,7 +47,7 @@ impl Dialect for Server {
         let what = match request.command {
             Command::LearnSpam => What::Spam,
             Command::LearnHam => What::Ham,
-            Command::Check | Command::Ping | Command::Other => return None,
+            Command::Check | Command::CheckDefault | Command::Ping | Command::Options | Command::Other => return None,
         };
         Some(Telling { what: Some(what), password: request.password.as_deref().map(Into::into) })
     }
@@ -63,9 +70,14 @@ impl Dialect for Server {
     }
 
     fn answer(&mut self, mail: &mut Mail<Request>, verdict: &Verdict, score: &Score) -> Result<(), &'static str> {
+        // Nothing is no mail without a header.
+        let nothing = Score { required: score.required, ..Score::default() };
+        let score = if mail.passage.received() == 0 { &nothing } else { score };
         let reject = mail.spam.scoring.reject.unwrap_or(USUAL_REJECT);
         let symbols: Vec<&str> = score.hits.iter().map(|hit| &*hit.rule).collect();
-        let json = mail.told(verdict, score).to_string();
+        let told = mail.told(verdict, score);
+        let told = if mail.request.command == Command::CheckDefault { below_default(told, score) } else { told };
+        let json = told.to_string();
         let answer = Answer {
             is_spam: score.is_spam(),
             scores: [score.points, score.required, reject].map(Points::value),
@@ -179,6 +191,23 @@ impl Mail<Request> {
 /// A rule that hit, by its name.
 fn symbol(name: &str, points: Points, options: &[&str]) -> (String, Value) {
     let points = points.value();
-    let value = json!({ "name": name, "score": points, "metric_score": points, "options": options });
+    let mut value = json!({ "name": name, "score": points, "metric_score": points });
+    if !options.is_empty() {
+        value["options"] = json!(options);
+    }
     (name.into(), value)
+}
+
+/// The answer in the form of before `/checkv2`: what is said of the score, and the symbols by their names, below `default`.
+fn below_default(mut told: Value, score: &Score) -> Value {
+    let Some(fields) = told.as_object_mut() else { return told };
+    let mut below = Map::from_iter([("is_spam".to_owned(), json!(score.is_spam()))]);
+    for name in ["is_skipped", "score", "required_score", "action"] {
+        below.extend(fields.remove(name).map(|value| (name.to_owned(), value)));
+    }
+    if let Some(Value::Object(symbols)) = fields.remove("symbols") {
+        below.extend(symbols);
+    }
+    fields.insert("default".to_owned(), Value::Object(below));
+    told
 }

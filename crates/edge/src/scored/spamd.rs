@@ -3,6 +3,8 @@
 //! Only the score counts here: signatures are matched as everywhere, and nothing is refused for them. What is refused spamc hands
 //! on as it came.
 
+use std::borrow::Cow;
+
 use flow::{Flow, Protocol, Score, State, Verdict};
 use proto::spamd::{self, Answer, Places, Request, Server, ServerEvent, Verb};
 
@@ -12,6 +14,8 @@ use crate::message::spam;
 
 impl Dialect for Server {
     type Request = Request;
+
+    const FIELDS: &[Cow<'static, str>] = &[];
 
     const NEEDS_PASSWORD: bool = false;
 

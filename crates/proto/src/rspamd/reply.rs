@@ -88,6 +88,11 @@ pub(super) fn learned(is_new: bool) -> Vec<u8> {
     }
 }
 
+/// The answer to a question for methods.
+pub(super) fn options() -> Vec<u8> {
+    b"HTTP/1.1 200 OK\r\nConnection: close\r\nAllow: OPTIONS, GET, HEAD, POST\r\nContent-Length: 0\r\n\r\n".to_vec()
+}
+
 /// The answer to a ping, in Rspamd's words.
 pub(super) fn pong(form: Form) -> Vec<u8> {
     match form {

@@ -26,12 +26,16 @@ pub enum Form {
 pub enum Command {
     /// The score of the mail that follows.
     Check,
+    /// The same in the form of before `/checkv2`: all of it below `default`.
+    CheckDefault,
     /// The mail that follows is to be learned as spam.
     LearnSpam,
     /// The mail that follows is to be learned as ham.
     LearnHam,
     /// Whether anybody is there.
     Ping,
+    /// The methods that there are (RFC 9110, section 9.3.7).
+    Options,
     /// Something that is not known here.
     Other,
 }
@@ -65,6 +69,8 @@ pub struct Request {
     pub(super) waits: bool,
     /// Whether the body is coded in a way that is not undone here.
     pub(super) is_coded: bool,
+    /// Whether a file of this machine is named in place of a body (`File`).
+    pub(super) names_file: bool,
 }
 
 impl Request {
@@ -98,6 +104,8 @@ impl Request {
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let command = match (parsed.method.unwrap_or_default(), path) {
             ("POST", "/checkv2") => Command::Check,
+            ("POST", "/check" | "/symbols" | "/report" | "/scan") => Command::CheckDefault,
+            ("OPTIONS", _) => Command::Options,
             ("POST", "/learnspam") => Command::LearnSpam,
             ("POST", "/learnham") => Command::LearnHam,
             ("GET" | "HEAD", "/ping") => Command::Ping,
@@ -121,6 +129,7 @@ impl Request {
             is_chunked: false,
             waits: false,
             is_coded: false,
+            names_file: false,
         };
         for field in fields {
             request.take(field.name, field.value.trim_ascii())?;
@@ -154,6 +163,7 @@ impl Request {
             () if ["content-encoding", "compression", "key"].iter().any(|coded| name.eq_ignore_ascii_case(coded)) => {
                 self.is_coded |= !value.eq_ignore_ascii_case(b"identity");
             }
+            () if name.eq_ignore_ascii_case("file") => self.names_file = true,
             () if name.eq_ignore_ascii_case("ip") => self.ip = address(value),
             () if name.eq_ignore_ascii_case("helo") => self.helo = text(),
             () if name.eq_ignore_ascii_case("from") => self.from = path(value),

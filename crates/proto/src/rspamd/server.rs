@@ -168,6 +168,9 @@ impl Server {
         if request.is_coded {
             return self.refuse(&Refusal::Coded);
         }
+        if request.names_file {
+            return self.refuse(&Refusal::Malformed("no files are read here: send the message"));
+        }
         match request.command {
             Command::Other => return self.refuse(&Refusal::Unknown),
             Command::Ping => {
@@ -175,7 +178,12 @@ impl Server {
                 self.state = State::Closed;
                 return ServerEvent::Closed;
             }
-            Command::Check | Command::LearnSpam | Command::LearnHam => {}
+            Command::Options => {
+                self.outbox.extend(reply::options());
+                self.state = State::Closed;
+                return ServerEvent::Closed;
+            }
+            Command::Check | Command::CheckDefault | Command::LearnSpam | Command::LearnHam => {}
         }
         if request.waits {
             self.outbox.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
