@@ -85,3 +85,23 @@ fn open(path: &Path, word: &str) -> Node {
 fn encrypted(node: &Node) -> usize {
     node.findings.iter().filter(|finding| finding.class == stream::Class::Encrypted).count()
 }
+
+/// RC4 and both kinds of AES, of two writers: names of attachments are decrypted like their content, and the blank page's empty
+/// stream is not truncated.
+#[test]
+fn attachments_of_encrypted_documents_have_their_names() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/pdf");
+    let files = std::fs::read_dir(&folder).expect("it is there").map(|file| file.expect("it is there").path());
+    let mut wrong = 0;
+    for path in files.filter(|path| path.extension().is_some_and(|name| name == "pdf")) {
+        let root = open(&path, "none");
+        let named = root.children.iter().find(|child| child.object.name.as_deref() == Some("attached name.txt"));
+        let found = named.is_some_and(|child| child.content == b"the attached text of a test\n");
+        if !found || !root.findings.is_empty() {
+            let names: Vec<_> = root.children.iter().map(|child| child.object.name.as_deref()).collect();
+            eprintln!("{}: {names:?} {:?}", path.display(), root.findings);
+            wrong += 1;
+        }
+    }
+    assert_eq!(wrong, 0, "documents that differ");
+}

@@ -241,7 +241,7 @@ impl Pdf {
             Token::DictionaryClose | Token::ArrayClose => {
                 object.close();
                 if let Some((name, streams)) = object.file.take() {
-                    streams.into_iter().for_each(|number| self.known.name(number, &name));
+                    streams.into_iter().for_each(|number| self.known.name(number, &name, object.id));
                 }
             }
             Token::Name => object.name(self.lexer.word()),
@@ -368,7 +368,7 @@ impl Pdf {
         let (filters, parameters) = (self.known.filters(&object), self.known.parameters(&object));
         let cipher = self.cipher(&object, &filters, &parameters);
         let chain = Chain::new(cipher, &filters, &parameters, &self.limits);
-        let name = object.id.map(|(number, _)| self.known.name_of(number));
+        let name = object.id.map(|(number, _)| self.known.name_of(number, self.key.as_ref()));
         let media_type = match object.type_ {
             Type::ObjectStream => Some(OBJECTS.into()),
             Type::EmbeddedFile => object.media_type.clone(),

@@ -61,6 +61,16 @@ fn object_key(key: &FileKey, (number, generation): (u64, u64), salt: &[u8]) -> V
     hash.finalize()[..(key.bytes.len() + 5).min(16)].to_vec()
 }
 
+impl Cipher {
+    /// A whole string.
+    pub fn string(mut self, encrypted: &[u8]) -> Vec<u8> {
+        let mut plain = vec![0; encrypted.len()];
+        let progress = self.decode(encrypted, true, &mut plain);
+        plain.truncate(progress.wrote);
+        plain
+    }
+}
+
 impl Layer for Cipher {
     fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Progress {
         match self {

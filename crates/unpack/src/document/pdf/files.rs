@@ -43,7 +43,7 @@ impl Files {
             Token::DictionaryClose | Token::ArrayClose => {
                 object.close();
                 if let Some((name, streams)) = object.file.take() {
-                    streams.into_iter().for_each(|number| known.name(number, &name));
+                    streams.into_iter().for_each(|number| known.name(number, &name, None));
                 }
             }
             Token::Name => object.name(self.lexer.word()),

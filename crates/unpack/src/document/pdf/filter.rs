@@ -128,7 +128,7 @@ impl Chain {
                 Filter::AsciiHex => layers.push(Box::new(AsciiHex::default())),
                 Filter::Ascii85 => layers.push(Box::new(Ascii85::default())),
                 Filter::RunLength => layers.push(Box::new(RunLength::default())),
-                Filter::Flate => layers.push(Box::new(Flate(Zlib::new()))),
+                Filter::Flate => layers.push(Box::new(Flate { zlib: Zlib::new(), begun: false })),
                 Filter::Lzw => layers.push(Box::new(Lzw::new(parameters.early_change))),
             }
             if matches!(filter, Filter::Flate | Filter::Lzw) && parameters.predictor > 1 {
@@ -236,17 +236,24 @@ fn as_it_stands(input: &[u8], output: &mut [u8]) -> Progress {
     Progress { wrote: count, ..Progress::took(count) }
 }
 
-/// Zlib, whose checksum readers of PDF do not look at.
-struct Flate(Zlib);
+/// Zlib, whose checksum readers of PDF do not look at. A stream without any data has no content.
+struct Flate {
+    zlib: Zlib,
+    begun: bool,
+}
 
 impl Layer for Flate {
     fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Progress {
-        let mut progress = self.0.decode(input, output);
+        if !self.begun && input.is_empty() {
+            return Progress::tells(0, if last { Told::Over } else { Told::Nothing });
+        }
+        self.begun = true;
+        let mut progress = self.zlib.decode(input, output);
         let stuck = progress.taken == 0 && progress.wrote == 0 && progress.told == Told::Nothing;
         progress.told = match progress.told {
             Told::Fault(fault) if fault.fatal => Told::Fault(DATA),
             Told::Over => Told::Over,
-            _ if stuck && last && input.is_empty() && self.0.missing().is_some() => Told::Fault(TRUNCATED),
+            _ if stuck && last && input.is_empty() && self.zlib.missing().is_some() => Told::Fault(TRUNCATED),
             _ => Told::Nothing,
         };
         progress

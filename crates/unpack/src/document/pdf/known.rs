@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use super::cipher::Cipher;
 use super::filter::Filter;
 use super::layer::Parameters;
 use super::object::{Length, Object, Type};
-use super::security::{Locked, Security};
+use super::security::{FileKey, Locked, Security};
 
 /// Small objects, and names of files, that are remembered.
 pub(super) const KNOWN_MAX: usize = 512;
@@ -16,11 +17,18 @@ pub(super) const KNOWN_MAX: usize = 512;
 #[derive(Default)]
 pub(super) struct Known {
     small: BTreeMap<u64, Small>,
-    names: BTreeMap<u64, Box<str>>,
+    names: BTreeMap<u64, Name>,
     identifier: Vec<u8>,
     /// Whether a trailer says that the document is encrypted.
     encrypt: bool,
     security: Option<Security>,
+}
+
+/// A file name as it stands.
+struct Name {
+    bytes: Box<[u8]>,
+    /// The object that it stands in, whose strings may be encrypted; none within an object stream.
+    id: Option<(u64, u64)>,
 }
 
 /// An object that others refer to for their length, filters or parameters.
@@ -59,16 +67,21 @@ impl Known {
         }
     }
 
-    /// A file specification names the stream in this object.
-    pub fn name(&mut self, number: u64, name: &[u8]) {
+    /// A file specification, in the object `id`, names the stream in this object.
+    pub fn name(&mut self, number: u64, name: &[u8], id: Option<(u64, u64)>) {
         if !name.is_empty() && self.names.len() < KNOWN_MAX {
-            self.names.insert(number, text(name));
+            self.names.insert(number, Name { bytes: name.into(), id });
         }
     }
 
-    /// What the stream in this object is called.
-    pub fn name_of(&self, number: u64) -> Box<str> {
-        self.names.get(&number).cloned().unwrap_or_else(|| format!("object {number}").into())
+    /// The file name of the stream in this object, decrypted with the document's key.
+    pub fn name_of(&self, number: u64, key: Option<&FileKey>) -> Box<str> {
+        let Some(Name { bytes, id }) = self.names.get(&number) else { return format!("object {number}").into() };
+        let cipher = key.zip(*id).and_then(|(key, id)| Cipher::new(key, key.strings, id));
+        match cipher {
+            Some(cipher) => text(&cipher.string(bytes)),
+            None => text(bytes),
+        }
     }
 
     /// The filters of a stream, as far as they are known.
