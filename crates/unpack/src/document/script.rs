@@ -150,6 +150,11 @@ impl Script {
             Escape::Backslash => match byte {
                 b'x' => Escape::Number { left: 2, value: 0 },
                 b'u' => Escape::Number { left: 4, value: 0 },
+                // JSON may escape the slash, and a writer that does so does it in Base64.
+                b'/' => {
+                    self.push(byte, true);
+                    Escape::None
+                }
                 b'\r' => Escape::Backslash,
                 b'\n' => Escape::None,
                 b'0'..=b'7' => Escape::Braced { value: 1 << 16 | u32::from(byte - b'0') },
@@ -438,6 +443,12 @@ mod tests {
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
         }
+    }
+
+    #[test]
+    fn base64_of_json_may_escape_its_slashes() {
+        let (plain, slashes) = ([0xff; 66], "/".repeat(88));
+        assert_eq!(found(&format!("{{\"a\": \"{}\"}}", slashes.replace('/', "\\/"))), [plain]);
     }
 
     #[test]
