@@ -19,6 +19,7 @@ use crate::program::{autoit, executable, installshield, nsis, packed, sis};
 use crate::recognise::carried;
 use crate::recognise::head::recognise_second;
 use crate::recognise::stowaway::Stowaway;
+use crate::recognise::unopened::Unopened;
 use crate::stream::{
     activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zlib, zstd,
 };
@@ -188,6 +189,8 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(&[Image]), "archive", |limits, passwords| {
         Box::new(Stowaway::behind_picture(reader, limits, passwords))
     }),
+    // Formats that are known and not opened.
+    of(When::Beside(&[Binary]), "unopened", |_, _| Box::new(Reading::new(Unopened::default()))).verbatim(),
     // Executables that may be packed, the compiled scripts that are in them or that a file is; strings of scripts.
     of(When::Beside(&[Pe, Elf, Binary]), "packed", |limits, _| Box::new(Reading::new(packed::Packed::new(limits)))),
     of(When::Beside(TEXTS), "packed", |_, _| Box::new(Reading::new(script::Script::new()))),

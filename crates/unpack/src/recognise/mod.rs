@@ -3,3 +3,4 @@
 pub(crate) mod carried;
 pub(crate) mod head;
 pub(crate) mod stowaway;
+pub(crate) mod unopened;
