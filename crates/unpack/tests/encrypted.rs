@@ -86,6 +86,30 @@ fn encrypted(node: &Node) -> usize {
     node.findings.iter().filter(|finding| finding.class == stream::Class::Encrypted).count()
 }
 
+/// Every method of zip with each cipher, and 7z: the right password among many is known by the content's check, however little the
+/// beginning shows.
+#[test]
+fn the_right_password_of_many_opens_every_method() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/encrypted/methods");
+    let plain = std::fs::read(folder.join("plain.bin")).expect("it is there");
+    let files = std::fs::read_dir(&folder).expect("it is there").map(|file| file.expect("it is there").path());
+    let mut wrong = 0;
+    for path in files.filter(|path| path.extension().is_some_and(|name| name == "zip" || name == "7z")) {
+        let cheap = path.to_string_lossy().contains("ZipCrypto");
+        let decoys = (0..if cheap { 3000 } else { 4 }).map(|number| format!("nobody's {number}"));
+        let words = decoys.chain(["infected".into()]).map(|word| word.into_bytes().into());
+        let words: Vec<Box<[u8]>> = words.collect();
+        let passwords = Passwords::new(words, &Limits::default());
+        let root = Node::open_with(Default::default(), std::fs::read(&path).expect("it is there"), 1, &passwords);
+        let opened = root.children.first().is_some_and(|child| child.content == plain);
+        if !opened || !root.findings.is_empty() {
+            eprintln!("{}: {opened} {:?}", path.display(), root.findings);
+            wrong += 1;
+        }
+    }
+    assert_eq!(wrong, 0, "archives that stay closed");
+}
+
 /// RC4 and both kinds of AES, of two writers: names of attachments are decrypted like their content, and the blank page's empty
 /// stream is not truncated.
 #[test]

@@ -12,10 +12,13 @@
 
 mod aes;
 mod bcj2;
+mod brotli;
 mod header;
 mod judge;
 mod pull;
 mod source;
+
+use std::cell::Cell;
 
 use stream::{Class, Entry, Kind, Limits, Object, ReadAt};
 use zlib_rs::crc32::crc32;
@@ -34,7 +37,7 @@ use source::Source;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "7z",
-    methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64, zstd, delta, branch filters, BCJ2; solid, packed headers; AES, of headers too, with password candidates",
+    methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64, zstd, brotli, lz4, delta, branch filters, BCJ2; solid, packed headers; AES, of headers too, with password candidates",
     not_read: "other coders",
     reads: Reads::Spool("the archive, up to `spool_bytes_max`"),
     memory: "dictionaries of one folder up to `codec_bytes_max`, growing with the data; a header of 8 MiB",
@@ -244,9 +247,9 @@ fn attempt(
     outbox: &mut Outbox,
 ) -> Tried<Key> {
     let Some(properties) = folder.encryption() else { return Tried::Closed };
-    let mut work = judge::SAMPLE_BYTES;
-    let tried = keys.attempt(&properties, &mut work, |key| judge::judge(folder, key, limits, kept));
-    outbox.worked(work);
+    let (mut work, judged) = (0, Cell::new(0));
+    let tried = keys.attempt(&properties, &mut work, |key| judge::judge(folder, key, limits, kept, &judged));
+    outbox.worked(work.saturating_add(judged.get()));
     tried
 }
 

@@ -394,6 +394,12 @@ impl Folder {
         self.coders.iter().any(|coder| coder.id == AES)
     }
 
+    /// Whether a coder refuses most of what a wrong key makes: PPMd takes anything, and filters and copies do.
+    pub fn resists_garbage(&self) -> bool {
+        const RESISTING: [u64; 7] = [0x21, 0x03_01_01, 0x04_01_08, 0x04_02_02, 0x04f7_1101, 0x04_01_09, 0x04f7_1104];
+        self.coders.iter().any(|coder| RESISTING.contains(&coder.id))
+    }
+
     /// Bytes of content.
     pub fn size(&self) -> Option<u64> {
         self.sizes.get(self.main_output()?).copied()

@@ -2,7 +2,11 @@
 //!
 //! Nothing tells: the content must be decodable, agree with its checksum, or look like something.
 //!
-//! Bounds: [`SAMPLE_BYTES`] of content.
+//! Where the beginning does not tell, the checksum of the first file does, unless that is longer than [`WHOLE_BYTES_MAX`].
+//!
+//! Bounds: [`SAMPLE_BYTES`] of content at once.
+
+use std::cell::Cell;
 
 use stream::{FileType, Limits, ReadAt};
 use zlib_rs::crc32::crc32;
@@ -16,30 +20,51 @@ use crate::recognise::head::recognise;
 
 /// Content that a candidate is judged by.
 pub(super) const SAMPLE_BYTES: usize = 4096;
+/// Content that is read for its checksum.
+const WHOLE_BYTES_MAX: u64 = 1 << 20;
 /// How often a source may come to nothing before it is given up.
-const LATER_MAX: u32 = 4;
+const LATER_MAX: u32 = 16;
 
-/// What the content looks like that comes out with this key.
-pub(super) fn judge(folder: &Folder, key: &Key, limits: &Limits, kept: &dyn ReadAt) -> Judgement {
+/// What the content looks like that comes out with this key; the bytes read are added to `work`.
+pub(super) fn judge(folder: &Folder, key: &Key, limits: &Limits, kept: &dyn ReadAt, work: &Cell<usize>) -> Judgement {
     let Ok(mut source) = Source::of(folder, limits, Some(key)) else { return Judgement::Wrong };
     let first = folder.streams.first().copied();
     let (size, crc) = first.unwrap_or((folder.size().unwrap_or(0), folder.crc));
-    let wanted = size.min(SAMPLE_BYTES as u64) as usize;
-    let (mut sample, mut length, mut later) = ([0; SAMPLE_BYTES], 0, 0);
+    let mut buffer = [0; SAMPLE_BYTES];
+    let Ok(length) = fill(&mut source, kept, &mut buffer, size) else { return Judgement::Wrong };
+    work.set(work.get().saturating_add(length));
+    let sample = &buffer[..length];
+    let mut left = size.saturating_sub(length as u64);
+    let is_telling = folder.resists_garbage() || recognise(sample) != FileType::Binary;
+    match crc {
+        _ if left > 0 && is_telling => return Judgement::Right,
+        Some(_) if size <= WHOLE_BYTES_MAX => {}
+        _ if is_telling => return Judgement::Right,
+        _ => return Judgement::Possible,
+    }
+    let mut made = crc32(0, sample);
+    while left > 0 {
+        let Ok(length) = fill(&mut source, kept, &mut buffer, left) else { return Judgement::Wrong };
+        if length == 0 {
+            return Judgement::Possible;
+        }
+        made = crc32(made, &buffer[..length]);
+        left = left.saturating_sub(length as u64);
+        work.set(work.get().saturating_add(length));
+    }
+    if crc == Some(made) { Judgement::Right } else { Judgement::Wrong }
+}
+
+/// Fills the buffer, or reads so many bytes into it; less where the source comes to nothing too often.
+fn fill(source: &mut Source, kept: &dyn ReadAt, buffer: &mut [u8], left: u64) -> Result<usize, ()> {
+    let wanted = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
+    let (mut length, mut later) = (0, 0);
     while length < wanted && later < LATER_MAX {
-        match source.read(kept, &mut sample[length..wanted]) {
+        match source.read(kept, &mut buffer[length..wanted]) {
             Ok(Read::Some(count)) => length += count,
             Ok(Read::Later) => later += 1,
-            Ok(Read::End) | Err(_) => return Judgement::Wrong,
+            Ok(Read::End) | Err(_) => return Err(()),
         }
     }
-    let sample = &sample[..length];
-    let is_whole = size <= SAMPLE_BYTES as u64;
-    match crc.filter(|_| is_whole) {
-        Some(crc) if crc == crc32(0, sample) => Judgement::Right,
-        Some(_) => Judgement::Wrong,
-        // What is compressed does not come out by chance.
-        None if folder.coders.len() > 1 || recognise(sample) != FileType::Binary => Judgement::Right,
-        None => Judgement::Possible,
-    }
+    Ok(length)
 }

@@ -6,6 +6,7 @@ use stream::{Class, Limits, ReadAt};
 
 use super::aes::{Key, Properties};
 use super::bcj2::Bcj2;
+use super::brotli::BrotliCoder;
 use super::header::{AES, Coder, Folder};
 use super::pull::{CUT, DATA, Pull, Read};
 use crate::bits::tokens::Tokenwise;
@@ -15,6 +16,7 @@ use crate::codec::lzma::LzmaStream;
 use crate::codec::ppmd::{Ending, ModelH, OfSevenZip, Ppmd};
 use crate::frame::codec::{Decoder, Fault, Progress, Told, le32};
 use crate::stream::bzip2::Bzip2;
+use crate::stream::lz4::Lz4;
 use crate::stream::xz::filter::{Chain, FILTER_BYTES};
 use crate::stream::xz::lzma2::{Lzma2, Why};
 use crate::stream::zstd::Zstd;
@@ -146,6 +148,8 @@ impl Means<'_> {
                 })
             }
             id::BZIP2 => Some(Box::new(Bzip2::new(self.limits))),
+            id::BROTLI => Some(Box::new(BrotliCoder::new(self.limits))),
+            id::LZ4 => Some(Box::new(Lz4::new())),
             id::ZSTD => Some(Box::new(Zstd::new(self.limits))),
             id::DEFLATE64 => Some(Box::new(Tokenwise::new(Deflate64::new(), Some(size), DATA.name, CUT.name))),
             AES => {
@@ -215,6 +219,8 @@ mod id {
     pub const DEFLATE: u64 = 0x04_01_08;
     pub const BZIP2: u64 = 0x04_02_02;
     pub const ZSTD: u64 = 0x04f7_1101;
+    pub const BROTLI: u64 = 0x04f7_1102;
+    pub const LZ4: u64 = 0x04f7_1104;
     pub const DEFLATE64: u64 = 0x04_01_09;
 
     /// Branch filters, and what they are in xz.
