@@ -28,6 +28,12 @@ use crate::elsewhere::{Away, Elsewhere};
 pub use crate::account::{Account, Login};
 pub use crate::password::{hash, random_password};
 
+/// How long an edit waits for another.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
+
+/// How often it tries again.
+const LOCK_EVERY: Duration = Duration::from_millis(10);
+
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -231,7 +237,8 @@ fn split(address: &str) -> Option<(String, String)> {
 }
 
 /// Changes a file: the account with this name becomes what `change` makes of it, or goes. Other lines stay as they are.
-/// The file is replaced as a whole, and made if need be; only its owner may read it.
+/// The file is replaced as a whole, and made if need be; only its owner may read it. Edits of several processes wait for each
+/// other.
 ///
 /// # Errors
 /// When the file cannot be read, understood or written, and what `change` fails with.
@@ -241,6 +248,7 @@ pub fn edit(
     change: impl FnOnce(Option<Account>) -> Result<Option<Account>, String>,
 ) -> io::Result<()> {
     let name = checked(name).map_err(io::Error::other)?;
+    let _lock = lock(path)?;
     let before = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         read => read?,
@@ -259,6 +267,26 @@ pub fn edit(
     replace(path, text.as_bytes())
 }
 
+/// The lock of the folder of a file, which leaves nothing behind. One that somebody else holds for long is an error.
+fn lock(path: &Path) -> io::Result<fs::File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::File::open(folder)?;
+    let began = Instant::now();
+    loop {
+        match folder.try_lock() {
+            Ok(()) => return Ok(folder),
+            Err(fs::TryLockError::WouldBlock) if began.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_EVERY),
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::ResourceBusy,
+                    "another process holds the lock of its folder",
+                ));
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", std::process::id()));
@@ -267,8 +295,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| {
         // Whoever could read it can still.
         if let Ok(found) = fs::metadata(path) {
+            let _ = std::os::unix::fs::fchown(&file, Some(found.uid()), Some(found.gid()));
             file.set_permissions(found.permissions())?;
-            let _ = std::os::unix::fs::chown(&beside, Some(found.uid()), Some(found.gid()));
         }
         fs::rename(&beside, path)
     });
@@ -326,6 +354,20 @@ mod tests {
         for text in ["tim", "tim::x=1", "tim:secret:", "a b::", "tim::\ntim::", "::", "tim::quota=1G"] {
             assert!(Directory::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn edits_at_the_same_time_are_all_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = &folder.path().join("accounts");
+        std::thread::scope(|scope| {
+            for number in 0..20 {
+                let name = format!("user{number}");
+                scope.spawn(move || edit(path, &name, |_| Ok(Some(Account::new(&name).unwrap()))).unwrap());
+            }
+        });
+        assert_eq!(Accounts::open(path).unwrap().directory().accounts().count(), 20);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

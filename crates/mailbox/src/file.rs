@@ -29,12 +29,10 @@ impl File {
             return File::open(path, true);
         }
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        match rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, length) {
-            // A file system that cannot: the file is as long, and may run out of disk.
-            Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(length)?,
-            outcome => outcome?,
+        if let Err(error) = allocate(&file, length).and_then(|()| file.sync_all()) {
+            let _ = fs::remove_file(path);
+            return Err(error);
         }
-        file.sync_all()?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         fs::File::open(folder)?.sync_all()?;
         File::locked(file, true)
@@ -46,6 +44,14 @@ impl File {
     /// When it cannot be opened; [`io::ErrorKind::ResourceBusy`] when another process has it.
     pub fn open(path: &Path, writes: bool) -> io::Result<Self> {
         File::locked(OpenOptions::new().read(true).write(writes).open(path)?, writes)
+    }
+
+    /// Takes a file that is open.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn of(file: fs::File, writes: bool) -> io::Result<Self> {
+        File::locked(file, writes)
     }
 
     fn locked(mut file: fs::File, writes: bool) -> io::Result<Self> {
@@ -60,6 +66,21 @@ impl File {
         // Its metadata says 0 for a block device.
         let length = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
         Ok(File { file, length })
+    }
+}
+
+/// Gives a file all of its room.
+fn allocate(file: &fs::File, length: u64) -> io::Result<()> {
+    match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, length) {
+        Ok(()) => Ok(()),
+        // A file system that cannot: the file is as long, and may run out of disk.
+        Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(length),
+        Err(rustix::io::Errno::NOSPC) => {
+            let free = rustix::fs::fstatvfs(file).map_or(0, |found| found.f_bavail.saturating_mul(found.f_frsize));
+            let why = format!("the disk has no room for {} MiB: {} MiB are free", length >> 20, free >> 20);
+            Err(io::Error::new(io::ErrorKind::StorageFull, why))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

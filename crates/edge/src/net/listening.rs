@@ -9,7 +9,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -213,12 +213,26 @@ fn bind_unix(path: &Path, owner: &Owner<'_>) -> io::Result<UnixListener> {
         std::fs::remove_file(path)?;
     }
     let socket = UnixListener::bind(path)?;
-    if let Some(group) = owner.group {
-        std::os::unix::fs::chown(path, None, Some(group_number(group)?))?;
-    }
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(owner.mode.0))?;
+    permit(path, owner)?;
     socket.set_nonblocking(true)?;
     Ok(socket)
+}
+
+/// Gives a socket that we have made its group and mode by a descriptor: in a folder of somebody else's the name may lead to
+/// another file by now.
+fn permit(path: &Path, owner: &Owner<'_>) -> io::Result<()> {
+    use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, chownat, openat};
+    let file = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let facts = std::fs::File::from(file.try_clone()?).metadata()?;
+    let is_ours = facts.uid() == rustix::process::geteuid().as_raw() && facts.nlink() == 1;
+    if !facts.file_type().is_socket() || !is_ours {
+        return Err(io::Error::other("somebody has put another file in the place of the socket"));
+    }
+    if let Some(group) = owner.group {
+        chownat(&file, "", None, Some(Gid::from_raw(group_number(group)?)), AtFlags::EMPTY_PATH)?;
+    }
+    let way = format!("/proc/self/fd/{}", file.as_raw_fd());
+    std::fs::set_permissions(way, std::fs::Permissions::from_mode(owner.mode.0))
 }
 
 /// The number of a group, by its name or as a number.
@@ -263,3 +277,29 @@ pub fn network_address(client: SocketAddr) -> Option<std::net::IpAddr> {
 
 /// Where a client on a UNIX socket is. On TCP nobody has port 0.
 pub const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn permissions_go_to_the_socket_and_to_no_file_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("socket"), folder.path().join("other"));
+        let owner = Owner { mode: SocketMode(0o666), group: None };
+        let _socket = bind_unix(&path, &owner).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o666);
+        fs::write(&other, "secret").unwrap();
+        fs::set_permissions(&other, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(permit(&path, &owner).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&other, &path).unwrap();
+        assert!(permit(&path, &owner).is_err());
+        assert_eq!(mode(&other), 0o600);
+    }
+}
