@@ -1,5 +1,7 @@
 //! `sluice check`: whether a configuration would be taken, and what it loads.
 
+mod modes;
+
 use std::process::{Command, ExitCode};
 
 use edge::net::identity::Identities;
@@ -22,13 +24,15 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let isolation = if args.quiet { String::new() } else { isolation() };
     let confined = Reach::reading().connect().clone().confine(&[])?;
-    let config = Config::read(&args.config)?;
+    let path = args.file.as_ref().unwrap_or(&args.config);
+    let config = Config::read(path)?;
     if args.from.is_some() || args.to.is_some() || args.client.is_some() {
         config.listeners.iter().for_each(|listener| explain(&config, listener, args));
         return Ok(ExitCode::SUCCESS);
     }
     let mut said = parts(&config, args)?;
-    config.warnings().iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
+    let warnings = config.warnings().into_iter().chain(modes::warnings(&config));
+    warnings.for_each(|warning| eprintln!("sluice: warning: {warning}"));
     said.push(landlock(confined, config.confine));
     said.push(match config.isolation {
         Isolation::None => "inspections would not be isolated: isolation = \"none\"".into(),
@@ -36,7 +40,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     });
     let said: &[String] = if args.quiet { &[] } else { &said };
     said.iter().for_each(|line| println!("{line}"));
-    let file = args.config.display();
+    let file = path.display();
     if !config.serves() {
         return Err(
             format!("{file}: no [[listener]] and no address in [clamd] or [store], nothing would be served").into()

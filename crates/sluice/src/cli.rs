@@ -1,5 +1,6 @@
 //! The command line. The man page and the completions are made from what stands here.
 
+mod config;
 mod database;
 mod dnsbl;
 mod learn;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+pub use self::config::{ConfigCommand, ConfigShow};
 pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
@@ -24,8 +26,8 @@ pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
-    Account, AccountCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand, StoreCreate,
-    StoreDeliver, StoreExport, StoreImport, StoreList, StoreQueue, StoreServe, StoreStat, Who,
+    Account, AccountCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand,
+    StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreQueue, StoreServe, StoreStat, Who,
 };
 use crate::values;
 
@@ -81,6 +83,12 @@ pub enum Command {
     Explain(Explain),
     /// Check a configuration and the signatures that it loads.
     Check(Check),
+    /// Show a configuration.
+    Config {
+        /// What to do.
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
     /// Manage the nftables rules that redirect connections to transparent listeners.
     ///
     /// The rules are in an nftables table of their own; TPROXY also needs a routing rule and a routing table. Exit status:
@@ -128,6 +136,12 @@ pub enum Command {
     Account(Account),
     /// Check filters of users, written in Sieve, and try them on a mail.
     Sieve(Sieve),
+    /// Find a mail in the mailboxes of a store, and take it out of them.
+    Mail {
+        /// What to do.
+        #[command(subcommand)]
+        command: MailCommand,
+    },
     /// Print which mailboxes of a store have a mail, by its Message-ID: account, mailbox and UID, a line each.
     ///
     /// A server that has the store open is asked, else it is opened. The headers of all mails are read. Exit status: 0 somebody
@@ -202,8 +216,11 @@ pub struct Explain {
 /// `sluice check`
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The configuration.
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// The configuration. [default: /etc/sluice/sluice.toml]
+    #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// The configuration, as other commands name it.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// Show the policy for a message from this sender; the empty string is the null sender.
     #[arg(long, value_name = "ADDRESS")]

@@ -19,6 +19,7 @@ mod interception;
 mod recipients;
 mod relay;
 mod rules;
+mod shown;
 mod source;
 mod spam;
 mod store;
@@ -31,8 +32,9 @@ use edge::settings::{
     Attachment, AuthenticationSettings, ClamdSettings, Fault, Keys, Listener, NoticeSettings, QuarantineSettings,
     RecipientTable, SpamSettings, Tls, TrustSettings, size,
 };
+use elsewhere::is_secret;
 use serde::Deserialize;
-use source::Source;
+pub use source::Source;
 use stream::Limits;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -118,6 +120,9 @@ pub struct Config {
     /// Files with lists and secrets that it names.
     #[serde(skip)]
     pub lists: Vec<PathBuf>,
+    /// Those of them that hold a password.
+    #[serde(skip)]
+    pub secrets: Vec<PathBuf>,
 }
 
 /// `[database]`
@@ -316,6 +321,7 @@ impl Default for Config {
             listeners: Vec::new(),
             included: Vec::new(),
             lists: Vec::new(),
+            secrets: Vec::new(),
         }
     }
 }
@@ -459,8 +465,8 @@ impl Config {
     /// Reads it: listeners share their keys among groups, and are read by themselves.
     fn deserialize_from(source: &Source) -> Result<Config, Fault> {
         let mut file = source.parse()?;
-        let mut lists = Vec::new();
-        elsewhere::bring(file.get_mut(), source.folder(), &mut lists)?;
+        let mut files = elsewhere::Files::default();
+        elsewhere::bring(file.get_mut(), source.folder(), &mut files)?;
         let listeners = file.get_mut().remove("listener");
         let mut keys = Keys::new(file);
         let mut config: Config = keys.take()?;
@@ -473,7 +479,8 @@ impl Config {
             authentication.authserv_id = config.hostname.as_str().into();
         }
         config.included.clone_from(&source.included);
-        config.lists = lists;
+        config.lists = files.all;
+        config.secrets = files.secret;
         Ok(config)
     }
 

@@ -3,10 +3,11 @@
 //! Whoever may write to the folder can put links, pipes and strange files there; a name that leads to one of them is an
 //! error, and nothing is done to what it leads to. Files are made anew, never written over.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
@@ -93,6 +94,22 @@ impl Held {
             return Err(io::Error::other(format!("{name}: it has another name somewhere")));
         }
         Ok(file)
+    }
+
+    /// Opens what has this name, file or device, to read it or to write it, too.
+    ///
+    /// # Errors
+    /// When it is not there, is a link, or has another name somewhere.
+    pub fn volume(&self, name: &OsStr, writes: bool) -> io::Result<File> {
+        let access = if writes { OFlags::RDWR } else { OFlags::RDONLY };
+        let flags = access | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+        let opened = openat(&self.descriptor, name, flags, Mode::empty());
+        let file = File::from(opened.map_err(|error| named(Path::new(name), error))?);
+        let facts = file.metadata()?;
+        match facts.is_file() && facts.nlink() == 1 || facts.file_type().is_block_device() {
+            true => Ok(file),
+            false => Err(io::Error::other("neither a file with one name nor a block device")),
+        }
     }
 
     fn open_file(&self, name: &str, flags: OFlags) -> io::Result<File> {

@@ -59,7 +59,7 @@ pub fn run(args: &Learn) -> Result<ExitCode, Failure> {
     };
     let (place, more) = place(args)?;
     privileges::harden()?;
-    let held = privileges::enter(&place, None)?;
+    let held = privileges::enter_reading(&place)?;
     Reach::reading().confine(&[&held])?;
     let mut ledger = open(&held)?;
     let user = &*args.user;

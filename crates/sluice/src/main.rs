@@ -21,6 +21,7 @@ mod clamd_conf;
 mod cli;
 mod conduct;
 mod config;
+mod config_command;
 mod confine;
 mod database;
 mod database_command;
@@ -57,7 +58,7 @@ mod values;
 use std::process::ExitCode;
 
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, Command, ConfigCommand, MailCommand};
 
 /// What inspections hold is counted where it is allocated.
 #[global_allocator]
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
         Command::Watch(args) => on_access::watch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Config { command: ConfigCommand::Show(args) } => config_command::show(&args),
         Command::Intercept(args) => intercept::run(&args),
         Command::Quarantine(args) => quarantine::command::run(&args),
         Command::Log(args) => log_command::run(&args),
@@ -109,6 +111,8 @@ fn main() -> ExitCode {
         Command::Rules(args) => rules_command::run(&args),
         Command::Auth(args) => auth::run(&args),
         Command::Store(args) => store::command::run(&args),
+        Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),
+        Command::Mail { command: MailCommand::Recall(args) } => store::recall::recall(&args),
         Command::Who(args) => store::recall::who(&args),
         Command::Recall(args) => store::recall::recall(&args),
         Command::Account(args) => store::account::run(&args),

@@ -8,11 +8,11 @@
 //! A folder of somebody else's is entered as its owner ([`enter`]): nothing that the owner has planted there can lead root
 //! astray, because there is no root any more when it is met.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt};
+use std::path::{Path, PathBuf};
 
 use edge::net::listening::group_number;
 use nix::unistd::{self, Gid, Uid, User};
@@ -87,6 +87,11 @@ impl Account {
         self.uid == unistd::geteuid()
     }
 
+    /// Whether this is one of its groups.
+    pub fn is_in(&self, group: u32) -> bool {
+        self.gid.as_raw() == group || self.groups.contains(&Gid::from_raw(group))
+    }
+
     /// Its numbers: the user's and the group's.
     pub fn numbers(&self) -> (u32, u32) {
         (self.uid.as_raw(), self.gid.as_raw())
@@ -138,6 +143,20 @@ pub fn harden() -> Result<(), String> {
 /// # Errors
 /// When it cannot be had.
 pub fn enter(path: &Path, account: Option<&Account>) -> Result<Held, String> {
+    enter_keeping(path, account, CapabilitySet::empty())
+}
+
+/// The same, and reads what root may: for commands that are told by root what to read, and write nothing but what is the
+/// owner's. So the way to the folder is open, too.
+///
+/// # Errors
+/// As [`enter`].
+pub fn enter_reading(path: &Path) -> Result<Held, String> {
+    let had = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |had| had.permitted);
+    enter_keeping(path, None, CapabilitySet::DAC_READ_SEARCH & had)
+}
+
+fn enter_keeping(path: &Path, account: Option<&Account>, kept: CapabilitySet) -> Result<Held, String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let path = std::path::absolute(path).map_err(failed)?;
     // It is opened first: the way to it may be closed to its owner.
@@ -155,12 +174,76 @@ pub fn enter(path: &Path, account: Option<&Account>) -> Result<Held, String> {
     if is_root()
         && let Some(owner) = account.cloned().or_else(|| owner_on_the_way(&path))
     {
-        owner.assume(CapabilitySet::empty())?;
+        owner.assume(kept)?;
     }
     for part in path.strip_prefix(above).unwrap_or(Path::new("")).components() {
         folder = folder.make(Path::new(part.as_os_str())).map_err(failed)?;
     }
     Ok(folder)
+}
+
+/// A file in a folder that may be somebody else's, or such a folder, for the commands of root: the folder is held open, and root
+/// becomes its owner. Links that the owner has planted there are followed with the owner's rights.
+#[derive(Debug)]
+pub struct Place {
+    path: PathBuf,
+    folder: Held,
+    name: OsString,
+    owner: Option<Account>,
+}
+
+impl Place {
+    /// Holds the folder; root becomes the first on the way to it who is not root.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened, or its owner cannot be become.
+    pub fn enter(path: &Path) -> Result<Place, String> {
+        let place = Place::find(path)?;
+        place.owner.iter().try_for_each(|owner| owner.assume(CapabilitySet::empty()))?;
+        Ok(place)
+    }
+
+    /// Holds the folder, and leaves root what it is.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened.
+    pub fn find(path: &Path) -> Result<Place, String> {
+        let failed = |error: io::Error| format!("{}: {error}", path.display());
+        let whole = std::path::absolute(path).map_err(failed)?;
+        let (above, name) = match (whole.parent(), whole.file_name()) {
+            (Some(above), Some(name)) if !whole.is_dir() => (above, name.to_owned()),
+            _ => (&*whole, OsString::new()),
+        };
+        let owner = if is_root() { owner_on_the_way(above) } else { None };
+        Ok(Place { folder: Held::open(above).map_err(failed)?, path: path.into(), name, owner })
+    }
+
+    /// The path as people know it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The way there for as long as this is held: the path, unless that leads through folders closed to us.
+    pub fn way(&self) -> PathBuf {
+        match self.owner {
+            Some(_) => self.folder.way().join(&self.name),
+            None => self.path.clone(),
+        }
+    }
+
+    /// Opens the file for root, which stays root: without following links, and only if it belongs to the owner of the folder.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or belongs to somebody else.
+    pub fn open(&self, writes: bool) -> io::Result<fs::File> {
+        let Some(owner) = &self.owner else { return fs::OpenOptions::new().read(true).write(writes).open(&self.path) };
+        let file = self.folder.volume(&self.name, writes)?;
+        let facts = file.metadata()?;
+        match facts.file_type().is_block_device() || facts.uid() == owner.number() {
+            true => Ok(file),
+            false => Err(io::Error::other(format!("does not belong to {}, as its folder does", owner.name))),
+        }
+    }
 }
 
 /// The first who is not root among the owners of a path's folders and links, from the top on: from there on, root would walk

@@ -48,7 +48,7 @@ type Told = Result<(String, bool), String>;
 
 fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     privileges::harden()?;
-    let held = args.ledger.as_deref().map(|folder| privileges::enter(folder, None)).transpose()?;
+    let held = args.ledger.as_deref().map(privileges::enter_reading).transpose()?;
     let mut reach = Reach::reading();
     if !args.local && args.zone.is_none() {
         reach.connect();

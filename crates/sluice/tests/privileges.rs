@@ -250,3 +250,169 @@ fn a_reload_that_wants_more_is_taken_over_by_a_new_process() {
     wait_for(|| (gateway.pid() != before).then_some(()), "the new process");
     wait_for(|| further.exists().then_some(()), "the folder of the new configuration");
 }
+
+/// A folder of somebody else's below one that they cannot pass, and a file of root's beside it.
+struct Theirs {
+    place: tempfile::TempDir,
+}
+
+const THEM: u32 = 1_234;
+
+impl Theirs {
+    fn new() -> Theirs {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir(place.path().join("theirs")).unwrap();
+        fs::write(place.path().join("roots"), "root:x\n").unwrap();
+        fs::set_permissions(place.path().join("roots"), fs::Permissions::from_mode(0o600)).unwrap();
+        let theirs = Theirs { place };
+        theirs.give("");
+        theirs
+    }
+
+    fn at(&self, name: &str) -> std::path::PathBuf {
+        self.place.path().join("theirs").join(name)
+    }
+
+    fn give(&self, name: &str) {
+        std::os::unix::fs::lchown(self.at(name), Some(THEM), Some(THEM)).unwrap();
+    }
+
+    fn plant(&self, name: &str) {
+        symlink(self.place.path().join("roots"), self.at(name)).unwrap();
+        self.give(name);
+    }
+
+    /// Runs a command; whether it succeeded, and what it printed.
+    fn run(&self, arguments: &[&str], input: &str) -> (bool, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(arguments).current_dir(self.place.path());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
+    }
+
+    fn succeed(&self, arguments: &[&str], input: &str) -> String {
+        let (is_done, printed) = self.run(arguments, input);
+        assert!(is_done, "{arguments:?}: {printed}");
+        printed
+    }
+
+    /// All in the folder belongs to its owner, and root's file is as it was.
+    fn check(&self) {
+        let roots = self.place.path().join("roots");
+        let facts = fs::metadata(&roots).unwrap();
+        assert_eq!((facts.uid(), facts.gid(), facts.mode() & 0o777), (0, 0, 0o600));
+        assert_eq!(fs::read_to_string(&roots).unwrap(), "root:x\n");
+        for entry in fs::read_dir(self.at("")).unwrap() {
+            let entry = entry.unwrap();
+            assert_eq!(entry.metadata().unwrap().uid(), THEM, "{:?}", entry.file_name());
+        }
+    }
+}
+
+#[test]
+fn roots_commands_on_accounts_are_done_by_the_owner_of_the_folder() {
+    if !is_root() {
+        return;
+    }
+    let theirs = Theirs::new();
+    let account = |command: &[&str]| {
+        theirs.run(&[["account", "--accounts", "theirs/accounts"].as_slice(), command].concat(), "secret\n")
+    };
+    assert!(account(&["add", "ann@example.org"]).0 && account(&["passwd", "ann@example.org"]).0);
+    assert!(account(&["list"]).1.contains("ann@example.org"));
+    theirs.check();
+    fs::remove_file(theirs.at("accounts")).unwrap();
+    theirs.plant("accounts");
+    let (is_done, printed) = account(&["add", "bob@example.org"]);
+    assert!(!is_done && printed.contains("theirs/accounts: Permission denied"), "{printed}");
+    theirs.check();
+}
+
+#[test]
+fn roots_commands_on_a_store_are_done_by_the_owner_of_the_folder() {
+    if !is_root() {
+        return;
+    }
+    let theirs = Theirs::new();
+    let mail = "From: a@b.test\r\nMessage-ID: <one@x>\r\nSubject: x\r\n\r\nhello\r\n";
+    fs::write(theirs.place.path().join("mail.eml"), mail).unwrap();
+    theirs.succeed(&["store", "create", "--size", "64M", "theirs/mail"], "");
+    theirs.succeed(&["store", "deliver", "--to", "ann", "theirs/mail", "mail.eml"], "");
+    theirs.check();
+    theirs.plant("mail.audit");
+    let (is_done, printed) = theirs.run(&["recall", "--store", "theirs/mail", "--yes", "one@x"], "");
+    assert!(!is_done && printed.contains("mail.audit: Permission denied"), "{printed}");
+    theirs.check();
+    fs::remove_file(theirs.at("mail.audit")).unwrap();
+    theirs.succeed(&["sieve", "put", "--store", "theirs/mail", "ann", "one", "-"], "keep;");
+    theirs.succeed(&["store", "acl", "theirs/mail", "ann", "INBOX", "bob", "lr"], "");
+    theirs.succeed(&["store", "export", "--account", "ann", "theirs/mail", "exported"], "");
+    theirs.succeed(&["store", "import", "--account", "bob", "theirs/mail", "exported"], "");
+    assert_eq!(fs::metadata(theirs.place.path().join("exported/cur")).unwrap().uid(), 0);
+    let recalled = theirs.succeed(&["recall", "--store", "theirs/mail", "--yes", "one@x"], "");
+    assert!(recalled.contains("2 places: recalled"), "{recalled}");
+    assert!(fs::read_to_string(theirs.at("mail.audit")).unwrap().contains("one@x"));
+    theirs.check();
+    // A volume of root's behind a link of theirs is not root's to be written to.
+    theirs.plant("link");
+    let (is_done, printed) = theirs.run(&["store", "deliver", "--to", "ann", "theirs/link", "mail.eml"], "");
+    assert!(!is_done && printed.contains("a symbolic link, not followed"), "{printed}");
+    // A Maildir of theirs is read with their rights.
+    fs::create_dir_all(theirs.at("box/cur")).unwrap();
+    theirs.give("box");
+    theirs.give("box/cur");
+    theirs.plant("box/cur/1");
+    symlink(theirs.place.path(), theirs.at("box/.Up")).unwrap();
+    let (_, printed) = theirs.run(&["store", "import", "--account", "eve", "theirs/mail", "theirs/box"], "");
+    assert!(printed.contains("0 messages") || printed.contains("Permission denied"), "{printed}");
+    theirs.check();
+}
+
+#[test]
+fn commands_find_accounts_and_store_by_the_configuration() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("store")).unwrap();
+    fs::write(place.path().join("password"), "secret\n").unwrap();
+    let text = format!("[store]\nfolder = \"store\"\nsize = \"64M\"\n{}", listener("127.0.0.1:2525", "store:"));
+    fs::write(place.path().join("sluice.toml"), text).unwrap();
+    let run = |arguments: &[&str], wanted: i32| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(arguments).current_dir(place.path()).stdin(fs::File::open(place.path().join("password")).unwrap());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(wanted), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["store", "create", "--size", "64M", "store/mail"], 0);
+    run(&["account", "-c", "sluice.toml", "add", "ann"], 0);
+    assert!(run(&["account", "-c", "sluice.toml", "list"], 0).contains("ann"));
+    for command in [["mail", "who"].as_slice(), &["who"], &["mail", "recall"], &["recall"]] {
+        run(&[command, &["-c", "sluice.toml", "one@x"]].concat(), 1);
+    }
+    assert!(run(&["check", "-c", "sluice.toml", "--no-signatures"], 0).contains("store/mail, which is there"));
+}
+
+#[test]
+fn root_learns_in_a_ledger_whose_owner_cannot_pass_the_way_to_it() {
+    if !is_root() {
+        return;
+    }
+    let theirs = Theirs::new();
+    fs::create_dir(theirs.at("ledger")).unwrap();
+    theirs.give("ledger");
+    let mail = theirs.place.path().join("mail.eml");
+    fs::write(&mail, "From: a@b.test\r\nSubject: x\r\n\r\nhello there\r\n").unwrap();
+    fs::set_permissions(&mail, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(theirs.place.path().join("rules")).unwrap();
+    fs::write(theirs.place.path().join("rules/site.cf"), "use_bayes 1\n").unwrap();
+    let learned = theirs.succeed(&["learn", "spam", "--ledger", "theirs/ledger", "--rules", "rules", "mail.eml"], "");
+    assert!(learned.contains("1 learned"), "{learned}");
+    assert!(theirs.succeed(&["learn", "stat", "--ledger", "theirs/ledger"], "").contains('1'));
+    let (_, checked) =
+        theirs.run(&["spam", "check", "--local", "--ledger", "theirs/ledger", "--rules", "rules", "mail.eml"], "");
+    assert!(!checked.contains("sluice:"), "{checked}");
+    assert_eq!(fs::metadata(theirs.at("ledger/learned.db")).unwrap().uid(), THEM);
+    theirs.check();
+}

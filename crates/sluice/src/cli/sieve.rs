@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::StorePlace;
+
 /// `sluice sieve`
 #[derive(Debug, Args)]
 pub struct Sieve {
@@ -48,9 +50,9 @@ pub struct SieveUser {
     /// The account.
     #[arg(value_name = "ACCOUNT")]
     pub account: String,
-    /// The store.
-    #[arg(long, value_name = "VOLUME", default_value = "/var/lib/sluice/store/mail", value_hint = ValueHint::FilePath)]
-    pub store: PathBuf,
+    /// Where it is.
+    #[command(flatten)]
+    pub place: StorePlace,
 }
 
 /// A script of an account.

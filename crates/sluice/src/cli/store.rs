@@ -261,9 +261,12 @@ pub struct StoreServe {
 /// `sluice account`
 #[derive(Debug, Args)]
 pub struct Account {
-    /// The file with the accounts.
+    /// The file with the accounts. [default: that of [store] in the configuration]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub accounts: PathBuf,
+    pub accounts: Option<PathBuf>,
+    /// The configuration.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
     /// What to do.
     #[command(subcommand)]
     pub command: AccountCommand,
@@ -308,15 +311,35 @@ fn sessions(text: &str) -> Result<usize, String> {
     })
 }
 
+/// A store, for commands that have a usual one.
+#[derive(Debug, Args)]
+pub struct StorePlace {
+    /// The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]
+    #[arg(long, value_name = "VOLUME", value_hint = ValueHint::FilePath)]
+    pub store: Option<PathBuf>,
+    /// The configuration.
+    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    pub config: PathBuf,
+}
+
+/// `sluice mail`
+#[derive(Debug, Subcommand)]
+pub enum MailCommand {
+    /// Print which mailboxes of a store have a mail, by its Message-ID: the same as `sluice who`.
+    Who(Who),
+    /// Take a mail out of all mailboxes of a store, by its Message-ID: the same as `sluice recall`.
+    Recall(Recall),
+}
+
 /// `sluice who`
 #[derive(Debug, Args)]
 pub struct Who {
     /// The mail, as in its field Message-ID, with or without angle brackets.
     #[arg(value_name = "MESSAGE-ID")]
     pub message_id: String,
-    /// The store.
-    #[arg(long, value_name = "VOLUME", default_value = "/var/lib/sluice/store/mail", value_hint = ValueHint::FilePath)]
-    pub store: PathBuf,
+    /// Where it is looked for.
+    #[command(flatten)]
+    pub place: StorePlace,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -19,15 +19,36 @@ use toml::de::{DeTable, DeValue};
 const FILE_BYTES_MAX: u64 = 16 << 20;
 const LINES_MAX: usize = 100_000;
 
+/// Files that a configuration names so.
+#[derive(Debug, Default)]
+pub struct Files {
+    /// All of them.
+    pub all: Vec<PathBuf>,
+    /// Those that hold a password, by the name of the key.
+    pub secret: Vec<PathBuf>,
+}
+
 /// Puts what is meant in the place of each such text; the files that were read are added to `read`.
 ///
 /// # Errors
 /// When a file cannot be read or is too large, or a variable is not set.
-pub fn bring(table: &mut DeTable<'_>, folder: &Path, read: &mut Vec<PathBuf>) -> Result<(), Fault> {
-    table.iter_mut().try_for_each(|(_, value)| bring_value(value, folder, read))
+pub fn bring(table: &mut DeTable<'_>, folder: &Path, read: &mut Files) -> Result<(), Fault> {
+    table.iter_mut().try_for_each(|(key, value)| {
+        let before = read.all.len();
+        bring_value(value, folder, read)?;
+        if is_secret(key.get_ref()) {
+            read.secret.extend(read.all.iter().skip(before).cloned());
+        }
+        Ok(())
+    })
 }
 
-fn bring_value(value: &mut Spanned<DeValue<'_>>, folder: &Path, read: &mut Vec<PathBuf>) -> Result<(), Fault> {
+/// Whether a key with this name holds a password.
+pub fn is_secret(key: &str) -> bool {
+    ["password", "secret", "token"].iter().any(|word| key.contains(word))
+}
+
+fn bring_value(value: &mut Spanned<DeValue<'_>>, folder: &Path, read: &mut Files) -> Result<(), Fault> {
     let span = value.span();
     let failed = |message| Fault { message, span: Some(span.clone()) };
     match value.get_mut() {
@@ -45,7 +66,7 @@ fn bring_value(value: &mut Spanned<DeValue<'_>>, folder: &Path, read: &mut Vec<P
                 lines(&text, &path).map_err(failed)?.into_iter().for_each(|line| {
                     array.push(Spanned::new(span.clone(), DeValue::String(Cow::Owned(line.into()))));
                 });
-                read.push(path);
+                read.all.push(path);
             }
             Ok(())
         }
@@ -61,7 +82,7 @@ fn bring_value(value: &mut Spanned<DeValue<'_>>, folder: &Path, read: &mut Vec<P
 }
 
 /// What a single text stands for, if not for itself.
-fn scalar(written: &str, folder: &Path, read: &mut Vec<PathBuf>) -> Result<Option<String>, String> {
+fn scalar(written: &str, folder: &Path, read: &mut Files) -> Result<Option<String>, String> {
     if let Some(name) = written.strip_prefix("env:") {
         let value = std::env::var(name).map_err(|_| format!("the environment has no {name}"))?;
         return Ok(Some(value));
@@ -69,7 +90,7 @@ fn scalar(written: &str, folder: &Path, read: &mut Vec<PathBuf>) -> Result<Optio
     let Some(path) = path_in(written) else { return Ok(None) };
     let path = folder.join(path);
     let first = text(&path)?.lines().next().unwrap_or_default().into();
-    read.push(path);
+    read.all.push(path);
     Ok(Some(first))
 }
 
@@ -133,6 +154,7 @@ mod tests {
             config.archives.passwords.iter().map(|word| &**word).collect::<Vec<_>>(),
             ["a", "infected", "hidden"]
         );
+        assert!(config.secrets.len() == 1 && config.secrets == config.lists, "{:?}", config.secrets);
         assert_eq!(read("hostname = 'file:list'", "mx.test\nrest").unwrap().hostname, "mx.test");
         assert_eq!(read("hostname = 'env:PATH'", "").unwrap().hostname, std::env::var("PATH").unwrap());
     }

@@ -135,6 +135,12 @@ impl Source {
         format!("{}:{line}:{column}", file.name)
     }
 
+    /// A place, as `FILE:LINE`.
+    pub(super) fn line(&self, at: usize) -> String {
+        let place = self.place(at);
+        place.rsplit_once(':').map_or_else(|| place.clone(), |(line, _)| line.to_owned())
+    }
+
     /// What is wrong, with its place and the line that it is in.
     pub fn error(&self, fault: &Fault) -> Error {
         let message = &fault.message;
@@ -151,7 +157,7 @@ impl Source {
     }
 }
 
-fn are_tables(array: &[Spanned<DeValue<'_>>]) -> bool {
+pub(super) fn are_tables(array: &[Spanned<DeValue<'_>>]) -> bool {
     array.iter().all(|value| value.get_ref().is_table())
 }
 

@@ -94,6 +94,18 @@ impl StoreSettings {
         self.accounts.clone().unwrap_or_else(|| self.folder.join("accounts"))
     }
 
+    /// The settings of a configuration; none if there is no such file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has no table `[store]`.
+    pub fn read(config: &Path) -> Result<Option<StoreSettings>, String> {
+        if config.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        let store = Config::read(config).map_err(|error| error.to_string())?.store;
+        store.map(Some).ok_or_else(|| format!("{}: no table [store]", config.display()))
+    }
+
     /// The scripts of the site.
     ///
     /// # Errors

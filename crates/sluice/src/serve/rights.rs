@@ -143,7 +143,7 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
             edge::upstream::maildir::prepare(path).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         if let Some(folder) = &listener.content.quarantine {
-            std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+            make_private(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
     }
     if let Some(folder) = &config.trust.reputation {
@@ -160,6 +160,15 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     }
     Ok(())
+}
+
+/// Makes a folder that nobody else may look into; those above it are as the system makes them.
+fn make_private(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    folder.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    DirBuilder::new().mode(0o700).create(folder)
 }
 
 /// What the configuration asks for.

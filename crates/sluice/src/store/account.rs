@@ -1,19 +1,24 @@
 //! `sluice account`: who may log in at `sluice store serve`. The server sees a change within a second.
 
 use std::io::{self, BufRead, IsTerminal};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use mailbox::accounts::{self, Account, Accounts};
 
+use crate::Failure;
 use crate::cli::{self, AccountCommand};
-use crate::{Failure, privileges};
+use crate::config::StoreSettings;
+use crate::privileges::{self, Place};
 
 /// Does what the command line says.
 pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     privileges::harden()?;
-    let path = &args.accounts;
+    let place = Place::enter(&file(args)?)?;
+    let path = &place.way();
+    let named = |error: io::Error| format!("{}: {error}", place.path().display());
     let edit = |name: &str, change: &mut dyn FnMut(Option<Account>) -> Result<Option<Account>, String>| {
-        accounts::edit(path, name, change).map_err(|error| format!("{}: {error}", path.display()))
+        accounts::edit(path, name, change).map_err(named)
     };
     match &args.command {
         AccountCommand::Add(add) => {
@@ -41,7 +46,7 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
             })?;
         }
         AccountCommand::List => {
-            let accounts = Accounts::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            let accounts = Accounts::open(path).map_err(named)?;
             for account in accounts.directory().accounts() {
                 let quota = match account.quota_bytes {
                     0 => "no quota".to_owned(),
@@ -52,6 +57,16 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file of accounts: that of the configuration if none is named.
+fn file(args: &cli::Account) -> Result<PathBuf, Failure> {
+    if let Some(file) = &args.accounts {
+        return Ok(file.clone());
+    }
+    let store = StoreSettings::read(&args.config)?;
+    let store = store.ok_or_else(|| format!("{}: not there, and no --accounts FILE", args.config.display()))?;
+    Ok(store.accounts())
 }
 
 fn with(mut account: Account, password: &str) -> Result<Option<Account>, String> {

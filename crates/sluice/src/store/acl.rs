@@ -10,14 +10,16 @@ use super::rights::answer;
 use super::volume::open;
 use crate::Failure;
 use crate::cli::StoreAcl;
+use crate::privileges::Place;
 
 /// Prints the list of a mailbox, or changes it.
 pub fn run(args: &StoreAcl) -> Result<ExitCode, Failure> {
     let StoreAcl { account, mailbox, who, rights, .. } = args;
     let request = json!({ "account": account, "mailbox": mailbox, "who": who, "rights": rights }).to_string();
-    let answer = match control::ask(&args.volume, &format!("acl {request}"))? {
+    let place = Place::enter(&args.volume)?;
+    let answer = match control::ask(&place.way(), &format!("acl {request}"))? {
         Some(answer) => answer,
-        None => control::checked(here(args, &request)?)?,
+        None => control::checked(here(&place, &request)?)?,
     };
     for entry in answer["list"].as_array().into_iter().flatten() {
         let text = |key: &str| entry[key].as_str().unwrap_or_default();
@@ -27,8 +29,8 @@ pub fn run(args: &StoreAcl) -> Result<ExitCode, Failure> {
 }
 
 /// Nobody serves the store: we do it.
-fn here(args: &StoreAcl, request: &str) -> Result<Value, Failure> {
-    let (writer, handle) = Writer::start(open(&args.volume, false, false)?)?;
+fn here(place: &Place, request: &str) -> Result<Value, Failure> {
+    let (writer, handle) = Writer::start(open(place, false, false)?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let answer = runtime.block_on(answer(request, &handle));
     drop((runtime, handle));

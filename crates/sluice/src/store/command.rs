@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -13,13 +14,14 @@ use store::{Arrival, Content, Device as _, Flags, Format, Quota, Sealed, Special
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::volume::{open, segment_bytes};
+use super::volume::{open, open_as_root, segment_bytes};
 use super::{maildir, mbox};
+use crate::Failure;
 use crate::cli::{
     self, MailboxFormat, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreExport, StoreImport,
     StoreList, StoreStat,
 };
-use crate::{Failure, privileges};
+use crate::privileges::{self, Place};
 
 /// Mails that are imported with one flush.
 const BATCH: usize = 64;
@@ -45,9 +47,11 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
 fn create(args: &StoreCreate) -> Result<ExitCode, Failure> {
     let mut identity = [0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut identity)?;
+    let place = Place::enter(&args.volume)?;
+    let path = place.way();
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", args.volume.display());
-    let is_new = args.volume.symlink_metadata().is_err();
-    let file = File::create(&args.volume, args.size).map_err(|error| named(&error))?;
+    let is_new = path.symlink_metadata().is_err();
+    let file = File::create(&path, args.size).map_err(|error| named(&error))?;
     let mut format = Format::new(u128::from_le_bytes(identity), now() as u32);
     format.segment_bytes = match args.segment {
         Some(bytes) => u32::try_from(bytes).map_err(|_| "a segment has at most 1 GiB")?,
@@ -58,7 +62,7 @@ fn create(args: &StoreCreate) -> Result<ExitCode, Failure> {
     Volume::format(file, &format).map_err(|error| {
         // What is no store does not look like one.
         if is_new {
-            let _ = fs::remove_file(&args.volume);
+            let _ = fs::remove_file(&path);
         }
         named(&error)
     })?;
@@ -66,7 +70,7 @@ fn create(args: &StoreCreate) -> Result<ExitCode, Failure> {
 }
 
 fn stat(args: &StoreStat) -> Result<ExitCode, Failure> {
-    let volume = open(&args.volume, true, false)?;
+    let volume = open(&Place::enter(&args.volume)?, true, false)?;
     let (usage, state, report) = (volume.usage(), volume.state(), volume.report());
     let accounts = state.accounts().count();
     let links: u64 = state.accounts().map(|(_, account)| account.used_messages).sum();
@@ -96,7 +100,7 @@ fn stat(args: &StoreStat) -> Result<ExitCode, Failure> {
 }
 
 fn check(args: &StoreCheck) -> Result<ExitCode, Failure> {
-    let volume = open(&args.volume, !args.salvage, args.salvage)?;
+    let volume = open(&Place::enter(&args.volume)?, !args.salvage, args.salvage)?;
     let mut damaged = 0u64;
     for damage in &volume.report().damage {
         println!("{damage}");
@@ -124,7 +128,7 @@ fn check(args: &StoreCheck) -> Result<ExitCode, Failure> {
 }
 
 fn deliver(args: &StoreDeliver) -> Result<ExitCode, Failure> {
-    let mut volume = open(&args.volume, false, false)?;
+    let mut volume = open_as_root(&args.volume, false)?;
     let mut mailboxes = Vec::new();
     for account in &args.to {
         mailboxes.push((account, mailbox(&mut volume, account, "INBOX")?));
@@ -162,20 +166,22 @@ fn deliver(args: &StoreDeliver) -> Result<ExitCode, Failure> {
 }
 
 fn import(args: &StoreImport) -> Result<ExitCode, Failure> {
-    let mut volume = open(&args.volume, false, false)?;
-    let count = match maildir::is_one(&args.source) {
-        true => import_maildir(&mut volume, args)?,
-        false => import_mbox(&mut volume, args)?,
+    let mut volume = open_as_root(&args.volume, false)?;
+    // What its owner has planted there is read with the owner's rights.
+    let source = Place::enter(&args.source)?;
+    let count = match maildir::is_one(&source.way()) {
+        true => import_maildir(&mut volume, args, &source.way())?,
+        false => import_mbox(&mut volume, args, &source.way())?,
     };
     volume.close()?;
     println!("{count} messages");
     Ok(ExitCode::SUCCESS)
 }
 
-fn import_maildir(volume: &mut Volume<File>, args: &StoreImport) -> Result<u64, Failure> {
+fn import_maildir(volume: &mut Volume<File>, args: &StoreImport, source: &Path) -> Result<u64, Failure> {
     let mut count = 0;
     let mut importer = Importer::default();
-    for (name, folder) in maildir::mailboxes(&args.source)? {
+    for (name, folder) in maildir::mailboxes(source)? {
         let name = args.mailbox.clone().unwrap_or(name);
         let mailbox = mailbox(volume, &args.account, &name)?;
         for mail in maildir::mails(&folder)? {
@@ -189,8 +195,8 @@ fn import_maildir(volume: &mut Volume<File>, args: &StoreImport) -> Result<u64, 
     Ok(count)
 }
 
-fn import_mbox(volume: &mut Volume<File>, args: &StoreImport) -> Result<u64, Failure> {
-    let file = fs::File::open(&args.source).map_err(|error| format!("{}: {error}", args.source.display()))?;
+fn import_mbox(volume: &mut Volume<File>, args: &StoreImport, source: &Path) -> Result<u64, Failure> {
+    let file = fs::File::open(source).map_err(|error| format!("{}: {error}", args.source.display()))?;
     let mailbox = mailbox(volume, &args.account, args.mailbox.as_deref().unwrap_or("INBOX"))?;
     let (mut count, mut importer, now) = (0, Importer::default(), now());
     let mut append = None;
@@ -251,12 +257,13 @@ impl Importer {
 }
 
 fn export(args: &StoreExport) -> Result<ExitCode, Failure> {
-    let volume = open(&args.volume, true, false)?;
+    let volume = open_as_root(&args.volume, true)?;
     let state = volume.state();
     let (account, _) = state.account_named(args.account.as_bytes()).ok_or("there is no such account")?;
     let mailboxes: Vec<_> = state.mailboxes().filter(|(_, mailbox)| mailbox.account == account).collect();
     let mut count = 0u64;
-    fs::create_dir_all(&args.folder)?;
+    let held = privileges::enter(&args.folder, None)?;
+    let folder = held.way();
     for (number, mailbox) in mailboxes {
         let name = String::from_utf8_lossy(&mailbox.name).into_owned();
         if args.mailbox.as_ref().is_some_and(|wanted| *wanted != name) {
@@ -264,7 +271,7 @@ fn export(args: &StoreExport) -> Result<ExitCode, Failure> {
         }
         match args.format {
             MailboxFormat::Maildir => {
-                let writer = maildir::Writer::new(&args.folder, &name)?;
+                let writer = maildir::Writer::new(&folder, &name)?;
                 for (uid, entry) in mailbox.from(0) {
                     let file = format!("{}.V{}U{uid}.sluice", entry.date, mailbox.uid_validity);
                     writer.add(&file, entry.flags, entry.date, |file| {
@@ -274,7 +281,7 @@ fn export(args: &StoreExport) -> Result<ExitCode, Failure> {
                 }
             }
             MailboxFormat::Mbox => {
-                let path = args.folder.join(format!("{}.mbox", name.replace(['/', '\0'], "_")));
+                let path = folder.join(format!("{}.mbox", name.replace(['/', '\0'], "_")));
                 let file = fs::File::create_new(&path).map_err(|error| format!("{}: {error}", path.display()))?;
                 let mut out = io::BufWriter::new(file);
                 for (_, entry) in mailbox.from(0) {
@@ -293,7 +300,7 @@ fn export(args: &StoreExport) -> Result<ExitCode, Failure> {
 }
 
 fn list(args: &StoreList) -> Result<ExitCode, Failure> {
-    let volume = open(&args.volume, true, false)?;
+    let volume = open(&Place::enter(&args.volume)?, true, false)?;
     let state = volume.state();
     let Some(name) = &args.account else {
         for (_, account) in state.accounts() {
@@ -326,7 +333,7 @@ fn list(args: &StoreList) -> Result<ExitCode, Failure> {
 }
 
 fn cat(args: &StoreCat) -> Result<ExitCode, Failure> {
-    let volume = open(&args.volume, true, false)?;
+    let volume = open(&Place::enter(&args.volume)?, true, false)?;
     let state = volume.state();
     let (account, _) = state.account_named(args.account.as_bytes()).ok_or("there is no such account")?;
     let (_, mailbox) = state.mailbox_named(account, args.mailbox.as_bytes()).ok_or("there is no such mailbox")?;

@@ -5,7 +5,8 @@
 //!   S: {"places": [...], ...}              one line, and the end
 //! ```
 //!
-//! Every recall is noted in `VOLUME.audit`, a JSON object a line, which is on stable storage before the answer.
+//! Every recall is noted in `VOLUME.audit`, a JSON object a line, which is on stable storage before the answer;
+//! without room for it on the disk nothing is recalled.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, ErrorKind, Write as _};
@@ -21,6 +22,8 @@ use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
 use mailbox::recall::{self, Found, Place};
 use mailbox::{Handle, Site};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -31,6 +34,9 @@ use crate::Failure;
 
 /// The longest line of a command: a script, which JSON makes at most six times as long.
 const LINE_BYTES_MAX: u64 = 2 << 20;
+
+/// Room for the note of a recall: thousands of places.
+const NOTE_BYTES: u64 = 1 << 20;
 
 /// How long a command may take to say what it wants.
 const WAIT: Duration = Duration::from_secs(10);
@@ -114,6 +120,16 @@ impl Audit {
         Ok(Audit(Arc::new(Mutex::new(file))))
     }
 
+    /// Takes room on the disk for what is to be noted, where the file system can.
+    fn reserve(&self) -> io::Result<()> {
+        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = file.metadata()?.len();
+        match rustix::fs::fallocate(&*file, FallocateFlags::KEEP_SIZE, end, NOTE_BYTES) {
+            Err(error) if error != Errno::OPNOTSUPP => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
     fn note(&self, message_id: &str, found: &Found) -> io::Result<()> {
         let when = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
         let places: Vec<Value> = found.places.iter().map(told).collect();
@@ -176,6 +192,11 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
 
 /// Does it; what it came to.
 pub async fn answer(wanted: Wanted, id: &str, store: &Handle, audit: &Audit) -> Value {
+    if wanted == Wanted::Recall
+        && let Err(error) = audit.reserve()
+    {
+        return json!({ "error": format!("not recalled, as it could not be noted: {error}") });
+    }
     let found = match wanted {
         Wanted::Who => {
             let (store, id) = (store.clone(), id.to_owned());

@@ -310,8 +310,7 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
     let mut format = Format::new(u128::from_le_bytes(identity), u32::try_from(made).unwrap_or(u32::MAX));
     format.segment_bytes = segment_bytes(size, format.segment_bytes);
     format.piece_bytes = format.piece_bytes.min((format.segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
-    let file = File::create(&beside, size).map_err(|error| {
-        let _ = fs::remove_file(&beside);
+    let made = File::create(&beside, size).map_err(|error| {
         match rustix::fs::statvfs(path.parent().unwrap_or(Path::new("."))) {
             Ok(disk) if error.kind() == ErrorKind::StorageFull => {
                 let free = disk.f_bavail.saturating_mul(disk.f_frsize) >> 20;
@@ -319,9 +318,13 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
             }
             _ => error,
         }
-    })?;
-    Volume::format(file, &format).map_err(|error| io::Error::other(error.to_string()))?;
-    fs::rename(&beside, path)?;
+    });
+    let formatted =
+        made.and_then(|file| Volume::format(file, &format).map_err(|error| io::Error::other(error.to_string())));
+    if let Err(error) = formatted.and_then(|_| fs::rename(&beside, path)) {
+        let _ = fs::remove_file(&beside);
+        return Err(error);
+    }
     fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 

@@ -7,14 +7,16 @@ use super::outgoing::told;
 use super::volume::open;
 use crate::Failure;
 use crate::cli::StoreQueue;
+use crate::privileges::Place;
 
 /// Prints what waits; with `--retry`, has all of it tried first.
 pub fn run(args: &StoreQueue) -> Result<ExitCode, Failure> {
     let wanted = if args.retry { "retry" } else { "list" };
-    let answer = match control::ask(&args.volume, &format!("queue {wanted}"))? {
+    let place = Place::enter(&args.volume)?;
+    let answer = match control::ask(&place.way(), &format!("queue {wanted}"))? {
         Some(answer) => answer,
         None if args.retry => return Err("no server has the store open, and only one sends".into()),
-        None => told(open(&args.volume, true, false)?.state()),
+        None => told(open(&place, true, false)?.state()),
     };
     if args.json {
         println!("{answer}");

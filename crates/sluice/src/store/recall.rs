@@ -7,9 +7,10 @@ use mailbox::Writer;
 use serde_json::Value;
 
 use super::control::{self, Audit, Wanted};
-use super::volume::open;
+use super::volume::{enter, open};
+use crate::Failure;
 use crate::cli::{Recall, Who};
-use crate::{Failure, privileges};
+use crate::privileges::{self, Place};
 
 /// Who has a mail. Exit status 1: nobody.
 pub fn who(args: &Who) -> Result<ExitCode, Failure> {
@@ -29,16 +30,17 @@ fn ask(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
     if args.message_id.trim().is_empty() || args.message_id.contains(char::is_control) {
         return Err("this is no Message-ID".into());
     }
-    match control::ask(&args.store, &format!("{} {}", wanted.word(), args.message_id))? {
+    let place = enter(&args.place)?;
+    match control::ask(&place.way(), &format!("{} {}", wanted.word(), args.message_id))? {
         Some(answer) => Ok(answer),
-        None => control::checked(here(args, wanted)?),
+        None => control::checked(here(args, &place, wanted)?),
     }
 }
 
 /// Nobody serves the store: we do it.
-fn here(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
-    let volume = open(&args.store, false, false)?;
-    let audit = Audit::open(&args.store)?;
+fn here(args: &Who, place: &Place, wanted: Wanted) -> Result<Value, Failure> {
+    let volume = open(place, false, false)?;
+    let audit = Audit::open(&place.way()).map_err(|error| format!("{}.audit: {error}", place.path().display()))?;
     let (writer, handle) = Writer::start(volume)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
     let answer = runtime.block_on(control::answer(wanted, &args.message_id, &handle, &audit));

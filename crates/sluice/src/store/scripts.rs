@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::control;
 use super::filters::answer;
-use super::volume::open;
+use super::volume::{enter, open};
 use crate::Failure;
 use crate::cli::{SieveScript, SieveUser};
+use crate::privileges::Place;
 
 /// Prints the names, the active one marked.
 pub fn list(user: &SieveUser) -> Result<ExitCode, Failure> {
@@ -51,15 +52,16 @@ pub fn delete(script: &SieveScript) -> Result<ExitCode, Failure> {
 fn ask(user: &SieveUser, mut request: Value) -> Result<Value, Failure> {
     request["account"] = user.account.as_str().into();
     let request = request.to_string();
-    match control::ask(&user.store, &format!("sieve {request}"))? {
+    let place = enter(&user.place)?;
+    match control::ask(&place.way(), &format!("sieve {request}"))? {
         Some(answer) => Ok(answer),
-        None => control::checked(here(user, &request)?),
+        None => control::checked(here(&place, &request)?),
     }
 }
 
 /// Nobody serves the store: we do it.
-fn here(user: &SieveUser, request: &str) -> Result<Value, Failure> {
-    let volume = open(&user.store, false, false)?;
+fn here(place: &Place, request: &str) -> Result<Value, Failure> {
+    let volume = open(place, false, false)?;
     let (writer, handle) = Writer::start(volume)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let answer = runtime.block_on(answer(request, &handle, &SiteScripts::default(), None));

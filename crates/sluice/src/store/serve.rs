@@ -27,7 +27,8 @@ use super::volume::open;
 use crate::cli::StoreServe;
 use crate::config::{self, Log};
 use crate::confine::{Confined, Reach};
-use crate::{Failure, privileges, serve};
+use crate::privileges::{self, Place};
+use crate::{Failure, serve};
 
 /// The memory that reading one mail for the index may take, in bytes.
 const READING_BYTES_MAX: usize = 256 << 20;
@@ -42,17 +43,19 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     if asked.is_empty() {
         return Err("one of --lmtp, --pop3, --imap and --sieve is needed".into());
     }
-    let accounts = accounts(args)?;
-    let [global, before, after] = [&args.sieve_global, &args.sieve_before, &args.sieve_after].map(Option::as_deref);
-    let scripts = SiteScripts::read(global, before, after)?;
-    let volume = open(&args.volume, false, false)?;
-    for damage in &volume.report().damage {
-        tracing::error!(%damage, "the store is damaged");
-    }
+    // Ports below 1024 are root's.
     let owner = Owner { mode: SocketMode::default(), group: None };
     let sockets = asked.iter().map(|&(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
     let sockets: Vec<(Door, Sockets)> = sockets.collect::<Result<_, String>>()?;
-    let control = Control::open(&args.volume);
+    let place = Place::enter(&args.volume)?;
+    let accounts = accounts(args, &place)?;
+    let [global, before, after] = [&args.sieve_global, &args.sieve_before, &args.sieve_after].map(Option::as_deref);
+    let scripts = SiteScripts::read(global, before, after)?;
+    let volume = open(&place, false, false)?;
+    for damage in &volume.report().damage {
+        tracing::error!(%damage, "the store is damaged");
+    }
+    let control = Control::open(&place.way());
     tracing::info!(confined = %confine(&asked, args.relay.is_some())?, "privileges dropped");
     let (writer, handle) = Writer::start(volume)?;
     let (end, ending) = watch::channel(false);
@@ -95,9 +98,9 @@ fn confine(asked: &[(Door, &Address)], has_relay: bool) -> Result<Confined, Fail
 }
 
 /// The accounts; a file that is not there is made, with one account, whose password is printed this once.
-fn accounts(args: &StoreServe) -> Result<Arc<Accounts>, Failure> {
+fn accounts(args: &StoreServe, place: &Place) -> Result<Arc<Accounts>, Failure> {
     let path = args.accounts.clone().unwrap_or_else(|| {
-        let mut path = args.volume.clone().into_os_string();
+        let mut path = place.way().into_os_string();
         path.push(".accounts");
         PathBuf::from(path)
     });

@@ -1,20 +1,47 @@
 //! A store that is opened by a command, and how one is divided that is made.
 
+use std::io;
 use std::path::Path;
 
 use mailbox::File;
 use store::{Error, Options, Volume};
 
 use crate::Failure;
+use crate::cli::StorePlace;
+use crate::config::StoreSettings;
+use crate::privileges::Place;
 
 /// Of a small store: enough segments to move mail between them.
 const SEGMENTS_MIN: u64 = 16;
 
+/// Where a store is if nobody says otherwise.
+const STANDARD: &str = "/var/lib/sluice/store/mail";
+
+/// The store that a command means; root becomes the owner of its folder.
+pub(super) fn enter(meant: &StorePlace) -> Result<Place, Failure> {
+    let volume = match &meant.store {
+        Some(volume) => volume.clone(),
+        None => StoreSettings::read(&meant.config)?.map_or_else(|| STANDARD.into(), |store| store.volume()),
+    };
+    Ok(Place::enter(&volume)?)
+}
+
 /// Opens a store; what is wrong is told with its name.
-pub(super) fn open(path: &Path, read_only: bool, salvage: bool) -> Result<Volume<File>, Failure> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let file = File::open(path, !read_only).map_err(|error| named(&error))?;
-    let volume = Volume::open(file, Options { read_only, salvage, ..Options::default() });
+pub(super) fn open(place: &Place, read_only: bool, salvage: bool) -> Result<Volume<File>, Failure> {
+    read(place, File::open(&place.way(), !read_only), Options { read_only, salvage, ..Options::default() })
+}
+
+/// The same for a command that goes on as root, since it reads or writes elsewhere.
+pub(super) fn open_as_root(path: &Path, read_only: bool) -> Result<Volume<File>, Failure> {
+    let place = Place::find(path)?;
+    let file = place.open(!read_only).and_then(|file| File::of(file, !read_only));
+    read(&place, file, Options { read_only, ..Options::default() })
+}
+
+fn read(place: &Place, file: io::Result<File>, options: Options) -> Result<Volume<File>, Failure> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", place.path().display());
+    let file = file.map_err(|error| named(&error))?;
+    let volume = Volume::open(file, options);
     Ok(volume.map_err(|error| match error {
         Error::Damaged(_) => format!("{}; sluice store check --salvage passes over it", named(&error)),
         error => named(&error),
