@@ -103,7 +103,8 @@ fn room(store: &StoreSettings) -> Option<String> {
     if store.volume().symlink_metadata().is_ok() {
         return None;
     }
-    let there = store.folder.ancestors().find(|folder| folder.is_dir())?;
+    let folder = std::path::absolute(&store.folder).ok()?;
+    let there = folder.ancestors().find(|folder| folder.is_dir())?;
     let found = rustix::fs::statvfs(there).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     (free < store.size).then(|| {
