@@ -15,7 +15,7 @@ mod keys;
 mod members;
 mod turns;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use digest::Batch;
@@ -78,13 +78,20 @@ pub struct Inspection {
     nodes: Vec<Option<Box<Node>>>,
     /// The slots in use, in the order in which their objects began: parents before children.
     order: Vec<usize>,
-    /// Which of them, by slot, can do nothing until they are told something: a mailbox may have hundreds open.
-    asleep: Vec<bool>,
+    /// When the object in each slot began, in a count of all.
+    births: Vec<u64>,
+    born: u64,
+    /// Those that may have something to do, by birth and slot; the others wait to be told something. A mailbox may have hundreds
+    /// open.
+    awake: BTreeSet<(u64, usize)>,
     /// Written to where the target's window is not empty: while it waits to be recognised.
     scratch: Option<Window>,
     out: VecDeque<Out>,
     cleared: u64,
+    /// Second readings under way.
     second_readings: u32,
+    /// Bytes that they have taken, all that were, and what they opened.
+    read_again: u64,
     expanded: u64,
     /// Bytes in the spools of all readers.
     spooled: u64,
@@ -148,11 +155,14 @@ impl Inspection {
             clock: None,
             nodes: Vec::new(),
             order: Vec::new(),
-            asleep: Vec::new(),
+            births: Vec::new(),
+            born: 0,
+            awake: BTreeSet::new(),
             scratch: Some(Window::with_capacity(unpack::HEAD_BYTES)),
             out: VecDeque::new(),
             cleared: 0,
             second_readings: 0,
+            read_again: 0,
             expanded: 0,
             spooled: 0,
             exhausted: false,
@@ -189,7 +199,7 @@ impl Inspection {
             return stopped.tell(message);
         }
         let Some(root) = self.nodes[0].as_mut() else { return 0 };
-        self.asleep[0] = false;
+        self.awake.insert((self.births[0], 0));
         match message {
             In::Feed(bytes) => {
                 root.trim();
@@ -236,6 +246,7 @@ impl Inspection {
     fn let_go(&mut self) {
         self.nodes.iter_mut().for_each(|node| *node = None);
         self.order.clear();
+        self.awake.clear();
         self.alone = Batch::default();
     }
 
@@ -329,15 +340,11 @@ impl Inspection {
 
     /// What the deepest node that can do something does next.
     fn next_task(&mut self) -> Option<(usize, Task)> {
-        for place in (0..self.order.len()).rev() {
-            let slot = self.order[place];
-            if self.asleep[slot] {
-                continue;
+        while let Some(&(_, slot)) = self.awake.last() {
+            if let Some(task) = self.nodes[slot].as_ref().and_then(|node| node.task()) {
+                return Some((slot, task));
             }
-            match self.nodes[slot].as_ref().and_then(|node| node.task()) {
-                Some(task) => return Some((slot, task)),
-                None => self.asleep[slot] = true,
-            }
+            self.awake.pop_last();
         }
         None
     }

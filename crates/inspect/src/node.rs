@@ -1,5 +1,6 @@
 //! One object under inspection: its window, and the readers that share it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use digest::Batch;
@@ -63,6 +64,9 @@ pub(crate) struct Node {
     pub roll: Option<Box<Roll>>,
     /// What its size is waited for under in its container's roll.
     pub ticket: Option<u64>,
+    /// The name of the ambiguity of which this is the second reading, if more content would not be opened: what opens the first
+    /// reading is in the middle of it.
+    pub torn: Option<Cow<'static, str>>,
 }
 
 /// A form in which an object is read beside its content.
@@ -95,7 +99,9 @@ impl Node {
             return (enough || self.closing).then_some(Task::Recognise);
         }
         let mut reading = self.readers.iter().enumerate().filter(|(_, reader)| !reader.ended);
-        if let Some((index, _)) = reading.clone().find(|(_, reader)| reader.at < self.bytes) {
+        let mut behind = reading.clone().filter(|(_, reader)| reader.at < self.bytes);
+        // Second readings go first: most end soon, and fewer are under way when the next begins.
+        if let Some((index, _)) = behind.clone().find(|(_, reader)| reader.forked).or_else(|| behind.next()) {
             return Some(Task::Step(index));
         }
         if !self.closing {
@@ -216,6 +222,22 @@ impl Reader {
         self.target().map(|slot| (other, slot))
     }
 
+    /// If it undoes a transfer coding: another one that goes on like it, and the slot of the node that has the content.
+    pub fn decoder(&self) -> Option<(Reader, usize)> {
+        let Work::Decode(decoder) = &self.work else { return None };
+        let mut other = Reader::new(self.name, Work::Decode(decoder.clone()));
+        (other.at, other.ended) = (self.at, self.ended);
+        self.target().map(|slot| (other, slot))
+    }
+
+    /// Whether it undoes a coding that `object` hardly has: a label that is wrong, or one among several.
+    pub fn is_junk(&self, object: &Object) -> bool {
+        let Work::Decode(decoder) = &self.work else { return false };
+        let media_type = object.media_type.as_deref().unwrap_or_default();
+        let is_container = media_type.starts_with("message/") || media_type.starts_with("multipart/");
+        (self.second_reading || is_container) && decoder.is_junk()
+    }
+
     /// Counts a turn in which it took and wrote so many bytes and burned so much; whether it stands still. One that has run
     /// out of fuel goes on, for as long as there is processor time: how often that is depends on the fuel.
     pub fn stands(&mut self, bytes: usize, event: &Event, burned: u64, fuel: &Fuel) -> bool {
@@ -256,6 +278,8 @@ pub(crate) enum Work {
     Scan(Box<Scan>),
     /// Opens objects.
     Stage(Box<dyn Stage>),
+    /// Undoes a transfer coding.
+    Decode(Box<mime::Decoder>),
     /// Writes a normalised view.
     View(Box<Normaliser>),
     /// Computes the hash that reports show.
@@ -267,10 +291,20 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// The second reading that the last event offered.
+    pub fn alternative(&mut self) -> Option<Box<dyn Stage>> {
+        match self {
+            Work::Stage(stage) => stage.alternative(),
+            Work::Decode(decoder) => decoder.alternative(),
+            _ => None,
+        }
+    }
+
     pub fn step(&mut self, batch: &mut Batch, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step {
         match self {
             Work::Scan(scan) => scan.step_beside(batch, input, fuel),
             Work::Stage(stage) => stage.step(input, output, fuel),
+            Work::Decode(decoder) => decoder.step(input, output, fuel),
             Work::View(normaliser) => normaliser.step(input, output, fuel),
             Work::Sha256(hash) => {
                 hash.update(input);
@@ -295,6 +329,7 @@ impl Work {
         match self {
             Work::Scan(scan) => scan.finish_beside(batch, kept, fuel),
             Work::Stage(stage) => stage.finish(kept, output, fuel),
+            Work::Decode(decoder) => decoder.finish(kept, output, fuel),
             Work::View(normaliser) => normaliser.finish(kept, output, fuel),
             Work::Gather(gather) => {
                 gather.end();
@@ -351,6 +386,7 @@ impl Seed {
             blanked: None,
             roll: None,
             ticket: self.ticket,
+            torn: None,
         }
     }
 }

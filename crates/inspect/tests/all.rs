@@ -10,6 +10,7 @@ mod differential;
 mod documents;
 mod evasion;
 mod facts;
+mod forwarded;
 mod held;
 mod inspection;
 mod magic;

@@ -22,6 +22,9 @@ pub(crate) use sink::{Sink, Spill};
 use uuencode::Uuencode;
 use yenc::Yenc;
 
+/// One byte of so many is junk in what is not Base64: text has more, of full stops alone.
+const JUNK_SHARE: u64 = 64;
+
 const SOFT_BREAK: &str = "Heuristics.Ambiguous.QuotedPrintable.SoftBreak";
 
 /// Undoes one transfer coding. `step` as long as there is input, then `finish` until it ends.
@@ -93,6 +96,11 @@ impl Decoder {
         }
     }
 
+    /// Whether so much of what was decoded is not of the alphabet that it is hardly in this coding.
+    pub fn is_junk(&self) -> bool {
+        matches!(&self.inner, Inner::Base64(base64) if base64.junk_bytes().saturating_mul(JUNK_SHARE) > self.offset)
+    }
+
     /// Decodes a prefix of `input`; how long it was. It returns when the sink is full, or with a remark.
     fn decode(&mut self, input: &[u8], output: &mut Window) -> usize {
         let mut sink = Sink::new(output, &mut self.spill);
@@ -137,7 +145,10 @@ impl Decoder {
                 Note::Fork(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Padding", self.offset))
             }
             Remark::DataInPadding => {
-                Note::Finding(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Quantum", self.offset))
+                if let Inner::Base64(base64) = &self.inner {
+                    self.alternative = Some(Other::Skipping(base64.skipping()));
+                }
+                Note::Fork(Finding::new(Class::Ambiguous, "Heuristics.Ambiguous.Base64.Quantum", self.offset))
             }
             Remark::LongSoftBreak => Note::Finding(Finding::new(Class::Ambiguous, SOFT_BREAK, self.offset)),
             Remark::BrokenEscape => {

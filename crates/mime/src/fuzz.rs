@@ -79,6 +79,7 @@ fn run_twice(cut: Cut, input: &[u8], make: &dyn Fn() -> Box<dyn Stage>) -> Vec<T
 }
 
 fn run(mut stage: Box<dyn Stage>, input: &[u8], cut: Cut, depth: u32) -> Vec<Told> {
+    let mut may_close = depth > 0;
     let mut told = Vec::new();
     let mut open = 0_u32;
     let mut at = 0_usize;
@@ -108,6 +109,8 @@ fn run(mut stage: Box<dyn Stage>, input: &[u8], cut: Cut, depth: u32) -> Vec<Tol
             event => {
                 match &event {
                     Event::Open(_) => open += 1,
+                    // A second reading may close what was open where it began.
+                    Event::Close if open == 0 && may_close => may_close = false,
                     Event::Close => open = open.checked_sub(1).expect("closed what was not open"),
                     _ => {}
                 }

@@ -43,7 +43,7 @@ use header::Header;
 use reader::{Multipart, Reader, Tell};
 
 /// How many second readings are offered in one message.
-const FORKS_MAX: u32 = 32;
+const FORKS_MAX: u32 = 1_024;
 
 /// How many second readings of one body are offered; more are the finding `Heuristics.Ambiguous.Mime.Forks`.
 const READINGS_MAX: usize = 3;

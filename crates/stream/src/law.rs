@@ -143,12 +143,22 @@ struct Run {
     random: u64,
     told: Vec<Told>,
     depth: usize,
+    /// A second reading may close the object that was open where it began.
+    may_close: bool,
     spool: Spool,
 }
 
 impl Run {
     fn new(stage: Box<dyn Stage>, schedule: Schedule) -> Run {
-        Run { stage, schedule, random: schedule.seed, told: Vec::new(), depth: 0, spool: Spool::default() }
+        Run {
+            stage,
+            schedule,
+            random: schedule.seed,
+            told: Vec::new(),
+            depth: 0,
+            may_close: false,
+            spool: Spool::default(),
+        }
     }
 
     fn over(mut self, input: &[u8], cut: impl Fn(usize, usize) -> usize) -> Vec<Told> {
@@ -199,7 +209,9 @@ impl Run {
                 self.told.push(Told::Open(object));
             }
             Event::Close => {
-                self.depth = self.depth.checked_sub(1).expect("more objects closed than opened");
+                if self.depth > 0 || !core::mem::take(&mut self.may_close) {
+                    self.depth = self.depth.checked_sub(1).expect("more objects closed than opened");
+                }
                 self.told.push(Told::Close);
             }
             Event::Keep(range) => {
@@ -210,7 +222,9 @@ impl Run {
                 let fork = matches!(note, Note::Fork(_));
                 self.told.push(Told::Note(note));
                 if fork && let Some(alternative) = self.stage.alternative() {
-                    let told = run(alternative, &input[at..], self.schedule);
+                    let mut other = Run::new(alternative, self.schedule);
+                    other.may_close = self.depth > 0 || self.may_close;
+                    let told = other.over(&input[at..], |_, piece| piece);
                     self.told.push(Told::Alternative(told));
                 }
             }

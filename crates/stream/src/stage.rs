@@ -41,8 +41,9 @@ pub trait Stage: Send {
 
     /// After [`Note::Fork`]: the stage that reads, from the next byte on, what can be read another way.
     ///
-    /// It ends (with [`Event::End`]) where the two readings meet again, or with the stream. The driver may not ask;
-    /// then the second reading is not inspected, which is a finding of the driver's.
+    /// It ends (with [`Event::End`]) where the two readings meet again, or with the stream. What it tells before it opens
+    /// anything is content of the object that was open at the fork, in a copy of the reading's own, which it may close. The
+    /// driver may not ask; then the second reading is not inspected, which is a finding of the driver's.
     fn alternative(&mut self) -> Option<Box<dyn Stage>> {
         None
     }
@@ -86,7 +87,7 @@ pub enum Note {
     /// Something to report and, by policy, to act on.
     Finding(Finding),
     /// From the next byte on the content can be read in another way; see [`Stage::alternative`]. The finding says what
-    /// is ambiguous.
+    /// is ambiguous; its class is that of an ambiguity, or `TwoReadings` where it is none as long as both are inspected.
     Fork(Finding),
 }
 

@@ -1,11 +1,24 @@
 //! Events: what a reader's words do to the tree.
 
+use std::borrow::Cow;
+
 use digest::Batch;
-use stream::{Class, Coding, Event, Finding, Kind, Note, Object, Window};
+use stream::{Class, Coding, Event, FileType, Finding, Kind, Note, Object, Window};
 
 use super::Inspection;
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use flow::{Blank, ObjectReport, Out};
+
+/// The most second readings under way at any time. Each takes a share of the processor time, and the windows of what it opens.
+const SECOND_READINGS_MAX: u32 = 16;
+
+/// The open objects of an inspection in which one more second reading begins: each takes a window.
+const OPEN_OBJECTS_MAX: usize = 128;
+
+/// Bytes that second readings, and what they open, may have taken for each byte fed, and besides, when one more begins: those
+/// within others are many, even where few are under way at a time.
+const READ_AGAIN_MAX: u64 = 8;
+const READ_AGAIN_FREE_BYTES: u64 = 128 << 10;
 
 /// What is told when the spool refuses.
 pub(super) const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
@@ -23,9 +36,9 @@ impl Inspection {
         let Told { event, bytes, at_end } = told;
         match event {
             Event::Idle => {}
-            Event::Verbatim => self.deliver(node, index, bytes),
+            Event::Verbatim => self.deliver(node, slot, index, bytes),
             Event::Wrote => {
-                self.deliver(node, index, bytes);
+                self.deliver(node, slot, index, bytes);
                 self.expand(node, slot, index, bytes);
             }
             Event::Open(object) => self.open(node, slot, index, object),
@@ -51,7 +64,7 @@ impl Inspection {
     }
 
     pub(super) fn node(&mut self, slot: usize) -> &mut Node {
-        self.asleep[slot] = false;
+        self.awake.insert((self.births[slot], slot));
         self.nodes[slot].as_mut().expect("an open node is in its slot")
     }
 
@@ -89,14 +102,20 @@ impl Inspection {
     }
 
     /// Accounts for content that was put into the innermost node's window.
-    fn deliver(&mut self, node: &Node, index: usize, count: usize) {
+    fn deliver(&mut self, node: &mut Node, slot: usize, index: usize, count: usize) {
         let reader = &node.readers[index];
         let Some(Open::Node(target)) = reader.open.last() else { return };
         let target = self.nodes[*target].as_mut().expect("an open node is in its slot");
         target.bytes += count as u64;
+        self.read_again += if target.second_reading { count as u64 } else { 0 };
+        let torn = target.torn.take().filter(|_| count > 0);
         if let (Some(start), Some(late)) = (target.raw_start, target.blanked) {
             let blank = Blank { part: start, end: start + target.bytes, coding: target.object.coding, late };
             self.out.push_back(Out::Blank(blank));
+        }
+        if let Some(name) = torn {
+            let finding = Finding { class: Class::Ambiguous, name, offset: reader.at.saturating_sub(reader.began) };
+            self.found(node, slot, index, finding, false);
         }
     }
 
@@ -179,7 +198,9 @@ impl Inspection {
         let node = Box::new(seed.grow(self.window()));
         let slot = self.free_slot();
         self.nodes[slot] = Some(node);
-        self.asleep[slot] = false;
+        self.born += 1;
+        self.births[slot] = self.born;
+        self.awake.insert((self.born, slot));
         self.order.push(slot);
         slot
     }
@@ -189,7 +210,7 @@ impl Inspection {
         let free = (0..self.nodes.len()).find(|slot| self.nodes[*slot].is_none() && !self.order.contains(slot));
         free.unwrap_or_else(|| {
             self.nodes.push(None);
-            self.asleep.push(false);
+            self.births.push(0);
             self.nodes.len() - 1
         })
     }
@@ -197,7 +218,7 @@ impl Inspection {
     /// Plants the encoded form, read by its decoder, and the decoded form behind it. Returns the slot of the former.
     fn plant_coded(&mut self, seed: Seed) -> usize {
         let mut decoder =
-            Reader::new(seed.object.coding.name(), Work::Stage(Box::new(mime::Decoder::new(seed.object.coding))));
+            Reader::new(seed.object.coding.name(), Work::Decode(Box::new(mime::Decoder::new(seed.object.coding))));
         decoder.second_reading = seed.second_reading;
         let mut decoded = seed.clone();
         decoded.raw_start = None;
@@ -253,39 +274,87 @@ impl Inspection {
         }
     }
 
-    /// Starts the second reading of ambiguous content, if none is under way.
+    /// Starts the second reading of ambiguous content, unless too many are under way. One that nobody is told of is told of
+    /// where it is not read.
     fn fork(&mut self, node: &mut Node, slot: usize, index: usize, batch: &mut Batch, finding: Finding) {
-        let alternative = match &mut node.readers[index].work {
-            Work::Stage(stage) if self.second_readings == 0 => stage.alternative(),
-            _ => None,
+        let ambiguous = Finding { class: Class::Ambiguous, ..finding.clone() };
+        let alternative = match self.may_read_again(node) {
+            true => node.readers[index].work.alternative(),
+            false => None,
         };
-        let Some(stage) = alternative else { return self.found(node, slot, index, finding, false) };
+        let Some(stage) = alternative else { return self.found(node, slot, index, ambiguous, false) };
         self.second_readings += 1;
-        self.found(node, slot, index, Finding { class: Class::TwoReadings, ..finding }, false);
+        if finding.class != Class::TwoReadings {
+            self.found(node, slot, index, Finding { class: Class::TwoReadings, ..finding }, false);
+        }
         let first = &node.readers[index];
         let mut second = Reader::new(first.name, Work::Stage(stage));
         (second.at, second.began) = (first.at, first.at);
         (second.second_reading, second.forked, second.expands) = (true, true, first.expands);
-        if let Some(Open::Node(open)) = first.open.last() {
+        let silent = first.is_junk(&node.object);
+        match first.open.last() {
             // What was told so far belongs to both readings.
-            let twin = self.twin(*open, batch);
-            second.open.push(Open::Node(twin));
+            Some(Open::Node(open)) => {
+                let twin = self.twin(*open, batch, (!silent).then_some(ambiguous.name));
+                second.open.push(Open::Node(twin));
+            }
+            Some(Open::Unread) => second.open.push(Open::Unread),
+            _ => {}
         }
         node.readers.push(second);
     }
 
-    /// A second node with the same content so far, for a second reading that goes on differently. Only its scans are
-    /// carried over: what an opener has in the works stays with the first.
-    fn twin(&mut self, slot: usize, batch: &mut Batch) -> usize {
+    /// Whether one more second reading may begin in `node`.
+    fn may_read_again(&self, node: &Node) -> bool {
+        let fed = self.nodes[0].as_ref().map_or(node.bytes, |root| root.bytes);
+        let bytes_max = READ_AGAIN_FREE_BYTES.saturating_add(fed.saturating_mul(READ_AGAIN_MAX));
+        self.second_readings < SECOND_READINGS_MAX && self.order.len() < OPEN_OBJECTS_MAX && self.read_again < bytes_max
+    }
+
+    /// A second node with the same content so far, for a second reading that goes on differently. Its scans are carried over,
+    /// and its transfer coding; what an opener has in the works stays with the first. `name` is of the finding that says so.
+    fn twin(&mut self, slot: usize, batch: &mut Batch, name: Option<Cow<'static, str>>) -> usize {
         let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
         let (source, parent) = (first.source, self.ledger.parents[first.id as usize]);
-        let views: Vec<_> = first.readers.iter().filter_map(Reader::view).collect();
         let id = self.ledger.number(parent);
+        let decoder = first.readers.iter().find_map(Reader::decoder);
+        let twin = self.twin_of_content(slot, id, source, batch, name.clone());
+        if let Some((mut decoder, decoded)) = decoder {
+            let decoded = self.twin_of_content(decoded, id, Some(twin), batch, name);
+            decoder.open.push(Open::Node(decoded));
+            decoder.second_reading = true;
+            self.node(twin).readers.insert(0, decoder);
+        }
+        twin
+    }
+
+    /// The same without its transfer coding.
+    fn twin_of_content(
+        &mut self,
+        slot: usize,
+        id: u32,
+        source: Option<usize>,
+        batch: &mut Batch,
+        name: Option<Cow<'static, str>>,
+    ) -> usize {
+        let first = self.nodes[slot].as_ref().expect("an open node is in its slot");
+        let views: Vec<_> = first.readers.iter().filter_map(Reader::view).collect();
+        let is_torn = first.readers.iter().any(|reader| !reader.ended && matches!(reader.work, Work::Stage(_)));
+        let text_at = first.file_type.filter(|file_type| is_text(*file_type)).map(|_| first.bytes);
         let twin = self.copy(slot, id, source, batch);
         for (mut reader, view) in views {
             reader.open.push(Open::Node(self.copy(view, id, Some(twin), batch)));
             reader.second_reading = true;
             self.node(twin).readers.push(reader);
+        }
+        match text_at {
+            Some(at) => {
+                let embedded = Box::new(mime::Embedded::new(&self.engine.limits));
+                let mut reader = Reader::new("embedded", Work::Stage(embedded));
+                (reader.at, reader.began, reader.second_reading) = (at, at, true);
+                self.node(twin).readers.insert(0, reader);
+            }
+            None => self.node(twin).torn = name.filter(|_| is_torn),
         }
         twin
     }
@@ -304,14 +373,20 @@ impl Inspection {
             ticket: None,
         };
         let (file_type, form, bytes, base) = (first.file_type, first.form, first.bytes, first.base);
+        let head_bytes = first.head_bytes;
         let filled = first.window.filled().to_vec();
+        let room = first.window.capacity();
         let scan = first.readers.iter().find_map(|reader| match &reader.work {
             Work::Scan(scan) => Some((Box::new(scan.copy(batch)), reader.at)),
             _ => None,
         });
         let copy = self.plant(seed);
         let node = self.node(copy);
-        (node.file_type, node.form, node.bytes, node.base) = (file_type, form, bytes, base);
+        if node.window.capacity() < room {
+            node.window = Window::with_capacity(room);
+        }
+        (node.file_type, node.form, node.bytes, node.base, node.head_bytes) =
+            (file_type, form, bytes, base, head_bytes);
         node.window.push(&filled);
         if let Some((scan, at)) = scan {
             let mut reader = Reader::new("scan", Work::Scan(scan));
@@ -320,6 +395,11 @@ impl Inspection {
         }
         copy
     }
+}
+
+/// Whether nothing but text is looked for in it.
+const fn is_text(file_type: FileType) -> bool {
+    matches!(file_type, FileType::Text | FileType::Html)
 }
 
 /// Keeps what the reader wants kept of what it took; whether something was refused for the first time.

@@ -178,6 +178,7 @@ impl Inspection {
         let stalled = reader.stands(taken + told, &event, before - fuel.left(), fuel);
         let overfull = spool(reader, &input[..taken], &mut self.spooled, self.engine.limits.spool_bytes_max);
         reader.at += taken as u64;
+        self.read_again += if reader.forked { taken as u64 } else { 0 };
         if let (Some(clock), Some(started)) = (self.clock, started) {
             reader.nanos += clock().saturating_sub(started);
         }
@@ -227,6 +228,7 @@ impl Inspection {
         self.conclude_roll(&mut node, slot);
         self.take_words(&mut node);
         self.order.retain(|&other| other != slot);
+        self.awake.remove(&(self.births[slot], slot));
         if node.form.is_none() && node.scan().is_some_and(Scan::allowed) {
             self.ledger.allowed.push(node.id);
         }

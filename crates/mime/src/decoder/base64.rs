@@ -52,6 +52,8 @@ pub(super) struct Base64 {
     /// Characters to come that are not decoded together, since something unusual stands among them.
     #[cfg(feature = "simd")]
     scattered: u16,
+    /// Bytes that are not of the alphabet.
+    junk: u64,
     junk_told: bool,
     padding_told: bool,
     half_told: bool,
@@ -69,6 +71,11 @@ impl Base64 {
             junk_told: self.junk_told,
             ..Base64::default()
         }
+    }
+
+    /// How many bytes were not of the alphabet.
+    pub(super) const fn junk_bytes(&self) -> u64 {
+        self.junk
     }
 
     /// Decodes a prefix of `input`; how long it was. After a remark nothing more is decoded.
@@ -108,9 +115,11 @@ impl Base64 {
                 (self.padded, self.adjoins) = (true, true);
             } else if matches!(byte, b'\r' | b'\n') {
                 self.adjoins = false;
-            } else if !matches!(byte, b' ' | b'\t') && !self.junk_told {
-                self.junk_told = true;
-                return (taken + 1, Some(Remark::Junk));
+            } else if !matches!(byte, b' ' | b'\t') {
+                self.junk += 1;
+                if !core::mem::replace(&mut self.junk_told, true) {
+                    return (taken + 1, Some(Remark::Junk));
+                }
             }
             taken += 1;
         }

@@ -338,14 +338,6 @@ impl Leaf {
         reader.tell(Tell::Open(Object { kind: Kind::Part, raw_offset: reader.held_offset(), ..self.object.clone() }));
     }
 
-    /// Makes it an object of a second reading, in which nothing is open yet.
-    pub(super) fn reopen(&mut self, reader: &mut Reader) {
-        self.told = false;
-        if self.role == Role::Part {
-            self.open(reader);
-        }
-    }
-
     pub(super) fn close(&mut self, reader: &mut Reader) {
         if self.told {
             self.told = false;

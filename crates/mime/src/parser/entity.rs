@@ -48,6 +48,8 @@ pub(super) enum Certainty {
     Piece,
     /// One only for some readers, and only if it begins like one.
     Possible,
+    /// Groups of fields (RFC 3464, 5965, 8098), which a few readers take for the header of one.
+    Groups,
 }
 
 /// All ways to read a body.
@@ -147,7 +149,9 @@ impl Found {
             }
             Likelihood::Certain | Likelihood::Possible => {
                 entities.push(("", leaf()));
-                let message = self.message(content_type, Certainty::Possible);
+                let groups = coding == Coding::Identity && is_report(content_type);
+                let certainty = if groups { Certainty::Groups } else { Certainty::Possible };
+                let message = self.message(content_type, certainty);
                 entities.push(("Heuristics.Ambiguous.Mime.MessageCoding", message));
             }
             Likelihood::No => entities.push(("", leaf())),
@@ -256,6 +260,13 @@ impl Entity {
     }
 }
 
+impl Structure {
+    /// Whether it is a message only for readers that take groups of fields for one.
+    pub(super) const fn is_of_groups(&self) -> bool {
+        matches!(self, Structure::Message(Certainty::Groups))
+    }
+}
+
 impl PartialEq for Structure {
     fn eq(&self, other: &Structure) -> bool {
         match (self, other) {
@@ -306,6 +317,21 @@ fn message_likelihood(content_type: &ContentType, default_message: bool) -> Like
         Some(other) if other.starts_with("message/") => Likelihood::Possible,
         _ => Likelihood::No,
     }
+}
+
+/// Whether a body consists of groups of fields.
+fn is_report(content_type: &ContentType) -> bool {
+    matches!(
+        content_type.media_type.as_deref(),
+        Some(
+            "message/delivery-status"
+                | "message/global-delivery-status"
+                | "message/disposition-notification"
+                | "message/global-disposition-notification"
+                | "message/feedback-report"
+                | "message/tracking-status"
+        )
+    )
 }
 
 fn note(codings: &mut Vec<Coding>, coding: Coding) {

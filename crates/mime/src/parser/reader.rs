@@ -115,6 +115,14 @@ impl Reader {
         self.tell(Tell::Fork(finding, other));
     }
 
+    /// Offers `make`'s parser as a second reading that is nobody's doubt: the finding is of the class that it has once both
+    /// readings are inspected.
+    pub(super) fn offer_quietly(&mut self, name: &'static str, make: impl FnOnce(&Reader) -> Box<Parser>) {
+        let other = make(self);
+        let finding = self.finding(Class::TwoReadings, name);
+        self.tell(Tell::Fork(finding, other));
+    }
+
     /// A parser that reads on from here and ends with the entity that is being read. Nothing is open in it yet.
     pub(super) fn branch(&self, state: State) -> Box<Parser> {
         Box::new(Parser { reader: self.for_branch(), state, alternative: None })

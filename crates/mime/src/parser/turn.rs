@@ -9,7 +9,7 @@ use super::body::{Body, Leaf};
 use super::boundary::Delimiter;
 use super::entity::{Certainty, Entity, Readings, Structure};
 use super::header::Header;
-use super::reader::{Guess, Level, LineEnds, Multipart, Tell};
+use super::reader::{Guess, Level, LineEnds, Multipart, Reader, Tell};
 use super::{Advance, HeaderEnd, Parser, READINGS_MAX, State};
 
 impl Parser {
@@ -70,11 +70,16 @@ impl Parser {
             self.reader.tell(Tell::Finding(finding));
         }
         for (name, other) in others.into_iter().take(READINGS_MAX) {
-            self.reader.offer(name, |reader| {
+            let is_quiet = other.structure.is_of_groups();
+            let branch = |reader: &Reader| {
                 let mut branch = reader.branch(State::Done);
                 branch.open(other);
                 branch
-            });
+            };
+            match is_quiet {
+                true => self.reader.offer_quietly(name, branch),
+                false => self.reader.offer(name, branch),
+            }
         }
     }
 
@@ -94,7 +99,7 @@ impl Parser {
                 let mut header = Box::new(match certainty {
                     Certainty::Whole => Header::of_message(),
                     Certainty::Piece => Header::of_piece(),
-                    Certainty::Possible => Header::of_possible_message(),
+                    Certainty::Possible | Certainty::Groups => Header::of_possible_message(),
                 });
                 self.reader.replay_header(&mut header);
                 self.state = State::Header(header);
@@ -137,7 +142,6 @@ impl Parser {
         self.reader.offer("Heuristics.Ambiguous.Mime.BoundaryJunk", |reader| {
             let mut other = reader.branch(State::Done);
             other.reader.set_strict();
-            body.leaf.reopen(&mut other.reader);
             body.take_for_content(&mut other.reader);
             other.state = State::Body(body);
             other
