@@ -1,12 +1,14 @@
 //! What a door asked to know of a mail besides the verdict: header fields, where the body begins, where its parts stand.
 //!
 //! An observer of the mail's own reader: it sees each step that one takes. So what it reports stands where the inspection has
-//! read it. A server that reads the structure in another way numbers other parts. Bounds: [`Parts::PLACES_MAX`] parts,
+//! read it. A server that reads the structure in another way numbers other parts; only fields that nobody may bring along are
+//! found in every reading. Bounds: [`Parts::PLACES_MAX`] parts,
 //! [`Field::BYTES_MAX`] bytes of a field.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::forged::HeaderLines;
 use flow::{Field, Out, Parts, Place, Wants};
 use stream::{Event, Kind, Object};
 
@@ -18,10 +20,11 @@ pub(crate) struct Facts {
     depth: usize,
     /// Bytes of the mail that its reader has taken.
     at: u64,
-    /// The field under way, where some are wanted, and where it is.
+    /// The field under way, where some are wanted.
     field: Option<Vec<u8>>,
-    place: Range<u64>,
     body: bool,
+    /// The lines of the header, where some fields may not be brought along.
+    lines: Option<HeaderLines>,
     finder: Option<Finder>,
 }
 
@@ -29,11 +32,21 @@ impl Facts {
     /// One that reports what is wanted.
     pub fn new(wants: Wants) -> Facts {
         let finder = wants.parts.then(Finder::default);
-        Facts { wants, finder, ..Facts::default() }
+        let lines = (!wants.forged.is_empty() || wants.authserv_id.is_some()).then(HeaderLines::default);
+        Facts { wants, finder, lines, ..Facts::default() }
     }
 
     /// Sees a step of the mail's reader: the bytes that it took, what it reported, and the content that this was.
-    pub fn see(&mut self, taken: &[u8], event: &Event, content: &[u8], at_end: bool) -> Option<Out> {
+    pub fn see(&mut self, taken: &[u8], event: &Event, content: &[u8], at_end: bool) -> Vec<Out> {
+        let mut out = Vec::new();
+        if let Some(lines) = &mut self.lines {
+            lines.read(taken, |field, place| out.extend(forged(&self.wants, field, place)));
+        }
+        out.extend(self.see_event(taken, event, content, at_end));
+        out
+    }
+
+    fn see_event(&mut self, taken: &[u8], event: &Event, content: &[u8], at_end: bool) -> Option<Out> {
         self.at += taken.len() as u64;
         if let Some(finder) = &mut self.finder {
             finder.see(taken, event, content.len() as u64, at_end);
@@ -43,7 +56,6 @@ impl Facts {
                 if let Some(field) = &mut self.field {
                     let room = Field::BYTES_MAX.saturating_sub(field.len());
                     field.extend_from_slice(&content[..content.len().min(room)]);
-                    self.place.end = self.at;
                 }
                 None
             }
@@ -54,11 +66,9 @@ impl Facts {
             Event::Close => {
                 self.depth = self.depth.saturating_sub(1);
                 let field = Field(self.field.take()?.into());
-                if self.is_forged(&field) {
-                    return Some(Out::Forged(self.place.clone()));
-                }
                 let is_wanted = |wanted: &Cow<'_, str>| field.name().eq_ignore_ascii_case(wanted.as_bytes());
-                self.wants.fields.iter().any(is_wanted).then_some(Out::Field(field))
+                let is_wanted = self.wants.fields.iter().any(is_wanted) && !is_forged(&self.wants, &field);
+                is_wanted.then_some(Out::Field(field))
             }
             _ => None,
         }
@@ -68,10 +78,7 @@ impl Facts {
         match object.kind {
             _ if self.depth > 1 => None,
             Kind::Field => {
-                let is_looked_at = !self.wants.fields.is_empty() || !self.wants.forged.is_empty();
-                self.field = (is_looked_at || self.wants.authserv_id.is_some()).then(Vec::new);
-                let start = object.raw_offset.unwrap_or(self.at);
-                self.place = start..start;
+                self.field = (!self.wants.fields.is_empty()).then(Vec::new);
                 None
             }
             _ if self.body => None,
@@ -82,27 +89,36 @@ impl Facts {
         }
     }
 
-    /// Whether nobody may bring a field along: for its name, or since it pretends to be ours.
-    fn is_forged(&self, field: &Field) -> bool {
-        let name = field.name();
-        if let Some(own) = &self.wants.authserv_id
-            && name.eq_ignore_ascii_case(auth::report::NAME.as_bytes())
-        {
-            // Whose it is may stand behind what is kept of it.
-            let is_cut = field.0.len() >= Field::BYTES_MAX;
-            let value = field.value();
-            return auth::report::is_forged(value, own) || is_cut && auth::report::parse(value).is_none();
-        }
-        let begins = |start: &Cow<'_, str>| {
-            name.get(..start.len()).is_some_and(|name| name.eq_ignore_ascii_case(start.as_bytes()))
-        };
-        self.wants.forged.iter().any(begins)
-    }
-
     /// The mail is complete, or is not looked at any further.
-    pub fn finish(&mut self) -> Option<Out> {
-        self.finder.take().map(|finder| Out::Parts(finder.finish()))
+    pub fn finish(&mut self) -> Vec<Out> {
+        let mut out = Vec::new();
+        if let Some(lines) = &mut self.lines {
+            lines.finish(|field, place| out.extend(forged(&self.wants, field, place)));
+        }
+        out.extend(self.finder.take().map(|finder| Out::Parts(finder.finish())));
+        out
     }
+}
+
+/// The report of a field that nobody may bring along.
+fn forged(wants: &Wants, field: &Field, place: Range<u64>) -> Option<Out> {
+    is_forged(wants, field).then_some(Out::Forged(place))
+}
+
+/// Whether nobody may bring a field along: for its name, or since it pretends to be ours.
+fn is_forged(wants: &Wants, field: &Field) -> bool {
+    let name = field.name();
+    if let Some(own) = &wants.authserv_id
+        && name.eq_ignore_ascii_case(auth::report::NAME.as_bytes())
+    {
+        // Whose it is may stand behind what is kept of it.
+        let is_cut = field.0.len() >= Field::BYTES_MAX;
+        let value = field.value();
+        return auth::report::is_forged(value, own) || is_cut && auth::report::parse(value).is_none();
+    }
+    let begins =
+        |start: &Cow<'_, str>| name.get(..start.len()).is_some_and(|name| name.eq_ignore_ascii_case(start.as_bytes()));
+    wants.forged.iter().any(begins)
 }
 
 /// Finds the parts of a mail as it passes.

@@ -11,6 +11,7 @@
 
 mod authenticate;
 mod facts;
+mod forged;
 mod fuzzy;
 mod gather;
 mod inquest;
