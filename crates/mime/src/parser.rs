@@ -24,7 +24,7 @@
 //!
 //! # Known wrongs
 //! What stands behind a boundary on its line (white space, or what is told as ambiguous) is content only of the second
-//! reading. A part that one reading ends at such a line is not read in one piece by the other.
+//! reading, which goes on with the part that the first one ends there.
 
 mod body;
 mod boundary;
