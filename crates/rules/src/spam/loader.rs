@@ -82,6 +82,21 @@ struct Frame {
     holds: bool,
 }
 
+/// The conditions that are open in a file.
+#[derive(Default)]
+struct Frames {
+    open: Vec<Frame>,
+    /// Conditions within the innermost of them that stand deeper than is followed.
+    too_deep: usize,
+}
+
+impl Frames {
+    /// Whether what stands in them is read.
+    fn are_read(&self) -> bool {
+        self.too_deep == 0 && self.open.last().is_none_or(|frame| frame.outer && frame.holds)
+    }
+}
+
 impl Loader {
     /// Nothing read yet.
     pub fn new(options: Options, limits: Limits) -> Loader {
@@ -146,14 +161,14 @@ impl Loader {
         if let Err(fault) = self.admit(file, depth) {
             return self.error(None, fault);
         }
-        let mut frames: Vec<Frame> = Vec::new();
+        let mut frames = Frames::default();
         for (number, line) in lines(&file.bytes).enumerate() {
             self.place = Place { file: file.name.clone(), line: u32::try_from(number + 1).unwrap_or(u32::MAX) };
             let Some(line) = Line::read(line) else { continue };
             if self.conditional(&line, &mut frames) {
                 continue;
             }
-            if frames.last().is_some_and(|frame| !(frame.outer && frame.holds)) {
+            if !frames.are_read() {
                 self.rules.skipped += 1;
                 continue;
             }
@@ -178,7 +193,7 @@ impl Loader {
                 _ => self.line(&line),
             }
         }
-        for frame in frames {
+        for frame in frames.open {
             self.place = frame.place;
             self.error(None, Fault::new("the condition is not closed in this file", "write endif"));
         }
@@ -227,30 +242,34 @@ impl Loader {
     }
 
     /// Opens, turns and closes conditions; `false` where the line does none of this.
-    fn conditional(&mut self, line: &Line<'_>, frames: &mut Vec<Frame>) -> bool {
+    fn conditional(&mut self, line: &Line<'_>, frames: &mut Frames) -> bool {
         match &*line.keyword {
+            "if" | "ifplugin" if frames.too_deep > 0 => frames.too_deep += 1,
+            "else" if frames.too_deep > 0 => {}
+            "endif" if frames.too_deep > 0 => frames.too_deep -= 1,
             "if" | "ifplugin" => {
-                let outer = frames.last().is_none_or(|frame| frame.outer && frame.holds);
+                let outer = frames.are_read();
                 if outer && line.value.is_empty() {
                     let fault = Fault::new("the condition is missing", "the line was not read: write one behind it");
                     self.error(None, fault);
                     return true;
                 }
-                if frames.len() >= self.limits.nesting_max {
+                if frames.open.len() >= self.limits.nesting_max {
                     let reason = format!("conditions stand more than {} deep", self.limits.nesting_max);
-                    self.error(None, Fault::new(reason, "the line was not read"));
+                    self.error(None, Fault::new(reason, "it counts as false: what stands in it is not read"));
+                    frames.too_deep = 1;
                     return true;
                 }
                 let holds =
                     outer && if line.keyword == "if" { self.holds(&line.value) } else { self.is_loaded(&line.value) };
-                frames.push(Frame { place: self.place.clone(), outer, holds });
+                frames.open.push(Frame { place: self.place.clone(), outer, holds });
             }
-            "else" => match frames.last_mut() {
+            "else" => match frames.open.last_mut() {
                 Some(frame) => frame.holds = !frame.holds,
                 None => self.error(None, Fault::new("else stands outside of a condition", "write if before it")),
             },
             "endif" => {
-                if frames.pop().is_none() {
+                if frames.open.pop().is_none() {
                     self.error(None, Fault::new("endif stands outside of a condition", "take it away"));
                 }
             }
@@ -912,14 +931,28 @@ mod tests {
         let text = format!(
             "body A /x/\nbody B /x/\nbody C /x/\n{}{}use_bayes 1\nuse_bayes 0\n",
             "if 1\n".repeat(9),
-            "endif\n".repeat(9)
+            "endif\n".repeat(14)
         );
         let rules = load_with(&text, limits);
         assert_eq!((live(&rules), rules.settings.len()), (vec!["A", "B"], 1));
-        assert_eq!((rules.problems().len(), rules.errors()), (4, 14));
+        assert_eq!((rules.problems().len(), rules.errors()), (4, 8));
         assert_eq!(load_with(&text, Limits { file_bytes_max: 10, ..limits }).errors(), 1);
         let tags = "replace_tag A xxxxxxxxxx\nbody A /<A><A>/\nreplace_rules A\n";
         assert_eq!(load_with(tags, Limits { expression_bytes_max: 15, ..limits }).live().count(), 0);
+    }
+
+    #[test]
+    fn a_condition_beyond_the_bound_closes_none_around_it() {
+        let limits = Limits { nesting_max: 3, ..Limits::default() };
+        for deep in 1..9 {
+            for (outside, inside) in [("if 0", vec!["OK"]), ("if 1", vec!["LIVE", "OK"])] {
+                let (open, close) = ("if 1\nelse\n".repeat(deep), "endif\n".repeat(deep));
+                let text = format!("{outside}\n{open}body DEEP /x/\n{close}body LIVE /x/\nendif\nbody OK /x/\n");
+                let mut names = live(&load_with(&text, limits)).iter().map(ToString::to_string).collect::<Vec<_>>();
+                names.sort();
+                assert_eq!(names, inside, "{deep} {outside}");
+            }
+        }
     }
 
     #[test]
