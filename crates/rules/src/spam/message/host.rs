@@ -24,7 +24,8 @@ pub(crate) fn is_host(host: &[u8]) -> bool {
     labels.len() > 1 && labels.iter().enumerate().all(fits)
 }
 
-/// A host in ASCII: in lower case where it has nothing else than hosts have; labels in ASCII with other characters stay.
+/// A host in ASCII: in lower case where it has nothing else than hosts have; else as UTS 46 maps it, as browsers do. If that forbids
+/// it, labels in ASCII stay and others are coded as they are.
 pub(crate) fn ascii(host: &[u8]) -> Vec<u8> {
     if host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]-".contains(byte)) {
         return host.to_ascii_lowercase();
@@ -36,13 +37,26 @@ pub(crate) fn ascii(host: &[u8]) -> Vec<u8> {
     };
     let dots = ['\u{2024}', '\u{3002}', '\u{ff0e}', '\u{ff61}', '\u{fe52}'];
     let text: String = text.chars().map(|c| if dots.contains(&c) { '.' } else { c }).collect();
+    if let Some(name) = mapped(&text) {
+        return name.into_bytes();
+    }
     let labels: Option<Vec<String>> = text.split('.').map(label).collect();
     labels.map_or_else(|| text.clone().into_bytes(), |labels| labels.join(".").into_bytes())
 }
 
+/// As UTS 46 maps it: characters that are not seen are left out, wide letters are plain ones. Joiners that it forbids where they
+/// stand are left out, too.
+fn mapped(host: &str) -> Option<String> {
+    let in_ascii = |host: &str| {
+        let name = idna::domain_to_ascii_cow(host.as_bytes(), idna::AsciiDenyList::EMPTY);
+        name.ok().map(std::borrow::Cow::into_owned)
+    };
+    in_ascii(host).or_else(|| in_ascii(&host.replace(['\u{200c}', '\u{200d}'], "")))
+}
+
 fn is_latin1_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
-        || matches!(byte, b'_' | b'.' | b'-' | 0xc0..=0xd6 | 0xd8..=0xde | 0xe0..=0xf6 | 0xf8..=0xfe)
+        || matches!(byte, b'_' | b'.' | b'-' | 0xad | 0xc0..=0xd6 | 0xd8..=0xde | 0xe0..=0xf6 | 0xf8..=0xfe)
 }
 
 /// A label in ASCII (RFC 3492), if it fits.
@@ -166,6 +180,11 @@ mod tests {
             let coded = String::from_utf8(ascii(format!("{name}.example").as_bytes())).unwrap();
             assert_eq!(shown(coded.strip_suffix(".example").unwrap()), name);
         }
+        for hidden in ["ev\u{ad}il", "evil\u{200b}", "\u{2060}evil", "ev\u{200d}il", "evi\u{feff}l", "ｅｖＩｌ", "𝐞𝐯𝐢𝐥"]
+        {
+            assert_eq!(ascii(format!("{hidden}.example").as_bytes()), b"evil.example", "{hidden:?}");
+        }
+        assert_eq!(ascii(b"ev\xadil.example"), b"evil.example");
         for wrong in ["xn--", "xn--!", "xn--99999999", "xn--a-b-ü"] {
             assert!(shown(wrong).len() <= wrong.len(), "{wrong}");
         }
