@@ -40,6 +40,7 @@ mod lock;
 mod member;
 mod methods;
 mod place;
+mod proof;
 mod record;
 mod tail;
 mod unlocked;

@@ -4,33 +4,45 @@
 //! gives back need not know who that is, and whoever reads need not know where its bytes come from.
 //!
 //! Bounds: what one reader may collect before it decides. Nothing is taken from the input while bytes wait here, so
-//! that they cannot pile up: 64 bytes, 4 KiB while a name is judged that a search found, 4 KiB that LZMA and PPMd read ahead.
+//! that they cannot pile up: 64 bytes, 4 KiB while a name is judged that a search found, 4 KiB that LZMA and PPMd read ahead,
+//! the data of an encrypted member by which passwords are judged (see `lock`).
 
 /// Bytes to be read again.
 #[derive(Default)]
 pub(super) struct Held {
     bytes: Vec<u8>,
+    /// How many of them have been read again.
+    read: usize,
 }
 
 impl Held {
     pub const fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.read == self.bytes.len()
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.bytes[self.read..]
     }
 
     /// Puts `bytes` in front of what is held: they were read before it.
     pub fn give_back(&mut self, bytes: &[u8]) {
-        self.bytes.splice(..0, bytes.iter().copied());
+        match self.read.checked_sub(bytes.len()) {
+            Some(start) => {
+                self.bytes[start..self.read].copy_from_slice(bytes);
+                self.read = start;
+            }
+            None => {
+                self.bytes.splice(..self.read, bytes.iter().copied());
+                self.read = 0;
+            }
+        }
     }
 
     /// Puts `older` behind what is held, except for its first `taken` bytes, which have been read.
     pub fn join(&mut self, mut older: Held, taken: usize) {
-        older.bytes.drain(..taken);
-        older.give_back(&self.bytes);
-        *self = older;
+        older.read = older.read.saturating_add(taken).min(older.bytes.len());
+        older.give_back(self.bytes());
+        *self = if older.is_empty() { Held::default() } else { older };
     }
 }
 
