@@ -1,7 +1,7 @@
 //! The framing of a body (RFC 9112, section 6): where it ends.
 
 use super::Version;
-use super::chunks::Chunks;
+use super::chunks::{Chunks, Piece, part};
 use super::field::{Fields, trim};
 use super::limits::Limits;
 use super::refusal::Refusal;
@@ -62,17 +62,6 @@ pub(super) enum Body {
     Endless,
 }
 
-/// The meaning of the next bytes of a body.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
-    /// This many bytes of framing.
-    Frame(usize),
-    /// This many bytes of content.
-    Content(usize),
-    /// The body is complete; its trailer. No byte is taken.
-    End(Fields),
-}
-
 impl Body {
     pub fn new(framing: Framing) -> Body {
         match framing {
@@ -99,11 +88,4 @@ impl Body {
             Body::Counted(_) | Body::Chunked(_) => Err(Refusal::Incomplete),
         }
     }
-}
-
-/// Takes as much of the input as is left, and counts it down.
-pub(super) fn part(left: &mut u64, input: &[u8]) -> usize {
-    let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
-    *left = left.saturating_sub(count as u64);
-    count
 }

@@ -3,11 +3,21 @@
 //! A size is one to sixteen hexadecimal digits; white space is allowed before an extension alone; extensions are skipped and
 //! counted. Each line ends with CR LF, and each chunk exactly where its size says.
 
-use super::body::{Piece, part};
 use super::field::Fields;
 use super::head::{self, HeadBuffer};
 use super::limits::Limits;
 use super::refusal::Refusal;
+
+/// The meaning of the next bytes of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// This many bytes of framing.
+    Frame(usize),
+    /// This many bytes of content.
+    Content(usize),
+    /// The body is complete; its trailer. No byte is taken.
+    End(Fields),
+}
 
 /// A body that comes in chunks.
 #[derive(Debug, Default)]
@@ -136,4 +146,11 @@ fn trailer(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
         true => Err(Refusal::Trailer),
         false => Ok(fields),
     }
+}
+
+/// Takes as much of the input as is left, and counts it down.
+pub(super) fn part(left: &mut u64, input: &[u8]) -> usize {
+    let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
+    *left = left.saturating_sub(count as u64);
+    count
 }

@@ -9,7 +9,8 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::body::{Body, Piece};
+use super::body::Body;
+use super::chunks::Piece;
 use super::field::Fields;
 use super::head::HeadBuffer;
 use super::limits::Limits;
@@ -166,7 +167,7 @@ impl Client {
             let is_one = self.interim <= self.limits.interim_max;
             return if is_one { Ok(ClientEvent::Interim(Box::new(response))) } else { Err(Refusal::TooManyInterim) };
         }
-        self.keeps_alive &= writer::keeps_alive(&response.fields, response.version);
+        self.keeps_alive &= response.fields.keeps_alive(response.version);
         self.state = match status {
             _ if status.opens_tunnel(&self.method) => State::Tunnel,
             _ if status.is_bodiless(&self.method) => State::Body(Body::Counted(0)),

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::Version;
 use super::grammar::is_token;
 use super::refusal::Refusal;
 
@@ -106,6 +107,15 @@ impl Fields {
     /// True when the list of this name holds the token, compared without case.
     pub fn lists(&self, name: &str, token: &str) -> bool {
         self.elements(name).any(|element| element.eq_ignore_ascii_case(token.as_bytes()))
+    }
+
+    /// True when the connection goes on after a message with these fields (RFC 9112, section 9.3).
+    pub(super) fn keeps_alive(&self, version: Version) -> bool {
+        let says = |token| self.lists("connection", token);
+        match version {
+            Version::Http11 => !says("close"),
+            Version::Http10 => says("keep-alive") && !says("close"),
+        }
     }
 
     /// Removes all fields of this name.

@@ -23,6 +23,7 @@ mod refusal;
 mod request;
 mod response;
 mod server;
+mod status;
 mod writer;
 
 pub use body::Framing;
@@ -32,8 +33,9 @@ pub use fuzz::{fuzz_client, fuzz_server};
 pub use limits::Limits;
 pub use refusal::Refusal;
 pub use request::{Request, Target};
-pub use response::{Response, Status};
+pub use response::Response;
 pub use server::{Server, ServerEvent};
+pub use status::Status;
 
 /// The version of a message. Later minor versions of HTTP/1 are 1.1 here (RFC 9110, section 2.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! Reasons for which a message is refused.
 
-use super::response::Status;
+use super::status::Status;
 
 /// A message that is refused: malformed, ambiguous, or beyond a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

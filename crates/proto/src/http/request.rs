@@ -104,7 +104,7 @@ impl Request {
 
     /// True when the connection may carry another request after this one (RFC 9112, section 9.3).
     pub fn keeps_alive(&self) -> bool {
-        super::writer::keeps_alive(&self.fields, self.version)
+        self.fields.keeps_alive(self.version)
     }
 }
 

@@ -17,7 +17,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Version;
-use super::body::{Body, Piece};
+use super::body::Body;
+use super::chunks::Piece;
 use super::field::Fields;
 use super::head::HeadBuffer;
 use super::limits::Limits;

@@ -34,7 +34,7 @@ impl Writing {
         match self {
             Writing::Nothing => {}
             Writing::Counted(left) => {
-                let count = super::body::part(left, bytes);
+                let count = super::chunks::part(left, bytes);
                 out.extend_from_slice(bytes.get(..count).unwrap_or_default());
             }
             Writing::Chunked if bytes.is_empty() => {}
@@ -59,15 +59,6 @@ impl Writing {
             }
             Writing::Counted(_) | Writing::Endless => false,
         }
-    }
-}
-
-/// True when fields and version let the connection go on (RFC 9112, section 9.3).
-pub(super) fn keeps_alive(fields: &Fields, version: Version) -> bool {
-    let says = |token| fields.lists("connection", token);
-    match version {
-        Version::Http11 => !says("close"),
-        Version::Http10 => says("keep-alive") && !says("close"),
     }
 }
 
