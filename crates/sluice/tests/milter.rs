@@ -105,7 +105,7 @@ fn a_clean_message_is_accepted_and_an_infected_one_refused() {
     }
     let log = gateway.wait_for_log("action=\"reject\"");
     assert!(
-        log.contains("queue_id=\"QUEUE-ID\" client=192.0.2.7 hello=\"client.test\" from=\"a@client.test\""),
+        log.contains("queue_id=\"QUEUE-ID\" message_id=\"<test@client.test>\" door=\"milter\" client=192.0.2.7 hello=\"client.test\" from=\"a@client.test\""),
         "{log}"
     );
 }

@@ -319,7 +319,10 @@ fn the_network_says_the_same_to_spamassassin() {
     for (path, (hits, score)) in &ours {
         let (their_hits, their_score) = &theirs[path];
         // Perl compiles its expression once, with what it captured in its first mail.
-        for rule in hits.union(their_hits).filter(|rule| *rule != "GB_CUSTOM_HTM_URI") {
+        // SpamAssassin's DMARC has no result for the mails of our own corpus, whose clients have addresses for documentation.
+        let is_own = path.to_string_lossy().contains("/corpus/mails/");
+        let is_compared = |rule: &&String| *rule != "GB_CUSTOM_HTM_URI" && !(is_own && rule.starts_with("DMARC_"));
+        for rule in hits.union(their_hits).filter(is_compared) {
             pairs += 1;
             same += u32::from(hits.contains(rule) && their_hits.contains(rule));
             if !(hits.contains(rule) && their_hits.contains(rule)) {

@@ -742,7 +742,7 @@ fn the_log_says_what_was_decided_and_nothing_of_the_content() {
     for part in [
         "\"action\":\"reject\"",
         "\"found\":\"Eicar-Test-Signature in eicar.com\"",
-        "\"from\":\"<a@client.test>\"",
+        "\"from\":\"a@client.test\"",
         "\"to\":\"b@mx.test\"",
     ] {
         assert!(line.contains(part), "{part} in {line}");
