@@ -12,7 +12,7 @@ use crate::frame::format::{Format, Reads};
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "brotli",
-    methods: "by declared type or by the name of a part or member (`.br`)",
+    methods: "by declared type or by the name of a file (`.br`)",
     not_read: "large windows, shared dictionaries",
     reads: Reads::Stream,
     memory: "window up to 16 MiB as the stream needs it, within `codec_bytes_max`; 1 MiB",
