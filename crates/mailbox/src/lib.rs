@@ -18,6 +18,7 @@ mod account;
 pub mod accounts;
 pub mod acl;
 mod behind;
+mod clock;
 mod content;
 mod deflate;
 mod delivery;

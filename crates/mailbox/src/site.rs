@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::sync::Arc;
 use std::thread::available_parallelism;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use flow::Inspector;
 use store::{Error, Quota, SpecialUse, Transaction, Usage};
@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::accounts::{Account, Accounts};
 use crate::behind::Behind;
+use crate::clock::Clock;
 use crate::file::File;
 use crate::guest::Seats;
 use crate::learner::Learner;
@@ -91,7 +92,7 @@ pub struct Site {
     pub(crate) compressed: Arc<Semaphore>,
     /// True when sessions are to come to an end.
     pub ending: watch::Receiver<bool>,
-    started: Instant,
+    clock: Clock,
 }
 
 impl Site {
@@ -128,7 +129,7 @@ impl Site {
             seats: Arc::default(),
             compressed: Arc::new(Semaphore::new(COMPRESSED_MAX)),
             ending,
-            started: Instant::now(),
+            clock: Clock::start(),
         }
     }
 
@@ -152,13 +153,17 @@ impl Site {
 
     /// The time that protocol halves are told, in milliseconds.
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.clock.now()
     }
 
     /// When a time of theirs is.
     pub(crate) fn at(&self, deadline: u64) -> tokio::time::Instant {
-        let most = u64::from(u32::MAX);
-        (self.started + std::time::Duration::from_millis(deadline.min(most))).into()
+        self.clock.at(deadline).into()
+    }
+
+    /// Pretends that the server began so much earlier: for tests of one that runs for years.
+    pub fn age(&mut self, by: Duration) {
+        self.clock = self.clock.aged(by);
     }
 
     /// Resolves when the server ends.

@@ -14,3 +14,4 @@ mod rights;
 mod search;
 mod shared;
 mod sieve;
+mod uptime;

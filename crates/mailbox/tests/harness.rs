@@ -31,12 +31,19 @@ pub struct Server {
     /// How long a command may work; as usual, if that is none.
     pub work_max: Option<Duration>,
     inspector: Option<Arc<dyn flow::Inspector>>,
+    /// How long the server has been running when it starts.
+    age: Duration,
 }
 
 impl Server {
     /// Accounts `ann` and `bob`, both with the password `secret`; `eve` has a quota of 4,000 bytes. `team` is all of them.
     pub fn start() -> Server {
         Server::start_with(None)
+    }
+
+    /// The same, which has been running for so long.
+    pub fn start_aged(age: Duration) -> Server {
+        Server::start_by(None, None, age)
     }
 
     /// The same, with somebody who sends what goes out.
@@ -50,6 +57,10 @@ impl Server {
     }
 
     fn start_for(relay: Option<Arc<dyn Relay>>, inspector: Option<Arc<dyn flow::Inspector>>) -> Server {
+        Server::start_by(relay, inspector, Duration::ZERO)
+    }
+
+    fn start_by(relay: Option<Arc<dyn Relay>>, inspector: Option<Arc<dyn flow::Inspector>>, age: Duration) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let hash = accounts::hash(b"secret").unwrap();
         let text =
@@ -70,6 +81,7 @@ impl Server {
             scripts: SiteScripts::default(),
             work_max: None,
             inspector,
+            age,
         };
         server.open(ending);
         server
@@ -85,6 +97,7 @@ impl Server {
         site.scripts = self.scripts.clone();
         site.inspector = self.inspector.clone();
         site.work_max = self.work_max.unwrap_or(site.work_max);
+        site.age(self.age);
         let site = Arc::new(site);
         tokio::spawn(queue::run(site.clone()));
         tokio::spawn(mailbox::indexing::run(site.clone()));
