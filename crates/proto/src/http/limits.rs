@@ -21,28 +21,22 @@ pub struct Limits {
     pub interim_max: u32,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            head_bytes_max: 64 << 10,
-            fields_max: 200,
-            target_bytes_max: 16 << 10,
-            chunk_line_bytes_max: 4 << 10,
-            chunk_extension_bytes_max: 64 << 10,
-            interim_max: 16,
-        }
-    }
-}
+const DEFAULT: Limits = Limits {
+    head_bytes_max: 64 << 10,
+    fields_max: 200,
+    target_bytes_max: 16 << 10,
+    chunk_line_bytes_max: 4 << 10,
+    chunk_extension_bytes_max: 64 << 10,
+    interim_max: 16,
+};
 
 const _: () = {
-    let limits = Limits {
-        head_bytes_max: 64 << 10,
-        fields_max: 200,
-        target_bytes_max: 16 << 10,
-        chunk_line_bytes_max: 4 << 10,
-        chunk_extension_bytes_max: 64 << 10,
-        interim_max: 16,
-    };
-    assert!(limits.target_bytes_max < limits.head_bytes_max, "a target stands in a head");
-    assert!(limits.head_bytes_max < u32::MAX as usize, "spans of fields are 32 bits");
+    assert!(DEFAULT.target_bytes_max < DEFAULT.head_bytes_max, "a target stands in a head");
+    assert!(DEFAULT.head_bytes_max < u32::MAX as usize, "spans of fields are 32 bits");
 };
+
+impl Default for Limits {
+    fn default() -> Limits {
+        DEFAULT
+    }
+}
