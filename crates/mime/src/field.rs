@@ -6,6 +6,7 @@
 mod coding;
 mod cursor;
 mod parameter;
+pub mod value;
 mod word;
 
 use alloc::boxed::Box;
@@ -16,6 +17,30 @@ use cursor::Cursor;
 pub(crate) use cursor::{with_unclosed_comment, without_comments};
 use parameter::Parameters;
 pub use word::text;
+
+/// The text of a value without its comments, nested ones too; those in quotes stay.
+pub fn bare(value: &str) -> alloc::string::String {
+    let bare = without_comments(value.as_bytes());
+    bare.map_or_else(|| value.into(), |bare| alloc::string::String::from_utf8_lossy(&bare).into_owned())
+}
+
+/// The value of a field without its folds. A tab that a line begins with becomes a blank: the fold was one between words.
+pub fn unfolded(value: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(value.len());
+    let mut at_start = false;
+    for &byte in value {
+        match byte {
+            b'\r' | b'\n' => {
+                at_start = true;
+                continue;
+            }
+            b'\t' if at_start => text.push(b' '),
+            _ => text.push(byte),
+        }
+        at_start = false;
+    }
+    text
+}
 
 /// How many readings of one boundary parameter are kept.
 pub(crate) const BOUNDARIES_MAX: usize = 3;

@@ -5,6 +5,8 @@
 //! * [`Decoder`] undoes a transfer coding.
 //! * [`Embedded`] finds files written into text (uuencode, BinHex, yEnc).
 //! * [`Utf16`] turns UTF-16 into UTF-8.
+//! * [`address`] reads lists of addresses.
+//! * [`Value`] reads a structured field, as one reader takes it.
 //! * [`header_text`] reads the text of a header field.
 //! * [`looks_like_mail`] recognises a message by its head.
 //!
@@ -16,6 +18,7 @@
 
 extern crate alloc;
 
+pub mod address;
 mod decoder;
 mod embedded;
 mod field;
@@ -26,7 +29,8 @@ mod utf16;
 
 pub use decoder::Decoder;
 pub use embedded::Embedded;
-pub use field::text as header_text;
+pub use field::value::{self, Value};
+pub use field::{bare as without_comments, text as header_text, unfolded};
 pub use fuzz::{fuzz_decoder, fuzz_embedded, fuzz_parser};
 pub use parser::Parser;
 pub use recognise::looks_like_mail;

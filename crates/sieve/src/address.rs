@@ -1,9 +1,12 @@
 //! Addresses in header fields (RFC 5322, section 3.4), as tests compare them.
 //!
-//! Comments and display names are passed over, groups are their members. What is no address is left out.
+//! [`mime::address`] reads them; groups are their members, and what is no address is left out.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+
+use mime::address::Entry;
 
 /// Addresses of one field that are read.
 pub const ADDRESSES_MAX: usize = 1_000;
@@ -26,9 +29,17 @@ impl Address {
         (!path.is_empty()).then(|| Address { local: unquoted(local), domain: domain.to_string() })
     }
 
-    /// As it is written.
+    fn of(address: &mime::address::Address) -> Address {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Address { local: text(&address.local), domain: text(&address.domain) }
+    }
+
+    /// As it is written: a local part that is no dot-atom is quoted.
     pub fn whole(&self) -> String {
-        let mut text = self.local.clone();
+        let mut text = match is_dot_atom(&self.local) {
+            true => self.local.clone(),
+            false => quoted(&self.local),
+        };
         if !self.domain.is_empty() {
             text.push('@');
             text.push_str(&self.domain);
@@ -44,11 +55,19 @@ impl Address {
 
 /// A single address, if that is all that there is.
 pub fn plain(text: &str) -> Option<Address> {
-    let mut found = list(text);
-    let only = found.pop()?;
-    let is_one = found.is_empty() && !only.domain.is_empty() && !text.contains(['\r', '\n', '\0']);
-    let has_odd = |text: &str| text.chars().any(|character| character.is_whitespace() || "<>\"".contains(character));
-    (is_one && !only.local.is_empty() && !has_odd(&only.domain) && !has_odd(&only.local)).then_some(only)
+    mailbox(text).map(|(_, address)| address)
+}
+
+/// A single address with its display name, if the text is one mailbox (RFC 5322, section 3.4) and nothing else.
+pub fn mailbox(text: &str) -> Option<(Option<String>, Address)> {
+    let mut entries = mime::address::addresses(text.as_bytes(), 2);
+    let Some(Entry::Address(only)) = entries.pop().filter(|_| entries.is_empty()) else { return None };
+    let address = Address::of(&only);
+    let is_odd = |character: char| character.is_whitespace() || "<>\"(),;:@\\".contains(character);
+    let is_literal = address.domain.starts_with('[') && address.domain.ends_with(']');
+    let is_host = is_literal || !address.domain.contains(is_odd);
+    let is_sound = only.is_whole && is_host && !text.contains(char::is_control);
+    is_sound.then(|| (only.name.map(|name| String::from_utf8_lossy(&name).into_owned()), address))
 }
 
 /// Whether a header field can be called so (RFC 5322, section 3.6.8).
@@ -58,107 +77,41 @@ pub fn is_field_name(name: &str) -> bool {
 
 /// The addresses of a field, in their order.
 pub fn list(value: &str) -> Vec<Address> {
-    let mut found = Vec::new();
-    let mut reader = Reader::default();
-    let mut characters = value.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '(' => comment(&mut characters),
-            '"' => reader.push_quoted(&mut characters),
-            '<' => {
-                reader = Reader { in_angle: true, ..Reader::default() };
-            }
-            '>' => reader.closed = true,
-            ':' if !reader.in_angle && reader.at.is_none() => reader = Reader::default(),
-            // A route within angle brackets.
-            ':' => reader = Reader { in_angle: true, ..Reader::default() },
-            ',' if reader.in_angle && !reader.closed => {}
-            ',' | ';' => {
-                found.extend(core::mem::take(&mut reader).finish());
-                if found.len() >= ADDRESSES_MAX {
-                    return found;
-                }
-            }
-            _ if reader.closed => {}
-            '@' => {
-                reader.at = Some(reader.text.len());
-                reader.text.push('@');
-            }
-            blank if blank.is_whitespace() => reader.blank(),
-            other => reader.push(other),
-        }
-    }
-    found.extend(reader.finish());
-    found
+    entries(value).into_iter().filter(|found| found.is_whole).map(|found| Address::of(&found)).collect()
 }
 
-#[derive(Debug, Default)]
-struct Reader {
-    text: String,
-    /// Where its last `@` is.
-    at: Option<usize>,
-    in_angle: bool,
-    closed: bool,
-    /// White space stood behind what there is.
-    after_blank: bool,
-    /// Two words stand side by side, so it is no address.
-    is_phrase: bool,
+fn entries(value: &str) -> Vec<mime::address::Address> {
+    let entries = mime::address::addresses(value.as_bytes(), ADDRESSES_MAX);
+    let addresses = entries.into_iter().filter_map(|entry| match entry {
+        Entry::Address(address) => Some(address),
+        Entry::Group(_) | Entry::GroupEnd => None,
+    });
+    addresses.collect()
 }
 
-impl Reader {
-    fn push(&mut self, character: char) {
-        if self.after_blank && !self.text.is_empty() && !self.text.ends_with(['@', '.']) && character != '.' {
-            self.is_phrase = true;
-        }
-        self.after_blank = false;
-        self.text.push(character);
-    }
-
-    fn blank(&mut self) {
-        self.after_blank = true;
-    }
-
-    fn push_quoted(&mut self, characters: &mut core::str::Chars<'_>) {
-        while let Some(character) = characters.next() {
-            match character {
-                '"' => return,
-                '\\' => self.text.extend(characters.next()),
-                other => self.text.push(other),
-            }
-        }
-    }
-
-    fn finish(self) -> Option<Address> {
-        let at = self.at?;
-        let (local, domain) = self.text.split_at_checked(at)?;
-        let domain = domain.get(1..).unwrap_or_default();
-        if local.is_empty() || domain.is_empty() || self.is_phrase || (self.in_angle && !self.closed) {
-            return None;
-        }
-        Some(Address { local: local.to_string(), domain: domain.to_string() })
-    }
+fn is_dot_atom(text: &str) -> bool {
+    let is_atom = |atom: &str| !atom.is_empty() && atom.chars().all(is_atom_text);
+    text.split('.').all(is_atom)
 }
 
-fn comment(characters: &mut core::str::Chars<'_>) {
-    let mut depth = 1u32;
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => drop(characters.next()),
-            '(' => depth = depth.saturating_add(1),
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 {
-            return;
-        }
-    }
+/// Whether a character may stand in an atom (RFC 5322, section 3.2.3; RFC 6532).
+pub fn is_atom_text(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(character) || !character.is_ascii()
+}
+
+/// As a quoted string.
+pub fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 fn unquoted(local: &str) -> String {
-    match local.strip_prefix('"').and_then(|local| local.strip_suffix('"')) {
-        Some(quoted) => quoted.replace("\\\"", "\"").replace("\\\\", "\\"),
-        None => local.to_string(),
+    let Some(inner) = local.strip_prefix('"').and_then(|local| local.strip_suffix('"')) else { return local.into() };
+    let mut text = String::new();
+    let mut characters = inner.chars();
+    while let Some(character) = characters.next() {
+        text.extend(if character == '\\' { characters.next() } else { Some(character) });
     }
+    text
 }
 
 #[cfg(test)]
@@ -172,7 +125,8 @@ mod tests {
             ("Ann <a@b.example>, \"B, C\" <b@c.example>", "a@b.example b@c.example"),
             ("friends: a@b.example, c@d.example;, e@f.example", "a@b.example c@d.example e@f.example"),
             ("a@b.example (Ann (really)), <@x,@y:c@d.example>", "a@b.example c@d.example"),
-            ("\"a b\"@c.example", "a b@c.example"),
+            ("\"a b\"@c.example", "\"a b\"@c.example"),
+            ("\"a.b\"@c.example", "a.b@c.example"),
             ("a . b @ c . example", "a.b@c.example"),
             ("undisclosed-recipients:;", ""),
             ("Ann", ""),
@@ -188,7 +142,8 @@ mod tests {
     #[test]
     fn one_address_is_one() {
         assert!(plain("a@b.example").is_some() && plain("Ann <a@b.example>").is_some());
-        for other in ["", "a", "a@b, c@d", "a@b\r\nX: y", "\"a b\"@c"] {
+        assert!(plain("\"a b\"@c").is_some() && plain("\"D, A\" <a@b>").is_some());
+        for other in ["", "a", "a@b, c@d", "a@b\r\nX: y", "a@b <a@b>", "D, A <a@b>", "g: a@b;", "a@b c", "<a@b"] {
             assert!(plain(other).is_none(), "{other}");
         }
     }

@@ -143,6 +143,9 @@ impl Date {
             "minute" => format!("{minute:02}"),
             "second" => format!("{second:02}"),
             "time" => format!("{hour:02}:{minute:02}:{second:02}"),
+            "iso8601" if self.zone == 0 => {
+                format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+            }
             "iso8601" => format!(
                 "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{zone_hours:02}:{zone_minutes:02}"
             ),

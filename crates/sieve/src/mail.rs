@@ -8,7 +8,8 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use mime::header_text;
+use mime::{Value, header_text};
+use stream::Coding;
 use text::charset::Charset;
 use text::{base64, html, references};
 
@@ -57,7 +58,7 @@ pub trait View {
     fn fields(&self) -> &[Field];
     /// Its body as it stands.
     fn body(&self) -> String;
-    /// The parts of its body that have no parts of their own, and the messages in it.
+    /// The parts of its body, and the messages in it. The content of a multipart is what stands around its parts.
     fn parts(&self) -> Vec<Part>;
 }
 
@@ -112,7 +113,10 @@ fn header(bytes: &[u8]) -> (Vec<Field>, &[u8]) {
         match (name, fields.last_mut()) {
             (_, Some((_, value))) if is_folded => {
                 let room = VALUE_BYTES_MAX.saturating_sub(value.len());
+                let start = value.len();
                 value.extend_from_slice(line.get(..room).unwrap_or(line));
+                // A fold stands between words, whatever the line begins with.
+                value.iter_mut().skip(start).take(1).for_each(|first| *first = b' ');
             }
             (Some((name, value)), _) if !is_folded => {
                 let name = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
@@ -142,12 +146,16 @@ fn entity(fields: &[Field], body: &[u8], depth: usize, parts: &mut Vec<Part>) {
         return;
     }
     let get = |name: &str| fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)).map(|field| &*field.raw);
-    let declared = get("content-type").unwrap_or("text/plain");
-    let kind = declared.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let kind = if kind.contains('/') { kind } else { "text/plain".into() };
-    let boundary = parameter(declared, "boundary").filter(|_| kind.starts_with("multipart/"));
-    if let (Some(boundary), Some(depth)) = (boundary, depth.checked_sub(1)) {
-        for part in multipart(body, boundary.as_bytes()) {
+    let declared = Value::read(get("content-type").unwrap_or_default().as_bytes());
+    let kind = match declared.media_type() {
+        Some((kind, subtype)) => String::from_utf8_lossy(&[kind, b"/", subtype].concat()).to_ascii_lowercase(),
+        None => "text/plain".into(),
+    };
+    if let (true, Some(depth)) = (kind.starts_with("multipart/"), depth.checked_sub(1)) {
+        let boundary = declared.get("boundary").unwrap_or_default().trim_ascii_end();
+        let (around, within) = multipart(body, boundary);
+        parts.push(Part { kind, content: String::from_utf8_lossy(&around).into_owned() });
+        for part in within {
             let (fields, body) = header(part);
             entity(&fields, body, depth, parts);
         }
@@ -160,12 +168,12 @@ fn entity(fields: &[Field], body: &[u8], depth: usize, parts: &mut Vec<Part>) {
         parts.push(Part { kind, content: String::from_utf8_lossy(head).into_owned() });
         return entity(&fields, inner, depth, parts);
     }
-    let decoded = match get("content-transfer-encoding").unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-        "base64" => base64::decode_loosely(&String::from_utf8_lossy(body)),
-        "quoted-printable" => quoted_printable(body),
+    let decoded = match mime::value::transfer_coding(get("content-transfer-encoding").unwrap_or_default().as_bytes()) {
+        Some(Coding::Base64) => base64::decode_loosely(&String::from_utf8_lossy(body)),
+        Some(Coding::QuotedPrintable) => quoted_printable(body),
         _ => body.to_vec(),
     };
-    let charset = parameter(declared, "charset").and_then(|name| Charset::find(&name));
+    let charset = declared.get("charset").and_then(|name| Charset::find(String::from_utf8_lossy(name).trim()));
     let content = match charset.filter(|_| kind.starts_with("text/")) {
         Some(charset) => charset.lossy(&decoded),
         None => String::from_utf8_lossy(&decoded).into_owned(),
@@ -173,48 +181,39 @@ fn entity(fields: &[Field], body: &[u8], depth: usize, parts: &mut Vec<Part>) {
     parts.push(Part { kind, content });
 }
 
-/// The value of a parameter of a field.
-fn parameter(value: &str, wanted: &str) -> Option<String> {
-    let mut rest = value.split_once(';')?.1;
-    loop {
-        let (name, after) = rest.split_once('=')?;
-        let after = after.trim_start();
-        let (text, behind) = match after.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
-            None => after.find(';').map_or((after, ""), |end| after.split_at(end)),
-        };
-        if name.trim().trim_start_matches(';').trim().eq_ignore_ascii_case(wanted) {
-            return Some(text.trim().to_string());
-        }
-        rest = behind.trim_start_matches(|character: char| character == ';' || character.is_whitespace());
-    }
-}
-
-/// The parts between delimiter lines.
-fn multipart<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
+/// The text before and behind the delimiter lines, and the parts between them. Without a boundary there are none.
+fn multipart<'a>(body: &'a [u8], boundary: &[u8]) -> (Vec<u8>, Vec<&'a [u8]>) {
     let mut parts = Vec::new();
+    let mut around = Vec::new();
     let mut start = None;
     let mut at = 0usize;
-    while at < body.len() && parts.len() < PARTS_MAX {
+    while !boundary.is_empty() && at < body.len() && parts.len() < PARTS_MAX {
         let rest = body.get(at..).unwrap_or_default();
         let (line, after) = line(rest);
         let next = body.len().saturating_sub(after.len());
         let delimiter =
             line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary)).map(<[u8]>::trim_ascii_end);
         if let Some(behind @ (b"" | b"--")) = delimiter {
-            if let Some(start) = start.replace(next) {
-                let part = body.get(start..at).unwrap_or_default();
-                let part = part.strip_suffix(b"\n").unwrap_or(part);
-                parts.push(part.strip_suffix(b"\r").unwrap_or(part));
+            match start.replace(next) {
+                Some(start) => {
+                    let part = body.get(start..at).unwrap_or_default();
+                    let part = part.strip_suffix(b"\n").unwrap_or(part);
+                    parts.push(part.strip_suffix(b"\r").unwrap_or(part));
+                }
+                None => around.extend_from_slice(body.get(..at).unwrap_or_default()),
             }
             if behind == b"--" {
-                return parts;
+                around.extend_from_slice(after);
+                return (around, parts);
             }
         }
         at = next;
     }
-    parts.extend(start.and_then(|start| body.get(start..)));
-    parts
+    match start {
+        Some(start) => parts.extend(body.get(start..)),
+        None => around.extend_from_slice(body),
+    }
+    (around, parts)
 }
 
 fn quoted_printable(body: &[u8]) -> Vec<u8> {
@@ -247,13 +246,67 @@ fn quoted_printable(body: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Elements that stand in lines of their own, and cells of tables: words on both sides of their tags are two.
+fn separates(name: &[u8]) -> bool {
+    const BLOCKS: [&[u8]; 45] = [
+        b"address",
+        b"article",
+        b"aside",
+        b"blockquote",
+        b"body",
+        b"br",
+        b"caption",
+        b"center",
+        b"dd",
+        b"details",
+        b"dialog",
+        b"dir",
+        b"div",
+        b"dl",
+        b"dt",
+        b"fieldset",
+        b"figcaption",
+        b"figure",
+        b"footer",
+        b"form",
+        b"h1",
+        b"h2",
+        b"h3",
+        b"h4",
+        b"h5",
+        b"h6",
+        b"header",
+        b"hr",
+        b"legend",
+        b"li",
+        b"main",
+        b"menu",
+        b"nav",
+        b"ol",
+        b"optgroup",
+        b"option",
+        b"p",
+        b"pre",
+        b"section",
+        b"summary",
+        b"table",
+        b"td",
+        b"th",
+        b"tr",
+        b"ul",
+    ];
+    BLOCKS.binary_search(&name).is_ok()
+}
+
 /// The text of a part that is HTML.
 pub fn of_html(page: &str) -> String {
     let mut text = Vec::new();
     let mut reader = html::Tokeniser::new();
     let mut tell = |_: u64, token: html::Token<'_>| match token {
         html::Token::Text { within: html::Within::Page, bytes } => text.extend_from_slice(bytes),
-        html::Token::Open(b"br" | b"p" | b"div" | b"tr" | b"li") => text.push(b'\n'),
+        html::Token::Open(name) | html::Token::Close(name) if separates(name) && !text.ends_with(b"\n") => {
+            text.push(b'\n')
+        }
         _ => {}
     };
     reader.read(page.as_bytes(), &mut tell);
@@ -277,6 +330,7 @@ mod tests {
         let parts: Vec<(String, String)> = mail.parts().into_iter().map(|part| (part.kind, part.content)).collect();
         let part = |kind: &str, content: &str| (kind.to_string(), content.to_string());
         let wanted = [
+            part("multipart/mixed", "pre\nafter\n"),
             part("text/plain", "hello"),
             part("text/html", "<b>grün</b> zwei"),
             part("message/rfc822", "Subject: inner\n\n"),
@@ -287,14 +341,30 @@ mod tests {
     }
 
     #[test]
+    fn words_of_two_blocks_are_two() {
+        for (page, wanted) in [
+            ("<p>one</p>two", "one two"),
+            ("<table><tr><td>six</td><td>seven</td></tr></table>", "six seven"),
+            ("<h1>ten</h1>eleven", "ten eleven"),
+            ("<ul><li>eight</li></ul>nine", "eight nine"),
+            ("<select><option>m<option>n</select>", "m n"),
+            ("<dl><dt>a</dt><dd>b</dd></dl><hr>c<section>d</section>e", "a b c d e"),
+            ("<b>bo</b>ld <span>x</span>y", "bold xy"),
+        ] {
+            let words: Vec<String> = of_html(page).split_whitespace().map(str::to_string).collect();
+            assert_eq!(words.join(" "), wanted, "{page}");
+        }
+    }
+
+    #[test]
     fn odd_mails_are_read() {
         for mail in ["", "\n", "x", "x\n\ny", " folded\nA: b\n\nc", "Content-Type: multipart/mixed; boundary=x\n\n--x"]
         {
             let mail = Mail::new(mail.as_bytes(), 0);
-            assert!(mail.parts().len() <= 1);
+            assert!(mail.parts().len() <= 2);
         }
         let deep: String =
             (0..100).map(|at| alloc::format!("Content-Type: multipart/mixed; boundary=b{at}\n\n--b{at}\n")).collect();
-        assert!(Mail::new(deep.as_bytes(), 0).parts().len() <= 1);
+        assert!(Mail::new(deep.as_bytes(), 0).parts().len() <= DEPTH_MAX + 1);
     }
 }

@@ -1,6 +1,7 @@
 //! A script that was checked: what the interpreter runs.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -61,10 +62,24 @@ impl Text {
             _ => None,
         }
     }
+
+    /// With its references as the script has them.
+    pub fn source(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Literal(text) => text.clone(),
+            Piece::Variable(name) => format!("${{{name}}}"),
+            Piece::Match(number) => format!("${{{number}}}"),
+        };
+        self.0.iter().map(piece).collect()
+    }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
+    /// A command that cannot be run, in a script that asked for a capability which is not there.
+    Unknown(String),
+    /// `error` (RFC 5463).
+    Error(Text),
     /// The branches of `if`, `elsif` and `else`.
     If(Vec<(Test, Vec<Statement>)>),
     Stop,
@@ -148,6 +163,10 @@ pub(crate) enum Modifier {
 #[derive(Debug, Clone)]
 pub(crate) enum Test {
     Constant(bool),
+    /// Whether capabilities are there (RFC 5463).
+    Has(bool),
+    /// A test that cannot be run, in a script that asked for a capability which is not there.
+    Unknown(String),
     Not(Box<Test>),
     All(Vec<Test>),
     Any(Vec<Test>),
@@ -203,12 +222,12 @@ pub(crate) enum Source {
     Date {
         name: Text,
         zone: Zone,
-        part: String,
+        part: Text,
         index: Index,
     },
     CurrentDate {
         zone: Zone,
-        part: String,
+        part: Text,
     },
     Spam {
         percent: bool,

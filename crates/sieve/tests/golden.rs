@@ -40,6 +40,9 @@ fn outcome(script: &str, mail: &str) -> String {
     for action in &outcome.actions {
         told.push_str(&format!("{action}\n"));
         if let sieve::Action::Vacation(vacation) = action {
+            if script.contains("${") {
+                told.push_str(&format!("  handle {:?}\n", vacation.handle));
+            }
             told.extend(vacation.message.lines().map(|line| format!("  {line}\n")));
         }
         if let sieve::Action::Keep { header: Some(header), .. } = action {

@@ -58,7 +58,7 @@ fn words_as_they_stand(value: &[u8]) -> TransferCoding {
     TransferCoding { coding, others }
 }
 
-fn exact(token: &[u8]) -> Option<Coding> {
+pub(super) fn exact(token: &[u8]) -> Option<Coding> {
     Some(match token {
         b"7bit" | b"8bit" | b"binary" => Coding::Identity,
         b"base64" => Coding::Base64,

@@ -14,6 +14,9 @@ use super::word;
 /// How many parameters of one field are read.
 const PARAMETERS_MAX: usize = 128;
 
+/// Names and values.
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// The parameters of one field, in order.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
@@ -88,18 +91,61 @@ impl Parameters {
         Some(word::text(&plain.value, bytes_max))
     }
 
+    /// Names and values as one reader takes them, each name once: the continued value before a plain one. Those in percent encoding
+    /// stand in the first list as they are, and decoded in the second.
+    pub(super) fn joined(&self) -> (Pairs, Pairs) {
+        let (mut all, mut decoded) = (Pairs::new(), Pairs::new());
+        let mut seen: Vec<&[u8]> = Vec::new();
+        for Parameter { name, .. } in &self.all {
+            if name.is_empty() || seen.contains(&&name[..]) {
+                continue;
+            }
+            seen.push(name);
+            match self.continued(name) {
+                Some((_, value)) if self.named(name).any(|parameter| parameter.extended) => {
+                    all.push(([name, &b"*"[..]].concat(), self.encoded(name)));
+                    decoded.push((name.clone(), value));
+                }
+                Some((_, value)) => all.push((name.clone(), value)),
+                None => {
+                    let plain = self.named(name).next();
+                    let value = plain.map(|plain| plain.other.as_ref().unwrap_or(&plain.value).clone());
+                    all.push((name.clone(), value.unwrap_or_default()));
+                }
+            }
+        }
+        (all, decoded)
+    }
+
+    /// The sections of `name`, joined in percent encoding.
+    fn encoded(&self, name: &[u8]) -> Vec<u8> {
+        let mut joined = Vec::new();
+        for section in self.sections(name) {
+            match section.extended {
+                true => joined.extend_from_slice(&section.value),
+                false => percent_encode(&section.value, &mut joined),
+            }
+        }
+        joined
+    }
+
+    fn sections<'a>(&'a self, name: &'a [u8]) -> Vec<&'a Parameter> {
+        let mut sections: Vec<&Parameter> = self.named(name).filter(|parameter| !parameter.is_plain()).collect();
+        sections.sort_by_key(|parameter| parameter.section.unwrap_or(0));
+        sections.dedup_by_key(|parameter| parameter.section.unwrap_or(0));
+        sections
+    }
+
     fn named<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'a Parameter> {
         self.all.iter().filter(move |parameter| parameter.name == name)
     }
 
     /// The sections of `name` in their order, joined, and the charset that the first declares.
     fn continued(&self, name: &[u8]) -> Option<(Option<Vec<u8>>, Vec<u8>)> {
-        let mut sections: Vec<&Parameter> = self.named(name).filter(|parameter| !parameter.is_plain()).collect();
+        let sections = self.sections(name);
         if sections.is_empty() {
             return None;
         }
-        sections.sort_by_key(|parameter| parameter.section.unwrap_or(0));
-        sections.dedup_by_key(|parameter| parameter.section.unwrap_or(0));
         let mut charset = None;
         let mut joined = Vec::new();
         for (index, section) in sections.iter().enumerate() {
@@ -198,6 +244,15 @@ fn split_charset(value: &[u8]) -> (Option<Vec<u8>>, &[u8]) {
     match (pieces.next(), pieces.next(), pieces.next()) {
         (Some(charset), Some(_), Some(rest)) => (Some(charset.to_vec()), rest),
         _ => (None, value),
+    }
+}
+
+fn percent_encode(value: &[u8], into: &mut Vec<u8>) {
+    for &byte in value {
+        match byte.is_ascii_alphanumeric() || b"!#$&+-.^_`{|}~".contains(&byte) {
+            true => into.push(byte),
+            false => into.extend_from_slice(alloc::format!("%{byte:02X}").as_bytes()),
+        }
     }
 }
 

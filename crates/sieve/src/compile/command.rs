@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::arguments::Arguments;
+use super::test::decided;
 use super::{Compiler, Location};
 use crate::address;
 use crate::error::{Error, Place};
@@ -21,11 +22,14 @@ impl Compiler<'_, '_> {
         let mut statements: Vec<Statement> = Vec::new();
         // An `if` before, to which `elsif` and `else` belong.
         let mut is_open = false;
+        // A branch before is taken whatever the mail, since a capability is there: no other is ever run.
+        let mut is_settled = false;
         for node in nodes {
             let line = node.place.line;
             match node.name.as_str() {
                 "if" => {
                     let branch = self.branch(node, true)?;
+                    is_settled = decided(&branch.0) == Some(true);
                     statements.push(Statement { line, command: Command::If(Vec::from([branch])) });
                     is_open = true;
                 }
@@ -33,7 +37,12 @@ impl Compiler<'_, '_> {
                     if !is_open {
                         return Err(Error::new(node.place, format!("{name} is without its if")));
                     }
+                    if is_settled {
+                        is_open = name == "elsif";
+                        continue;
+                    }
                     let branch = self.branch(node, name == "elsif")?;
+                    is_settled = decided(&branch.0) == Some(true);
                     if let Some(Statement { command: Command::If(branches), .. }) = statements.last_mut() {
                         branches.push(branch);
                     }
@@ -41,15 +50,11 @@ impl Compiler<'_, '_> {
                 }
                 _ => {
                     is_open = false;
-                    if node.block.is_some() {
-                        return Err(Error::new(node.place, format!("{} takes no block", node.name)));
-                    }
-                    if !node.tests.is_empty() {
-                        return Err(Error::new(node.place, format!("{} takes no test", node.name)));
-                    }
-                    if let Some(command) = self.command(node)? {
-                        statements.push(Statement { line, command });
-                    }
+                    let command = match self.command(node) {
+                        Err(error) if self.lacks => Some(Command::Unknown(error.text)),
+                        command => command?,
+                    };
+                    statements.extend(command.map(|command| Statement { line, command }));
                 }
             }
         }
@@ -69,11 +74,19 @@ impl Compiler<'_, '_> {
             _ if has_test => return Err(Error::new(node.place, format!("{} takes one test", node.name))),
             _ => return Err(Error::new(node.place, "else takes no test")),
         };
-        Ok((test, self.block(block)?))
+        // Whatever it holds, it is never run.
+        let block = if decided(&test) == Some(false) { Vec::new() } else { self.block(block)? };
+        Ok((test, block))
     }
 
     /// None: it was done while it was compiled.
     fn command(&mut self, node: &Node) -> Result<Option<Command>, Error> {
+        if node.block.is_some() {
+            return Err(Error::new(node.place, format!("{} takes no block", node.name)));
+        }
+        if !node.tests.is_empty() {
+            return Err(Error::new(node.place, format!("{} takes no test", node.name)));
+        }
         let extension = match node.name.as_str() {
             "keep" | "discard" | "redirect" | "stop" => "",
             "require" => return Err(Error::new(node.place, "require stands before all else")),
@@ -81,6 +94,7 @@ impl Compiler<'_, '_> {
             "setflag" | "addflag" | "removeflag" => "imap4flags",
             "addheader" | "deleteheader" => "editheader",
             "set" => "variables",
+            "error" => "ihave",
             name @ ("fileinto" | "reject" | "ereject" | "vacation") => name,
             name => return Err(Error::new(node.place, format!("there is no command {name}"))),
         };
@@ -96,6 +110,7 @@ impl Compiler<'_, '_> {
             "keep" => Command::Keep { flags: arguments.tag_list(self, "flags")? },
             "discard" => Command::Discard,
             "stop" => Command::Stop,
+            "error" => Command::Error(arguments.text(self)?),
             "return" => Command::Return,
             "redirect" => {
                 let text = arguments.text(self)?;

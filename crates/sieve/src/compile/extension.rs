@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 
 /// What `require` may name.
-pub const EXTENSIONS: [&str; 28] = [
+pub const EXTENSIONS: [&str; 29] = [
     "body",
     "comparator-i;ascii-casemap",
     "comparator-i;ascii-numeric",
@@ -18,6 +18,7 @@ pub const EXTENSIONS: [&str; 28] = [
     "environment",
     "ereject",
     "fileinto",
+    "ihave",
     "imap4flags",
     "include",
     "index",

@@ -90,8 +90,13 @@ impl Shared<'_> {
         self.done.push(None);
         self.names.push((location, name.clone()));
         self.stack.push(number);
-        let mut compiler =
-            Compiler { shared: self, required: BTreeSet::new(), globals: BTreeSet::new(), variables: BTreeSet::new() };
+        let mut compiler = Compiler {
+            shared: self,
+            required: BTreeSet::new(),
+            globals: BTreeSet::new(),
+            variables: BTreeSet::new(),
+            lacks: false,
+        };
         let commands = compiler.script(&nodes)?;
         self.stack.pop();
         if let Some(slot) = self.done.get_mut(number) {
@@ -128,6 +133,8 @@ struct Compiler<'a, 'b> {
     globals: BTreeSet<String>,
     /// Variables that it uses.
     variables: BTreeSet<String>,
+    /// It asked `ihave` for a capability that is not there: what is wrong from there on fails when it is reached.
+    lacks: bool,
 }
 
 /// Variables of one script.
@@ -153,16 +160,20 @@ impl Compiler<'_, '_> {
             _ => return Err(Error::new(node.place, "require takes strings, and nothing else")),
         };
         for name in names {
-            let Some(known) = EXTENSIONS.iter().find(|known| *known == name) else {
+            if !self.enable(name) {
                 return Err(Error::new(node.place, format!("extension {name:?} is not known")));
-            };
-            self.required.insert(known);
-            self.shared.required.insert(known);
-            for implied in extension::implied(known) {
-                self.required.insert(implied);
             }
         }
         Ok(())
+    }
+
+    /// Takes an extension into use, with those that it brings; whether it is known.
+    fn enable(&mut self, name: &str) -> bool {
+        let Some(known) = EXTENSIONS.iter().find(|known| **known == name) else { return false };
+        self.required.insert(known);
+        self.shared.required.insert(known);
+        self.required.extend(extension::implied(known));
+        true
     }
 
     fn has(&self, extension: &str) -> bool {

@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::Compiler;
@@ -18,7 +17,7 @@ const DATE_PARTS: [&str; 13] = [
 ];
 
 /// The fields that hold addresses, which `address` may ask for.
-const ADDRESS_FIELDS: [&str; 19] = [
+const ADDRESS_FIELDS: [&str; 31] = [
     "from",
     "to",
     "cc",
@@ -38,6 +37,18 @@ const ADDRESS_FIELDS: [&str; 19] = [
     "mail-followup-to",
     "disposition-notification-to",
     "return-receipt-to",
+    "apparently-to",
+    "mail-reply-to",
+    "abuse-reports-to",
+    "x-complaints-to",
+    "x-report-abuse-to",
+    "x-admin",
+    "for-approval",
+    "for-handling",
+    "for-comment",
+    "read-receipt-to",
+    "x-confirm-reading-to",
+    "registered-mail-reply-requested-by",
 ];
 
 /// How long a mail is remembered, in seconds, if the script says nothing, and at most (RFC 7352, section 3.3, leaves both to us).
@@ -45,12 +56,29 @@ const DUPLICATE_SECONDS: u64 = 7 * 86_400;
 const DUPLICATE_SECONDS_MAX: u64 = 90 * 86_400;
 
 impl Compiler<'_, '_> {
+    /// A test. Where the script asked for a capability that is not there, one that is wrong fails when it is reached.
     pub(super) fn test(&mut self, node: &Node) -> Result<Test, Error> {
+        match self.sound_test(node) {
+            Err(error) if self.lacks => Ok(Test::Unknown(error.text)),
+            test => test,
+        }
+    }
+
+    fn sound_test(&mut self, node: &Node) -> Result<Test, Error> {
         if let name @ ("not" | "allof" | "anyof") = node.name.as_str() {
             if let Some(more) = node.arguments.first() {
                 return Err(Error::new(more.place, format!("{name} takes tests")));
             }
-            let tests: Vec<Test> = node.tests.iter().map(|test| self.test(test)).collect::<Result<_, _>>()?;
+            let mut tests: Vec<Test> = Vec::new();
+            for test in &node.tests {
+                let test = self.test(test)?;
+                let decided = decided(&test);
+                tests.push(test);
+                // The rest is never looked at.
+                if decided == Some(name == "anyof") && name != "not" {
+                    break;
+                }
+            }
             return match (name, node.is_list, <[Test; 1]>::try_from(tests)) {
                 ("not", false, Ok([test])) => Ok(Test::Not(Box::new(test))),
                 ("not", ..) => Err(Error::new(node.place, "not takes one test")),
@@ -61,6 +89,9 @@ impl Compiler<'_, '_> {
         }
         if let Some(more) = node.tests.first() {
             return Err(Error::new(more.place, format!("{} takes no test", node.name)));
+        }
+        if node.name == "ihave" {
+            return self.has_capabilities(node);
         }
         let extension = match node.name.as_str() {
             "true" | "false" | "size" | "exists" | "header" | "address" => "",
@@ -77,6 +108,22 @@ impl Compiler<'_, '_> {
         let test = self.known_test(node, &mut arguments)?;
         arguments.end()?;
         Ok(test)
+    }
+
+    /// Whether all capabilities are there (RFC 5463); then they need no `require`.
+    fn has_capabilities(&mut self, node: &Node) -> Result<Test, Error> {
+        self.need(node.place, "ihave", "ihave")?;
+        let mut arguments = Arguments::new(self, node)?;
+        let (_, names) = arguments.words()?;
+        arguments.end()?;
+        let all = names.iter().all(|name| super::EXTENSIONS.contains(&name.as_str()));
+        if all {
+            for name in &names {
+                self.enable(name);
+            }
+        }
+        self.lacks |= !all;
+        Ok(Test::Has(all))
     }
 
     fn known_test(&mut self, node: &Node, arguments: &mut Arguments<'_>) -> Result<Test, Error> {
@@ -198,10 +245,31 @@ impl Compiler<'_, '_> {
         Ok(Zone::Given(text))
     }
 
-    fn date_part(&mut self, arguments: &mut Arguments<'_>) -> Result<String, Error> {
-        let (place, word) = arguments.word()?;
-        let known = DATE_PARTS.iter().find(|part| part.eq_ignore_ascii_case(&word));
-        known.map(ToString::to_string).ok_or_else(|| Error::new(place, format!("a date has no part {word:?}")))
+    fn date_part(&mut self, arguments: &mut Arguments<'_>) -> Result<Text, Error> {
+        let text = arguments.text(self)?;
+        match text.literal() {
+            Some(word) if !DATE_PARTS.iter().any(|part| part.eq_ignore_ascii_case(word)) => {
+                Err(Error::new(arguments.place, format!("a date has no part {word:?}")))
+            }
+            _ => Ok(text),
+        }
+    }
+}
+
+/// The value of a test that asks for capabilities alone; `None` if a mail decides it.
+pub(super) fn decided(test: &Test) -> Option<bool> {
+    match test {
+        Test::Has(value) => Some(*value),
+        Test::Not(test) => decided(test).map(|value| !value),
+        Test::All(tests) | Test::Any(tests) => {
+            let ends = matches!(test, Test::Any(_));
+            let values: Vec<Option<bool>> = tests.iter().map(decided).collect();
+            match values.contains(&Some(ends)) {
+                true => Some(ends),
+                false => values.iter().all(Option::is_some).then_some(!ends),
+            }
+        }
+        _ => None,
     }
 }
 

@@ -21,6 +21,8 @@ impl<'a> Machine<'a> {
     pub(super) fn command(&mut self, command: &'a Command) -> Result<Flow, String> {
         match command {
             Command::If(_) => {}
+            Command::Unknown(why) => return Err(why.clone()),
+            Command::Error(text) => return Err(self.text(text)?),
             Command::Stop => return Ok(Flow::Stop),
             Command::Return => return Ok(Flow::Return),
             Command::Include { script, once } => return self.include(*script, *once),
@@ -243,7 +245,7 @@ pub(super) fn written(fields: &[Field]) -> Vec<u8> {
     for field in fields {
         out.extend_from_slice(field.name.as_bytes());
         out.extend_from_slice(b": ");
-        fold(&mut out, &field.raw);
+        fold(&mut out, &field.raw, 0);
         out.extend_from_slice(b"\r\n");
     }
     out.extend_from_slice(b"\r\n");
@@ -251,8 +253,8 @@ pub(super) fn written(fields: &[Field]) -> Vec<u8> {
 }
 
 /// A value in lines of at most about 78 characters, where it has blanks.
-fn fold(out: &mut Vec<u8>, value: &str) {
-    let mut length = 0usize;
+/// The first has `length` bytes already.
+pub(super) fn fold(out: &mut Vec<u8>, value: &str, mut length: usize) {
     for (at, word) in value.split(' ').enumerate() {
         if at > 0 {
             if length.saturating_add(word.len()) > 76 && !word.is_empty() {

@@ -15,7 +15,8 @@ impl Machine<'_> {
     pub(super) fn test(&mut self, test: &Test) -> Result<bool, String> {
         self.burn(1)?;
         Ok(match test {
-            Test::Constant(value) => *value,
+            Test::Constant(value) | Test::Has(value) => *value,
+            Test::Unknown(why) => return Err(why.clone()),
             Test::Not(test) => !self.test(test)?,
             Test::All(tests) => {
                 for test in tests {
@@ -165,16 +166,18 @@ impl Machine<'_> {
             Source::Date { name, zone, part, index } => {
                 let fields = self.selected(core::slice::from_ref(name), *index)?;
                 let zone = self.zone(zone)?;
+                let part = self.text(part)?.to_ascii_lowercase();
                 let dates = fields.iter().take(1).filter_map(|field| {
                     let text = field.raw.rsplit(';').next().unwrap_or_default();
                     let date = Date::parse(text)?;
-                    date.in_zone(zone.unwrap_or(date.zone)).part(part)
+                    date.in_zone(zone.unwrap_or(date.zone)).part(&part)
                 });
                 dates.collect()
             }
             Source::CurrentDate { zone, part } => {
                 let zone = self.zone(zone)?.unwrap_or(self.setting.zone);
-                Date::new(self.setting.now, zone).part(part).into_iter().collect()
+                let part = self.text(part)?.to_ascii_lowercase();
+                Date::new(self.setting.now, zone).part(&part).into_iter().collect()
             }
             Source::Spam { percent } => {
                 let known = self.setting.spam_percent.map(|known| known.min(100));

@@ -26,6 +26,7 @@ vacation to "tim@x.example", subject "Grüße", again after 604800 seconds (not 
   In-Reply-To: <1@x.example>
   References: <1@x.example>
   Auto-Submitted: auto-replied (vacation)
+  X-Auto-Response-Suppress: All
   Precedence: bulk
   MIME-Version: 1.0
   Content-Type: text/html

@@ -22,6 +22,7 @@ vacation to "tim@x.example", subject "Auto: [acme-users] fwd: version 1.0 is out
   In-Reply-To: <1@x.example>
   References: <1@x.example>
   Auto-Submitted: auto-replied (vacation)
+  X-Auto-Response-Suppress: All
   Precedence: bulk
   MIME-Version: 1.0
   Content-Type: text/plain; charset=utf-8
