@@ -37,11 +37,6 @@ pub(crate) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The value of a field, without its folds.
-pub(crate) fn unfolded(value: &[u8]) -> Vec<u8> {
-    value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 mod conversations;
 mod corpus;
 mod extensions;
+mod golden;
 mod harness;
 mod imaptest;
 mod index;

@@ -194,7 +194,7 @@ impl<S: Stream> Session<'_, S> {
             .and_then(|at| rest.get(at + 1..))
             .ok_or_else(nonexistent)?;
         check(own)?;
-        Ok((place.account, own.to_vec()))
+        Ok((place.account, name::canonical(own.to_vec())))
     }
 }
 
@@ -246,8 +246,11 @@ fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
-    let is_inbox = name == b"INBOX" && name::matches(&pattern.to_ascii_uppercase(), name, DELIMITER);
-    is_inbox || name::matches(pattern, name, DELIMITER)
+    // Of the pattern, too, the first level has any case where it is INBOX.
+    let is_inbox = name == b"INBOX" || name.starts_with(b"INBOX/");
+    let end = pattern.iter().position(|byte| b"*%/".contains(byte)).unwrap_or(pattern.len());
+    let with_inbox = || [pattern[..end].to_ascii_uppercase().as_slice(), &pattern[end..]].concat();
+    (is_inbox && name::matches(&with_inbox(), name, DELIMITER)) || name::matches(pattern, name, DELIMITER)
 }
 
 fn attributes(list: &List, name: &Name, uses: SpecialUse) -> String {
