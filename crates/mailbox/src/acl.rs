@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proto::imap::acl::{Modification, Rights};
+use proto::imap::name;
 use store::{DELIMITER, Error, Flags, Mailbox, State, Transaction};
 
 use crate::account::checked;
@@ -43,7 +44,7 @@ pub async fn set(store: &Handle, account: &str, mailbox: &str, who: &str, letter
 
 fn named<'a>(state: &'a State, account: &str, mailbox: &str) -> Option<(u32, &'a Arc<Mailbox>)> {
     let (number, _) = state.account_named(account.to_ascii_lowercase().as_bytes())?;
-    state.mailbox_named(number, if mailbox.eq_ignore_ascii_case("INBOX") { b"INBOX" } else { mailbox.as_bytes() })
+    state.mailbox_named(number, &name::canonical(mailbox.into()))
 }
 
 /// What the names of mailboxes of others begin with.
@@ -74,8 +75,7 @@ pub(crate) fn place(state: &State, account: u32, name: &[u8]) -> Option<Place> {
     let other = || {
         let (owner, name) = split(name.strip_prefix(OTHERS)?)?;
         let (owner, _) = state.account_named(&owner.to_ascii_lowercase())?;
-        let name = if name.eq_ignore_ascii_case(b"INBOX") { b"INBOX" } else { name };
-        Some((owner, state.mailbox_named(owner, name)?))
+        Some((owner, state.mailbox_named(owner, &name::canonical(name.to_vec()))?))
     };
     // Before there was such a place somebody may have called one of his so.
     let (owner, (number, mailbox)) = other().or_else(|| Some((account, state.mailbox_named(account, name)?)))?;

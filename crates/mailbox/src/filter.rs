@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use proto::imap::name;
 use sieve::{Action, Host, Limits, Mail, Program, Seen, Setting, Vacation};
 use store::{Flags, SpecialUse, State};
 
@@ -196,6 +197,7 @@ impl Case<'_> {
                 plan.places.push(place(self.kept(is_implicit), flags, header))
             }
             Action::FileInto { mailbox, flags, create, special_use, header } => {
+                let mailbox = canonical(&mailbox);
                 let target = Target::Named { name: mailbox, create, special_use };
                 plan.places.push(place(target, flags, header));
             }
@@ -257,10 +259,14 @@ pub(crate) fn with_use(state: &State, account: u32, special_use: SpecialUse) -> 
     numbers.find(|&number| state.mailbox(number).is_some_and(|mailbox| mailbox.special_use.0 & special_use.0 != 0))
 }
 
+/// The name of a mailbox as the store has it.
+fn canonical(name: &str) -> String {
+    String::from_utf8_lossy(&name::canonical(name.into())).into_owned()
+}
+
 /// A mailbox by its name, in which INBOX has any case.
 pub(crate) fn named(state: &State, account: u32, name: &str) -> Option<u32> {
-    let name = if name.eq_ignore_ascii_case("INBOX") { "INBOX" } else { name };
-    state.mailbox_named(account, name.as_bytes()).map(|(number, _)| number)
+    state.mailbox_named(account, &name::canonical(name.into())).map(|(number, _)| number)
 }
 
 struct Mailboxes<'a> {

@@ -53,18 +53,14 @@ fn value(header: &[u8], name: &[u8]) -> Option<String> {
     fields(header).find_map(|field| {
         let colon = memchr(b':', field)?;
         let is_meant = field.get(..colon)?.trim_ascii().eq_ignore_ascii_case(name);
-        is_meant.then(|| String::from_utf8_lossy(&unfolded(field.get(colon + 1..).unwrap_or_default())).into_owned())
+        is_meant
+            .then(|| String::from_utf8_lossy(&mime::unfolded(field.get(colon + 1..).unwrap_or_default())).into_owned())
     })
 }
 
 fn printable(text: &str, characters_max: usize) -> Option<String> {
     let safe = |letter: char| if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' };
     Some(text.chars().map(safe).take(characters_max).collect()).filter(|text: &String| !text.is_empty())
-}
-
-/// The value of a field, without its folds.
-pub(crate) fn unfolded(value: &[u8]) -> Vec<u8> {
-    value.iter().copied().filter(|byte| !b"\r\n".contains(byte)).collect()
 }
 
 #[cfg(test)]

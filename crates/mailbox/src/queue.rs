@@ -212,7 +212,9 @@ async fn send(site: &Site, uid: u32, entry: &Entry) -> Result<(), Unsent> {
     let mut piece = entry.trace.clone().into_bytes();
     let bytes = piece.len() as u64 + body.size().saturating_sub(entry.skipped);
     let (pieces, content) = mpsc::channel(1);
-    let sending = relay.send(Outgoing { from: entry.from.clone(), to: entry.to.clone(), bytes, content });
+    let is_eight_bit = tokio::task::block_in_place(|| is_eight_bit(&mut body, entry.skipped));
+    let (from, to) = (entry.from.clone(), entry.to.clone());
+    let sending = relay.send(Outgoing { from, to, bytes, is_eight_bit, content });
     let feeding = async {
         let mut at = entry.skipped;
         // Whoever does not listen any more says why.
@@ -227,6 +229,18 @@ async fn send(site: &Site, uid: u32, entry: &Entry) -> Result<(), Unsent> {
         drop(pieces);
     };
     tokio::join!(sending, feeding).0
+}
+
+/// Whether a mail has bytes beyond ASCII. What cannot be read is found out when it is sent.
+fn is_eight_bit(body: &mut Body<'_>, mut at: u64) -> bool {
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(length @ 1..) = body.read(at, &mut piece) {
+        if !piece[..length].is_ascii() {
+            return true;
+        }
+        at += length as u64;
+    }
+    false
 }
 
 /// A mail that does not go out is kept, or the sender is told; of what is somebody's already, and of notices, nobody is.

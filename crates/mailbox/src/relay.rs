@@ -14,6 +14,8 @@ pub struct Outgoing {
     pub to: String,
     /// How long it is, in bytes: one of which less comes is not sent.
     pub bytes: u64,
+    /// Whether it has bytes beyond ASCII, as a next hop is told that knows 8BITMIME.
+    pub is_eight_bit: bool,
     /// The mail, in pieces; line ends are CRLF.
     pub content: mpsc::Receiver<Vec<u8>>,
 }

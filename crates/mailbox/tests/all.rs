@@ -4,6 +4,7 @@ mod conversations;
 mod corpus;
 mod extensions;
 mod fair;
+mod golden;
 mod harness;
 mod imaptest;
 mod index;

@@ -65,6 +65,14 @@ impl Entity {
         Part { header: self.header, body: self.body, end: self.end, is_message, parts }
     }
 
+    /// It has ended. A multipart without parts gets an empty one: IMAP knows none without.
+    fn complete(&mut self) {
+        if self.kind.is_multipart() && self.children.is_empty() {
+            let empty = Entity { in_header: false, ..Entity::new(self.end, Type::default()) };
+            self.children.push(empty);
+        }
+    }
+
     /// What a boundary line of this multipart means.
     fn boundary(&self, line: &[u8]) -> Option<Boundary> {
         let boundary = self.kind.boundary.as_deref().filter(|_| !self.in_header)?;
@@ -147,6 +155,7 @@ impl Digest {
         }
         root.end = self.at;
         root.lines = self.lines - root.lines;
+        root.complete();
         root
     }
 
@@ -233,6 +242,7 @@ impl Digest {
                 entity.body = entity.body.min(end).max(entity.header);
                 entity.end = entity.body;
             }
+            entity.complete();
             if let Some(outer) = self.open.last_mut() {
                 outer.children.push(entity);
             }

@@ -1,9 +1,9 @@
 //! What FETCH tells of a message, written out (RFC 9051, section 7.5.2).
 
+use mime::Value;
 use proto::imap::response::{nstring, string};
 
 use super::address::{self, Address};
-use super::header::with_parameters;
 use super::reader::Entity;
 
 /// Appends the ENVELOPE of a message.
@@ -66,10 +66,6 @@ pub(super) fn body(entity: &Entity, extended: bool, out: &mut Vec<u8>) {
 
 fn multipart(entity: &Entity, extended: bool, out: &mut Vec<u8>) {
     entity.children.iter().for_each(|child| body(child, extended, out));
-    if entity.children.is_empty() {
-        // There is no multipart without parts.
-        body(&Entity::default(), extended, out);
-    }
     out.push(b' ');
     string(entity.kind.names.as_ref().map_or(b"mixed", |(_, subtype)| subtype), out);
     if extended {
@@ -101,8 +97,8 @@ fn leaf(entity: &Entity, extended: bool, out: &mut Vec<u8>) {
         nstring(entity.fields.get(name), out);
     }
     out.push(b' ');
-    let coding = entity.fields.get("content-transfer-encoding").filter(|coding| !coding.is_empty());
-    string(coding.unwrap_or(b"7bit"), out);
+    let coding = entity.fields.get("content-transfer-encoding").map(mime::value::coding_name);
+    string(coding.filter(|coding| !coding.is_empty()).unwrap_or(b"7bit"), out);
     out.extend_from_slice(format!(" {}", entity.end - entity.body).as_bytes());
     if is_message {
         let inner = Entity::default();
@@ -139,11 +135,12 @@ fn parameters(list: &[(Vec<u8>, Vec<u8>)], out: &mut Vec<u8>) {
 
 fn disposition(value: Option<&[u8]>, out: &mut Vec<u8>) {
     out.push(b' ');
-    let Some((main, list)) = value.and_then(with_parameters) else { return out.extend_from_slice(b"NIL") };
+    let value = value.map(Value::read).filter(|value| !value.main.is_empty());
+    let Some(value) = value else { return out.extend_from_slice(b"NIL") };
     out.push(b'(');
-    string(&main, out);
+    string(&value.main, out);
     out.push(b' ');
-    parameters(&list, out);
+    parameters(&value.parameters, out);
     out.push(b')');
 }
 

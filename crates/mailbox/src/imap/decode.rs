@@ -12,18 +12,6 @@ const WINDOW_BYTES: usize = 16 << 10;
 /// The longest preview, in characters (RFC 8970, section 3.1: 200 at most, 256 for others).
 const PREVIEW_CHARACTERS: usize = 200;
 
-/// A transfer coding that FETCH undoes; none if it is not known.
-pub(super) fn coding(name: &[u8]) -> Option<Coding> {
-    let name = name.trim_ascii().to_ascii_lowercase();
-    match name.as_slice() {
-        b"" | b"7bit" | b"8bit" | b"binary" => Some(Coding::Identity),
-        b"base64" => Some(Coding::Base64),
-        b"quoted-printable" => Some(Coding::QuotedPrintable),
-        b"x-uuencode" | b"uuencode" => Some(Coding::Uuencode),
-        _ => None,
-    }
-}
-
 /// Decodes what `read` brings from an offset on, up to an end.
 pub(super) struct Decoding {
     decoder: Option<Decoder>,
@@ -138,13 +126,13 @@ mod tests {
         }
         assert_eq!(decoded(Coding::QuotedPrintable, b"a=3Db=\r\nc\r\n", 1), b"a=bc\r\n");
         assert_eq!(decoded(Coding::Base64, b"", 1), b"");
-        assert_eq!((coding(b" BASE64 "), coding(b"x-odd")), (Some(Coding::Base64), None));
     }
 
     #[test]
     fn a_preview_is_one_line_of_what_is_new() {
         assert_eq!(preview(b"Subject: x\r\n\r\n> old\r\n one \r\n\r\ntwo\r\n"), "one two");
         assert_eq!(preview(b"Content-Type: text/html\r\n\r\n<p>one<p><b>two</b>"), "one two");
+        assert_eq!(preview(b"Content-Type: text/html; charset=utf-8 (x)\r\n\r\n<h1>one</h1>two"), "one two");
         assert_eq!(preview(b"Content-Type: image/png\r\n\r\nxx"), "");
         let long = format!("\r\n{}", "grün ".repeat(100));
         assert_eq!(preview(long.as_bytes()).chars().count(), 199, "a blank would be the last");

@@ -11,7 +11,7 @@ use stream::Coding;
 
 use super::decode::{self, Decoding};
 use super::labour::turn;
-use super::view::flags_of;
+use super::view::{email_id, flags_of, thread_id};
 use super::{Done, Refusal, Session, done, no};
 use crate::content::{Body, cached_digest, digest};
 use crate::digest::{Digest, Known, Text};
@@ -359,16 +359,11 @@ impl<'a> Message<'a> {
             FetchItem::SaveDate => text(format!("\"{}\"", date::internal(self.entry.saved))),
             FetchItem::Size => text(self.size().to_string()),
             FetchItem::Modseq => text(format!("({})", self.entry.modseq)),
-            FetchItem::EmailId => {
-                let id = self.state.message(self.entry.message.get()).map_or(0, |message| message.id);
-                text(format!("(M{id:032x})"))
-            }
-            FetchItem::ThreadId => {
-                match self.state.message(self.entry.message.get()).map_or(0, |message| message.thread) {
-                    0 => Ok(Value::Nil),
-                    thread => text(format!("(T{thread:x})")),
-                }
-            }
+            FetchItem::EmailId => text(format!("({})", email_id(self.state, self.entry.message.get()))),
+            FetchItem::ThreadId => match thread_id(self.state, self.entry.message.get()) {
+                None => Ok(Value::Nil),
+                Some(thread) => text(format!("({thread})")),
+            },
             FetchItem::Envelope => self.known_text(Text::Envelope),
             FetchItem::Body => self.known_text(Text::Body),
             FetchItem::BodyStructure => self.known_text(Text::BodyStructure),
@@ -411,9 +406,8 @@ impl<'a> Message<'a> {
             let is_it = field[..colon].trim_ascii_end().eq_ignore_ascii_case(b"content-transfer-encoding");
             is_it.then(|| field[colon + 1..].to_vec())
         });
-        let name = field.unwrap_or_default();
-        let name = name.split(|&byte| byte == b';' || byte == b'(').next().unwrap_or_default();
-        let coding = if has_parts { Some(Coding::Identity) } else { decode::coding(name) };
+        let declared = mime::value::transfer_coding(&field.unwrap_or_default());
+        let coding = if has_parts { Some(Coding::Identity) } else { declared };
         let coding = coding.ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "unknown transfer coding"))?;
         Ok(Some(((body, end), coding)))
     }
@@ -510,22 +504,24 @@ fn name_of(item: &FetchItem, out: &mut Vec<u8>) {
     out.extend_from_slice(name.as_bytes());
 }
 
-/// The fields that are named, or all others, and the empty line.
+/// The fields that are named, or all others, and the empty line if the header has one.
 fn pick(header: &[u8], wanted: &[u8]) -> Vec<u8> {
     let open = wanted.iter().position(|&byte| byte == b'(').unwrap_or(0);
     let is_not = wanted[..open].to_ascii_uppercase().ends_with(b".NOT ");
     let names = wanted[open..].split(|byte| b" ()\"".contains(byte)).filter(|name| !name.is_empty());
     let names: Vec<&[u8]> = names.collect();
     let mut picked = Vec::new();
-    let end = end_of_header(header, 0).unwrap_or(header.len());
-    for field in fields(&header[..end]) {
+    let end = end_of_header(header, 0);
+    for field in fields(&header[..end.unwrap_or(header.len())]) {
         let Some(colon) = field.iter().position(|&byte| byte == b':') else { continue };
         let name = field[..colon].trim_ascii_end();
         if names.iter().any(|known| known.eq_ignore_ascii_case(name)) != is_not {
             picked.extend_from_slice(field);
         }
     }
-    picked.extend_from_slice(b"\r\n");
+    if end.is_some() {
+        picked.extend_from_slice(b"\r\n");
+    }
     picked
 }
 
@@ -544,7 +540,8 @@ mod tests {
         let header = b"From: a\r\nTo: b,\r\n c\r\nSubject: d\r\nfrom: e\r\n\r\n";
         assert_eq!(pick(header, b"HEADER.FIELDS (FROM \"to\")"), b"From: a\r\nTo: b,\r\n c\r\nfrom: e\r\n\r\n");
         assert_eq!(pick(header, b"header.fields.not (From To)"), b"Subject: d\r\n\r\n");
-        assert_eq!(pick(b"", b"HEADER.FIELDS (X)"), b"\r\n");
+        assert_eq!(pick(b"\r\n", b"HEADER.FIELDS (X)"), b"\r\n");
+        assert_eq!(pick(b"From: a\r\nX: b\r\n", b"HEADER.FIELDS.NOT (X)"), b"From: a\r\n");
         assert_eq!(clip(b"abcdef", 2, Some(3)), b"cde");
         assert_eq!(clip(b"abcdef", 9, None), b"");
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, btree_map};
 
 use proto::imap::acl::Rights;
+use proto::imap::name;
 use proto::imap::operation::{List, StatusItem};
 use proto::imap::pattern::{Patterns, Scratch};
 use proto::imap::response;
@@ -216,7 +217,7 @@ impl<S: Stream> Session<'_, S> {
             .and_then(|at| rest.get(at + 1..))
             .ok_or_else(nonexistent)?;
         check(own)?;
-        Ok((place.account, own.to_vec()))
+        Ok((place.account, name::canonical(own.to_vec())))
     }
 }
 
@@ -266,7 +267,7 @@ fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The names that patterns fit, as far as they have been compared.
 struct Fitting<'a> {
     patterns: Patterns,
-    /// For INBOX, which is called so in any case.
+    /// For INBOX and what is below it: that level is called so in any case.
     inbox: Patterns,
     scratch: Scratch,
     rest: btree_map::IntoIter<&'a [u8], Name>,
@@ -275,7 +276,7 @@ struct Fitting<'a> {
 
 impl<'a> Fitting<'a> {
     fn new(patterns: &[Vec<u8>], names: BTreeMap<&'a [u8], Name>) -> Fitting<'a> {
-        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| pattern.to_ascii_uppercase()).collect();
+        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| with_inbox(pattern)).collect();
         Fitting {
             patterns: Patterns::new(patterns, DELIMITER),
             inbox: Patterns::new(&upper, DELIMITER),
@@ -288,7 +289,8 @@ impl<'a> Fitting<'a> {
     /// Goes on comparing; true when there are no more.
     fn go_on(&mut self, slice: &Slice) -> bool {
         for (name, found) in self.rest.by_ref() {
-            let is_inbox = name == b"INBOX" && self.inbox.matches(name, &mut self.scratch);
+            let is_inbox =
+                (name == b"INBOX" || name.starts_with(b"INBOX/")) && self.inbox.matches(name, &mut self.scratch);
             if is_inbox || self.patterns.matches(name, &mut self.scratch) {
                 self.found.push((name, found));
             }
@@ -298,6 +300,12 @@ impl<'a> Fitting<'a> {
         }
         true
     }
+}
+
+/// A pattern whose first level is in upper case.
+fn with_inbox(pattern: &[u8]) -> Vec<u8> {
+    let end = pattern.iter().position(|byte| b"*%/".contains(byte)).unwrap_or(pattern.len());
+    [pattern[..end].to_ascii_uppercase().as_slice(), &pattern[end..]].concat()
 }
 
 fn attributes(list: &List, name: &Name, uses: SpecialUse) -> String {

@@ -1,7 +1,7 @@
 //! SEARCH: flags, dates and sizes from the snapshot; headers and texts from the [index](crate::indexing) of the account, and by reading
 //! those messages that are not in it, or of which it cannot say.
 //!
-//! Strings are compared in ASCII letters of either case, and in bodies in all letters. Headers are decoded first (RFC 2047); bodies
+//! Strings are compared in letters of either case, as the index does. Headers are decoded first (RFC 2047); bodies
 //! are searched as they stand, and then part by part with transfer coding and charset undone, where the message has at most
 //! [`DECODED_BYTES_MAX`]. What is only in attachments is found by the index; where several words are to stand beside each other
 //! there, an inspection looks, [`INSPECTIONS_MAX`] times in a search.
@@ -17,11 +17,11 @@ use proto::imap::syntax::Set;
 use store::{Entry, Flags, Mailbox, State, Uids};
 
 use super::labour::Slice;
-use super::view::View;
+use super::view::{View, email_id, thread_id};
 use crate::content::{self, Body};
 use crate::digest::{Text, has_more_than_text};
-use crate::header::{fields, unfolded};
-use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, bare_addresses, holds as text_holds};
+use crate::header::fields;
+use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, bare_addresses, holds as inspection_holds};
 use crate::site::{Site, seconds};
 use crate::writer::Handle;
 
@@ -163,6 +163,7 @@ impl<'a> Finder<'a> {
             }
             Key::Recent => self.view.recent.contains(message.uid),
             Key::Arrived(from, to) => (*from..*to).contains(&entry.date.div_euclid(DAY)),
+            Key::Saved(from, to) => (*from..*to).contains(&entry.saved.div_euclid(DAY)),
             Key::Sent(from, to) => message
                 .field(b"date")
                 .any(|value| date::parse_sent(&value).is_some_and(|day| (*from..*to).contains(&day))),
@@ -171,6 +172,8 @@ impl<'a> Finder<'a> {
             Key::Smaller(bytes) => message.size() < *bytes,
             Key::Header(..) | Key::Body(_) | Key::Text(_) => return self.has_text(message, key, slice),
             Key::Modseq(modseq) => entry.modseq >= *modseq,
+            Key::EmailId(id) => message.email_id().as_bytes() == id,
+            Key::ThreadId(id) => message.thread_id().is_some_and(|known| known.as_bytes() == id),
         })
     }
 
@@ -197,7 +200,7 @@ impl<'a> Finder<'a> {
                 Told::Present => true,
                 Told::Maybe | Told::Unknown => message.field(name).any(|value| {
                     let decoded = mime::header_text(&value, usize::MAX);
-                    holds(decoded.as_bytes(), text) || (is_of_addresses(name) && an_address_holds(&value, text))
+                    text_holds(&decoded, text) || (is_of_addresses(name) && an_address_holds(&value, text))
                 }),
             },
             Key::Body(text) => match self.told(key, entry) {
@@ -254,7 +257,7 @@ impl<'a> Finder<'a> {
         }
         self.inspections.set(self.inspections.get() + 1);
         let Some(mut body) = Body::open(self.store, message.entry.message.get()) else { return false };
-        tokio::runtime::Handle::current().block_on(text_holds(&**inspector, &mut body, text))
+        tokio::runtime::Handle::current().block_on(inspection_holds(&**inspector, &mut body, text))
     }
 }
 
@@ -274,9 +277,9 @@ impl Drop for Finder<'_> {
 
 impl Seen<'_> {
     fn a_part_holds(&self, body: &mut Body<'_>, text: &[u8]) -> bool {
-        let Some(wanted) = std::str::from_utf8(text).ok().filter(|_| self.size() <= DECODED_BYTES_MAX) else {
+        if std::str::from_utf8(text).is_err() || self.size() > DECODED_BYTES_MAX {
             return false;
-        };
+        }
         let mut mail = vec![0; usize::try_from(self.size()).unwrap_or(0)];
         let mut done = 0;
         while done < mail.len() {
@@ -289,10 +292,12 @@ impl Seen<'_> {
             return false;
         }
         use sieve::View as _;
-        let wanted = wanted.to_lowercase();
         let parts = sieve::Mail::new(&mail, mail.len() as u64).parts();
         let mut texts = parts.iter().filter(|part| part.kind.starts_with("text/") || part.kind == "message/rfc822");
-        texts.any(|part| part.content.to_lowercase().contains(&wanted))
+        texts.any(|part| {
+            let holds = |content: &str| text_holds(content, text);
+            holds(&part.content) || (part.kind == "text/html" && holds(&words_of_page(&part.content)))
+        })
     }
 
     /// Whether it has other parts than plain text, as far as is known of it.
@@ -303,8 +308,8 @@ impl Seen<'_> {
 
     /// Whether a text is in its header or behind it.
     fn holds(&self, text: &[u8]) -> bool {
-        let decoded = mime::header_text(&unfolded(self.header()), usize::MAX);
-        holds(decoded.as_bytes(), text) || self.body_holds(text, 0)
+        let decoded = mime::header_text(&mime::unfolded(self.header()), usize::MAX);
+        text_holds(&decoded, text) || self.body_holds(text, 0)
     }
 
     pub fn number(&self) -> u32 {
@@ -321,6 +326,14 @@ impl Seen<'_> {
 
     pub fn size(&self) -> u64 {
         self.state.message(self.entry.message.get()).map_or(0, |message| message.size)
+    }
+
+    fn email_id(&self) -> String {
+        email_id(self.state, self.entry.message.get())
+    }
+
+    fn thread_id(&self) -> Option<String> {
+        thread_id(self.state, self.entry.message.get())
     }
 
     /// Up to the empty line.
@@ -340,7 +353,7 @@ impl Seen<'_> {
         fields(self.header()).filter_map(move |field| {
             let colon = field.iter().position(|&byte| byte == b':')?;
             let is_it = field[..colon].trim_ascii_end().eq_ignore_ascii_case(name);
-            is_it.then(|| unfolded(&field[colon + 1..]).trim_ascii().to_vec())
+            is_it.then(|| mime::unfolded(&field[colon + 1..]).trim_ascii().to_vec())
         })
     }
 
@@ -395,9 +408,9 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Whether a transfer coding or a charset may hide a text from those who read bytes.
+/// Whether a transfer coding, a charset or the tags of a page may hide a text from those who read bytes.
 fn may_hide(mail: &[u8]) -> bool {
-    ["base64", "quoted-printable", "charset"].iter().any(|word| holds(mail, word.as_bytes()))
+    ["base64", "quoted-printable", "charset", "text/html"].iter().any(|word| holds(mail, word.as_bytes()))
 }
 
 pub(super) fn asks_for_modseq(key: &Key) -> bool {
@@ -417,6 +430,21 @@ fn is_of_addresses(name: &[u8]) -> bool {
 /// Whether one of the addresses in angle brackets holds it when comments and blanks are left out.
 fn an_address_holds(value: &[u8], text: &[u8]) -> bool {
     bare_addresses(value).any(|address| holds(&address, text))
+}
+
+/// The words of a page with one blank between them, as it is seen.
+fn words_of_page(page: &str) -> String {
+    sieve::mail::of_html(page).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether `text` stands in a text that was decoded, in letters of either case, as the index has them.
+fn text_holds(decoded: &str, text: &[u8]) -> bool {
+    if holds(decoded.as_bytes(), text) {
+        return true;
+    }
+    let Ok(text) = std::str::from_utf8(text) else { return false };
+    let is_plain = decoded.is_ascii() && text.is_ascii();
+    !is_plain && index::lowered(decoded).contains(&index::lowered(text))
 }
 
 /// Whether `text` stands in `bytes`, in ASCII letters of either case.
@@ -465,5 +493,11 @@ mod tests {
     fn texts_are_found_in_any_case() {
         assert!(holds(b"xxHeLLo", b"hello") && holds(b"", b"") && holds(b"aab", b"AB"));
         assert!(!holds(b"hell", b"hello") && !holds(b"", b"a"));
+        for (text, wanted) in
+            [("Größe", "GRÖßE"), ("ΟΔΟΣ", "οδος"), ("οδός", "ΟΔΌΣ"), ("ЖУК", "жук"), ("İzmir", "izmir")]
+        {
+            assert!(text_holds(text, wanted.as_bytes()) && text_holds(wanted, text.as_bytes()), "{text} {wanted}");
+        }
+        assert!(!text_holds("grün", "gruen".as_bytes()));
     }
 }

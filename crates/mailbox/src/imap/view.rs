@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proto::imap::acl::Rights;
 use proto::imap::response;
 use proto::imap::syntax::{Flags as Names, Set};
-use store::{Flags, Mailbox, Uids};
+use store::{Flags, Mailbox, State, Uids};
 
 use super::Enabled;
 use crate::acl;
@@ -275,6 +275,17 @@ impl View {
             }
         }
     }
+}
+
+/// The id of the content of a message (RFC 8474, section 5.1).
+pub(super) fn email_id(state: &State, message: u64) -> String {
+    format!("M{:032x}", state.message(message).map_or(0, |message| message.id))
+}
+
+/// The id of its conversation, if it is in one.
+pub(super) fn thread_id(state: &State, message: u64) -> Option<String> {
+    let thread = state.message(message).map_or(0, |message| message.thread);
+    (thread != 0).then(|| format!("T{thread:x}"))
 }
 
 /// Appends the flags of a message: `(\Seen $x)`.

@@ -10,7 +10,7 @@ use stream::Object;
 use tokio::time::timeout;
 
 use crate::content::Body;
-use crate::header::{fields, unfolded};
+use crate::header::fields;
 
 /// Bytes of a header that are read.
 const HEADER_BYTES_MAX: usize = 256 << 10;
@@ -102,7 +102,7 @@ pub(super) fn header(body: &mut Body<'_>, tell: &mut impl FnMut(Field, &str)) ->
     let read = tokio::task::block_in_place(|| body.read_header(HEADER_BYTES_MAX, &mut header));
     for field in fields(&header) {
         let colon = field.iter().position(|&byte| byte == b':').unwrap_or(field.len());
-        let (name, value) = (field[..colon].trim_ascii(), unfolded(field.get(colon + 1..).unwrap_or_default()));
+        let (name, value) = (field[..colon].trim_ascii(), mime::unfolded(field.get(colon + 1..).unwrap_or_default()));
         let (is, is_of_addresses) = kind(name);
         let mut cut = |field: Field, text: &str| {
             let mut cutter = Cutter::default();

@@ -77,7 +77,6 @@ impl Head {
             cursor.blank()?;
         }
         let mailbox = name::decode(&cursor.astring()?, utf8).ok_or(NOT_A_NAME)?;
-        let mailbox = if mailbox.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { mailbox };
         let (steps, place) = read(&mut cursor, Place::Between, is_whole)?;
         if steps.is_empty() {
             return Err("APPEND without a message");

@@ -216,7 +216,7 @@ impl Command {
     /// The mailbox that it enters or adds to; INBOX is one, however it is written.
     pub fn mailbox(&self) -> Option<Vec<u8>> {
         let name = self.strings().into_iter().next().filter(|_| matches!(self.verb, Verb::Select | Verb::Append))?;
-        Some(if name.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { name })
+        Some(super::name::canonical(name))
     }
 
     /// Who logs in, if the command tells.

@@ -51,7 +51,22 @@ fn end_run(run: &mut Vec<u16>, out: &mut Vec<u8>) {
 
 /// A name from the wire. With `utf8` it may be UTF-8 as it is (RFC 6855). None if it is neither, or not the one way in which
 /// it is written: two names on the wire would be one mailbox.
+///
+/// Every spelling of INBOX is INBOX, as the first level of a longer name too (RFC 9051, section 5.1).
 pub fn decode(wire: &[u8], utf8: bool) -> Option<Vec<u8>> {
+    text(wire, utf8).map(canonical)
+}
+
+/// A name with INBOX in capitals, if it is that mailbox or one below it.
+pub fn canonical(mut name: Vec<u8>) -> Vec<u8> {
+    let end = name.iter().position(|&byte| byte == b'/').unwrap_or(name.len());
+    if let Some(first) = name.get_mut(..end).filter(|first| first.eq_ignore_ascii_case(b"INBOX")) {
+        first.make_ascii_uppercase();
+    }
+    name
+}
+
+fn text(wire: &[u8], utf8: bool) -> Option<Vec<u8>> {
     if utf8 {
         return core::str::from_utf8(wire).ok().map(|name| name.as_bytes().to_vec());
     }
@@ -117,5 +132,14 @@ mod tests {
             assert_eq!(decode(wire.as_bytes(), false), None, "{wire}");
         }
         assert_eq!(decode(b"&AGE-", true).unwrap(), b"&AGE-");
+    }
+
+    #[test]
+    fn every_spelling_of_inbox_is_inbox() {
+        for (name, wanted) in
+            [("Inbox", "INBOX"), ("inbox/Kid", "INBOX/Kid"), ("inboxes", "inboxes"), ("a/inbox", "a/inbox")]
+        {
+            assert_eq!(decode(name.as_bytes(), false).as_deref(), Some(wanted.as_bytes()));
+        }
     }
 }

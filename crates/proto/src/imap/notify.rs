@@ -109,10 +109,7 @@ fn group(cursor: &mut Cursor<'_>, utf8: bool) -> Result<Group, Wrong> {
 
 fn names(cursor: &mut Cursor<'_>, utf8: bool) -> Result<Vec<Vec<u8>>, Wrong> {
     cursor.blank()?;
-    let one = |cursor: &mut Cursor<'_>| {
-        let name = name::decode(&cursor.astring()?, utf8).ok_or(NOT_A_NAME)?;
-        Ok(if name.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { name })
-    };
+    let one = |cursor: &mut Cursor<'_>| name::decode(&cursor.astring()?, utf8).ok_or(NOT_A_NAME);
     match cursor.peek() {
         Some(b'(') => cursor.list(false, one),
         _ => Ok(Vec::from([one(cursor)?])),

@@ -30,6 +30,8 @@ pub enum Key {
     Recent,
     /// Arrival: from the first day on, before the second; days since 1970.
     Arrived(i64, i64),
+    /// The day on which it came into the mailbox, as [`Key::Arrived`].
+    Saved(i64, i64),
     /// The day in the field `Date`.
     Sent(i64, i64),
     /// Arrival within so many seconds.
@@ -42,6 +44,9 @@ pub enum Key {
     Text(Vec<u8>),
     /// Changed by this transaction or later.
     Modseq(u64),
+    /// As FETCH tells the id of the message (RFC 8474, section 7).
+    EmailId(Vec<u8>),
+    ThreadId(Vec<u8>),
 }
 
 /// What is told of the messages that were found.
@@ -246,6 +251,10 @@ fn key(cursor: &mut Cursor<'_>, depth: usize, count: &mut usize) -> Result<Key, 
     if word == "ALL" {
         return Ok(Key::And(Vec::new()));
     }
+    // Every mailbox keeps these dates (RFC 8514, section 4.3).
+    if word == "SAVEDATESUPPORTED" {
+        return Ok(Key::And(Vec::new()));
+    }
     cursor.blank()?;
     let string = |cursor: &mut Cursor<'_>| cursor.astring();
     Ok(match word.as_str() {
@@ -261,6 +270,9 @@ fn key(cursor: &mut Cursor<'_>, depth: usize, count: &mut usize) -> Result<Key, 
         "BEFORE" => Key::Arrived(i64::MIN, day(cursor)?),
         "SINCE" => Key::Arrived(day(cursor)?, i64::MAX),
         "ON" => one_day(day(cursor)?, Key::Arrived),
+        "SAVEDBEFORE" => Key::Saved(i64::MIN, day(cursor)?),
+        "SAVEDSINCE" => Key::Saved(day(cursor)?, i64::MAX),
+        "SAVEDON" => one_day(day(cursor)?, Key::Saved),
         "SENTBEFORE" => Key::Sent(i64::MIN, day(cursor)?),
         "SENTSINCE" => Key::Sent(day(cursor)?, i64::MAX),
         "SENTON" => one_day(day(cursor)?, Key::Sent),
@@ -277,6 +289,8 @@ fn key(cursor: &mut Cursor<'_>, depth: usize, count: &mut usize) -> Result<Key, 
         }
         "FROM" | "TO" | "CC" | "BCC" | "SUBJECT" => Key::Header(word.into_bytes(), string(cursor)?),
         "MODSEQ" => modseq(cursor)?,
+        "EMAILID" => Key::EmailId(string(cursor)?),
+        "THREADID" => Key::ThreadId(string(cursor)?),
         _ => return Err("Unknown search key"),
     })
 }

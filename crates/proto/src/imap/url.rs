@@ -44,7 +44,7 @@ impl Url {
         let mut section = Section::parse(&[b"BODY.PEEK[", section.as_slice(), b"]"].concat()).ok()??;
         section.partial = range(&partial)?;
         let is_run = section.item == Item::Body && !matches!(section.part, Part::Fields(_));
-        let mailbox = if mailbox.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { mailbox };
+        let mailbox = super::name::canonical(mailbox);
         let url = Url { mailbox, uid_validity, uid: uid?, section };
         (is_run && !url.mailbox.is_empty()).then_some(url)
     }

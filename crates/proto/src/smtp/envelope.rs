@@ -40,6 +40,8 @@ pub enum Body {
     SevenBit,
     /// `8BITMIME`.
     EightBitMime,
+    /// The same where the next hop offers it; elsewhere the content goes as it is.
+    EightBit,
 }
 
 /// `RET=` (RFC 3461): how much of the mail comes back with a notification.
@@ -93,6 +95,7 @@ impl MailFrom {
         }
         match self.body {
             Some(Body::EightBitMime) => line.push_str(" BODY=8BITMIME"),
+            Some(Body::EightBit) if hop.eight_bit_mime => line.push_str(" BODY=8BITMIME"),
             Some(Body::SevenBit) if hop.eight_bit_mime => line.push_str(" BODY=7BIT"),
             _ => {}
         }
@@ -240,5 +243,20 @@ impl Unsupported {
             Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),
             Unsupported::EightBitMime => Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bit_content_is_named_where_the_next_hop_knows_it() {
+        let of = |body| MailFrom { body: Some(body), ..MailFrom::default() };
+        let knows = Extensions { eight_bit_mime: true, ..Extensions::default() };
+        let not = Extensions::default();
+        assert_eq!(of(Body::EightBit).command(&knows).as_deref(), Ok("MAIL FROM:<> BODY=8BITMIME"));
+        assert_eq!(of(Body::EightBit).command(&not).as_deref(), Ok("MAIL FROM:<>"));
+        assert!(of(Body::EightBitMime).command(&not).is_err());
     }
 }

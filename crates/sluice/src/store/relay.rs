@@ -4,7 +4,7 @@ use edge::settings::{Forward, Target, Tls};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::{Leases, Peer, SmtpHop};
 use mailbox::{Outgoing, Relay, Sending, Unsent};
-use proto::smtp::{MailFrom, Protocol, RcptTo, Reply};
+use proto::smtp::{Body, MailFrom, Protocol, RcptTo, Reply};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -85,7 +85,8 @@ impl Hop {
     async fn send(&self, mut mail: Outgoing) -> Result<(), Unsent> {
         let wrong = |text: &str| Unsent { why: format!("{text:?} is not an address"), is_final: true };
         let path = |text: &str| text.parse().map_err(|_| wrong(text));
-        let from = MailFrom { path: path(&mail.from)?, size: Some(mail.bytes), ..MailFrom::default() };
+        let body = mail.is_eight_bit.then_some(Body::EightBit);
+        let from = MailFrom { path: path(&mail.from)?, size: Some(mail.bytes), body, ..MailFrom::default() };
         let rcpt = RcptTo { path: path(&mail.to)?, ..RcptTo::default() };
         let peer =
             Peer { address: Ipv4Addr::LOCALHOST.into(), port: 0, hello: &self.hostname, xforward: &[], lmtp: false };

@@ -169,8 +169,7 @@ impl Reader<'_> {
     }
 
     fn mailbox(&mut self) -> Result<Vec<u8>, Wrong> {
-        let name = name::decode(&self.cursor.astring()?, self.utf8).ok_or(NOT_A_NAME)?;
-        Ok(if name.eq_ignore_ascii_case(b"INBOX") { b"INBOX".to_vec() } else { name })
+        name::decode(&self.cursor.astring()?, self.utf8).ok_or(NOT_A_NAME)
     }
 
     fn mailbox_pattern(&mut self) -> Result<Vec<u8>, Wrong> {
