@@ -6,6 +6,7 @@ mod extensions;
 mod fair;
 mod harness;
 mod imaptest;
+mod in_flight;
 mod index;
 mod load;
 mod managesieve;
