@@ -105,7 +105,8 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
         };
         return incoming.finish(digest, work).await.map(|(outcomes, _)| outcomes);
     }
-    let sealed = incoming.seal(digest).await?;
+    let whole = incoming.seal(digest).await?;
+    let sealed = whole.sealed.clone();
     let head = site.store.read_sealed(&sealed, 0, LOOKED_AT_BYTES_MAX).await?;
     let (from, size, hostname, junk) = (mail.from.clone(), sealed.size(), site.hostname.clone(), site.junk);
     let filtering = Arc::new(Filtering { said, state, from, head, size, hostname, junk, now: seconds() });
@@ -218,7 +219,7 @@ async fn edited(site: &Site, plans: &Plans, head: &[u8], sealed: &Sealed) -> Res
             incoming.write(&piece).await?;
             at += piece.len().max(1) as u64;
         }
-        edited.push((header.clone(), incoming.seal(digest.finish()).await?));
+        edited.push((header.clone(), incoming.seal(digest.finish()).await?.sealed));
     }
     Ok(edited)
 }

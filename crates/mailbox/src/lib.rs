@@ -29,6 +29,7 @@ mod filter;
 mod guest;
 mod header;
 pub mod imap;
+mod in_flight;
 pub mod indexing;
 mod learner;
 pub mod lmtp;

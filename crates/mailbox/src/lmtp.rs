@@ -15,13 +15,14 @@ use std::net::IpAddr;
 
 use proto::imap::date;
 use proto::smtp::{Config, Extensions, Protocol, RcptTo, Reply, Server, ServerEvent};
-use store::{Error, Refused};
+use store::{Error, Refused, State};
 use tokio::time::timeout_at;
 
 use crate::accounts::Recipient;
 use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
 use crate::header::{self, end_of_header};
+use crate::in_flight::Owner;
 use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
@@ -115,6 +116,8 @@ struct Mail {
 
 struct Content {
     incoming: Incoming,
+    /// The largest mail that the quota of some recipient has room for.
+    room: u64,
     digest: Digest,
     header: Header,
     failed: Option<Reply>,
@@ -214,12 +217,7 @@ impl<S: Stream> Session<'_, S> {
             return Reply::new(550, (5, 1, 1), "No such user");
         }
         let state = self.site.store.state();
-        let is_full = |recipient: &Recipient| {
-            let known = state.account_named(recipient.account.name.as_bytes());
-            let (quota, used) = (recipient.account.quota_bytes, known.map_or(0, |(_, account)| account.used_bytes));
-            quota > 0 && (used >= quota || used.saturating_add(mail.bytes) > quota)
-        };
-        if found.iter().all(is_full) {
+        if found.iter().all(|recipient| left(&state, recipient) < mail.bytes.max(1)) {
             return OVER_QUOTA;
         }
         mail.recipients.push((address.to_owned(), found));
@@ -232,8 +230,14 @@ impl<S: Stream> Session<'_, S> {
         if self.peer == Peer::Stranger {
             trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
         }
+        let accounts = mail.recipients.iter().flat_map(|(_, accounts)| accounts);
+        let mut owners: Vec<Owner> = accounts.map(|to| Owner::Account(to.account.name.clone())).collect();
+        owners.extend(self.client.and_then(Owner::client));
+        owners.sort_unstable();
+        owners.dedup();
         let mut content = Content {
-            incoming: self.site.store.incoming(),
+            incoming: self.site.store.incoming_of(self.site.in_flight.begin(owners)),
+            room: room(&self.site.store.state(), mail, self.peer == Peer::Smtp),
             digest: Digest::default(),
             header: Header::default(),
             failed: None,
@@ -289,12 +293,33 @@ impl Content {
             self.failed = Some(TOO_LARGE);
             return;
         }
+        if self.incoming.size().saturating_add(bytes.len() as u64) > self.room {
+            self.failed = Some(OVER_QUOTA);
+            return;
+        }
         self.digest.read(bytes);
         self.header.read(bytes);
         if let Err(error) = self.incoming.write(bytes).await {
             self.failed = Some(reply_to(Some(error)));
         }
     }
+}
+
+/// Bytes that the quota of a recipient has room for.
+fn left(state: &State, recipient: &Recipient) -> u64 {
+    let known = state.account_named(recipient.account.name.as_bytes());
+    let used = known.map_or(0, |(_, account)| account.used_bytes);
+    match recipient.account.quota_bytes {
+        0 => u64::MAX,
+        quota => quota.saturating_sub(used),
+    }
+}
+
+/// Bytes that a mail may have: in the end it comes to one account of some address, or of each if they have one answer.
+fn room(state: &State, mail: &Mail, is_one: bool) -> u64 {
+    let of = |accounts: &[Recipient]| accounts.iter().map(|recipient| left(state, recipient)).max().unwrap_or(0);
+    let rooms = mail.recipients.iter().map(|(_, accounts)| of(accounts));
+    if is_one { rooms.min() } else { rooms.max() }.unwrap_or(u64::MAX)
 }
 
 /// The header of a mail that comes in, up to [`HEADER_BYTES_MAX`].

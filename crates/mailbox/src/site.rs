@@ -14,6 +14,7 @@ use crate::behind::Behind;
 use crate::clock::Clock;
 use crate::file::File;
 use crate::guest::Seats;
+use crate::in_flight::InFlight;
 use crate::learner::Learner;
 use crate::login::Logins;
 use crate::numbers::Numbers;
@@ -93,6 +94,8 @@ pub struct Site {
     /// True when sessions are to come to an end.
     pub ending: watch::Receiver<bool>,
     clock: Clock,
+    /// Content that is in no mailbox yet.
+    pub(crate) in_flight: Arc<InFlight>,
 }
 
 impl Site {
@@ -104,6 +107,7 @@ impl Site {
         message_bytes_max: u64,
         ending: watch::Receiver<bool>,
     ) -> Site {
+        let in_flight = InFlight::new(store.geometry(), message_bytes_max);
         let logins = Logins::new(accounts.clone());
         Site {
             store,
@@ -130,6 +134,7 @@ impl Site {
             compressed: Arc::new(Semaphore::new(COMPRESSED_MAX)),
             ending,
             clock: Clock::start(),
+            in_flight,
         }
     }
 

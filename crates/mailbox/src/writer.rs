@@ -5,7 +5,11 @@
 //! [snapshots](Handle::state) and a descriptor of their own.
 //!
 //! After a failed write nothing is written any more: every job is answered by [`Error::Failed`], and readers go on.
+//!
+//! A job that panics fails alone: a transaction that is dropped has changed nothing. If it panics elsewhere nobody knows what of the
+//! volume is as it should be, so it is opened anew, and the jobs of that batch fail with it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -14,6 +18,7 @@ use store::{Append, Error, Geometry, Message, Sealed, State, Transaction, Usage,
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::file::File;
+use crate::in_flight::Held;
 
 /// Jobs that wait; who brings another one waits too.
 const JOBS_MAX: usize = 1024;
@@ -88,11 +93,19 @@ fn run(
     counts: &Counts,
 ) -> Result<(), Error> {
     while let Some(job) = waiting.blocking_recv() {
-        let mut answers: Vec<Answer> = job(&mut volume).into_iter().collect();
+        let mut answers = Vec::new();
+        let mut next = Some(job);
         // Pieces of large messages count too: who waits for a flush waits for no endless stream.
-        for _ in 1..BATCH_MAX {
-            let Ok(job) = waiting.try_recv() else { break };
-            answers.extend(job(&mut volume));
+        for _ in 0..BATCH_MAX {
+            let Some(job) = next.take().or_else(|| waiting.try_recv().ok()) else { break };
+            let Ok(answer) = catch_unwind(AssertUnwindSafe(|| job(&mut volume))) else {
+                tracing::error!("a job of the store panicked: the store is opened anew");
+                volume = volume.reopen().inspect_err(|error| tracing::error!(%error, "the store cannot be opened"))?;
+                // Their sessions hear that they failed.
+                answers.clear();
+                break;
+            };
+            answers.extend(answer);
         }
         if answers.is_empty() {
             continue;
@@ -108,7 +121,7 @@ fn run(
             state.clone_from(volume.state());
             is_newer
         });
-        answers.into_iter().for_each(|answer| answer(outcome.clone()));
+        answers.into_iter().for_each(|answer: Answer| answer(outcome.clone()));
     }
     volume.close().map(drop)
 }
@@ -155,7 +168,12 @@ impl Handle {
 
     /// A message that comes in.
     pub fn incoming(&self) -> Incoming {
-        Incoming { handle: self.clone(), append: None, piece: Vec::new(), size: 0 }
+        Incoming { handle: self.clone(), append: None, piece: Vec::new(), size: 0, held: None }
+    }
+
+    /// A message that somebody sends, and may never finish.
+    pub(crate) fn incoming_of(&self, held: Held) -> Incoming {
+        Incoming { held: Some(held), ..self.incoming() }
     }
 
     /// Stages something and waits until it is durable.
@@ -225,7 +243,11 @@ fn stage<T>(
     work: impl FnOnce(&mut Transaction<'_, File>) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let mut transaction = volume.transaction()?;
-    let value = work(&mut transaction)?;
+    let Ok(value) = catch_unwind(AssertUnwindSafe(|| work(&mut transaction))) else {
+        tracing::error!("a session panicked in a transaction, which is dropped");
+        return Err(Error::Failed);
+    };
+    let value = value?;
     transaction.stage()?;
     Ok(value)
 }
@@ -236,6 +258,14 @@ pub struct Incoming {
     append: Option<Append>,
     piece: Vec<u8>,
     size: u64,
+    /// What it takes of the store while nobody knows whether it will be whole.
+    held: Option<Held>,
+}
+
+/// A message that is whole and in no mailbox yet, with what it takes of the store.
+pub(crate) struct Whole {
+    pub sealed: Sealed,
+    _held: Option<Held>,
 }
 
 impl Incoming {
@@ -262,8 +292,14 @@ impl Incoming {
     }
 
     async fn ship(&mut self) -> Result<(), Error> {
+        let bytes = self.piece.len() as u64;
+        let free = self.held.as_mut().map_or(Ok(0), |held| held.take(bytes))?;
         let (append, piece) = (self.append.take(), std::mem::take(&mut self.piece));
-        self.append = Some(self.handle.at_once(move |volume| append_to(volume, append, &piece)).await?);
+        let write = move |volume: &mut Volume<File>| match free == 0 || volume.leaves(free)? {
+            true => append_to(volume, append, &piece),
+            false => Err(Error::Full),
+        };
+        self.append = Some(self.handle.at_once(write).await?);
         Ok(())
     }
 
@@ -276,7 +312,7 @@ impl Incoming {
         digest: Vec<u8>,
         work: impl FnOnce(&mut Transaction<'_, File>, &Sealed) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let Incoming { handle, append, piece, .. } = self;
+        let Incoming { handle, append, piece, held: _held, .. } = self;
         let job = move |volume: &mut Volume<File>| {
             let append = append_to(volume, append, &piece)?;
             let sealed = volume.seal(append, &digest, 0)?;
@@ -289,13 +325,16 @@ impl Incoming {
     ///
     /// # Errors
     /// As [`Incoming::write`].
-    pub async fn seal(self, digest: Vec<u8>) -> Result<Sealed, Error> {
-        let Incoming { handle, append, piece, .. } = self;
+    pub(crate) async fn seal(self, digest: Vec<u8>) -> Result<Whole, Error> {
+        let Incoming { handle, append, piece, mut held, .. } = self;
+        if let Some(held) = &mut held {
+            held.take(piece.len() as u64)?;
+        }
         let seal = move |volume: &mut Volume<File>| {
             let append = append_to(volume, append, &piece)?;
             volume.seal(append, &digest, 0)
         };
-        handle.at_once(seal).await
+        Ok(Whole { sealed: handle.at_once(seal).await?, _held: held })
     }
 }
 
@@ -306,4 +345,74 @@ fn append_to(volume: &mut Volume<File>, append: Option<Append>, piece: &[u8]) ->
     };
     volume.write(&mut append, piece)?;
     Ok(append)
+}
+
+#[cfg(test)]
+mod tests {
+    use store::{Arrival, Format, Options, Quota, SpecialUse, Uids};
+
+    use super::*;
+
+    fn started() -> (tempfile::TempDir, Writer, Handle) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(&folder.path().join("volume"), 16 << 20).unwrap();
+        let file = Volume::format(file, &Format { segment_bytes: 1 << 20, ..Format::new(7, 1_000) }).unwrap();
+        let (writer, handle) = Writer::start(Volume::open(file, Options::default()).unwrap()).unwrap();
+        (folder, writer, handle)
+    }
+
+    async fn inbox(handle: &Handle) -> u32 {
+        let make = |transaction: &mut Transaction<'_, File>| {
+            let account = transaction.add_account(b"ann", Quota::default())?;
+            transaction.create(account, b"INBOX", SpecialUse::default())
+        };
+        handle.transact(make).await.unwrap()
+    }
+
+    async fn deliver(handle: &Handle, inbox: u32) -> Result<u32, Error> {
+        let mut incoming = handle.incoming();
+        incoming.write(&[b'x'; 200_000]).await?;
+        let arrival = Arrival::default();
+        incoming.finish(Vec::new(), move |transaction, sealed| transaction.deliver(sealed, inbox, &arrival)).await
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_session_that_panics_fails_alone_and_changes_nothing() {
+        let (_folder, writer, handle) = started();
+        let inbox = inbox(&handle).await;
+        assert_eq!(deliver(&handle, inbox).await, Ok(1));
+        let panics = move |transaction: &mut Transaction<'_, File>| -> Result<(), Error> {
+            transaction.expunge(inbox, &Uids::all())?;
+            panic!("a session");
+        };
+        let (failed, delivered) = tokio::join!(handle.transact(panics), deliver(&handle, inbox));
+        assert_eq!((failed, delivered), (Err(Error::Failed), Ok(2)));
+        assert_eq!(handle.state().mailbox(inbox).unwrap().entries.len(), 2);
+        drop(handle);
+        assert_eq!(writer.join(), Ok(()));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_panic_elsewhere_has_the_volume_opened_anew() {
+        let (_folder, writer, handle) = started();
+        let inbox = inbox(&handle).await;
+        assert_eq!(deliver(&handle, inbox).await, Ok(1));
+        let mut begun = handle.incoming();
+        begun.write(&[b'x'; 200_000]).await.unwrap();
+        let mut whole = handle.incoming();
+        whole.write(&[b'x'; 200_000]).await.unwrap();
+        let whole = whole.seal(Vec::new()).await.unwrap();
+        let panics = |_: &mut Volume<File>| -> Result<(), Error> { panic!("the store") };
+        assert_eq!(handle.at_once(panics).await, Err(Error::Failed));
+        assert_eq!(deliver(&handle, inbox).await, Ok(2));
+        // Where their pieces are there may be others by now.
+        assert_eq!(begun.write(&[b'x'; 200_000]).await, Err(Error::Failed));
+        let late = move |transaction: &mut Transaction<'_, File>| {
+            transaction.deliver(&whole.sealed, inbox, &Arrival::default())
+        };
+        assert_eq!(handle.transact(late).await, Err(Error::Failed));
+        assert_eq!(handle.state().mailbox(inbox).unwrap().entries.len(), 2);
+        drop((begun, handle));
+        assert_eq!(writer.join(), Ok(()));
+    }
 }

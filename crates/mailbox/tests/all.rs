@@ -7,6 +7,7 @@ mod fair;
 mod golden;
 mod harness;
 mod imaptest;
+mod in_flight;
 mod index;
 mod load;
 mod managesieve;

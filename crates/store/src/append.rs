@@ -21,6 +21,8 @@ pub struct Append {
     size: u64,
     mode: Mode,
     alive: Arc<()>,
+    /// The opening of the volume that it belongs to.
+    opened: u32,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub struct Sealed {
     pub(crate) message: Message,
     /// It was there before.
     pub(crate) is_known: bool,
+    /// The opening of the volume that it belongs to: in another one its records may be something else.
+    pub(crate) opened: u32,
     /// While somebody has it, what it consists of stays where it is.
     pub(crate) _alive: Arc<()>,
 }
@@ -78,11 +82,19 @@ impl<D: Device> Volume<D> {
             None => Mode::Writing { piece: Vec::new(), positions: Vec::new() },
         };
         let id = id.unwrap_or_else(|| id_of(self.geometry().identity, number));
-        Ok(Append { number: known.unwrap_or(number), id, size: 0, mode, alive: Arc::default() })
+        Ok(Append {
+            number: known.unwrap_or(number),
+            id,
+            size: 0,
+            mode,
+            alive: Arc::default(),
+            opened: self.log.opened,
+        })
     }
 
     /// Adds bytes to a message.
     pub fn write(&mut self, append: &mut Append, bytes: &[u8]) -> Result<(), Error> {
+        self.belongs(append.opened)?;
         let size = append.size.checked_add(bytes.len() as u64).filter(|&size| size <= MESSAGE_BYTES_MAX);
         let size = size.ok_or(Refused::TooLarge)?;
         match &mut append.mode {
@@ -118,7 +130,8 @@ impl<D: Device> Volume<D> {
     /// Ends a message. `digest` is whatever the host wants to know of it later without reading it again (envelope,
     /// structure), at most one piece long; messages of one `thread` have the same number there.
     pub fn seal(&mut self, append: Append, digest: &[u8], thread: u64) -> Result<Sealed, Error> {
-        let Append { number, id, size, mode, alive } = append;
+        let Append { number, id, size, mode, alive, opened } = append;
+        self.belongs(opened)?;
         let (piece, mut positions) = match mode {
             Mode::Writing { piece, positions } => (piece, positions),
             Mode::Comparing(content) if content.message().size != size => {
@@ -126,7 +139,7 @@ impl<D: Device> Volume<D> {
             }
             Mode::Comparing(content) => {
                 let message = content.message().clone();
-                return Ok(Sealed { number, message, is_known: true, _alive: alive });
+                return Ok(Sealed { number, message, is_known: true, opened, _alive: alive });
             }
         };
         if digest.len() > self.geometry().piece_bytes as usize {
@@ -148,11 +161,12 @@ impl<D: Device> Volume<D> {
             let record = Record { kind: Kind::Digest, index: 0, payload: digest, ..piece_record(number, 0, &[]) };
             message.digest = self.append_record(record, &alive)?;
         }
-        Ok(Sealed { number, message, is_known: false, _alive: alive })
+        Ok(Sealed { number, message, is_known: false, opened, _alive: alive })
     }
 
     /// Reads a message that no transaction points to yet, as [`Volume::read`] one that is there.
     pub fn read_sealed(&mut self, sealed: &Sealed, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.belongs(sealed.opened)?;
         self.log.write_out()?;
         let mut content = Content::new(sealed.number, &sealed.message);
         let mut done = 0;
@@ -163,6 +177,11 @@ impl<D: Device> Volume<D> {
             }
         }
         Ok(done)
+    }
+
+    /// Refuses what was begun before the volume was opened anew.
+    pub(crate) fn belongs(&self, opened: u32) -> Result<(), Error> {
+        if opened == self.log.opened { Ok(()) } else { Err(Error::Failed) }
     }
 
     fn append_record(&mut self, record: Record<'_>, alive: &Arc<()>) -> Result<u64, Error> {

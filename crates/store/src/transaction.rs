@@ -170,6 +170,7 @@ impl<D: Device> Transaction<'_, D> {
     pub fn deliver(&mut self, message: &Sealed, mailbox: u32, arrival: &Arrival<'_>) -> Result<u32, Error> {
         let keywords: Vec<String> = arrival.keywords.iter().map(|keyword| keyword.to_string()).collect();
         check_keywords(&keywords)?;
+        self.volume.belongs(message.opened)?;
         let target = self.state().mailbox(mailbox).ok_or(Refused::NoSuchMailbox)?;
         let (uid, account) = (target.uid_next, target.account);
         self.check_quota(account, message.message.size, 1)?;

@@ -512,10 +512,18 @@ impl<D: Device> Volume<D> {
 
     /// Makes room if only the reserve is left, and if some is to be had.
     pub(crate) fn reclaim_if_low(&mut self) -> Result<(), Error> {
-        match self.log.free.len() <= self.reserve() && self.is_worth_reclaiming() {
-            true => self.reclaim(),
-            false => Ok(()),
+        self.leaves(0).map(drop)
+    }
+
+    /// Whether so many bytes are free besides the reserve. Makes room first if there are not, and if some is to be had.
+    pub fn leaves(&mut self, bytes: u64) -> Result<bool, Error> {
+        self.writable()?;
+        let segments = bytes.div_ceil(u64::from(self.log.geometry.segment_bytes));
+        let more = usize::try_from(segments).unwrap_or(usize::MAX);
+        if self.log.free.len() <= self.reserve().saturating_add(more) && self.is_worth_reclaiming() {
+            self.reclaim_beyond(more)?;
         }
+        Ok(self.log.free.len() > self.reserve().saturating_add(more))
     }
 
     /// Whether there was room to be made the last time, or more than making it costs: bytes that died or were written since
@@ -540,16 +548,21 @@ impl<D: Device> Volume<D> {
     /// Makes room: frees what nothing points into, and if that is not enough compacts the segments that are emptiest. The
     /// checkpoint before the last one is given up for it.
     pub fn reclaim(&mut self) -> Result<(), Error> {
+        self.reclaim_beyond(0)
+    }
+
+    /// The same, until there are so many segments more than the reserve.
+    fn reclaim_beyond(&mut self, more: usize) -> Result<(), Error> {
         self.publish()?;
         (self.died, self.has_garbage) = (0, false);
-        let outcome = self.reclaim_all();
+        let outcome = self.reclaim_all(more);
         self.reclaimed_at = self.log.written_bytes;
         outcome
     }
 
-    fn reclaim_all(&mut self) -> Result<(), Error> {
+    fn reclaim_all(&mut self, more: usize) -> Result<(), Error> {
         self.checkpoint_alone()?;
-        while self.log.free.len() <= self.reserve() {
+        while self.log.free.len() <= self.reserve().saturating_add(more) {
             let before = self.log.free.len();
             let mut compacted = 0;
             while compacted < 8 && self.compact(LIVE_PERCENT_MAX)? {
@@ -560,7 +573,7 @@ impl<D: Device> Volume<D> {
                 break;
             }
         }
-        self.has_garbage = self.log.free.len() > self.reserve();
+        self.has_garbage = self.log.free.len() > self.reserve().saturating_add(more);
         Ok(())
     }
 
@@ -631,6 +644,12 @@ impl<D: Device> Volume<D> {
         self.write_superblock()?;
         self.write_superblock()?;
         Ok(self.log.device)
+    }
+
+    /// Opens the volume anew, as after a kill: what was staged is gone, and messages that were coming in are refused from here on.
+    pub fn reopen(self) -> Result<Self, Error> {
+        let options = self.options;
+        Volume::open(self.abandon(), Options { salvage: false, ..options })
     }
 
     /// The device as it is, without another write: what a killed process leaves.

@@ -104,7 +104,7 @@ pub(super) async fn answers(site: &Site, plans: &Plans) -> Result<Vec<(Vacation,
         let mut digest = crate::digest::Digest::default();
         digest.read(text.as_bytes());
         incoming.write(text.as_bytes()).await?;
-        answers.push((vacation.clone(), incoming.seal(digest.finish()).await?));
+        answers.push((vacation.clone(), incoming.seal(digest.finish()).await?.sealed));
     }
     Ok(answers)
 }

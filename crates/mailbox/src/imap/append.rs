@@ -15,9 +15,10 @@ use super::{Refusal, Reply, Session, no};
 use crate::acl;
 use crate::digest::Digest;
 use crate::file::File;
+use crate::in_flight::Owner;
 use crate::site::{Site, seconds};
 use crate::wire::Stream;
-use crate::writer::Incoming;
+use crate::writer::{Incoming, Whole};
 
 /// Messages of one command.
 const MESSAGES_MAX: usize = 1_000;
@@ -35,7 +36,7 @@ pub(super) struct Append {
     /// The mailbox and the UID of the message that goes.
     replaces: Option<(u32, u32)>,
     /// Those that have come.
-    whole: Vec<(Sealed, Appended)>,
+    whole: Vec<(Whole, Appended)>,
     current: Option<(Incoming, Digest, Appended)>,
     failed: Option<Refusal>,
     /// Where the literal is that is coming.
@@ -57,11 +58,13 @@ impl Append {
     /// The first thing that is wrong is what is answered, in the end.
     fn fail(&mut self, refusal: Refusal) {
         self.failed.get_or_insert(refusal);
+        // None of them will be there: the store has its room back.
         self.current = None;
+        self.whole.clear();
     }
 
     /// Another message begins.
-    async fn begin(&mut self, site: &Site, mut appended: Appended, has_utf8: bool) {
+    async fn begin(&mut self, site: &Site, owners: Vec<Owner>, mut appended: Appended, has_utf8: bool) {
         // Flags that may not be set there are left out (RFC 4314, section 4).
         appended.flags.system &= acl::flags(self.rights);
         if !self.rights.has(Rights::WRITE) {
@@ -73,7 +76,8 @@ impl Append {
         } else if self.whole.len() >= MESSAGES_MAX || self.replaces.is_some() && !self.whole.is_empty() {
             self.fail(no("[LIMIT] Too many messages"));
         } else if self.failed.is_none() {
-            self.current = Some((site.store.incoming(), Digest::default(), appended));
+            let incoming = site.store.incoming_of(site.in_flight.begin(owners));
+            self.current = Some((incoming, Digest::default(), appended));
         }
     }
 
@@ -81,7 +85,17 @@ impl Append {
     fn announce(&mut self, site: &Site, bytes: u64) {
         let before = self.current.as_ref().map_or(0, |(incoming, ..)| incoming.size());
         if before.saturating_add(bytes) > site.message_bytes_max {
-            self.fail(no("[TOOBIG] The message is too large"));
+            return self.fail(no("[TOOBIG] The message is too large"));
+        }
+        let whole: u64 = self.whole.iter().map(|(whole, _)| whole.sealed.size()).sum();
+        let (bytes, count) = (whole.saturating_add(before).saturating_add(bytes), self.whole.len() as u64 + 1);
+        let state = site.store.state();
+        let owner = state.mailbox(self.mailbox).and_then(|mailbox| state.account(mailbox.account));
+        if owner.is_some_and(|owner| {
+            let (bytes, count) = (owner.used_bytes.saturating_add(bytes), owner.used_messages.saturating_add(count));
+            owner.quota.is_exceeded_by(bytes, count)
+        }) {
+            self.fail(Error::from(Refused::OverQuota).into());
         }
     }
 
@@ -113,7 +127,7 @@ impl Append {
     async fn seal(&mut self) {
         let Some((incoming, digest, appended)) = self.current.take() else { return };
         match incoming.seal(digest.finish()).await {
-            Ok(sealed) => self.whole.push((sealed, appended)),
+            Ok(whole) => self.whole.push((whole, appended)),
             Err(error) => self.fail(error.into()),
         }
     }
@@ -143,8 +157,8 @@ impl Append {
                 site.store
                     .transact(move |transaction| {
                         let mut uids = Vec::new();
-                        for (sealed, appended) in &whole {
-                            uids.push(deliver(transaction, sealed, mailbox, appended)?);
+                        for (whole, appended) in &whole {
+                            uids.push(deliver(transaction, &whole.sealed, mailbox, appended)?);
                         }
                         Ok::<_, Error>((uids.first().copied().unwrap_or(0), uids.last().copied().unwrap_or(0)))
                     })
@@ -240,9 +254,13 @@ impl<S: Stream> Session<'_, S> {
         };
         append.place = place;
         let account = self.user.as_ref().map_or(0, |user| user.number);
+        let name = self.user.as_ref().map(|user| Owner::Account(user.account.name.clone()));
+        let owners: Vec<Owner> = name.into_iter().chain(self.guest.client.and_then(Owner::client)).collect();
         for step in steps {
             match step {
-                Step::Begin(appended) => append.begin(self.site, appended, self.enabled.has_utf8_names()).await,
+                Step::Begin(appended) => {
+                    append.begin(self.site, owners.clone(), appended, self.enabled.has_utf8_names()).await;
+                }
                 Step::Url(url) => append.copy(self.site, account, &url).await,
             }
         }

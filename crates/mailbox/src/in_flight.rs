@@ -1,0 +1,166 @@
+//! Content that has come and is in no mailbox yet: how much of the store it may take, by client and by account.
+//!
+//! A mail takes room from its first piece on, and whoever sends it may never finish. So one client and one account have a share of
+//! the store, all together twice that, and as much as is in flight stays free: half of the last room is for mails that are whole.
+//! What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take
+//! nothing before they are whole.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use store::{Error, Geometry};
+
+/// Segments that the store keeps in reserve at least.
+const RESERVED_SEGMENTS: u32 = 6;
+
+/// The part of the room that one client and one account have, one in so many, if the largest message takes less; and at most.
+const OF_ONE: u64 = 8;
+const OF_ONE_MOST: u64 = 3;
+
+/// How many shares of one client all have together.
+const OF_ALL: u64 = 2;
+
+const _: () = assert!(OF_ONE > OF_ONE_MOST, "the usual share is the smaller one");
+const _: () = assert!(OF_ALL < OF_ONE_MOST, "all together leave some of the room");
+
+/// Who content in flight is counted for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Owner {
+    Client(IpAddr),
+    Account(String),
+}
+
+impl Owner {
+    /// A client; of this machine it stands for many, and has no share of its own.
+    pub fn client(address: IpAddr) -> Option<Owner> {
+        (!address.to_canonical().is_loopback()).then_some(Owner::Client(address))
+    }
+}
+
+/// How much content may be in flight, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    of_one: u64,
+    of_all: u64,
+}
+
+impl Bounds {
+    fn new(geometry: &Geometry, message_bytes_max: u64) -> Bounds {
+        let segments = geometry.segments.saturating_sub(RESERVED_SEGMENTS);
+        let room = u64::from(segments) * u64::from(geometry.segment_bytes);
+        let of_one = message_bytes_max.max(room / OF_ONE).min(room / OF_ONE_MOST);
+        Bounds { of_one, of_all: of_one.saturating_mul(OF_ALL) }
+    }
+}
+
+/// Content in flight, and its bounds.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    bounds: Bounds,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: u64,
+    /// Those that have none are not in it.
+    by_owner: HashMap<Owner, u64>,
+}
+
+impl InFlight {
+    /// Nothing is in flight. A message of `message_bytes_max` may be, if that is no more than a third of the room.
+    pub fn new(geometry: &Geometry, message_bytes_max: u64) -> Arc<InFlight> {
+        Arc::new(InFlight { bounds: Bounds::new(geometry, message_bytes_max), taken: Mutex::default() })
+    }
+
+    /// A message of these owners, of which nothing has come.
+    pub fn begin(self: &Arc<InFlight>, owners: Vec<Owner>) -> Held {
+        Held { of: self.clone(), owners, bytes: 0 }
+    }
+}
+
+/// What a message in flight takes; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    of: Arc<InFlight>,
+    owners: Vec<Owner>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Takes so many bytes more, if none of the bounds is reached. Returns how many the store has to have free: all that are in
+    /// flight.
+    pub fn take(&mut self, bytes: u64) -> Result<u64, Error> {
+        let Bounds { of_one, of_all } = self.of.bounds;
+        let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |owner| taken.by_owner.get(owner).copied().unwrap_or(0);
+        let fullest = self.owners.iter().map(of).max().unwrap_or(0);
+        if fullest.saturating_add(bytes) > of_one || taken.bytes.saturating_add(bytes) > of_all {
+            return Err(Error::Full);
+        }
+        for owner in &self.owners {
+            *taken.by_owner.entry(owner.clone()).or_default() += bytes;
+        }
+        taken.bytes += bytes;
+        self.bytes += bytes;
+        Ok(taken.bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut taken = self.of.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.bytes = taken.bytes.saturating_sub(self.bytes);
+        for owner in &self.owners {
+            let Some(bytes) = taken.by_owner.get_mut(owner) else { continue };
+            *bytes = bytes.saturating_sub(self.bytes);
+            if *bytes == 0 {
+                taken.by_owner.remove(owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geometry(segments: u32) -> Geometry {
+        Geometry { identity: 1, segment_bytes: 1 << 20, piece_bytes: 65_480, segments }
+    }
+
+    #[test]
+    fn shares_fit_into_the_room_of_any_store() {
+        for segments in [12, 31, 64, 1_000, 1_000_000] {
+            for message_bytes_max in [1, 30 << 20, 100 << 20, u64::MAX] {
+                let room = u64::from(segments - RESERVED_SEGMENTS) << 20;
+                let bounds = Bounds::new(&geometry(segments), message_bytes_max);
+                assert!(bounds.of_one >= message_bytes_max.min(room / OF_ONE_MOST), "{segments}, {bounds:?}");
+                assert!(bounds.of_all >= bounds.of_one && bounds.of_all <= room, "{segments}, {bounds:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_owner_leaves_room_to_others_and_gives_it_back() {
+        let all = InFlight::new(&geometry(54), 1);
+        let of_one = all.bounds.of_one;
+        let ann = || vec![Owner::Client([192, 0, 2, 1].into()), Owner::Account("ann".into())];
+        let (mut first, mut second) = (all.begin(ann()), all.begin(ann()));
+        first.take(of_one - 10).unwrap();
+        assert_eq!(second.take(11), Err(Error::Full), "both messages count");
+        second.take(10).unwrap();
+        let mut same_client = all.begin(ann()[..1].to_vec());
+        let mut same_account = all.begin(ann()[1..].to_vec());
+        assert_eq!((same_client.take(1), same_account.take(1)), (Err(Error::Full), Err(Error::Full)));
+        let mut other = all.begin(vec![Owner::Account("bob".into())]);
+        other.take(of_one).unwrap();
+        assert_eq!(all.begin(Vec::new()).take(1), Err(Error::Full), "all together have a bound");
+        drop((first, second, other));
+        same_client.take(of_one).unwrap();
+        drop((same_client, same_account));
+        assert_eq!(all.taken.lock().unwrap().by_owner.len(), 0);
+        assert_eq!(all.taken.lock().unwrap().bytes, 0);
+    }
+}
