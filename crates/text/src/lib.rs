@@ -1,5 +1,5 @@
 //! Text, as others write bytes in it and characters in bytes: Base64, hexadecimal digits, charsets, UTF-16, the names of
-//! characters, and the tags, attributes and text of HTML.
+//! characters and of hosts, and the tags, attributes and text of HTML.
 //!
 //! This crate knows no stage and finds nothing: it is given bytes and returns bytes or characters. What is done about junk is
 //! its callers' business, since each reader that they follow does something else about it.
@@ -12,6 +12,7 @@ pub mod base64;
 pub mod charset;
 pub mod entities;
 pub mod hex;
+pub mod host;
 pub mod html;
 pub mod lenient;
 pub mod references;

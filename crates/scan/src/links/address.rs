@@ -44,7 +44,7 @@ impl Address {
             return None;
         }
         Some(Address {
-            host: host.into(),
+            host: mapped(&unescaped(host)).unwrap_or_else(|| host.into()).into(),
             is_secure: scheme == Some("https://"),
             is_cloaked: ["%00", "%01", "\0", "\u{1}"].iter().any(|cloak| authority.contains(cloak)),
         })
@@ -98,7 +98,15 @@ pub(crate) fn canonical(text: &str) -> Option<(String, String)> {
     let (folders, query) = path.split_once('?').map_or((path, None), |(folders, query)| (folders, Some(query)));
     let query = query.map(|query| format!("?{}", escaped(&unescaped(query)))).unwrap_or_default();
     let path = escaped(&followed(&unescaped(folders))) + &query;
-    (!labels.is_empty()).then(|| (escaped(&labels.join(&b'.')), path))
+    let host = labels.join(&b'.');
+    let host = mapped(&host).unwrap_or_else(|| escaped(&host));
+    (!labels.is_empty()).then_some((host, path))
+}
+
+/// A host with letters beyond ASCII as browsers map it (UTS 46); none without such letters, or where that forbids them.
+fn mapped(host: &[u8]) -> Option<String> {
+    let host = str::from_utf8(host).ok().filter(|host| !host.is_ascii())?;
+    text::host::mapped(host).filter(|host| !host.is_empty())
 }
 
 /// A path without empty folders, `.` and `..`.
@@ -184,6 +192,10 @@ mod tests {
             ("evil.net/x", Some("evil.net")),
             ("http://evil", Some("evil")),
             ("bank. com", Some("bank.com")),
+            ("http://Ev\u{ad}il.net", Some("evil.net")),
+            ("http://\u{ff45}vil\u{3002}net", Some("evil.net")),
+            ("http://ev%C2%ADil.net", Some("evil.net")),
+            ("http://b\u{fc}cher.net", Some("xn--bcher-kva.net")),
             ("user@bank.com", None),
             ("mailto:a@b.com", None),
             ("//evil.net", None),
@@ -220,6 +232,9 @@ mod tests {
             ("http:// leadingspace.com/", "%20leadingspace.com/"),
             ("https://www.securesite.com/", "www.securesite.com/"),
             ("http://host.com/ab%23cd", "host.com/ab%23cd"),
+            ("http://ev%C2%ADil.com/", "evil.com/"),
+            ("http://\u{200b}evil\u{ff0e}com/", "evil.com/"),
+            ("http://b\u{fc}cher.com/", "xn--bcher-kva.com/"),
             ("http://host.com//twoslashes?more//slashes", "host.com/twoslashes?more//slashes"),
         ] {
             let (host, path) = canonical(text).expect(text);

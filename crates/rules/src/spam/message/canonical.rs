@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Reading;
-use super::host::ascii;
 use super::perl::{begins, find, trim};
+use text::host::ascii;
 
 /// As many are followed that stand in each other.
 const REDIRECTIONS_MAX: usize = 100;

@@ -1,8 +1,8 @@
 //! Hosts and the domains that are registered, by the lists of the configuration.
 
-use super::host::{ascii, is_address, is_host};
 use super::perl::{begins, is_blank};
 use super::reading::Reading;
+use text::host::{ascii, is_address, is_host};
 
 const STATES: &str = " ak al ar az ca co ct dc de fl ga gu hi ia id il in ks ky la ma md me mi mn mo ms mt nc nd ne nh nj nm nv ny \
                       oh ok or pa pr ri sc sd tn tx ut va vi vt wa wi wv wy ";

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::host::ascii;
 use crate::spam::map::HashSet;
 use crate::spam::rule::Setting;
 use crate::spam::syntax::value::Value;
+use text::host::ascii;
 
 /// Patterns of addresses that lead to another which they contain (`redirector_pattern`).
 pub trait Redirectors: Send + Sync + std::fmt::Debug {

@@ -1,9 +1,14 @@
-//! Names of hosts: whether they are put together as such, and in ASCII.
+//! Names of hosts: whether they are put together as such, and in ASCII (UTS 46, RFC 3492).
 
+use alloc::borrow::{Cow, ToOwned};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use core::str;
 
 /// Whether a host, in ASCII, is put together as one is: two labels at least.
-pub(crate) fn is_host(host: &[u8]) -> bool {
+pub fn is_host(host: &[u8]) -> bool {
     let end = host.iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
     let host = &host[..end];
     if host.len() > 253 {
@@ -26,11 +31,11 @@ pub(crate) fn is_host(host: &[u8]) -> bool {
 
 /// A host in ASCII: in lower case where it has nothing else than hosts have; else as UTS 46 maps it, as browsers do. If that forbids
 /// it, labels in ASCII stay and others are coded as they are.
-pub(crate) fn ascii(host: &[u8]) -> Vec<u8> {
+pub fn ascii(host: &[u8]) -> Vec<u8> {
     if host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_.:[]-".contains(byte)) {
         return host.to_ascii_lowercase();
     }
-    let text = match std::str::from_utf8(host) {
+    let text = match str::from_utf8(host) {
         Ok(text) => text.to_owned(),
         Err(_) if host.iter().all(|byte| is_latin1_name(*byte)) => host.iter().copied().map(char::from).collect(),
         Err(_) => return host.to_ascii_lowercase(),
@@ -46,10 +51,10 @@ pub(crate) fn ascii(host: &[u8]) -> Vec<u8> {
 
 /// As UTS 46 maps it: characters that are not seen are left out, wide letters are plain ones. Joiners that it forbids where they
 /// stand are left out, too.
-fn mapped(host: &str) -> Option<String> {
+pub fn mapped(host: &str) -> Option<String> {
     let in_ascii = |host: &str| {
         let name = idna::domain_to_ascii_cow(host.as_bytes(), idna::AsciiDenyList::EMPTY);
-        name.ok().map(std::borrow::Cow::into_owned)
+        name.ok().map(Cow::into_owned)
     };
     in_ascii(host).or_else(|| in_ascii(&host.replace(['\u{200c}', '\u{200d}'], "")))
 }
@@ -102,7 +107,7 @@ fn punycode(characters: &[char]) -> Option<String> {
 }
 
 /// A label as it is shown: `xn--` is decoded, all else stays.
-pub(crate) fn shown(label: &str) -> String {
+pub fn shown(label: &str) -> String {
     label.strip_prefix("xn--").and_then(decoded).unwrap_or_else(|| label.to_owned())
 }
 
@@ -162,8 +167,8 @@ fn adapted(delta: u32, count: u32, is_first: bool) -> u32 {
 }
 
 /// Whether a host is an IP address.
-pub(crate) fn is_address(host: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(host) else { return false };
+pub fn is_address(host: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(host) else { return false };
     let text6 = text.strip_prefix("ipv6:").unwrap_or(text);
     text.parse::<Ipv4Addr>().is_ok() || text6.parse::<Ipv6Addr>().is_ok()
 }
