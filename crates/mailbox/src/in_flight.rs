@@ -1,8 +1,8 @@
 //! Content that has come and is in no mailbox yet: how much of the store it may take, by client and by account.
 //!
-//! A mail takes room from its first piece on, and whoever sends it may never finish. So one client and one account have a share of
-//! the store, all together twice that, and as much as is in flight stays free: half of the last room is for mails that are whole.
-//! What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take
+//! A mail takes room from its first piece on, and whoever sends it may never finish. So a client has a share of the store, as has an
+//! account where the account is who sends, all together have two thirds, and as much as is in flight stays free: half of the last
+//! room is for mails that are whole. A client that is known is counted alone: nobody fills the share of those to whom he writes. What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take
 //! nothing before they are whole.
 
 use std::collections::HashMap;
@@ -18,8 +18,11 @@ const RESERVED_SEGMENTS: u32 = 6;
 const OF_ONE: u64 = 8;
 const OF_ONE_MOST: u64 = 3;
 
-/// How many shares of one client all have together.
+/// How many of the largest shares all have together.
 const OF_ALL: u64 = 2;
+
+/// Bits of an IPv6 address that make a client.
+const IPV6_PREFIX: u32 = 64;
 
 const _: () = assert!(OF_ONE > OF_ONE_MOST, "the usual share is the smaller one");
 const _: () = assert!(OF_ALL < OF_ONE_MOST, "all together leave some of the room");
@@ -32,9 +35,13 @@ pub(crate) enum Owner {
 }
 
 impl Owner {
-    /// A client; of this machine it stands for many, and has no share of its own.
+    /// A client, of IPv6 its network; of this machine it stands for many, and has no share of its own.
     pub fn client(address: IpAddr) -> Option<Owner> {
-        (!address.to_canonical().is_loopback()).then_some(Owner::Client(address))
+        let client = match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !(u128::MAX >> IPV6_PREFIX)).into()),
+            address => address,
+        };
+        (!address.to_canonical().is_loopback()).then_some(Owner::Client(client))
     }
 }
 
@@ -50,7 +57,7 @@ impl Bounds {
         let segments = geometry.segments.saturating_sub(RESERVED_SEGMENTS);
         let room = u64::from(segments) * u64::from(geometry.segment_bytes);
         let of_one = message_bytes_max.max(room / OF_ONE).min(room / OF_ONE_MOST);
-        Bounds { of_one, of_all: of_one.saturating_mul(OF_ALL) }
+        Bounds { of_one, of_all: room / OF_ONE_MOST * OF_ALL }
     }
 }
 
@@ -143,6 +150,15 @@ mod tests {
     }
 
     #[test]
+    fn a_network_of_ipv6_is_one_client() {
+        let owner = |text: &str| Owner::client(text.parse().unwrap());
+        assert_eq!(owner("2001:db8::1"), owner("2001:db8::ffff:1"));
+        assert_ne!(owner("2001:db8::1"), owner("2001:db8:0:1::1"));
+        assert_eq!(owner("::ffff:192.0.2.1"), owner("192.0.2.1"));
+        assert_eq!((owner("::1"), owner("::ffff:127.0.0.1")), (None, None));
+    }
+
+    #[test]
     fn one_owner_leaves_room_to_others_and_gives_it_back() {
         let all = InFlight::new(&geometry(54), 1);
         let of_one = all.bounds.of_one;
@@ -156,8 +172,10 @@ mod tests {
         assert_eq!((same_client.take(1), same_account.take(1)), (Err(Error::Full), Err(Error::Full)));
         let mut other = all.begin(vec![Owner::Account("bob".into())]);
         other.take(of_one).unwrap();
+        let mut rest = all.begin(Vec::new());
+        rest.take(all.bounds.of_all - 2 * of_one).unwrap();
         assert_eq!(all.begin(Vec::new()).take(1), Err(Error::Full), "all together have a bound");
-        drop((first, second, other));
+        drop((first, second, other, rest));
         same_client.take(of_one).unwrap();
         drop((same_client, same_account));
         assert_eq!(all.taken.lock().unwrap().by_owner.len(), 0);

@@ -230,11 +230,13 @@ impl<S: Stream> Session<'_, S> {
         if self.peer == Peer::Stranger {
             trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
         }
-        let accounts = mail.recipients.iter().flat_map(|(_, accounts)| accounts);
-        let mut owners: Vec<Owner> = accounts.map(|to| Owner::Account(to.account.name.clone())).collect();
-        owners.extend(self.client.and_then(Owner::client));
-        owners.sort_unstable();
-        owners.dedup();
+        let mut owners: Vec<Owner> = self.client.and_then(Owner::client).into_iter().collect();
+        if owners.is_empty() {
+            let accounts = mail.recipients.iter().flat_map(|(_, accounts)| accounts);
+            owners.extend(accounts.map(|to| Owner::Account(to.account.name.clone())));
+            owners.sort_unstable();
+            owners.dedup();
+        }
         let mut content = Content {
             incoming: self.site.store.incoming_of(self.site.in_flight.begin(owners)),
             room: room(&self.site.store.state(), mail, self.peer == Peer::Smtp),
