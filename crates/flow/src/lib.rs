@@ -52,5 +52,5 @@ pub use queue::{BLOCK_BYTES, Block, Blocks};
 pub use recall::{Key, Lesson, Recall, Recalled, Study, Word};
 pub use reputation::{Conduct, Standing};
 pub use rule::{Glob, Rule, Way};
-pub use score::{Hit, Mark, Points, Preferences, Score, Scoring};
+pub use score::{Hit, Links, Mark, Points, Preferences, Score, Scoring};
 pub use verdict::{Capabilities, Disposition, Spotted, Verdict};

@@ -28,6 +28,8 @@ pub struct Scoring {
     pub report: bool,
     /// Whether the report is wanted as a text.
     pub text: bool,
+    /// Whether the hosts and mail addresses are wanted that the mail has links to.
+    pub links: bool,
     /// Whether a lesson is made of the mail.
     pub study: Study,
     /// What the user wants whom it is for.
@@ -58,6 +60,8 @@ pub struct Score {
     pub fields: Vec<Mark>,
     /// The report, where it is wanted.
     pub text: Box<str>,
+    /// Links of the mail, where they are wanted.
+    pub links: Option<Box<Links>>,
     /// Where in the mail the text of its subject begins; none where it has none.
     pub subject: Option<u64>,
     /// Words that decided what was learned says of it.
@@ -70,6 +74,15 @@ pub struct Score {
     pub complaints: Vec<Box<str>>,
     /// Microseconds that it took.
     pub micros: u64,
+}
+
+/// Links of a mail, each once, in order; at most [`Score::LINKS_MAX`] of each kind.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Links {
+    /// Hosts of addresses that are not of mail.
+    pub hosts: Vec<Box<str>>,
+    /// Addresses of mail.
+    pub addresses: Vec<Box<str>>,
 }
 
 /// A rule that hit.
@@ -128,6 +141,8 @@ impl Score {
     pub const HITS_MAX: usize = 1_000;
     /// The most fields.
     pub const FIELDS_MAX: usize = 100;
+    /// The most links of a kind.
+    pub const LINKS_MAX: usize = 500;
     /// The most complaints.
     pub const COMPLAINTS_MAX: usize = 5;
 

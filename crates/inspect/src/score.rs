@@ -7,7 +7,7 @@
 //! has no score. A check cannot be suspended: it is bounded by the steps of [`RunLimits`], and its host runs it where nobody
 //! else waits.
 
-use flow::{Answer, Conduct, Hit, Lesson, Mark, Points, Recall, Score, Scoring, Study as Wanted};
+use flow::{Answer, Conduct, Hit, Lesson, Links, Mark, Points, Recall, Score, Scoring, Study as Wanted};
 use rules::spam::message::{Message, MessageLimits};
 use rules::spam::run::{Beside, Engine, EngineOptions, Expressions, Outcome, Report, Scratch};
 use rules::spam::{Checker, File, Limits, Loader, Options, Rules, ScoreSet};
@@ -230,6 +230,7 @@ impl Kept {
             hits: report.hits().take(Score::HITS_MAX).map(hit).collect(),
             fields: report.fields(self.scoring.report).into_iter().take(Score::FIELDS_MAX).map(mark).collect(),
             text: if self.scoring.text { (report.text() + "\n").into() } else { Box::default() },
+            links: self.scoring.links.then(|| Box::new(links(&mail))),
             subject: subject(&self.bytes[self.scoring.trace.len()..]).map(|at| at as u64),
             decided: decided.unwrap_or_default(),
             lesson: lesson.map(Box::new),
@@ -272,6 +273,14 @@ impl Kept {
         let fuzzy = planned.recalling.as_ref().and_then(Recalling::fuzzy).cloned();
         let conduct = reputation.zip(named).map(|(reputation, named)| Box::new(reputation.conduct(named)));
         Some(Lesson { is_spam, ids, at, keys: tokens.keys().to_vec(), conduct, fuzzy })
+    }
+}
+
+fn links(mail: &Message) -> Links {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into();
+    Links {
+        hosts: mail.linked_hosts().into_iter().take(Score::LINKS_MAX).map(text).collect(),
+        addresses: mail.linked_addresses().iter().take(Score::LINKS_MAX).map(|address| text(address)).collect(),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::harness::exim::Exim;
 use crate::harness::{Gateway, Wire, free_port};
 
@@ -44,6 +46,19 @@ fn ask(gateway: &Gateway, said: &str) -> (String, String) {
     let reply = String::from_utf8(wire.rest()).unwrap();
     let (head, body) = reply.split_once("\r\n\r\n").unwrap();
     (head.into(), body.into())
+}
+
+#[test]
+fn hosts_and_addresses_of_links_are_told() {
+    let (gateway, _folder) = gateway("process", "reject = 15", "");
+    let mail = "From: a@a.test\r\nSubject: see https://subj.example.com/x\r\nContent-Type: text/html\r\n\r\n\
+                <a href=\"http://www.Example.com/a\">here</a>, <a href=\"mailto:Joe@Example.ORG?subject=x\">mail</a> or \
+                jane@example.net, <img src=\"https://img.example.co.uk/x.png\"> http://192.0.2.1/y\r\n";
+    let (_, told) = check(&gateway, "", mail);
+    let urls = ["192.0.2.1", "img.example.co.uk", "subj.example.com", "www.example.com"];
+    assert_eq!((&told["urls"], &told["emails"]), (&json!(urls), &json!(["Joe@example.org", "jane@example.net"])));
+    let (_, told) = check(&gateway, "", "Subject: x\r\n\r\nnothing\r\n");
+    assert!(told.get("urls").is_none() && told.get("emails").is_none(), "{told}");
 }
 
 #[test]

@@ -110,6 +110,8 @@ pub struct Announced {
     pub gives_back: bool,
     /// Whether the report is wanted as a text.
     pub has_text: bool,
+    /// Whether the links of the mail are wanted.
+    pub has_links: bool,
 }
 
 /// A client wants to have a mail learned, or forgotten.
@@ -229,7 +231,7 @@ impl<D: Dialect> Session<D> {
             return Ok(());
         };
         let most = spam.scoring.bytes_max;
-        let Announced { flow, length, is_compressed, gives_back, has_text } = D::announced(&request);
+        let Announced { flow, length, is_compressed, gives_back, has_text, has_links } = D::announced(&request);
         if length.is_some_and(|length| length > most) {
             self.server.refuse(Refusal::TooLarge);
             return Ok(());
@@ -251,7 +253,7 @@ impl<D: Dialect> Session<D> {
             flow,
             terms: Terms { window_bytes: usize::try_from(most).unwrap_or(usize::MAX), ..Terms::default() },
             wants: Wants { forged: spam::FORGED.into(), fields: D::FIELDS.into(), ..Wants::default() },
-            scoring: Some(Scoring { text: has_text, study, preferences, ..spam.scoring.clone() }),
+            scoring: Some(Scoring { text: has_text, links: has_links, study, preferences, ..spam.scoring.clone() }),
             owner,
             heaviest: Action::Reject,
             ..Asked::default()

@@ -66,7 +66,14 @@ impl Dialect for Server {
             recipients: request.rcpt.iter().map(|rcpt| (**rcpt).into()).collect(),
             ..Flow::default()
         };
-        Announced { flow, length: request.length, is_compressed: false, gives_back: false, has_text: false }
+        Announced {
+            flow,
+            length: request.length,
+            is_compressed: false,
+            gives_back: false,
+            has_text: false,
+            has_links: true,
+        }
     }
 
     fn answer(&mut self, mail: &mut Mail<Request>, verdict: &Verdict, score: &Score) -> Result<(), &'static str> {
@@ -165,6 +172,12 @@ impl Mail<Request> {
             "time_real": self.passage.age().as_secs_f64(),
             "milter": { "add_headers": added, "remove_headers": removed },
         });
+        if let Some(links) = &score.links
+            && !(links.hosts.is_empty() && links.addresses.is_empty())
+        {
+            told["urls"] = json!(links.hosts);
+            told["emails"] = json!(links.addresses);
+        }
         if action == "reject" {
             told["messages"] = json!({ "smtp_message": trace::printable(&self.passage.refusal(verdict)) });
         }

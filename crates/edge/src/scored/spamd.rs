@@ -55,6 +55,7 @@ impl Dialect for Server {
             is_compressed: request.is_compressed,
             gives_back: matches!(request.verb, Verb::Process | Verb::Headers),
             has_text: matches!(request.verb, Verb::Report | Verb::ReportIfSpam),
+            has_links: false,
         }
     }
 

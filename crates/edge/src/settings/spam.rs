@@ -242,6 +242,7 @@ impl SpamSettings {
             reject: pick(&|terms| terms.reject).or(self.reject),
             report: terms.clone().find_map(|terms| terms.report).unwrap_or(self.report),
             text: false,
+            links: false,
             study: self.study(),
             preferences: None,
             trace: Box::default(),

@@ -20,9 +20,9 @@ pub mod eval;
 mod field;
 mod fuzz;
 mod header;
-mod host;
 mod html;
 mod limits;
+mod links;
 mod part;
 mod perl;
 mod reading;
@@ -41,7 +41,8 @@ pub use tree::Structure;
 pub use uri::Uri;
 
 pub(crate) use header::{taken, unfolded};
-pub(crate) use host::{ascii, is_address, is_host, shown};
+use text::host;
+pub(crate) use text::host::{ascii, is_address, is_host, shown};
 
 use std::sync::OnceLock;
 
