@@ -20,6 +20,7 @@
 mod connection;
 mod ldap;
 mod memory;
+#[cfg_attr(not(feature = "mysql"), path = "mysql/absent.rs")]
 mod mysql;
 mod pattern;
 mod pending;

@@ -15,7 +15,8 @@
 use std::fs;
 use std::io::{self, Read};
 
-use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Argon2, Params};
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
@@ -161,9 +162,8 @@ fn is_digest<D: Digest>(hash: &str, password: &[u8]) -> bool {
 /// # Errors
 /// When there is no randomness.
 pub fn hash(password: &[u8]) -> io::Result<String> {
-    let salt = SaltString::encode_b64(&random::<16>()?).map_err(|error| io::Error::other(error.to_string()))?;
-    let hash = Argon2::default().hash_password(password, &salt).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(hash.to_string())
+    let hash = Argon2::default().hash_password_with_salt(password, &random::<16>()?);
+    Ok(hash.map_err(|error| io::Error::other(error.to_string()))?.to_string())
 }
 
 /// A password that nobody guesses: 20 letters, digits and hyphens, which cannot be mistaken for each other.

@@ -61,5 +61,6 @@ pub use source::error::Error;
 pub use source::kind::is_database;
 pub use source::lines::{Line, each_line};
 pub use syntax::line::FUNCTIONALITY_LEVEL;
+#[cfg(feature = "pictures")]
 pub use syntax::picture::fuzz_picture;
 pub use table::database::Database;

@@ -3,7 +3,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use image::DynamicImage;
 use stream::ReadAt;
 
 use crate::allowance::Allowance;
@@ -12,7 +11,7 @@ use crate::run::ends::Ends;
 use crate::syntax::compare::{Compare, REACH, Reading};
 use crate::syntax::expression::SUBSIGNATURES_MAX;
 use crate::syntax::pcre::{KEPT_BYTES, Pcre, Search, Turn};
-use crate::syntax::picture::{self, PICTURE_BYTES_MAX};
+use crate::syntax::picture::{self, PICTURE_BYTES_MAX, Shown};
 use crate::syntax::signature::Logic;
 
 /// The most bytes that one search of a rule of YARA looks at, each as often as it does; but for the last match.
@@ -160,7 +159,7 @@ pub(crate) struct Content<'a> {
 pub(crate) struct Known {
     bytes: Option<Vec<u8>>,
     /// The object as a picture, until it is hashed.
-    decoded: Option<Box<DynamicImage>>,
+    decoded: Option<Box<Shown>>,
     picture: Option<u64>,
     lost: bool,
 }

@@ -14,14 +14,15 @@
 //! ```
 
 mod block;
-mod xxhash;
+
+use std::hash::Hasher;
 
 use stream::Class;
 
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le32, le64};
 use crate::frame::format::{Format, Reads};
 use block::Blocks;
-use xxhash::XxHash32;
+use twox_hash::XxHash32;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
@@ -164,7 +165,7 @@ impl Lz4 {
         self.blocks.forget();
         self.state = State::BlockLength(Collected::new());
         let (&checksum, summed) = bytes.bytes().split_last().unwrap_or((&0, b""));
-        match (XxHash32::of(summed) >> 8) as u8 == checksum {
+        match (XxHash32::oneshot(0, summed) >> 8) as u8 == checksum {
             true => Progress::took(taken),
             false => Progress::fault(taken, CHECKSUM),
         }
@@ -225,7 +226,7 @@ impl Lz4 {
             return Progress::took(taken);
         };
         self.state = State::BlockLength(Collected::new());
-        match le32(whole, 0) == self.frame.block.sum() {
+        match le32(whole, 0) == self.frame.block.finish_32() {
             true => Progress::took(taken),
             false => Progress::fault(taken, CHECKSUM),
         }
@@ -249,7 +250,7 @@ impl Lz4 {
             return Progress::took(taken);
         };
         self.state = State::Magic;
-        match le32(whole, 0) == self.frame.content.sum() {
+        match le32(whole, 0) == self.frame.content.finish_32() {
             true => Progress::took(taken),
             false => Progress::fault(taken, CHECKSUM),
         }
@@ -300,10 +301,10 @@ impl Frame {
     fn sum(&mut self, packed: &[u8], content: &[u8]) {
         self.wrote += content.len() as u64;
         if self.has_block_checksums {
-            self.block.update(packed);
+            self.block.write(packed);
         }
         if self.has_content_checksum {
-            self.content.update(content);
+            self.content.write(content);
         }
     }
 }
