@@ -12,6 +12,7 @@ extern crate std;
 pub mod clamd;
 pub mod dns;
 pub mod http;
+pub mod icap;
 pub mod imap;
 mod line;
 pub mod managesieve;

@@ -4,6 +4,7 @@ mod clamd;
 mod corpus;
 mod dns;
 mod http;
+mod icap;
 mod imap;
 mod managesieve;
 mod milter;

@@ -6,10 +6,11 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 16] = [
+    let bodies: [(&str, Body); 17] = [
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_http_server", proto::http::fuzz_server),
         ("proto_http_client", proto::http::fuzz_client),
+        ("proto_icap_server", proto::icap::fuzz_server),
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),
         ("proto_imap_server", proto::imap::fuzz_server),

@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 
 /// The meaning of the next bytes of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     /// This many bytes of framing.
     Frame(usize),
     /// This many bytes of content.
@@ -21,12 +21,17 @@ pub(super) enum Piece {
 
 /// A body that comes in chunks.
 #[derive(Debug, Default)]
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     state: State,
     /// Bytes of the line under way.
     line_bytes: usize,
     extension_bytes: usize,
+    /// How many letters of ICAP's extension `ieof` the line has, and nothing else.
+    ieof: u8,
 }
+
+/// The extension by which ICAP says of a preview that it was the whole body (RFC 3507, section 4.5).
+const IEOF: &[u8] = b"ieof";
 
 #[derive(Debug)]
 enum State {
@@ -90,6 +95,11 @@ impl Chunks {
         }
     }
 
+    /// True when the last chunk has said so of the body by ICAP's extension `ieof`.
+    pub fn is_whole(&self) -> bool {
+        usize::from(self.ieof) == IEOF.len()
+    }
+
     fn step_frame(&mut self, input: &[u8], limits: &Limits) -> Result<Piece, Refusal> {
         for (at, &byte) in input.iter().enumerate() {
             self.state = self.next(byte, limits)?;
@@ -114,9 +124,17 @@ impl Chunks {
             (State::Size(0, _), _) => Err(Refusal::ChunkSize),
             (&(State::Size(_, size) | State::Blank(size) | State::Extension(size)), b'\r') => Ok(State::SizeEnd(size)),
             (&(State::Size(_, size) | State::Blank(size)), b' ' | b'\t') => Ok(State::Blank(size)),
-            (&(State::Size(_, size) | State::Blank(size)), b';') => Ok(State::Extension(size)),
+            (&(State::Size(_, size) | State::Blank(size)), b';') => {
+                self.ieof = 0;
+                Ok(State::Extension(size))
+            }
             (&State::Extension(size), b'\t' | b' '..=b'~' | 0x80..) => {
                 self.extension_bytes = self.extension_bytes.saturating_add(1);
+                self.ieof = match (byte, IEOF.get(usize::from(self.ieof))) {
+                    (b' ' | b'\t', _) if matches!(self.ieof, 0 | 4) => self.ieof,
+                    (letter, Some(&wanted)) if letter.eq_ignore_ascii_case(&wanted) => self.ieof.saturating_add(1),
+                    _ => u8::MAX,
+                };
                 Ok(State::Extension(size))
             }
             (State::SizeEnd(size), b'\n') => Ok(self.begin(*size)),
@@ -133,6 +151,9 @@ impl Chunks {
 
     fn begin(&mut self, size: u64) -> State {
         self.line_bytes = 0;
+        if size > 0 {
+            self.ieof = 0;
+        }
         match size {
             0 => State::Trailer(HeadBuffer::trailer()),
             size => State::Content(size),
@@ -149,7 +170,7 @@ fn trailer(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
 }
 
 /// Takes as much of the input as is left, and counts it down.
-pub(super) fn part(left: &mut u64, input: &[u8]) -> usize {
+pub(crate) fn part(left: &mut u64, input: &[u8]) -> usize {
     let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
     *left = left.saturating_sub(count as u64);
     count

@@ -145,7 +145,7 @@ impl Fields {
     }
 
     /// Writes the fields, each with its line end.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         for (name, value) in self.iter() {
             for piece in [name.as_bytes(), b": ", value, b"\r\n"] {
                 out.extend_from_slice(piece);

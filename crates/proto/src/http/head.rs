@@ -14,7 +14,7 @@ const EMPTY_LINES_MAX: u8 = 4;
 
 /// Lines up to an empty one.
 #[derive(Debug, Default)]
-pub(super) struct HeadBuffer {
+pub(crate) struct HeadBuffer {
     bytes: Vec<u8>,
     /// Where the line under way begins.
     line: usize,
@@ -75,7 +75,7 @@ fn check(line: &[u8]) -> Result<(), Refusal> {
 }
 
 /// Splits a complete head into its first line and its fields.
-pub(super) fn split<'h>(head: &'h [u8], limits: &Limits) -> Result<(&'h [u8], Fields), Refusal> {
+pub(crate) fn split<'h>(head: &'h [u8], limits: &Limits) -> Result<(&'h [u8], Fields), Refusal> {
     let end = memchr::memchr(b'\n', head).ok_or(Refusal::StartLine)?;
     let (first, rest) = head.split_at(end);
     let first = first.strip_suffix(b"\r").ok_or(Refusal::StartLine)?;
@@ -83,7 +83,7 @@ pub(super) fn split<'h>(head: &'h [u8], limits: &Limits) -> Result<(&'h [u8], Fi
 }
 
 /// Parses lines of fields.
-pub(super) fn fields(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
+pub(crate) fn fields(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
     let mut fields = Fields::default();
     for line in lines.split(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\r")) {
         if fields.len() >= limits.fields_max {

@@ -12,12 +12,12 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod body;
-mod chunks;
+pub(crate) mod chunks;
 mod client;
 mod field;
 mod fuzz;
 mod grammar;
-mod head;
+pub(crate) mod head;
 mod limits;
 mod refusal;
 mod request;

@@ -1,0 +1,106 @@
+//! `Encapsulated` (RFC 3507, section 4.4.1): which sections follow the head, and where each begins.
+
+use super::refusal::Refusal;
+use super::request::Method;
+use crate::http::Fields;
+
+/// Sections that follow a head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Encapsulated {
+    /// Bytes of the head of a request.
+    pub request_bytes: Option<usize>,
+    /// Bytes of the head of a response.
+    pub response_bytes: Option<usize>,
+    pub has_body: bool,
+}
+
+impl Encapsulated {
+    /// Parses the field. Sections stand in this order, each at most once, the first at 0, and the last is the body or its
+    /// absence.
+    pub fn parse(fields: &Fields, method: Method) -> Result<Encapsulated, Refusal> {
+        let mut found = Encapsulated::default();
+        if fields.get("encapsulated").is_none() {
+            return if method == Method::Options { Ok(found) } else { Err(Refusal::Encapsulated) };
+        }
+        let mut sections = fields.elements("encapsulated").map(section);
+        let mut at = 0;
+        let (mut name, begin) = sections.next().unwrap_or(Err(Refusal::Encapsulated))?;
+        if begin != 0 {
+            return Err(Refusal::Encapsulated);
+        }
+        for next in sections {
+            let (next_name, next_at) = next?;
+            let bytes = next_at.checked_sub(at).filter(|bytes| *bytes > 0).ok_or(Refusal::Encapsulated)?;
+            match name {
+                b"req-hdr" if found.request_bytes.is_none() && found.response_bytes.is_none() => {
+                    found.request_bytes = Some(bytes);
+                }
+                b"res-hdr" if found.response_bytes.is_none() => found.response_bytes = Some(bytes),
+                _ => return Err(Refusal::Encapsulated),
+            }
+            (name, at) = (next_name, next_at);
+        }
+        found.has_body = name != b"null-body";
+        let fits = match method {
+            Method::Options => matches!(name, b"null-body" | b"opt-body"),
+            Method::Reqmod => {
+                matches!(name, b"null-body" | b"req-body")
+                    && found.request_bytes.is_some()
+                    && found.response_bytes.is_none()
+            }
+            Method::Respmod => matches!(name, b"null-body" | b"res-body"),
+        };
+        if fits { Ok(found) } else { Err(Refusal::Encapsulated) }
+    }
+
+    /// Bytes of all heads.
+    pub fn head_bytes(&self) -> usize {
+        self.request_bytes.unwrap_or(0).saturating_add(self.response_bytes.unwrap_or(0))
+    }
+}
+
+/// `name=offset`.
+fn section(element: &[u8]) -> Result<(&[u8], usize), Refusal> {
+    let equals = memchr::memchr(b'=', element).ok_or(Refusal::Encapsulated)?;
+    let (name, digits) = element.split_at(equals);
+    let digits = digits.get(1..).unwrap_or_default();
+    let is_number = (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    let text = core::str::from_utf8(digits).ok().filter(|_| is_number).ok_or(Refusal::Encapsulated)?;
+    Ok((name, text.parse().map_err(|_| Refusal::Encapsulated)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, method: Method) -> Result<Encapsulated, Refusal> {
+        let mut fields = Fields::default();
+        assert!(fields.push("Encapsulated", text.as_bytes()));
+        Encapsulated::parse(&fields, method)
+    }
+
+    #[test]
+    fn sections_stand_in_order_and_end_with_the_body() {
+        let both = parse("req-hdr=0, res-hdr=65, res-body=129", Method::Respmod).unwrap();
+        assert_eq!((both.request_bytes, both.response_bytes, both.has_body), (Some(65), Some(64), true));
+        assert_eq!(both.head_bytes(), 129);
+        assert!(!parse("req-hdr=0, null-body=65", Method::Reqmod).unwrap().has_body);
+        assert!(parse("res-body=0", Method::Respmod).unwrap().has_body);
+        assert!(parse("null-body=0", Method::Options).is_ok());
+        for (text, method) in [
+            ("", Method::Reqmod),
+            ("req-hdr=0", Method::Reqmod),
+            ("req-hdr=1, null-body=65", Method::Reqmod),
+            ("req-hdr=0, null-body=0", Method::Reqmod),
+            ("req-hdr=0, req-hdr=5, null-body=65", Method::Reqmod),
+            ("res-hdr=0, req-hdr=5, res-body=65", Method::Respmod),
+            ("req-hdr=0, res-body=65", Method::Reqmod),
+            ("req-hdr=0, res-hdr=70, req-body=65", Method::Respmod),
+            ("req-hdr=0, null-body=-1", Method::Reqmod),
+            ("req-hdr=0, null-body=99999999999999999999", Method::Reqmod),
+            ("req-body=0, req-hdr=5, null-body=9", Method::Reqmod),
+        ] {
+            assert_eq!(parse(text, method), Err(Refusal::Encapsulated), "{text}");
+        }
+    }
+}
