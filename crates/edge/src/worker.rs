@@ -34,6 +34,7 @@ use crate::shared::Shared;
 use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
+use crate::web::icap;
 
 /// Runs an event loop until the program stops and its last session has ended, and `beside` with it, which need not end.
 pub fn run(
@@ -272,6 +273,9 @@ fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket
         Speaks::Rspamd => {
             tokio::task::spawn_local(scored::run::<proto::rspamd::Server>(shared, door, client, ticket, stream));
         }
+        Speaks::Icap => {
+            tokio::task::spawn_local(icap::run(shared, door, client, ticket, stream));
+        }
     }
 }
 
@@ -287,8 +291,8 @@ async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
         Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
         Protocol::Imap if refusal == Refusal::NotWanted => format!("* BYE {text}\r\n"),
         Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
-        // A mail server does by itself what it is told to do without its filter.
-        Protocol::Milter => return,
+        // A mail server does by itself what it is told to do without its filter, and a proxy asks again.
+        Protocol::Milter | Protocol::Icap => return,
         // spamc goes on to the next server, or hands the mail on as it came.
         // Its clients defer the mail, or hand it on.
         Protocol::Rspamd => "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".into(),

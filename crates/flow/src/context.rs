@@ -47,4 +47,6 @@ pub enum Protocol {
     Spamd,
     /// That of Rspamd.
     Rspamd,
+    /// RFC 3507.
+    Icap,
 }

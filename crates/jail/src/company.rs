@@ -46,7 +46,8 @@ impl Company {
             | Protocol::Imap
             | Protocol::Milter
             | Protocol::Spamd
-            | Protocol::Rspamd => Company::Awaited,
+            | Protocol::Rspamd
+            | Protocol::Icap => Company::Awaited,
         }
     }
 

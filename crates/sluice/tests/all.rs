@@ -15,6 +15,7 @@ mod gateway_store;
 mod greylist;
 mod harness;
 mod hostile;
+mod icap;
 mod imap;
 mod imap_clients;
 mod intercept;

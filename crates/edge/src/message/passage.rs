@@ -1,4 +1,4 @@
-//! A mail on its way through a door: held back and inspected, and copied aside where it may have to be kept. What becomes of
+//! A mail, or another object, on its way through a door: held back and inspected, and copied aside where it may have to be kept. What becomes of
 //! it then is the door's to decide.
 //!
 //! Bounds: those of [`Hold`]; a copy is on the disk.
@@ -42,6 +42,8 @@ const MESSAGE_ID: &str = "message-id";
 pub struct Asked {
     /// Who sends it to whom.
     pub flow: Flow,
+    /// What is said of it before it comes; none of a mail.
+    pub object: Option<Object>,
     /// What it holds back, and how; the policy is the ruling's.
     pub terms: Terms,
     /// What it wants to know of the mail.
@@ -83,7 +85,7 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, terms, mut wants, scoring, authenticating, owner, heaviest } = asked;
+        let Asked { flow, object, terms, mut wants, scoring, authenticating, owner, heaviest } = asked;
         // The log names it.
         wants.fields.to_mut().push(MESSAGE_ID.into());
         let memory = runtime.memory.clone().filter(|_| scoring.is_some());
@@ -95,7 +97,7 @@ impl Passage {
         let context = Context {
             flow,
             policy: ruling.policy.clone(),
-            object: Object { media_type: Some("message/rfc822".into()), ..Object::default() },
+            object: object.unwrap_or_else(|| Object { media_type: Some("message/rfc822".into()), ..Object::default() }),
             rules: ruling.attachments.clone(),
             passwords: runtime.passwords.clone(),
             wants,

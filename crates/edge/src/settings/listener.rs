@@ -74,6 +74,8 @@ pub enum Speaks {
     Spamd,
     /// That of Rspamd.
     Rspamd,
+    /// RFC 3507.
+    Icap,
 }
 
 /// `protocol = "milter"`
@@ -117,6 +119,7 @@ impl Listener {
             Protocol::Milter => Speaks::Milter(Arc::new(keys.take()?)),
             Protocol::Spamd => Speaks::Spamd,
             Protocol::Rspamd => Speaks::Rspamd,
+            Protocol::Icap => Speaks::Icap,
         };
         let mut unused: Vec<String> = keys.left().map(str::to_owned).collect();
         // What SMTP has may stand in a file that was written when nobody looked; it has to make sense, and is told of.
@@ -137,6 +140,7 @@ impl Listener {
             Speaks::Milter(_) => Protocol::Milter,
             Speaks::Spamd => Protocol::Spamd,
             Speaks::Rspamd => Protocol::Rspamd,
+            Speaks::Icap => Protocol::Icap,
         }
     }
 
@@ -144,7 +148,7 @@ impl Listener {
     pub fn smtp(&self) -> Option<&SmtpListener> {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => Some(own),
-            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd => None,
+            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd | Speaks::Icap => None,
         }
     }
 
@@ -153,7 +157,7 @@ impl Listener {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => &own.rules,
             Speaks::Milter(own) => &own.rules,
-            Speaks::Pop3 | Speaks::Imap | Speaks::Spamd | Speaks::Rspamd => &[],
+            Speaks::Pop3 | Speaks::Imap | Speaks::Spamd | Speaks::Rspamd | Speaks::Icap => &[],
         }
     }
 
@@ -298,7 +302,7 @@ impl Listener {
             Speaks::Smtp(_) | Speaks::Lmtp(_) => forward.takes_mail(),
             Speaks::Pop3 => forward.speaks_pop3(),
             Speaks::Imap => forward.speaks_imap(),
-            Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd => {
+            Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd | Speaks::Icap => {
                 *forward == Forward::Caller && self.place.tls == ListenerTls::Off
             }
         };

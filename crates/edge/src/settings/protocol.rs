@@ -20,6 +20,8 @@ pub enum Protocol {
     Spamd,
     /// That of Rspamd.
     Rspamd,
+    /// RFC 3507.
+    Icap,
 }
 
 impl Protocol {
@@ -33,6 +35,7 @@ impl Protocol {
             Protocol::Milter => "milter",
             Protocol::Spamd => "spamd",
             Protocol::Rspamd => "rspamd",
+            Protocol::Icap => "icap",
         }
     }
 
@@ -51,9 +54,9 @@ impl Protocol {
         matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter)
     }
 
-    /// Whether mail stays with who asks, so that there is no next hop.
+    /// Whether the content stays with who asks, so that there is no next hop.
     pub const fn answers(self) -> bool {
-        matches!(self, Protocol::Milter | Protocol::Spamd | Protocol::Rspamd)
+        matches!(self, Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap)
     }
 
     /// Whether a reader is told the size of a message before it comes, so that it cannot change.

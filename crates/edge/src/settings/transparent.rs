@@ -17,7 +17,9 @@ impl Listener {
             (Protocol::Pop3, _) => Scheme::Pop3,
             (Protocol::Imap, ListenerTls::Implicit) => Scheme::Imaps,
             (Protocol::Imap, _) => Scheme::Imap,
-            (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd, _) => return None,
+            (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap, _) => {
+                return None;
+            }
         };
         Some(Forward::Server { scheme, address: server.to_string() })
     }
@@ -34,7 +36,7 @@ impl Listener {
             (Protocol::Pop3, _) => vec![110],
             (Protocol::Imap, ListenerTls::Implicit) => vec![993],
             (Protocol::Imap, _) => vec![143],
-            (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd, _) => Vec::new(),
+            (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap, _) => Vec::new(),
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod mailbox;
 pub mod namespaces;
 pub mod postfix;
 pub mod sendmail;
+pub mod squid;
 pub mod tls;
 
 /// How long anything may take before a test fails: far more than it ever does, since other loads share the machine.

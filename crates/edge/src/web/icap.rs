@@ -1,0 +1,327 @@
+//! ICAP (RFC 3507): a proxy asks about each request and each response that it passes on.
+//!
+//! What fits into the head window is answered when all of it was inspected: unchanged, or with a page in its place. What is larger
+//! goes back as it is inspected, but for its end, and what is found then breaks it off: the chunks stay without an end, so that the
+//! proxy knows that it is not whole.
+//!
+//! Bounds: the head window for each message, the two heads of it (64 KiB each), five minutes of silence.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use flow::{Action, Flow, Protocol, State, Terms, Verdict};
+use proto::http::{Fields, Limits};
+use proto::icap::{Method, Refusal, Request, Server, ServerEvent, Service};
+use tokio::time::timeout;
+
+use super::{object, page};
+use crate::door::{Door, Ticket};
+use crate::message::journal;
+use crate::message::passage::{Asked, Passage};
+use crate::message::trace::{self, new_id};
+use crate::metrics::SessionOpen;
+use crate::net::stream::Stream;
+use crate::net::wire::Wire;
+use crate::runtime::Signatures;
+use crate::shared::Shared;
+
+/// How long a client may say nothing.
+const SILENCE_WAIT: Duration = Duration::from_secs(300);
+
+/// Bytes of a preview that are asked for. All of a small object is in it, and such a one needs no second round trip.
+const PREVIEW_BYTES: u32 = 4 << 10;
+
+/// How long a client may remember the properties of the service.
+const OPTIONS_SECONDS: u32 = 3_600;
+
+/// Connections at a time that a client is told to open at most, where the listener has no bound.
+const CONNECTIONS_MAX: u32 = 1_000;
+
+/// A message that is asked about.
+struct Asking {
+    passage: Passage,
+    method: &'static str,
+    url: String,
+    media_type: Option<Box<str>>,
+    /// The answer has begun with the head.
+    has_begun: bool,
+}
+
+struct Session {
+    shared: Rc<Shared>,
+    door: Arc<Door>,
+    peer: SocketAddr,
+    wire: Wire,
+    server: Server,
+    asking: Option<Box<Asking>>,
+}
+
+/// Runs a connection from its first byte to its last.
+pub async fn run(shared: Rc<Shared>, door: Arc<Door>, peer: SocketAddr, ticket: Ticket, stream: Stream) {
+    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
+    let server = Server::new(Limits::default(), &tag(&shared.runtime.borrow().signatures));
+    let session = Session { shared, door, peer, wire: Wire::new(stream), server, asking: None };
+    if let Err(error) = session.converse().await {
+        tracing::debug!(%peer, %error, "connection aborted");
+    }
+    drop(ticket);
+}
+
+/// What changes with every set of signatures, at most 32 characters.
+fn tag(signatures: &Signatures) -> String {
+    format!("{:x}-{:x}", signatures.loaded.unix_timestamp(), signatures.generation)
+}
+
+impl Session {
+    async fn converse(mut self) -> io::Result<()> {
+        loop {
+            let (taken, event) = self.server.step(self.wire.input());
+            let event = match event {
+                ServerEvent::Idle if taken == 0 => {
+                    self.send().await?;
+                    if timeout(SILENCE_WAIT, self.wire.read()).await?? {
+                        ServerEvent::Idle
+                    } else {
+                        self.server.finish()
+                    }
+                }
+                event => event,
+            };
+            match event {
+                ServerEvent::Idle => {}
+                ServerEvent::Request => self.begin(),
+                ServerEvent::Content => self.content(taken).await?,
+                ServerEvent::Preview => self.server.proceed(),
+                ServerEvent::End => self.end().await?,
+                ServerEvent::Refused(refusal) => {
+                    tracing::debug!(peer = %self.peer, reason = refusal.reason(), "refused");
+                    self.send().await?;
+                    self.wire.close().await;
+                    return Ok(());
+                }
+                ServerEvent::Closed => {
+                    self.send().await?;
+                    self.wire.close().await;
+                    return Ok(());
+                }
+            }
+            self.wire.take(taken);
+        }
+    }
+
+    async fn send(&mut self) -> io::Result<()> {
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent();
+        Ok(())
+    }
+
+    /// The heads of a request are there.
+    fn begin(&mut self) {
+        let runtime = self.shared.runtime.borrow().clone();
+        self.server.set_tag(&tag(&runtime.signatures));
+        let Some(request) = self.server.request() else { return };
+        let method = match request.method {
+            Method::Options => return,
+            Method::Reqmod => "REQMOD",
+            Method::Respmod => "RESPMOD",
+        };
+        let http_request = request.http_request.as_ref();
+        let object = object::described(http_request, request.subject());
+        let media_type = object.media_type.clone();
+        let url = http_request.map(|head| trace::printable(&String::from_utf8_lossy(head.second_word())));
+        let asked = Asked {
+            flow: self.flow(request),
+            object: Some(object),
+            terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
+            heaviest: Action::Tag,
+            ..Asked::default()
+        };
+        let ruling = self.door.rulings.under(None);
+        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
+        passage.forgo_copy();
+        let url = url.unwrap_or_default();
+        self.asking = Some(Box::new(Asking { passage, method, url, media_type, has_begun: false }));
+    }
+
+    /// Who sends it: the proxy says it of its own client, where it is set to.
+    fn flow(&self, request: &Request) -> Flow {
+        let said = |name| request.fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
+        Flow {
+            protocol: Protocol::Icap,
+            client: said("x-client-ip").and_then(|text| text.parse().ok()).or(Some(self.peer.ip())),
+            login: said("x-client-username").map(Into::into),
+            ..Flow::default()
+        }
+    }
+
+    /// More of the body.
+    async fn content(&mut self, count: usize) -> io::Result<()> {
+        let Some(asking) = &mut self.asking else { return Ok(()) };
+        let mut at = 0;
+        while at < count {
+            let piece = asking.passage.hold().piece_bytes(count - at);
+            let end = count.min(at + piece);
+            asking.passage.take(&self.wire.input()[at..end], false).await;
+            at = end;
+            if asking.passage.state() == State::Streaming {
+                asking.go_on(&mut self.server, false);
+                self.wire.write(self.server.outbox()).await?;
+                self.server.sent();
+            }
+        }
+        if asking.passage.is_hopeless() {
+            self.conclude(Err(flow::Unfinished::Gone)).await?;
+        }
+        Ok(())
+    }
+
+    /// The body is complete.
+    async fn end(&mut self) -> io::Result<()> {
+        match &mut self.asking {
+            Some(asking) => {
+                let verdict = asking.passage.finish().await;
+                self.conclude(verdict).await
+            }
+            None => {
+                self.answer_options();
+                Ok(())
+            }
+        }
+    }
+
+    fn answer_options(&mut self) {
+        let Some(request) = self.server.request() else { return };
+        let methods = match &*request.service {
+            service if service.to_ascii_lowercase().contains("reqmod") => "REQMOD",
+            service if service.to_ascii_lowercase().contains("respmod") => "RESPMOD",
+            _ => "RESPMOD, REQMOD",
+        };
+        let runtime = self.shared.runtime.borrow();
+        let service = Service {
+            name: "Sluice".into(),
+            tag: tag(&runtime.signatures),
+            preview_bytes: PREVIEW_BYTES,
+            connections_max: CONNECTIONS_MAX,
+            seconds: OPTIONS_SECONDS,
+        };
+        self.server.options(&service, methods);
+    }
+
+    /// Answers, and writes it down.
+    async fn conclude(&mut self, verdict: Result<Verdict, flow::Unfinished>) -> io::Result<()> {
+        let Some(mut asking) = self.asking.take() else { return Ok(()) };
+        let outcome = asking.answer(&mut self.server, &verdict);
+        self.send().await?;
+        while outcome == Outcome::Passed && asking.has_begun && asking.passage.hold().held() > 0 {
+            asking.go_on(&mut self.server, true);
+            self.send().await?;
+        }
+        if outcome == Outcome::Passed {
+            self.server.end();
+        }
+        self.send().await?;
+        let runtime = self.shared.runtime.borrow().clone();
+        let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
+        journal::count(&runtime.metrics, &asking.passage, action, true);
+        tracing::info!(
+            id = asking.passage.id(),
+            door = self.door.listener.protocol().name(),
+            client = %self.peer.ip(),
+            method = asking.method,
+            url = asking.url,
+            media_type = asking.media_type.as_deref().map(trace::printable),
+            bytes = asking.passage.received(),
+            action = outcome.name(),
+            found = verdict.as_ref().ok().map(journal::found),
+            streamed = asking.has_begun,
+            ms = asking.passage.age().as_millis() as u64,
+            "object"
+        );
+        Ok(())
+    }
+}
+
+/// What was done with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    /// A page stands in its place.
+    Replaced,
+    /// It was broken off.
+    Cut,
+    /// Nothing is known of it: as the one or the other.
+    Lost,
+}
+
+impl Outcome {
+    const fn name(self) -> &'static str {
+        match self {
+            Outcome::Passed => "pass",
+            Outcome::Replaced => "block",
+            Outcome::Cut => "cut",
+            Outcome::Lost => "lost",
+        }
+    }
+}
+
+impl Asking {
+    /// Answers as far as the verdict decides it; what is passed on and held has to follow.
+    fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, flow::Unfinished>) -> Outcome {
+        let action = verdict.as_ref().map(|verdict| verdict.action);
+        let is_passed = matches!(action, Ok(Action::Pass | Action::Tag));
+        if is_passed && !self.has_begun && server.unmodified(&Fields::default()) {
+            self.passage.drain();
+            return Outcome::Passed;
+        }
+        if is_passed {
+            self.begin(server);
+            return Outcome::Passed;
+        }
+        if self.has_begun {
+            server.cut();
+            return if verdict.is_ok() { Outcome::Cut } else { Outcome::Lost };
+        }
+        let id = self.passage.id().to_owned();
+        let Ok(verdict) = verdict else {
+            let reason = "The content could not be inspected now. Try again later.";
+            let (response, body) = page::blocked(503, "Not available", reason, &self.url, &id);
+            server.replace(&response, &body, &Fields::default());
+            return Outcome::Lost;
+        };
+        let reason = self.passage.reason(verdict);
+        let mut fields = Fields::default();
+        // As other scanners tell it (draft-stecher-icap-subid, section 3).
+        fields.push(
+            "X-Infection-Found",
+            format!("Type=0; Resolution=2; Threat={};", trace::printable(&reason)).as_bytes(),
+        );
+        let words = self.passage.refusal(verdict);
+        let (response, body) = page::blocked(403, "Blocked", &words, &self.url, &id);
+        server.replace(&response, &body, &fields);
+        Outcome::Replaced
+    }
+
+    /// Begins to send it back, once.
+    fn begin(&mut self, server: &mut Server) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            server.original(&Fields::default());
+        }
+    }
+
+    /// Sends back what may go.
+    fn go_on(&mut self, server: &mut Server, has_verdict: bool) {
+        self.begin(server);
+        let hold = self.passage.hold();
+        let mut left = hold.sendable(has_verdict);
+        while left > 0 {
+            let piece = hold.front(left);
+            let count = piece.len();
+            server.content(piece);
+            hold.forget(count);
+            left -= count;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The ICAP door: with conversations as proxies have them, with c-icap's client, and behind Squid.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::thread;
+
+use crate::harness::squid::Squid;
+use crate::harness::{Gateway, Wire, eicar};
+
+fn gateway(more: &str) -> Gateway {
+    Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n{more}\n[[listener]]\nprotocol = \"icap\"\naddress = \"127.0.0.1:0\"\n"
+    ))
+}
+
+/// A request of RESPMOD about a response with this body.
+fn respmod(fields: &str, body: &[u8]) -> Vec<u8> {
+    let request = "GET http://o.test/a/file.bin HTTP/1.1\r\nHost: o.test\r\n\r\n";
+    let response =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: {}\r\n\r\n", body.len());
+    let (first, second) = (request.len(), request.len() + response.len());
+    let mut said = format!(
+        "RESPMOD icap://127.0.0.1/respmod ICAP/1.0\r\nHost: a\r\nEncapsulated: req-hdr=0, res-hdr={first}, \
+         res-body={second}\r\n{fields}\r\n{request}{response}"
+    )
+    .into_bytes();
+    for piece in body.chunks(10_000) {
+        said.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+        said.extend_from_slice(piece);
+        said.extend_from_slice(b"\r\n");
+    }
+    said.extend_from_slice(b"0\r\n\r\n");
+    said
+}
+
+/// Lines up to an empty one.
+fn head(wire: &mut Wire) -> String {
+    let mut head = String::new();
+    loop {
+        let line = wire.line();
+        if line.is_empty() {
+            return head;
+        }
+        head.push_str(&line);
+        head.push('\n');
+    }
+}
+
+/// A body of chunks; none if the connection ends within it.
+fn chunks(wire: &mut Wire) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let size = usize::from_str_radix(&wire.whole_line()?, 16).unwrap();
+        let mut piece = vec![0; size + 2];
+        wire.try_exactly(&mut piece).ok()?;
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(&piece[..size]);
+    }
+}
+
+#[test]
+fn a_small_object_passes_unchanged_or_a_page_stands_in_its_place() {
+    let gateway = gateway("");
+    let mut wire = gateway.connect();
+    wire.send(b"OPTIONS icap://127.0.0.1/avscan ICAP/1.0\r\nHost: a\r\n\r\n");
+    let options = head(&mut wire);
+    for field in ["Methods: RESPMOD, REQMOD", "Preview: 4096", "Transfer-Preview: *", "Allow: 204", "ISTag: \""] {
+        assert!(options.contains(field), "{options}");
+    }
+    for _ in 0..2 {
+        wire.send(&respmod("Allow: 204\r\n", b"hello"));
+        assert!(head(&mut wire).starts_with("ICAP/1.0 204 "));
+        wire.send(&respmod("Allow: 204\r\n", &eicar()));
+        let told = head(&mut wire);
+        assert!(
+            told.starts_with("ICAP/1.0 200 ") && told.contains("X-Infection-Found: Type=0; Resolution=2; Threat="),
+            "{told}"
+        );
+        let response = head(&mut wire);
+        assert!(response.starts_with("HTTP/1.1 403 Forbidden\n") && response.contains("no-store"), "{response}");
+        let page = String::from_utf8(chunks(&mut wire).unwrap()).unwrap();
+        assert!(page.contains("http://o.test/a/file.bin") && page.contains("Blocked"), "{page}");
+    }
+    let log = gateway.wait_for_log("action=\"block\"");
+    assert!(log.contains("url=\"http://o.test/a/file.bin\"") && log.contains("Eicar"), "{log}");
+}
+
+#[test]
+fn a_large_object_streams_and_what_is_found_in_it_breaks_it_off() {
+    let gateway = gateway("[resources]\nhead_window_bytes = 131072\n");
+    let clean: Vec<u8> = (0..3_000_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
+    let mut wire = gateway.connect();
+    // Without 204 all of it goes back.
+    let said = respmod("", &clean);
+    thread::scope(|scope| {
+        let mut sender = wire.stream.try_clone().unwrap();
+        scope.spawn(move || sender.write_all(&said));
+        assert!(head(&mut wire).starts_with("ICAP/1.0 200 "));
+        assert!(head(&mut wire).starts_with("HTTP/1.1 200 OK\n"));
+        assert!(chunks(&mut wire).unwrap() == clean, "byte for byte");
+    });
+    let mut infected = clean;
+    let archive = zip_of(&eicar());
+    infected.extend_from_slice(&archive);
+    let mut wire = gateway.connect();
+    let said = respmod("Allow: 204\r\n", &infected);
+    thread::scope(|scope| {
+        let mut sender = wire.stream.try_clone().unwrap();
+        scope.spawn(move || _ = sender.write_all(&said));
+        assert!(head(&mut wire).starts_with("ICAP/1.0 200 "));
+        head(&mut wire);
+        assert_eq!(chunks(&mut wire), None, "its end never comes");
+    });
+    gateway.wait_for_log("action=\"cut\"");
+}
+
+/// A zip archive of Python's with one member, which is stored.
+fn zip_of(content: &[u8]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (member, archive) = (folder.path().join("eicar.com"), folder.path().join("a.zip"));
+    fs::write(&member, content).unwrap();
+    let made = Command::new("python3").args(["-m", "zipfile", "-c"]).arg(&archive).arg(&member).status().unwrap();
+    assert!(made.success());
+    fs::read(archive).unwrap()
+}
+
+#[test]
+fn the_client_of_c_icap_is_answered() {
+    let gateway = gateway("");
+    let folder = tempfile::tempdir().unwrap();
+    let ask = |content: &[u8]| {
+        let file = folder.path().join("file");
+        fs::write(&file, content).unwrap();
+        let port = gateway.address.port().to_string();
+        let mut client = Command::new("c-icap-client");
+        client.args(["-i", "127.0.0.1", "-p", &port, "-s", "respmod", "-v", "-w", "1024", "-f"]).arg(&file);
+        let Ok(output) = client.output() else {
+            println!("skipped: c-icap-client is not installed");
+            return None;
+        };
+        Some(String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+    };
+    let Some(told) = ask(b"hello") else { return };
+    assert!(told.contains("204"), "{told}");
+    let told = ask(&eicar()).unwrap();
+    assert!(told.contains("X-Infection-Found") && told.contains("Blocked"), "{told}");
+    let told = ask(&vec![b'x'; 300_000]).unwrap();
+    assert!(told.contains("204"), "{told}");
+}
+
+/// An origin server that answers each path with its content.
+fn origin(objects: Vec<(&'static str, Vec<u8>)>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut said) = (stream.unwrap(), Vec::new());
+            let mut piece = [0; 4096];
+            while !said.windows(4).any(|end| end == b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(count @ 1..) => said.extend_from_slice(&piece[..count]),
+                    _ => break,
+                }
+            }
+            let said = String::from_utf8_lossy(&said).into_owned();
+            let path = said.split(' ').nth(1).unwrap_or_default();
+            let body = objects.iter().find(|(name, _)| *name == path).map(|(_, body)| &body[..]).unwrap_or_default();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+        }
+    });
+    port
+}
+
+#[test]
+fn squid_gets_the_same_bytes_and_the_page() {
+    let gateway = gateway("[resources]\nhead_window_bytes = 262144\n");
+    let Some(squid) = Squid::start(gateway.address) else { return };
+    let large: Vec<u8> = (0..2_000_000_u32).map(|at| (at.wrapping_mul(at) >> 5) as u8).collect();
+    let mut infected = large.clone();
+    infected.extend_from_slice(&zip_of(&eicar()));
+    let objects = vec![
+        ("/empty", Vec::new()),
+        ("/small", b"hello".to_vec()),
+        ("/middle", large[..100_000].to_vec()),
+        ("/large", large.clone()),
+        ("/eicar", eicar()),
+        ("/infected", infected.clone()),
+    ];
+    let port = origin(objects.clone());
+    let fetch = |path: &str| {
+        let mut wire = Wire::connect(squid.address);
+        wire.send(format!("GET http://127.0.0.1:{port}{path} HTTP/1.0\r\n\r\n").as_bytes());
+        let reply = wire.rest();
+        let end = reply.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        (String::from_utf8_lossy(&reply[..end]).into_owned(), reply[end + 4..].to_vec())
+    };
+    for (path, content) in &objects[..4] {
+        for _ in 0..3 {
+            let (head, body) = fetch(path);
+            assert!(head.starts_with("HTTP/1.1 200 OK"), "{path}: {head}");
+            assert!(body == *content, "{path}: {} bytes of {}", body.len(), content.len());
+        }
+    }
+    let (head, body) = fetch("/eicar");
+    assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
+    assert!(String::from_utf8_lossy(&body).contains("Blocked"));
+    let (_, body) = fetch("/infected");
+    assert!(body.len() < infected.len(), "it is cut: {}", body.len());
+}
