@@ -130,4 +130,6 @@ file_types! {
     Iso "iso",
     /// An image of a disk: a volume, a table of partitions, VHD or VHDX.
     Disk "disk",
+    /// An image of squashfs, version 4.
+    Squashfs "squashfs",
 }

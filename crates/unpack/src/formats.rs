@@ -40,6 +40,7 @@ pub const ARCHIVES: &[Format] = &[
     disk::image::FORMAT,
     disk::dmg::FORMAT,
     disk::hfs::FORMAT,
+    disk::squashfs::FORMAT,
     archive::rpm::FORMAT,
     archive::xar::FORMAT,
     archive::alz::FORMAT,

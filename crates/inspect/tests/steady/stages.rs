@@ -72,6 +72,7 @@ pub static STAGES: &[Made] = &{
         Made::Opener(Chm),
         Made::Opener(Lnk),
         Made::Opener(Hfs),
+        Made::Opener(Squashfs),
         Made::Opener(Iso),
         Made::Opener(Zip),
         Made::Opener(Ole2),

@@ -4,3 +4,6 @@ pub(crate) mod dmg;
 pub(crate) mod hfs;
 pub(crate) mod image;
 pub(crate) mod iso;
+pub(crate) mod kept;
+pub(crate) mod paths;
+pub(crate) mod squashfs;

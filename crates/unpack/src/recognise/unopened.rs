@@ -1,6 +1,6 @@
 //! Files of formats that are known and not opened: a finding says so, since what is in them is seen by nobody.
 //!
-//! Images of Windows, squashfs, cramfs, JFFS2, EROFS and UBI; the disks of QEMU, VMware and VirtualBox; lrzip, zpaq, bzip3, ARC.
+//! Images of Windows, old squashfs, cramfs, JFFS2, EROFS and UBI; the disks of QEMU, VMware and VirtualBox; lrzip, zpaq, bzip3, ARC.
 //! A file is told by its beginning, which looks the same however it is packed inside. The formats are not opened anywhere
 //! else in this crate; one that gets a reader loses its line here.
 //!
@@ -80,7 +80,7 @@ fn is_unopened(head: &[u8]) -> bool {
 fn is_squashfs(head: &[u8]) -> bool {
     let major = |swapped: bool| if swapped { le16(head, 28).swap_bytes() } else { le16(head, 28) };
     let is_magic = [(&b"hsqs"[..], false), (b"sqsh", true), (b"shsq", false), (b"qshs", true)];
-    is_magic.iter().any(|(magic, swapped)| head.starts_with(magic) && (1..=4).contains(&major(*swapped)))
+    is_magic.iter().any(|(magic, swapped)| head.starts_with(magic) && (1..=3).contains(&major(*swapped)))
 }
 
 /// A node of a type that there is, with a length that can be its own.
@@ -129,7 +129,7 @@ mod tests {
         for (offset, magic) in CERTAIN {
             assert!(is_told(&at(*offset, magic)), "{}", magic.escape_ascii());
         }
-        let squashfs = [&b"hsqs"[..], &[0; 24], b"\x04\0\0\0"].concat();
+        let squashfs = [&b"hsqs"[..], &[0; 24], b"\x03\0\0\0"].concat();
         assert!(is_told(&squashfs));
         assert!(is_told(b"\x85\x19\x03\x20\x0c\0\0\0\xb1\xb0\x1e\xe4"));
         assert!(is_told(b"\x19\x85\xe0\x01\0\0\0\x2d\0\0\0\0"));

@@ -13,7 +13,7 @@
 //!   └─ ContentChecksum ◀──last──┘
 //! ```
 
-mod block;
+pub(crate) mod block;
 mod xxhash;
 
 use stream::Class;

@@ -80,6 +80,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_old_cpio, Cpio),
     (crate::archive::macbinary::is_header, MacBinary),
     (crate::program::sis::is_header, Sis),
+    (crate::disk::squashfs::is_header, Squashfs),
     (crate::disk::image::is_image, Disk),
     (is_installshield_cab, InstallShieldCab),
     (crate::program::installshield::is_plausible, InstallShield),
