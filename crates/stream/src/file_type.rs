@@ -132,4 +132,6 @@ file_types! {
     Disk "disk",
     /// An image of squashfs, version 4.
     Squashfs "squashfs",
+    /// An image of Windows: WIM or ESD.
+    Wim "wim",
 }

@@ -41,6 +41,7 @@ pub const ARCHIVES: &[Format] = &[
     disk::dmg::FORMAT,
     disk::hfs::FORMAT,
     disk::squashfs::FORMAT,
+    disk::wim::FORMAT,
     archive::rpm::FORMAT,
     archive::xar::FORMAT,
     archive::alz::FORMAT,

@@ -34,6 +34,7 @@ pub use crate::disk::hfs::fuzz_hfs;
 pub use crate::disk::image::fuzz_disk;
 pub use crate::disk::iso::fuzz_iso;
 pub use crate::disk::squashfs::fuzz_squashfs;
+pub use crate::disk::wim::fuzz_wim;
 pub use crate::document::chm::fuzz_chm;
 pub use crate::document::lnk::fuzz_lnk;
 pub use crate::document::relationships::fuzz_relationships;

@@ -17,6 +17,7 @@ const FORMATS: &[(&str, Fuzz)] = &[
     ("dmg", unpack::fuzz::fuzz_dmg),
     ("hfs", unpack::fuzz::fuzz_hfs),
     ("disk", unpack::fuzz::fuzz_disk),
+    ("wim", unpack::fuzz::fuzz_wim),
     ("squashfs", unpack::fuzz::fuzz_squashfs),
     ("runs", unpack::fuzz::fuzz_runs),
     ("executable", unpack::fuzz::fuzz_executable),

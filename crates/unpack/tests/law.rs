@@ -99,6 +99,7 @@ fn it_holds_for_every_seed() {
         "dmg",
         "hfs",
         "disk",
+        "wim",
         "squashfs",
         "runs",
         "relationships",

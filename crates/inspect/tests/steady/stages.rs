@@ -73,6 +73,7 @@ pub static STAGES: &[Made] = &{
         Made::Opener(Lnk),
         Made::Opener(Hfs),
         Made::Opener(Squashfs),
+        Made::Opener(Wim),
         Made::Opener(Iso),
         Made::Opener(Zip),
         Made::Opener(Ole2),

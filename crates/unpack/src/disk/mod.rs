@@ -7,3 +7,4 @@ pub(crate) mod iso;
 pub(crate) mod kept;
 pub(crate) mod paths;
 pub(crate) mod squashfs;
+pub(crate) mod wim;

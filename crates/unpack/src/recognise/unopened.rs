@@ -1,6 +1,6 @@
 //! Files of formats that are known and not opened: a finding says so, since what is in them is seen by nobody.
 //!
-//! Images of Windows, old squashfs, cramfs, JFFS2, EROFS and UBI; the disks of QEMU, VMware and VirtualBox; lrzip, zpaq, bzip3, ARC.
+//! Images of Windows made to be piped, old squashfs, cramfs, JFFS2, EROFS and UBI; the disks of QEMU, VMware and VirtualBox; lrzip, zpaq, bzip3, ARC.
 //! A file is told by its beginning, which looks the same however it is packed inside. The formats are not opened anywhere
 //! else in this crate; one that gets a reader loses its line here.
 //!
@@ -16,7 +16,6 @@ const HEAD_BYTES: usize = 1028;
 
 /// Magic that is certain.
 const CERTAIN: &[(usize, &[u8])] = &[
-    (0, b"MSWIM\0\0\0"),
     (0, b"WLPWM\0\0\0"),
     (0, b"QFI\xfb\0\0\0"),
     (0, b"KDMV"),

@@ -51,6 +51,7 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, crate::document::lnk::MAGIC, Lnk),
     (0, b"ITSF\x03\0\0\0", Chm),
     (0, b"\x01CD001\x01", Iso),
+    (0, crate::disk::wim::MAGIC, Wim),
     (1024, b"H+\0\x04", Hfs),
     (1024, b"HX\0\x05", Hfs),
     (32769, b"CD001", Iso),
