@@ -4,6 +4,7 @@
 
 use stream::{Limits, ReadAt};
 
+use crate::codec::deflate::Deflate;
 use crate::frame::codec::{DECODER_TURNS_MAX, Decoder, Fault, STALL, Told};
 use crate::frame::stall::Patience;
 use crate::stream::lz4::block::Blocks;
@@ -34,6 +35,8 @@ pub(crate) fn read(kept: &dyn ReadAt, at: u64, count: usize) -> Vec<u8> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     Zlib,
+    /// Without a header and a checksum.
+    Deflate,
     /// As a `.lzma` file.
     Lzma,
     Lzo,
@@ -47,6 +50,7 @@ impl Packing {
     pub fn unpack(self, packed: &[u8], bytes_max: usize, limits: &Limits) -> (Vec<u8>, bool) {
         match self {
             Packing::Zlib => run(&mut Zlib::new(), packed, bytes_max),
+            Packing::Deflate => run(&mut Deflate::new("", ""), packed, bytes_max),
             Packing::Lzma => run(&mut LzmaAlone::new(limits), packed, bytes_max),
             Packing::Xz => run(&mut Xz::new(limits), packed, bytes_max),
             Packing::Zstd => run(&mut Zstd::single(limits), packed, bytes_max),
@@ -115,6 +119,10 @@ mod tests {
         let lz4 = [&b"\xaf0123456789\x0a\0\x0b"[..]].concat();
         assert_eq!(Packing::Lz4.unpack(&lz4, 20, &limits), (b"01234567890123456789".to_vec(), false));
         assert_eq!(Packing::Lz4.unpack(b"\x500123456", 5, &limits).0, b"01234");
+        let stored = b"\x01\x05\0\xfa\xffhello";
+        assert_eq!(Packing::Deflate.unpack(stored, 100, &limits), (b"hello".to_vec(), true));
+        assert_eq!(Packing::Deflate.unpack(stored, 3, &limits), (b"hel".to_vec(), true));
+        assert_eq!(Packing::Deflate.unpack(&stored[..8], 100, &limits), (b"hel".to_vec(), false));
         assert!(!Packing::Zlib.unpack(b"", 100, &limits).1);
     }
 }
