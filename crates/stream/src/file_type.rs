@@ -132,6 +132,10 @@ file_types! {
     Disk "disk",
     /// An image of squashfs, version 4.
     Squashfs "squashfs",
+    /// An image of cramfs.
+    Cramfs "cramfs",
+    /// An image of JFFS2.
+    Jffs2 "jffs2",
     /// An image of Windows: WIM or ESD.
     Wim "wim",
 }

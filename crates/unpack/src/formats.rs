@@ -41,6 +41,8 @@ pub const ARCHIVES: &[Format] = &[
     disk::dmg::FORMAT,
     disk::hfs::FORMAT,
     disk::squashfs::FORMAT,
+    disk::cramfs::FORMAT,
+    disk::jffs2::FORMAT,
     disk::wim::FORMAT,
     archive::rpm::FORMAT,
     archive::xar::FORMAT,

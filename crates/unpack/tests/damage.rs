@@ -17,6 +17,8 @@ const FORMATS: &[(&str, Fuzz)] = &[
     ("dmg", unpack::fuzz::fuzz_dmg),
     ("hfs", unpack::fuzz::fuzz_hfs),
     ("disk", unpack::fuzz::fuzz_disk),
+    ("jffs2", unpack::fuzz::fuzz_jffs2),
+    ("cramfs", unpack::fuzz::fuzz_cramfs),
     ("wim", unpack::fuzz::fuzz_wim),
     ("squashfs", unpack::fuzz::fuzz_squashfs),
     ("runs", unpack::fuzz::fuzz_runs),

@@ -74,6 +74,8 @@ pub static STAGES: &[Made] = &{
         Made::Opener(Hfs),
         Made::Opener(Squashfs),
         Made::Opener(Wim),
+        Made::Opener(Cramfs),
+        Made::Opener(Jffs2),
         Made::Opener(Iso),
         Made::Opener(Zip),
         Made::Opener(Ole2),

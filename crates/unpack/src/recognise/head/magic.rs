@@ -82,6 +82,8 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (crate::archive::macbinary::is_header, MacBinary),
     (crate::program::sis::is_header, Sis),
     (crate::disk::squashfs::is_header, Squashfs),
+    (crate::disk::cramfs::is_header, Cramfs),
+    (crate::disk::jffs2::is_header, Jffs2),
     (crate::disk::image::is_image, Disk),
     (is_installshield_cab, InstallShieldCab),
     (crate::program::installshield::is_plausible, InstallShield),
