@@ -130,4 +130,12 @@ file_types! {
     Iso "iso",
     /// An image of a disk: a volume, a table of partitions, VHD or VHDX.
     Disk "disk",
+    /// An image of squashfs, version 4.
+    Squashfs "squashfs",
+    /// An image of cramfs.
+    Cramfs "cramfs",
+    /// An image of JFFS2.
+    Jffs2 "jffs2",
+    /// An image of Windows: WIM or ESD.
+    Wim "wim",
 }

@@ -9,7 +9,7 @@ use ::stream::FileType::{self, *};
 use ::stream::{Limits, Stage};
 
 use crate::archive::{alz, appledouble, ar, arj, cab, cpio, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip};
-use crate::disk::{dmg, hfs, image, iso};
+use crate::disk::{cramfs, dmg, hfs, image, iso, jffs2, squashfs, wim};
 use crate::document::{chm, cms, html, lnk, ole2, onenote, pdf, relationships, rtf, runs, script, tnef};
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
@@ -147,6 +147,10 @@ pub const ROWS: &[Row] = &[
     typed(Lnk, |_, _| Box::new(Reading::new(lnk::Lnk::new()))),
     typed(Hfs, |limits, _| Box::new(Reading::new(hfs::Hfs::new(limits)))),
     typed(Disk, |limits, _| Box::new(Reading::new(image::DiskImage::new(limits)))),
+    typed(Squashfs, |limits, _| Box::new(Reading::new(squashfs::Squashfs::new(limits)))),
+    typed(Cramfs, |limits, _| Box::new(Reading::new(cramfs::Cramfs::new(limits)))),
+    typed(Jffs2, |limits, _| Box::new(Reading::new(jffs2::Jffs2::new(limits)))),
+    typed(Wim, |limits, _| Box::new(Reading::new(wim::Wim::new(limits)))),
     typed(Iso, |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
     typed(Zip, |limits, passwords| Box::new(zip::Zip::new(limits, passwords))),
     typed(Ole2, |limits, passwords| Box::new(Reading::new(ole2::Ole2::new(limits, passwords)))),

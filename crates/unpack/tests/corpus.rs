@@ -51,6 +51,10 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_dmg", unpack::fuzz::fuzz_dmg),
     ("unpack_hfs", unpack::fuzz::fuzz_hfs),
     ("unpack_disk", unpack::fuzz::fuzz_disk),
+    ("unpack_jffs2", unpack::fuzz::fuzz_jffs2),
+    ("unpack_cramfs", unpack::fuzz::fuzz_cramfs),
+    ("unpack_wim", unpack::fuzz::fuzz_wim),
+    ("unpack_squashfs", unpack::fuzz::fuzz_squashfs),
     ("unpack_runs", unpack::fuzz::fuzz_runs),
     ("unpack_relationships", unpack::fuzz::fuzz_relationships),
 ];

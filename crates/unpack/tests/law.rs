@@ -99,6 +99,10 @@ fn it_holds_for_every_seed() {
         "dmg",
         "hfs",
         "disk",
+        "jffs2",
+        "cramfs",
+        "wim",
+        "squashfs",
         "runs",
         "relationships",
     ] {

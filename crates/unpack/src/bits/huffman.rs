@@ -104,21 +104,26 @@ impl<const LONGEST: usize> Huffman<LONGEST> {
     /// Reads a symbol; `None` if the bits are no code.
     #[inline(always)]
     pub fn read(&self, bits: &mut Bits) -> Option<usize> {
-        let ahead = bits.peek(LONGEST as u32);
-        let entry = self.quick[(ahead >> (LONGEST as u32 - QUICK_BITS)) as usize & ((1 << QUICK_BITS) - 1)];
-        if entry != NOT_QUICK {
-            bits.skip(u32::from(entry) & ((1 << LENGTH_BITS) - 1));
-            return Some(usize::from(entry >> LENGTH_BITS));
-        }
-        self.read_long(ahead, bits)
+        let (symbol, length) = self.find(bits.peek(LONGEST as u32))?;
+        bits.skip(length);
+        Some(symbol)
     }
 
-    fn read_long(&self, ahead: u32, bits: &mut Bits) -> Option<usize> {
+    /// The symbol that the next `LONGEST` bits begin with, and how many of them it takes; `None` if they are no code.
+    #[inline(always)]
+    pub fn find(&self, ahead: u32) -> Option<(usize, u32)> {
+        let entry = self.quick[(ahead >> (LONGEST as u32 - QUICK_BITS)) as usize & ((1 << QUICK_BITS) - 1)];
+        if entry != NOT_QUICK {
+            return Some((usize::from(entry >> LENGTH_BITS), u32::from(entry) & ((1 << LENGTH_BITS) - 1)));
+        }
+        self.find_long(ahead)
+    }
+
+    fn find_long(&self, ahead: u32) -> Option<(usize, u32)> {
         let length = (QUICK_BITS as usize + 1..=LONGEST).find(|&length| ahead < self.lengths[length].limit)?;
         let codes = self.lengths[length];
-        bits.skip(length as u32);
         let index = usize::from(codes.place) + (ahead.checked_sub(codes.first)? >> (LONGEST - length)) as usize;
-        self.symbols.get(index).map(|&symbol| usize::from(symbol))
+        self.symbols.get(index).map(|&symbol| (usize::from(symbol), length as u32))
     }
 }
 

@@ -1,5 +1,9 @@
-//! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX; and in them the files
-//! of FAT and exFAT volumes, told at the end.
+//! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX, qcow2, VMDK in one
+//! file and VDI; and in them the files of FAT and exFAT volumes, told at the end.
+//!
+//! The disk of a virtual machine is told as one content, too, in its own order, since its clusters stand anywhere and may be
+//! packed: up to [`WHOLE_PARTS`] of what may be kept it is told whole, and then its volumes are found in that; of a larger one
+//! what was never written is left out.
 //!
 //! A fixed VHD is a raw image with a footer, which nothing is read of. Tables are MBR with its chain of logical partitions, and
 //! GPT. What a system mounts by a double click is what counts: deleted files, other copies of the allocation table, and
@@ -12,29 +16,31 @@
 //! Sources: Microsoft's descriptions of FAT (1.03), exFAT, VHD (1.0) and VHDX (MS-VHDX), UEFI 2.10 section 5.
 
 mod fat;
+mod mapped;
 mod sectors;
 
 use std::collections::VecDeque;
 
-use stream::{Class, Limits, ReadAt};
+use stream::{Class, Kind, Limits, Object, ReadAt};
 
 use crate::frame::codec::{Fault, le32, le64};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
-use crate::frame::reader::{Ended, Outbox, Reader, Reading};
+use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use fat::Volume;
+use mapped::Mapped;
 use sectors::Image;
 
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "disk images",
-    methods: "raw, VHD (fixed, dynamic), VHDX; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
-    not_read: "NTFS, differencing images",
+    methods: "raw, VHD (fixed, dynamic), VHDX; qcow2 (zlib, zstd), VMDK in one file (sparse, stream-optimized) and VDI, as one disk; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
+    not_read: "NTFS, differencing images, encrypted qcow2, disks in several files",
     reads: Reads::Spool("the image, up to `spool_bytes_max`"),
-    memory: "a name and 40 bytes for each of `directory_entries_max` entries",
-    decoder: "own",
+    memory: "a name and 40 bytes for each of `directory_entries_max` entries; a cluster of 2 MiB, packed and unpacked",
+    decoder: "own; zlib-rs, ruzstd",
     fuzz: "unpack_disk",
-    compared_with: "mtools, over images made by mkfs.fat, mkfs.exfat and qemu-img",
+    compared_with: "mtools, over images made by mkfs.fat, mkfs.exfat and qemu-img; qemu-img",
 };
 
 const SYSTEM: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskSystem");
@@ -52,6 +58,7 @@ const DISC_AT: u64 = 32769;
 pub(crate) fn is_image(head: &[u8]) -> bool {
     head.starts_with(sectors::VHD)
         || head.starts_with(sectors::VHDX)
+        || mapped::is_image(head)
         || fat::is_boot_sector(head)
         || has_partitions(head)
 }
@@ -106,6 +113,8 @@ pub(crate) struct DiskImage {
 /// What is to be read of the disk.
 struct Plan {
     image: Image,
+    /// The telling of the disk of a virtual machine, as far as it got.
+    contents: Option<Contents>,
     /// Sectors where volumes begin.
     volumes: VecDeque<u64>,
     volume: Option<Volume>,
@@ -122,11 +131,52 @@ impl DiskImage {
         matches!(&self.disc[..], b"CD001" | b"BEA01")
     }
 
-    fn plan(&self, kept: &dyn ReadAt) -> Plan {
-        let image = Image::of(kept);
-        let disk = Disk { image: &image, kept };
-        let volumes = volumes(&disk);
-        Plan { volumes, volume: None, entries_left: self.limits.directory_entries_max, told: Vec::new(), image }
+    fn plan(&self, kept: &dyn ReadAt) -> Result<Plan, Fault> {
+        let image = Image::of(kept, self.at, &self.limits)?;
+        let contents = Contents::of(&image, &self.limits);
+        let is_whole = contents.as_ref().is_some_and(|contents| contents.is_whole);
+        let volumes = if is_whole { VecDeque::new() } else { volumes(&Disk { image: &image, kept }) };
+        let entries_left = self.limits.directory_entries_max;
+        Ok(Plan { contents, volumes, volume: None, entries_left, told: Vec::new(), image })
+    }
+}
+
+/// A disk is told with its unwritten parts up to this fraction of `spool_bytes_max`.
+const WHOLE_PARTS: u64 = 2;
+
+/// The telling of a disk.
+struct Contents {
+    at: u64,
+    is_whole: bool,
+    is_open: bool,
+}
+
+impl Contents {
+    fn of(image: &Image, limits: &Limits) -> Option<Contents> {
+        let Image::Mapped(mapped) = image else { return None };
+        let is_whole = mapped.bytes <= u64::from(limits.spool_bytes_max) / WHOLE_PARTS;
+        Some(Contents { at: 0, is_whole, is_open: false })
+    }
+
+    /// Tells more; whether all is told, and what there was no more of.
+    fn turn(&mut self, mapped: &Mapped, kept: &dyn ReadAt, outbox: &mut Outbox) -> (bool, Option<Fault>) {
+        if !std::mem::replace(&mut self.is_open, true) {
+            let size = self.is_whole.then_some(mapped.bytes);
+            outbox.open(Object { kind: Kind::Member, size, ..Object::default() });
+            return (false, None);
+        }
+        let (at, is_there) = if self.is_whole { (self.at, true) } else { mapped.next(kept, self.at) };
+        self.at = at;
+        let mut piece = [0; CONTENT_BYTES];
+        let count = if is_there { mapped.read_at(kept, at, &mut piece) } else { 0 };
+        outbox.content(&piece[..count]);
+        self.at = at.saturating_add(count as u64);
+        let is_missing = is_there && count == 0 && at < mapped.bytes;
+        let is_over = is_missing || self.at >= mapped.bytes;
+        if is_over {
+            outbox.close();
+        }
+        (is_over, is_missing.then_some(TRUNCATED))
     }
 }
 
@@ -193,6 +243,23 @@ impl Plan {
     /// Goes on; whether all is told.
     fn turn(&mut self, kept: &dyn ReadAt, is_cut: bool, name_bytes_max: usize, outbox: &mut Outbox) -> bool {
         outbox.worked(64);
+        if let Image::Mapped(mapped) = &self.image {
+            let (work, fault) = mapped.take_work();
+            outbox.worked(work);
+            if let Some(fault) = fault {
+                self.fault(fault, outbox);
+            }
+        }
+        if let (Some(contents), Image::Mapped(mapped)) = (&mut self.contents, &self.image) {
+            let (is_over, fault) = contents.turn(mapped, kept, outbox);
+            if is_over {
+                self.contents = None;
+            }
+            if let Some(fault) = fault {
+                self.fault(if is_cut { BEYOND } else { fault }, outbox);
+            }
+            return false;
+        }
         let disk = Disk { image: &self.image, kept };
         if let Some(mut volume) = self.volume.take() {
             let fault = match volume.turn(&disk, &mut self.entries_left, outbox) {
@@ -255,7 +322,13 @@ impl Reader for DiskImage {
         let is_disc = self.is_disc();
         let mut plan = match self.plan.take() {
             Some(plan) => plan,
-            None => self.plan(kept),
+            None => match self.plan(kept) {
+                Ok(plan) => plan,
+                Err(fault) => {
+                    outbox.finding(fault.class, fault.name, 0);
+                    return Ended::Done;
+                }
+            },
         };
         if is_disc && plan.told.is_empty() {
             // The disc is what counts; what lies too far for a look at its other side is no finding.

@@ -13,7 +13,7 @@
 //!   └─ ContentChecksum ◀──last──┘
 //! ```
 
-mod block;
+pub(crate) mod block;
 
 use std::hash::Hasher;
 

@@ -9,7 +9,7 @@
 //! Magic ─▶ Header ─▶ BlockHeader ─▶ Block ─▶ Content ─▶ BlockHeader … ─0─▶ Magic (next part) ─▶ … ─▶ over
 //! ```
 
-mod lzo1x;
+pub(crate) mod lzo1x;
 
 use stream::{Class, Limits};
 use zlib_rs::{adler32::adler32, crc32::crc32};

@@ -1,10 +1,12 @@
-//! LZX as cabinets have it: frames of at most 32 KiB, each in a block of its own, in one window.
+//! LZX as cabinets have it: frames of at most 32 KiB, each in a block of its own, in one window; and as images of Windows
+//! have it: chunks that stand alone.
 //!
 //! A compressed block reaches over as many frames as it likes. Bits come in little-endian words of 16, highest first; a
 //! frame is held with the bytes of its words swapped. In the first 32768 frames the targets of calls (byte E8) have been
 //! made absolute, which is undone in what is told and not in the window.
 //!
-//! Source: [MS-PATCH] 2, without what is only of delta compression.
+//! Source: [MS-PATCH] 2, without what is only of delta compression. A chunk of an image has no bit that says whether calls
+//! were translated, which is always so; and the length of a block has a short form.
 
 // A bit machine: its sums are those of the code, and overflow checks are on.
 #![allow(clippy::arithmetic_side_effects)]
@@ -33,6 +35,8 @@ pub(crate) struct Lzx {
     frames: u32,
     /// Whether the frame is the last one of a section, which is filled up: matches may reach beyond what is told of it.
     is_filled_up: bool,
+    /// The bits of the window, in an image.
+    of_image: Option<u32>,
     recent: [usize; 3],
     block: Block,
     /// Bytes of content that remain of the block.
@@ -102,6 +106,7 @@ impl Lzx {
             translation: None,
             frames: 0,
             is_filled_up: false,
+            of_image: None,
             recent: [1; 3],
             block: Block::Verbatim,
             block_left: 0,
@@ -126,13 +131,22 @@ impl Lzx {
         (self.main_lengths, self.length_lengths) = ([0; MAIN_MAX], [0; LENGTHS]);
     }
 
+    /// Decodes a chunk of an image, of so many bytes, to the end of `content`; `None` if it makes no sense. The window is
+    /// as large as whole chunks are, `1 << window_bits`.
+    pub fn chunk(&mut self, window_bits: u32, data: &[u8], size: usize, content: &mut Vec<u8>) -> Option<()> {
+        const TRANSLATED: i32 = 12_000_000;
+        self.restart(window_bits);
+        (self.of_image, self.translation) = (Some(window_bits), Some(TRANSLATED));
+        self.frame(data, size, content)
+    }
+
     /// Decodes a frame of so many bytes to the end of `content`; `None` if it makes no sense.
     pub fn frame(&mut self, data: &[u8], size: usize, content: &mut Vec<u8>) -> Option<()> {
         if size == 0 {
             return Some(());
         }
         let mut source = Source::new(data);
-        if self.frames == 0 {
+        if self.frames == 0 && self.of_image.is_none() {
             let bits = source.bits()?;
             let size = if bits.flag() { bits.take(16) << 16 | bits.take(16) } else { 0 };
             self.translation = Some(size as i32).filter(|size| *size != 0);
@@ -174,7 +188,7 @@ impl Lzx {
         }
         let bits = source.bits()?;
         let kind = bits.take(3);
-        self.block_left = bits.take(24) as usize;
+        self.block_left = block_length(bits, self.of_image) as usize;
         self.block = match kind {
             1 => Block::Verbatim,
             2 => {
@@ -253,6 +267,15 @@ impl Lzx {
         };
         self.recent = [base as usize + extra - 2, self.recent[0], self.recent[1]];
         Some(self.recent[0])
+    }
+}
+
+/// The length of a block; in an image one bit says that it is the usual one, and small windows have shorter ones.
+fn block_length(bits: &mut Bits, of_image: Option<u32>) -> u32 {
+    match of_image {
+        None => bits.take(24),
+        Some(_) if bits.flag() => 32 << 10,
+        Some(window_bits) => bits.take(if window_bits > 15 { 24 } else { 16 }),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Where the sectors of a disk stand in the file that is an image of it.
 
-use stream::ReadAt;
+use stream::{Limits, ReadAt};
 
-use crate::frame::codec::{be32, be64, le16, le32, le64};
+use super::mapped::{self, Block, Mapped};
+use crate::frame::codec::{Fault, be32, be64, le16, le32, le64};
 
 /// What dynamic VHDs begin with; fixed ones end with it.
 pub(super) const VHD: &[u8] = b"conectix";
@@ -16,28 +17,42 @@ pub(super) enum Image {
     /// One byte behind the other.
     Flat,
     /// Blocks listed by sectors, each behind a bitmap.
-    Vhd { table: u64, blocks: u64, block_bytes: u64, bitmap_bytes: u64 },
+    Vhd {
+        table: u64,
+        blocks: u64,
+        block_bytes: u64,
+        bitmap_bytes: u64,
+    },
     /// Blocks listed by megabytes, with other entries between.
-    Vhdx { table: u64, block_bytes: u64, ratio: u64 },
+    Vhdx {
+        table: u64,
+        block_bytes: u64,
+        ratio: u64,
+    },
+    Mapped(Box<Mapped>),
 }
 
 impl Image {
-    /// The form that a file shows.
-    pub fn of(kept: &dyn ReadAt) -> Image {
-        let mut head = [0; 8];
+    /// The form that a file of so many bytes shows.
+    pub fn of(kept: &dyn ReadAt, file_bytes: u64, limits: &Limits) -> Result<Image, Fault> {
+        let mut head = [0; 72];
         kept.read_at(0, &mut head);
-        let found = match &head[..] {
-            VHD => vhd(kept),
-            VHDX => vhdx(kept),
+        let found = match head[..8] {
+            _ if mapped::is_image(&head) => {
+                return Mapped::of(kept, file_bytes, limits).map(|mapped| Image::Mapped(Box::new(mapped)));
+            }
+            ref head if head == VHD => vhd(kept),
+            ref head if head == VHDX => vhdx(kept),
             _ => None,
         };
-        found.unwrap_or(Image::Flat)
+        Ok(found.unwrap_or(Image::Flat))
     }
 
     /// Fills a prefix of the buffer with what stands at a place of the disk; 0 where nothing is kept.
     pub fn read_at(&self, kept: &dyn ReadAt, at: u64, buffer: &mut [u8]) -> usize {
         let (block, block_bytes) = match self {
             Image::Flat => return kept.read_at(at, buffer),
+            Image::Mapped(mapped) => return mapped.read_at(kept, at, buffer),
             Image::Vhd { block_bytes, .. } | Image::Vhdx { block_bytes, .. } => (at / block_bytes, block_bytes),
         };
         let within = at % block_bytes;
@@ -73,16 +88,9 @@ impl Image {
                 let entry = le64(&entry, 0);
                 if entry & 7 >= PRESENT { Block::At(entry >> 20 << 20) } else { Block::Empty }
             }
-            Image::Flat => Block::Missing,
+            Image::Flat | Image::Mapped(_) => Block::Missing,
         }
     }
-}
-
-enum Block {
-    Missing,
-    /// It was never written.
-    Empty,
-    At(u64),
 }
 
 fn bytes_at(kept: &dyn ReadAt, at: u64, count: usize) -> Option<Vec<u8>> {

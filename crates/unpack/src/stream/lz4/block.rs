@@ -6,7 +6,7 @@ use crate::codec::lzma::{Dictionary, SHORT};
 const WINDOW_BYTES: usize = 128 << 10;
 
 /// A decoder of blocks, with the window that linked blocks share.
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     window: Dictionary,
     state: State,
 }
@@ -24,7 +24,7 @@ enum State {
 
 /// What was taken and written.
 #[derive(Default)]
-pub(super) struct Done {
+pub(crate) struct Done {
     pub taken: usize,
     pub wrote: usize,
 }

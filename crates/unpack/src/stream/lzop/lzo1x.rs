@@ -4,7 +4,7 @@ use crate::frame::codec::le16;
 use crate::frame::held::repeat;
 
 /// Unpacks a block into `content`, which is empty, up to `bytes_max`; what came out before it broke off stays.
-pub(super) fn unpack(block: &[u8], content: &mut Vec<u8>, bytes_max: usize) -> Option<()> {
+pub(crate) fn unpack(block: &[u8], content: &mut Vec<u8>, bytes_max: usize) -> Option<()> {
     const END: usize = 0x4000;
     let mut reader = Reader { left: block, content, bytes_max };
     // The literals in front of an instruction: none, 1 to 3, or 4 and more. They change the meaning of short ones.
