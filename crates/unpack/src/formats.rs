@@ -36,6 +36,9 @@ pub const ARCHIVES: &[Format] = &[
     archive::tar::FORMAT,
     archive::cpio::FORMAT,
     archive::ar::FORMAT,
+    archive::dar::FORMAT,
+    document::shar::FORMAT,
+    document::makeself::FORMAT,
     disk::iso::FORMAT,
     disk::image::FORMAT,
     disk::dmg::FORMAT,
@@ -60,6 +63,7 @@ pub const DOCUMENTS: &[Format] = &[
     document::html::FORMAT,
     document::onenote::FORMAT,
     document::cms::FORMAT,
+    document::openpgp::FORMAT,
     document::relationships::FORMAT,
     document::lnk::FORMAT,
     document::chm::FORMAT,
@@ -68,4 +72,5 @@ pub const DOCUMENTS: &[Format] = &[
     program::packed::OTHERS,
     program::packed::EMULATED,
     program::autoit::FORMAT,
+    program::pyinstaller::FORMAT,
 ];

@@ -8,14 +8,18 @@
 use ::stream::FileType::{self, *};
 use ::stream::{Limits, Stage};
 
-use crate::archive::{alz, appledouble, ar, arj, cab, cpio, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip};
+use crate::archive::{
+    alz, appledouble, ar, arj, cab, cpio, dar, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip,
+};
 use crate::disk::{dmg, hfs, image, iso};
-use crate::document::{chm, cms, html, lnk, ole2, onenote, pdf, relationships, rtf, runs, script, tnef};
+use crate::document::{
+    chm, cms, html, lnk, makeself, ole2, onenote, openpgp, pdf, relationships, rtf, runs, script, shar, tnef,
+};
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
 use crate::frame::password::Passwords;
 use crate::frame::reader::Reading;
-use crate::program::{autoit, executable, installshield, nsis, packed, sis};
+use crate::program::{autoit, executable, installshield, nsis, packed, pyinstaller, sis};
 use crate::recognise::carried;
 use crate::recognise::head::recognise_second;
 use crate::recognise::stowaway::Stowaway;
@@ -103,6 +107,7 @@ const STREAMS: &[FileType] =
     &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop];
 const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
 const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
+const SCRIPTS: &[FileType] = &[FileType::Text, Html, Xml, Binary, Pdf];
 
 /// The table: what is declared, the readers of types, then what reads beside them.
 pub const ROWS: &[Row] = &[
@@ -111,6 +116,7 @@ pub const ROWS: &[Row] = &[
     declared(pdf::OBJECTS, |limits, _| Box::new(Reading::new(pdf::Pdf::objects(limits)))),
     declared(nsis::SOLID, |limits, _| Box::new(Archive::new(nsis::Solid::new(limits), limits))),
     declared(autoit::SCRIPT, |_, _| Box::new(Reading::new(autoit::AutoIt::new()))),
+    declared(openpgp::COMPRESSED, |limits, _| Box::new(Compressed::new(openpgp::compressed::Packed::new(limits)))),
     declared(rtf::OLE1, |limits, _| Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
     typed(Gzip, |limits, _| Box::new(Compressed::new(gzip::Gzip::new(limits)))),
     typed(Zlib, |_, _| Box::new(Compressed::new(zlib::Zlib::new()))),
@@ -174,6 +180,14 @@ pub const ROWS: &[Row] = &[
         Box::new(Reading::new(relationships::Relationships::new()))
     })
     .verbatim(),
+    // Messages of OpenPGP have no magic.
+    of(When::BesideAllBut(&[Empty, Mail]), "openpgp", |_, _| Box::new(Reading::new(openpgp::OpenPgp::new())))
+        .verbatim(),
+    // Scripts with archives in them, whose beginning may be binary; bundles of Python; slices of dar.
+    of(When::Beside(SCRIPTS), "shar", |_, _| Box::new(Reading::new(shar::Shar::new()))).verbatim(),
+    of(When::Beside(SCRIPTS), "makeself", |_, _| Box::new(Reading::new(makeself::Makeself::new()))).verbatim(),
+    of(When::Beside(&[Pe, Elf, MachO]), "pyinstaller", |_, _| Box::new(Reading::new(pyinstaller::reader()))),
+    of(When::Beside(&[Binary]), "dar", |_, _| Box::new(Reading::new(dar::reader()))),
     // Disc images may begin with anything.
     of(When::BesideAllBut(&[Empty, Mail, Iso]), "image", |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
     // Other archives than zip where they are carried: in executables, and behind pictures; RAR and ARJ archives in anything

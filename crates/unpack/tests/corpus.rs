@@ -52,6 +52,10 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_hfs", unpack::fuzz::fuzz_hfs),
     ("unpack_disk", unpack::fuzz::fuzz_disk),
     ("unpack_runs", unpack::fuzz::fuzz_runs),
+    ("unpack_shar", unpack::fuzz::fuzz_shar),
+    ("unpack_dar", unpack::fuzz::fuzz_dar),
+    ("unpack_pyinstaller", unpack::fuzz::fuzz_pyinstaller),
+    ("unpack_openpgp", unpack::fuzz::fuzz_openpgp),
     ("unpack_relationships", unpack::fuzz::fuzz_relationships),
 ];
 

@@ -6,6 +6,7 @@ pub(crate) mod ar;
 pub(crate) mod arj;
 pub(crate) mod cab;
 pub(crate) mod cpio;
+pub(crate) mod dar;
 pub(crate) mod lha;
 pub(crate) mod macbinary;
 pub(crate) mod mbox;

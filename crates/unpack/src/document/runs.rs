@@ -1,10 +1,12 @@
 //! What text carries outside of quotes: Base64 in the text of an element or over the lines of a file, and bytes as numbers.
 //!
 //! Word's XML of 2003 (`binData`), Flat OPC (`binaryData`), flat ODF (`binary-data`), text areas of pages, attachments of
-//! calendars and address cards, LDIF, blocks between lines of dashes: none of their syntax is read. A run begins with a line,
+//! calendars and address cards, LDIF: none of their syntax is read. A run begins with a line,
 //! or the rest of one, of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them behind a colon where the next
 //! line is folded; it goes on over line ends, and is told decoded when it has [`RUN_MIN`] characters that look like no word
 //! and no digest. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
+//!
+//! Blocks behind a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
 //!
 //! Text is looked at in strides: a stretch that is long enough cannot hide between two looks, so plain text costs a look at
 //! every few bytes.
@@ -12,12 +14,15 @@
 //! Bounds: [`BACK_BYTES`] of what was read last, a run that is not yet long enough, a line of it. From [`RUNS_FREE`] runs
 //! on only those are told whose first bytes say what they are.
 
+mod armour;
+
 use stream::{FileType, Kind, Object, ReadAt};
 
 use crate::document::html::base64_value;
 use crate::frame::cuts;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use crate::recognise::head::recognise;
+use armour::Armour;
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 512;
@@ -31,6 +36,9 @@ const RUN_SURE: usize = 1024;
 const NUMBERS_MIN: usize = 32;
 /// What was read last, so that the beginning of a folded line is at hand.
 const BACK_BYTES: usize = 128;
+
+const _: () = assert!(armour::NAME_MAX <= BACK_BYTES);
+
 /// Runs that are told whatever they hold.
 const RUNS_FREE: u32 = 1000;
 
@@ -48,6 +56,7 @@ enum State {
     Outside,
     Base64(Box<Base64>),
     Numbers(Numbers),
+    Armour(Armour),
 }
 
 /// A run of Base64.
@@ -145,7 +154,7 @@ impl Runs {
     fn work(&mut self, outbox: &mut Outbox) {
         let held = std::mem::take(&mut self.held);
         let mut at = self.done;
-        let mut ahead = [None; 2];
+        let mut ahead = Ahead::default();
         loop {
             match std::mem::replace(&mut self.state, State::Outside) {
                 State::Outside => match seek(&held, at, &mut ahead) {
@@ -188,6 +197,16 @@ impl Runs {
                     // The last word may begin something else.
                     at -= run.word;
                 }
+                State::Armour(mut armour) => {
+                    let (taken, goes_on) = armour.read(&held[at..], outbox);
+                    at += taken;
+                    if goes_on {
+                        self.state = State::Armour(armour);
+                        break;
+                    }
+                    armour.close(outbox);
+                    at -= armour.unread();
+                }
             }
         }
         let back = at.saturating_sub(BACK_BYTES);
@@ -197,16 +216,21 @@ impl Runs {
     }
 }
 
+/// Where the next stretches and the next block begin, or may begin, as far as they were looked for.
+type Ahead = [Option<Result<usize, usize>>; 3];
+
 /// The next run from `from` on, and where its bytes begin; or up to where there is none. What lies ahead is looked for once.
-fn seek(held: &[u8], from: usize, ahead: &mut [Option<Result<usize, usize>>; 2]) -> Result<(State, usize), usize> {
-    let [base64, numbers] = [BASE64, NUMBER].map(|class| {
-        let known = &mut ahead[usize::from(class == NUMBER)];
-        let is_ahead = known.is_some_and(|found| found.unwrap_or_else(|wait| wait) >= from);
-        match *known {
-            Some(found) if is_ahead => found,
-            _ => *known.insert(stretch(held, from, class, LINE_MIN)),
-        }
-    });
+fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), usize> {
+    let [known_base64, known_numbers, known_armour] = ahead;
+    let armour = look(known_armour, from, || armour::find(held, from).map(|(at, ..)| at));
+    let base64 = look(known_base64, from, || stretch(held, from, BASE64, LINE_MIN));
+    let numbers = look(known_numbers, from, || stretch(held, from, NUMBER, LINE_MIN));
+    let in_front = |other: Result<usize, usize>| other.unwrap_or(usize::MAX);
+    if armour.is_ok_and(|at| at < in_front(base64).min(in_front(numbers)))
+        && let Ok((_, armour, behind)) = armour::find(held, from)
+    {
+        return Ok((State::Armour(armour), behind));
+    }
     match (base64, numbers) {
         (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
             // Within a number it is read from its end on.
@@ -227,7 +251,20 @@ fn seek(held: &[u8], from: usize, ahead: &mut [Option<Result<usize, usize>>; 2])
             }
             Ok((State::Base64(Box::new(run)), at))
         }
-        (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers)),
+        (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers).min(armour.unwrap_or_else(|wait| wait))),
+    }
+}
+
+/// What is known of what lies ahead, or is found out now.
+fn look(
+    known: &mut Option<Result<usize, usize>>,
+    from: usize,
+    find: impl FnOnce() -> Result<usize, usize>,
+) -> Result<usize, usize> {
+    let is_ahead = known.is_some_and(|found| found.unwrap_or_else(|wait| wait) >= from);
+    match *known {
+        Some(found) if is_ahead => found,
+        _ => *known.insert(find()),
     }
 }
 
@@ -461,6 +498,7 @@ impl Reader for Runs {
             State::Outside => {}
             State::Base64(mut run) => run.end(true, &mut self.runs, outbox),
             State::Numbers(mut run) => run.end(outbox),
+            State::Armour(mut armour) => armour.end(&self.held[self.done..], outbox),
         }
         Ended::Done
     }
@@ -516,6 +554,54 @@ mod tests {
             format!("dn: x\njpegPhoto:: {}\n {}\ncn: y\n", &encoded(999, "")[..64], &encoded(999, "")[64..]),
             format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", encoded(64, "\n")),
             format!("{}\n", encoded(76, "\n")),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+    }
+
+    #[test]
+    fn armour_has_lines_of_any_length_and_fields_in_front() {
+        let padded = text::base64::encode(&CONTENT[..CONTENT.len() - 1]);
+        for text in [
+            format!(
+                "Hello,\n\n-----BEGIN PGP MESSAGE-----\n\n{}\n=abcd\n-----END PGP MESSAGE-----\n",
+                encoded(20, "\n")
+            ),
+            format!(
+                "-----BEGIN PGP MESSAGE-----  \r\nVersion: 1\r\nComment: {}\r\nHash:\r\n \r\n{}\r\n-----END",
+                "long".repeat(40),
+                encoded(7, "\r\n")
+            ),
+            format!("- -----BEGIN PKCS7-----\n{}", encoded(5, "\n")),
+            format!("-----BEGIN X-----\n{}", encoded(999, "")),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+        let padded = format!("-----BEGIN PGP MESSAGE-----\n\n{padded}\n=abcd\n-----END PGP MESSAGE-----\n");
+        assert_eq!(found(&padded), [&CONTENT[..CONTENT.len() - 1]]);
+    }
+
+    #[test]
+    fn signed_text_is_told_with_its_dashes() {
+        let signature = encoded(20, "\n");
+        let text = format!(
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\na\n- -b\n- --c\n{}\n-----BEGIN PGP SIGNATURE-----\n\n{signature}",
+            encoded(60, "\n")
+        );
+        let signed = format!("a\n-b\n--c\n{}\n", encoded(60, "\n"));
+        assert_eq!(found(&text), [signed.as_bytes(), CONTENT]);
+        assert_eq!(found("-----BEGIN PGP SIGNED MESSAGE-----\n\na\n-"), [b"a\n-"]);
+    }
+
+    #[test]
+    fn a_block_hides_nothing_that_stands_in_it() {
+        for text in [
+            format!("-----BEGIN A-----\n<x>{}</x>", encoded(76, "\n")),
+            format!("-----BEGIN A-----\n\nword <x>{}</x>", encoded(76, "\n")),
+            format!("-----BEGIN {}\n", encoded(999, "")),
+            format!("-----BEGIN <x>-----{}", encoded(999, "")),
+            format!("-----BEGIN A-----\njpegPhoto:: {}\n", encoded(999, "")),
+            format!("-----BEGIN PGP SIGNED MESSAGE-----\n{}\n", encoded(999, "")),
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
         }
