@@ -78,6 +78,8 @@ file_types! {
     Cab "cab",
     /// An ARJ archive.
     Arj "arj",
+    /// An archive of System Enhancement Associates' ARC.
+    Arc "arc",
     /// An LHA archive.
     Lha "lha",
     /// A Zstandard stream.

@@ -33,6 +33,7 @@ pub const ARCHIVES: &[Format] = &[
     archive::lha::FORMAT,
     archive::cab::FORMAT,
     archive::arj::FORMAT,
+    archive::arc::FORMAT,
     archive::tar::FORMAT,
     archive::cpio::FORMAT,
     archive::ar::FORMAT,

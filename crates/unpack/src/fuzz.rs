@@ -19,6 +19,7 @@ use crate::{HEAD_BYTES, Passwords};
 pub use crate::archive::alz::fuzz_alz;
 pub use crate::archive::appledouble::fuzz_appledouble;
 pub use crate::archive::ar::fuzz_ar;
+pub use crate::archive::arc::fuzz_arc;
 pub use crate::archive::arj::fuzz_arj;
 pub use crate::archive::cab::fuzz_cab;
 pub use crate::archive::cpio::fuzz_cpio;

@@ -9,7 +9,7 @@ use ::stream::FileType::{self, *};
 use ::stream::{Limits, Stage};
 
 use crate::archive::{
-    alz, appledouble, ar, arj, cab, cpio, dar, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip,
+    alz, appledouble, ar, arc, arj, cab, cpio, dar, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip,
 };
 use crate::disk::{dmg, hfs, image, iso};
 use crate::document::{
@@ -135,6 +135,7 @@ pub const ROWS: &[Row] = &[
     typed(Tar, |limits, _| Box::new(tar::Tar::new(limits))),
     typed(SevenZip, |limits, passwords| Box::new(Reading::new(sevenz::SevenZip::new(limits, passwords)))),
     typed(Ar, |limits, _| Box::new(Archive::new(ar::Ar::new(limits), limits))),
+    typed(Arc, |limits, _| Box::new(Archive::new(arc::Arc::new(limits), limits))),
     typed(Arj, |limits, _| Box::new(Archive::new(arj::Arj::new(limits), limits))),
     typed(Cab, |limits, _| Box::new(Archive::new(cab::Cab::new(limits), limits))),
     typed(Cpio, |limits, _| Box::new(Archive::new(cpio::Cpio::new(limits), limits))),
@@ -171,7 +172,7 @@ pub const ROWS: &[Row] = &[
     // in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
     of(When::Beside(STREAMS), "search", searching),
     of(When::Beside(DOCUMENTS), "search", searching),
-    of(When::Beside(&[Pe, Cab, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
+    of(When::Beside(&[Pe, Cab, Arc, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
     // Brotli has no magic, and disk images of macOS have theirs at the end.
     of(When::Named(dmg::may_be), "named", |limits, _| Box::new(Reading::new(dmg::Dmg::new(limits)))),
     of(When::Named(brotli::may_be), "named", |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),

@@ -28,6 +28,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_ar", unpack::fuzz::fuzz_ar),
     ("unpack_cpio", unpack::fuzz::fuzz_cpio),
     ("unpack_cab", unpack::fuzz::fuzz_cab),
+    ("unpack_arc", unpack::fuzz::fuzz_arc),
     ("unpack_arj", unpack::fuzz::fuzz_arj),
     ("unpack_7z", unpack::fuzz::fuzz_7z),
     ("unpack_iso", unpack::fuzz::fuzz_iso),

@@ -76,6 +76,7 @@ fn it_holds_for_every_seed() {
         "ar",
         "cpio",
         "cab",
+        "arc",
         "arj",
         "recognise",
         "lzma",

@@ -56,6 +56,7 @@ pub static STAGES: &[Made] = &{
         Made::Opener(Tar),
         Made::Opener(SevenZip),
         Made::Opener(Ar),
+        Made::Opener(Arc),
         Made::Opener(Arj),
         Made::Opener(Cab),
         Made::Opener(Cpio),

@@ -3,6 +3,7 @@
 pub(crate) mod alz;
 pub(crate) mod appledouble;
 pub(crate) mod ar;
+pub(crate) mod arc;
 pub(crate) mod arj;
 pub(crate) mod cab;
 pub(crate) mod cpio;

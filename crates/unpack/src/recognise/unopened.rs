@@ -1,6 +1,6 @@
 //! Files of formats that are known and not opened: a finding says so, since what is in them is seen by nobody.
 //!
-//! Images of Windows, squashfs, cramfs, JFFS2, EROFS and UBI; the disks of QEMU, VMware and VirtualBox; lrzip, zpaq, bzip3, ARC.
+//! Images of Windows, squashfs, cramfs, JFFS2, EROFS and UBI; the disks of QEMU, VMware and VirtualBox; lrzip, zpaq, bzip3.
 //! A file is told by its beginning, which looks the same however it is packed inside. The formats are not opened anywhere
 //! else in this crate; one that gets a reader loses its line here.
 //!
@@ -73,7 +73,7 @@ impl Reader for Unopened {
 
 fn is_unopened(head: &[u8]) -> bool {
     let begins = |&(at, magic): &(usize, &[u8])| head.get(at..).is_some_and(|from| from.starts_with(magic));
-    CERTAIN.iter().any(begins) || is_squashfs(head) || is_jffs2(head) || is_arc(head)
+    CERTAIN.iter().any(begins) || is_squashfs(head) || is_jffs2(head)
 }
 
 /// Magic of either byte order, and versions that were in use.
@@ -93,18 +93,6 @@ fn is_jffs2(head: &[u8]) -> bool {
     [little, big]
         .iter()
         .any(|(magic, node, length)| *magic == MAGIC && TYPES.contains(node) && (NODE_BYTES..=1 << 20).contains(length))
-}
-
-/// A header of ARC: a method, a name that ends, and sizes that agree.
-fn is_arc(head: &[u8]) -> bool {
-    const HEADER_BYTES: usize = 29;
-    const NAME_BYTES: usize = 13;
-    let (Some([0x1a, method]), Some(name)) = (head.get(..2), head.get(2..2 + NAME_BYTES)) else { return false };
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
-    let is_name = end > 0 && name[..end].iter().all(|byte| byte.is_ascii_graphic());
-    let (packed, size) = (le32(head, 15), le32(head, 25));
-    let fits = if *method == 2 { packed == size } else { packed <= size.saturating_add(64) };
-    head.len() >= HEADER_BYTES && (2..=11).contains(method) && is_name && fits
 }
 
 #[cfg(test)]
@@ -133,8 +121,6 @@ mod tests {
         assert!(is_told(&squashfs));
         assert!(is_told(b"\x85\x19\x03\x20\x0c\0\0\0\xb1\xb0\x1e\xe4"));
         assert!(is_told(b"\x19\x85\xe0\x01\0\0\0\x2d\0\0\0\0"));
-        let arc = [&b"\x1a\x08a.txt\0\0\0\0\0\0\0\0"[..], b"\x20\0\0\0", b"\0\0\0\0\0\0", b"\x40\0\0\0"].concat();
-        assert!(is_told(&arc));
     }
 
     #[test]

@@ -73,6 +73,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (is_bzip2, Bzip2),
     (is_arj, Arj),
     (is_lha, Lha),
+    (crate::archive::arc::is_header, Arc),
     (is_skippable_lz4, Lz4),
     (is_skippable, Zstd),
     (is_lzip, Lzip),
