@@ -98,6 +98,8 @@ file_types! {
     Snappy "snappy",
     /// An lzop file.
     Lzop "lzop",
+    /// A file of an ISO image that is compressed in it.
+    Zisofs "zisofs",
     /// A cpio archive.
     Cpio "cpio",
     /// An ar archive, Debian packages among them.

@@ -23,6 +23,7 @@ pub const STREAMS: &[Format] = &[
     stream::brotli::FORMAT,
     stream::snappy::FORMAT,
     stream::lzop::FORMAT,
+    stream::zisofs::FORMAT,
 ];
 
 /// Archives: containers of named members.

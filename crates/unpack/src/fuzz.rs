@@ -13,7 +13,7 @@ use crate::frame::compressed::Compressed;
 use crate::frame::cuts::{compare, passwords, tell};
 use crate::frame::trial;
 use crate::recognise::head::recognise;
-use crate::stream::{brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zstd};
+use crate::stream::{brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zisofs, zstd};
 use crate::{HEAD_BYTES, Passwords};
 
 pub use crate::archive::alz::fuzz_alz;
@@ -122,6 +122,11 @@ pub fn fuzz_snappy(data: &[u8]) {
 /// Fuzz body: reads an lzop file.
 pub fn fuzz_lzop(data: &[u8]) {
     compare(data, |limits| Box::new(Compressed::new(lzop::Lzop::new(limits))));
+}
+
+/// Fuzz body: reads a file of zisofs.
+pub fn fuzz_zisofs(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(zisofs::Zisofs::new(limits))));
 }
 
 /// Fuzz body: reads an SZDD or KWAJ file.

@@ -25,7 +25,7 @@ use crate::recognise::head::recognise_second;
 use crate::recognise::stowaway::Stowaway;
 use crate::recognise::unopened::Unopened;
 use crate::stream::{
-    activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zlib, zstd,
+    activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zisofs, zlib, zstd,
 };
 
 /// What is known of an object before it is read.
@@ -104,7 +104,7 @@ pub enum When {
 }
 
 const STREAMS: &[FileType] =
-    &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop];
+    &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop, Zisofs];
 const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
 const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
 const SCRIPTS: &[FileType] = &[FileType::Text, Html, Xml, Binary, Pdf];
@@ -129,6 +129,7 @@ pub const ROWS: &[Row] = &[
     typed(Lz4, |_, _| Box::new(Compressed::new(lz4::Lz4::new()))),
     typed(Snappy, |_, _| Box::new(Compressed::new(snappy::Snappy::new()))),
     typed(Lzop, |limits, _| Box::new(Compressed::new(lzop::Lzop::new(limits)))),
+    typed(Zisofs, |limits, _| Box::new(Compressed::new(zisofs::Zisofs::new(limits)))),
     typed(Szdd, |_, _| Box::new(Compressed::new(szdd::Szdd::new()))),
     typed(ActiveMime, |_, _| Box::new(Compressed::new(activemime::ActiveMime::new()))),
     typed(FlashPacked, |limits, _| Box::new(Compressed::new(swf::Swf::new(limits)))),

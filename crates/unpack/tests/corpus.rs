@@ -35,6 +35,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_brotli", unpack::fuzz::fuzz_brotli),
     ("unpack_snappy", unpack::fuzz::fuzz_snappy),
     ("unpack_lzop", unpack::fuzz::fuzz_lzop),
+    ("unpack_zisofs", unpack::fuzz::fuzz_zisofs),
     ("unpack_rpm", unpack::fuzz::fuzz_rpm),
     ("unpack_xar", unpack::fuzz::fuzz_xar),
     ("unpack_alz", unpack::fuzz::fuzz_alz),

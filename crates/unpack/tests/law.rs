@@ -89,6 +89,7 @@ fn it_holds_for_every_seed() {
         "brotli",
         "snappy",
         "lzop",
+        "zisofs",
         "rpm",
         "xar",
         "alz",

@@ -50,6 +50,7 @@ pub static STAGES: &[Made] = &{
         Made::Opener(Lz4),
         Made::Opener(Snappy),
         Made::Opener(Lzop),
+        Made::Opener(Zisofs),
         Made::Opener(Szdd),
         Made::Opener(ActiveMime),
         Made::Opener(FlashPacked),

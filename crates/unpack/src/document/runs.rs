@@ -4,7 +4,7 @@
 //! calendars and address cards, LDIF: none of their syntax is read. A run begins with a line,
 //! or the rest of one, of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them behind a colon where the next
 //! line is folded; it goes on over line ends, and is told decoded when it has [`RUN_MIN`] characters that look like no word
-//! and no digest. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
+//! and no digest, or that look like Base32. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
 //!
 //! Blocks behind a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
 //!
@@ -79,6 +79,8 @@ struct Base64 {
     padded: bool,
     decided: Decided,
     looks: Looks,
+    /// Whether it is Base32.
+    is_base32: bool,
     bits: u32,
     bit_count: u32,
 }
@@ -367,6 +369,7 @@ impl Base64 {
             return;
         }
         self.decided = Decided::Told;
+        self.is_base32 = self.looks.are_base32();
         outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
         for byte in held {
             self.decode(byte, outbox);
@@ -374,9 +377,10 @@ impl Base64 {
     }
 
     fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
-        let Some(value) = base64_value(byte) else { return };
-        self.bits = self.bits << 6 | u32::from(value);
-        self.bit_count += 6;
+        let (value, width) = if self.is_base32 { (base32_value(byte), 5) } else { (base64_value(byte), 6) };
+        let Some(value) = value else { return };
+        self.bits = self.bits << width | u32::from(value);
+        self.bit_count += width;
         if self.bit_count >= 8 {
             self.bit_count -= 8;
             outbox.content(&[(self.bits >> self.bit_count) as u8]);
@@ -399,19 +403,37 @@ impl Base64 {
 struct Looks {
     upper: usize,
     lower: usize,
+    digits: usize,
     beyond_hex: bool,
+    beyond_base32: bool,
 }
 
 impl Looks {
     fn note(&mut self, byte: u8) {
         self.upper += usize::from(byte.is_ascii_uppercase());
         self.lower += usize::from(byte.is_ascii_lowercase());
+        self.digits += usize::from(byte.is_ascii_digit());
         self.beyond_hex |= !byte.is_ascii_hexdigit();
+        self.beyond_base32 |= base32_value(byte).is_none();
     }
 
     /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
     const fn are_telling(&self) -> bool {
-        self.upper >= 4 && self.lower >= 1 && self.beyond_hex
+        self.upper >= 4 && self.lower >= 1 && self.beyond_hex || self.are_base32()
+    }
+
+    /// Whether it reads like Base32: digits among capitals, and none that it has not.
+    const fn are_base32(&self) -> bool {
+        self.upper >= 16 && self.digits >= 4 && self.beyond_hex && !self.beyond_base32
+    }
+}
+
+/// The value of a character of Base32 (RFC 4648).
+const fn base32_value(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
     }
 }
 
@@ -605,6 +627,17 @@ mod tests {
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
         }
+    }
+
+    #[test]
+    fn base32_is_decoded_where_nothing_speaks_for_base64() {
+        let bits = CONTENT.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect::<Vec<_>>();
+        let value = |bits: &[u8]| bits.iter().chain([0; 5].iter()).take(5).fold(0, |value, bit| value << 1 | bit);
+        let encoded: Vec<u8> =
+            bits.chunks(5).map(|bits| b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[usize::from(value(bits))]).collect();
+        let lines: Vec<_> = encoded.chunks(76).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+        assert_eq!(found(&format!("{}====\n", lines.join("\n"))), [CONTENT]);
+        assert_eq!(found(&"ABCDEF23".repeat(12)), [b""; 0]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ const CERTAIN: &[(usize, &[u8], FileType)] = &[
     (0, crate::stream::snappy::MAGIC, Snappy),
     (0, crate::stream::lzop::MAGIC, Lzop),
     (0, crate::stream::activemime::MAGIC, ActiveMime),
+    (0, crate::stream::zisofs::MAGIC[0], Zisofs),
+    (0, crate::stream::zisofs::MAGIC[1], Zisofs),
     (0, b"xar!", Xar),
     (0, b"ALZ\x01", Alz),
     (4, crate::program::nsis::MAGIC, Nsis),
