@@ -78,6 +78,8 @@ file_types! {
     Cab "cab",
     /// An ARJ archive.
     Arj "arj",
+    /// An archive of System Enhancement Associates' ARC.
+    Arc "arc",
     /// An LHA archive.
     Lha "lha",
     /// A Zstandard stream.
@@ -96,6 +98,8 @@ file_types! {
     Snappy "snappy",
     /// An lzop file.
     Lzop "lzop",
+    /// A file of an ISO image that is compressed in it.
+    Zisofs "zisofs",
     /// A cpio archive.
     Cpio "cpio",
     /// An ar archive, Debian packages among them.

@@ -23,6 +23,7 @@ pub const STREAMS: &[Format] = &[
     stream::brotli::FORMAT,
     stream::snappy::FORMAT,
     stream::lzop::FORMAT,
+    stream::zisofs::FORMAT,
 ];
 
 /// Archives: containers of named members.
@@ -33,9 +34,13 @@ pub const ARCHIVES: &[Format] = &[
     archive::lha::FORMAT,
     archive::cab::FORMAT,
     archive::arj::FORMAT,
+    archive::arc::FORMAT,
     archive::tar::FORMAT,
     archive::cpio::FORMAT,
     archive::ar::FORMAT,
+    archive::dar::FORMAT,
+    document::shar::FORMAT,
+    document::makeself::FORMAT,
     disk::iso::FORMAT,
     disk::image::FORMAT,
     disk::dmg::FORMAT,
@@ -64,6 +69,7 @@ pub const DOCUMENTS: &[Format] = &[
     document::html::FORMAT,
     document::onenote::FORMAT,
     document::cms::FORMAT,
+    document::openpgp::FORMAT,
     document::relationships::FORMAT,
     document::lnk::FORMAT,
     document::chm::FORMAT,
@@ -72,4 +78,5 @@ pub const DOCUMENTS: &[Format] = &[
     program::packed::OTHERS,
     program::packed::EMULATED,
     program::autoit::FORMAT,
+    program::pyinstaller::FORMAT,
 ];

@@ -13,15 +13,17 @@ use crate::frame::compressed::Compressed;
 use crate::frame::cuts::{compare, passwords, tell};
 use crate::frame::trial;
 use crate::recognise::head::recognise;
-use crate::stream::{brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zstd};
+use crate::stream::{brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zisofs, zstd};
 use crate::{HEAD_BYTES, Passwords};
 
 pub use crate::archive::alz::fuzz_alz;
 pub use crate::archive::appledouble::fuzz_appledouble;
 pub use crate::archive::ar::fuzz_ar;
+pub use crate::archive::arc::fuzz_arc;
 pub use crate::archive::arj::fuzz_arj;
 pub use crate::archive::cab::fuzz_cab;
 pub use crate::archive::cpio::fuzz_cpio;
+pub use crate::archive::dar::fuzz_dar;
 pub use crate::archive::lha::fuzz_lha;
 pub use crate::archive::macbinary::fuzz_macbinary;
 pub use crate::archive::mbox::fuzz_mbox;
@@ -39,14 +41,17 @@ pub use crate::disk::squashfs::fuzz_squashfs;
 pub use crate::disk::wim::fuzz_wim;
 pub use crate::document::chm::fuzz_chm;
 pub use crate::document::lnk::fuzz_lnk;
+pub use crate::document::openpgp::fuzz_openpgp;
 pub use crate::document::relationships::fuzz_relationships;
 pub use crate::document::runs::fuzz_runs;
+pub use crate::document::shar::fuzz_shar;
 pub use crate::frame::cuts::blocks;
 pub use crate::program::autoit::fuzz_autoit;
 pub use crate::program::executable::fuzz_executable;
 pub use crate::program::installshield::fuzz_installshield;
 pub use crate::program::nsis::fuzz_nsis;
 pub use crate::program::packed::fuzz_packed;
+pub use crate::program::pyinstaller::fuzz_pyinstaller;
 pub use crate::program::sis::fuzz_sis;
 pub use crate::stream::activemime::fuzz_activemime;
 pub use documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
@@ -121,6 +126,11 @@ pub fn fuzz_snappy(data: &[u8]) {
 /// Fuzz body: reads an lzop file.
 pub fn fuzz_lzop(data: &[u8]) {
     compare(data, |limits| Box::new(Compressed::new(lzop::Lzop::new(limits))));
+}
+
+/// Fuzz body: reads a file of zisofs.
+pub fn fuzz_zisofs(data: &[u8]) {
+    compare(data, |limits| Box::new(Compressed::new(zisofs::Zisofs::new(limits))));
 }
 
 /// Fuzz body: reads an SZDD or KWAJ file.

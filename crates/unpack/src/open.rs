@@ -8,20 +8,24 @@
 use ::stream::FileType::{self, *};
 use ::stream::{Limits, Stage};
 
-use crate::archive::{alz, appledouble, ar, arj, cab, cpio, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip};
+use crate::archive::{
+    alz, appledouble, ar, arc, arj, cab, cpio, dar, lha, macbinary, mbox, rar, rpm, sevenz, tar, xar, zip,
+};
 use crate::disk::{cramfs, dmg, hfs, image, iso, jffs2, squashfs, wim};
-use crate::document::{chm, cms, html, lnk, ole2, onenote, pdf, relationships, rtf, runs, script, tnef};
+use crate::document::{
+    chm, cms, html, lnk, makeself, ole2, onenote, openpgp, pdf, relationships, rtf, runs, script, shar, tnef,
+};
 use crate::frame::archive::Archive;
 use crate::frame::compressed::Compressed;
 use crate::frame::password::Passwords;
 use crate::frame::reader::Reading;
-use crate::program::{autoit, executable, installshield, nsis, packed, sis};
+use crate::program::{autoit, executable, installshield, nsis, packed, pyinstaller, sis};
 use crate::recognise::carried;
 use crate::recognise::head::recognise_second;
 use crate::recognise::stowaway::Stowaway;
 use crate::recognise::unopened::Unopened;
 use crate::stream::{
-    activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zlib, zstd,
+    activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zisofs, zlib, zstd,
 };
 
 /// What is known of an object before it is read.
@@ -100,9 +104,10 @@ pub enum When {
 }
 
 const STREAMS: &[FileType] =
-    &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop];
+    &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop, Zisofs];
 const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
 const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
+const SCRIPTS: &[FileType] = &[FileType::Text, Html, Xml, Binary, Pdf];
 
 /// The table: what is declared, the readers of types, then what reads beside them.
 pub const ROWS: &[Row] = &[
@@ -111,6 +116,7 @@ pub const ROWS: &[Row] = &[
     declared(pdf::OBJECTS, |limits, _| Box::new(Reading::new(pdf::Pdf::objects(limits)))),
     declared(nsis::SOLID, |limits, _| Box::new(Archive::new(nsis::Solid::new(limits), limits))),
     declared(autoit::SCRIPT, |_, _| Box::new(Reading::new(autoit::AutoIt::new()))),
+    declared(openpgp::COMPRESSED, |limits, _| Box::new(Compressed::new(openpgp::compressed::Packed::new(limits)))),
     declared(rtf::OLE1, |limits, _| Box::new(Reading::new(rtf::ole1::Ole1::new(limits)))),
     typed(Gzip, |limits, _| Box::new(Compressed::new(gzip::Gzip::new(limits)))),
     typed(Zlib, |_, _| Box::new(Compressed::new(zlib::Zlib::new()))),
@@ -123,12 +129,14 @@ pub const ROWS: &[Row] = &[
     typed(Lz4, |_, _| Box::new(Compressed::new(lz4::Lz4::new()))),
     typed(Snappy, |_, _| Box::new(Compressed::new(snappy::Snappy::new()))),
     typed(Lzop, |limits, _| Box::new(Compressed::new(lzop::Lzop::new(limits)))),
+    typed(Zisofs, |limits, _| Box::new(Compressed::new(zisofs::Zisofs::new(limits)))),
     typed(Szdd, |_, _| Box::new(Compressed::new(szdd::Szdd::new()))),
     typed(ActiveMime, |_, _| Box::new(Compressed::new(activemime::ActiveMime::new()))),
     typed(FlashPacked, |limits, _| Box::new(Compressed::new(swf::Swf::new(limits)))),
     typed(Tar, |limits, _| Box::new(tar::Tar::new(limits))),
     typed(SevenZip, |limits, passwords| Box::new(Reading::new(sevenz::SevenZip::new(limits, passwords)))),
     typed(Ar, |limits, _| Box::new(Archive::new(ar::Ar::new(limits), limits))),
+    typed(Arc, |limits, _| Box::new(Archive::new(arc::Arc::new(limits), limits))),
     typed(Arj, |limits, _| Box::new(Archive::new(arj::Arj::new(limits), limits))),
     typed(Cab, |limits, _| Box::new(Archive::new(cab::Cab::new(limits), limits))),
     typed(Cpio, |limits, _| Box::new(Archive::new(cpio::Cpio::new(limits), limits))),
@@ -169,7 +177,7 @@ pub const ROWS: &[Row] = &[
     // in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
     of(When::Beside(STREAMS), "search", searching),
     of(When::Beside(DOCUMENTS), "search", searching),
-    of(When::Beside(&[Pe, Cab, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
+    of(When::Beside(&[Pe, Cab, Arc, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
     // Brotli has no magic, and disk images of macOS have theirs at the end.
     of(When::Named(dmg::may_be), "named", |limits, _| Box::new(Reading::new(dmg::Dmg::new(limits)))),
     of(When::Named(brotli::may_be), "named", |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
@@ -178,6 +186,14 @@ pub const ROWS: &[Row] = &[
         Box::new(Reading::new(relationships::Relationships::new()))
     })
     .verbatim(),
+    // Messages of OpenPGP have no magic.
+    of(When::BesideAllBut(&[Empty, Mail]), "openpgp", |_, _| Box::new(Reading::new(openpgp::OpenPgp::new())))
+        .verbatim(),
+    // Scripts with archives in them, whose beginning may be binary; bundles of Python; slices of dar.
+    of(When::Beside(SCRIPTS), "shar", |_, _| Box::new(Reading::new(shar::Shar::new()))).verbatim(),
+    of(When::Beside(SCRIPTS), "makeself", |_, _| Box::new(Reading::new(makeself::Makeself::new()))).verbatim(),
+    of(When::Beside(&[Pe, Elf, MachO]), "pyinstaller", |_, _| Box::new(Reading::new(pyinstaller::reader()))),
+    of(When::Beside(&[Binary]), "dar", |_, _| Box::new(Reading::new(dar::reader()))),
     // Disc images may begin with anything.
     of(When::BesideAllBut(&[Empty, Mail, Iso]), "image", |limits, _| Box::new(Reading::new(iso::Iso::new(limits)))),
     // Other archives than zip where they are carried: in executables, and behind pictures; RAR and ARJ archives in anything

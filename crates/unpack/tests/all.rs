@@ -10,6 +10,7 @@ mod formats;
 mod golden;
 mod hidden;
 mod law;
+mod layers;
 mod limits;
 mod openers;
 mod packed;

@@ -45,6 +45,11 @@ fn unseen(format: &str) -> Option<Make> {
             Some(|_| reader("part", &Claim { media_type: Some("application/x-brotli"), ..Claim::of(FileType::Binary) }))
         }
         "stowaway" => Some(|_| reader("carried", &Claim::of(FileType::Binary))),
+        "shar" => Some(|_| reader("shar", &Claim::of(FileType::Text))),
+        "makeself" => Some(|_| reader("makeself", &Claim::of(FileType::Text))),
+        "dar" => Some(|_| reader("dar", &Claim::of(FileType::Binary))),
+        "pyinstaller" => Some(|_| reader("pyinstaller", &Claim::of(FileType::Elf))),
+        "openpgp" => Some(|_| reader("openpgp", &Claim::of(FileType::Binary))),
         "packed" => Some(|head| reader("packed", &Claim::of(unpack::recognise(head)))),
         _ => None,
     }
@@ -71,6 +76,7 @@ fn it_holds_for_every_seed() {
         "ar",
         "cpio",
         "cab",
+        "arc",
         "arj",
         "recognise",
         "lzma",
@@ -83,6 +89,7 @@ fn it_holds_for_every_seed() {
         "brotli",
         "snappy",
         "lzop",
+        "zisofs",
         "rpm",
         "xar",
         "alz",
@@ -105,8 +112,17 @@ fn it_holds_for_every_seed() {
         "squashfs",
         "runs",
         "relationships",
+        "openpgp",
+        "shar",
+        "makeself",
+        "dar",
+        "pyinstaller",
     ] {
-        let folder = corpus.join(format!("unpack_{format}"));
+        let folder = match format {
+            "makeself" => "shar",
+            format => format,
+        };
+        let folder = corpus.join(format!("unpack_{folder}"));
         for file in std::fs::read_dir(folder).expect("the corpus is there") {
             let bytes = std::fs::read(file.expect("it can be listed").path()).expect("it can be read");
             let input = &crate::driver::stream_of(format, &bytes)[..];

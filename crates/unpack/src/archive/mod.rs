@@ -3,9 +3,11 @@
 pub(crate) mod alz;
 pub(crate) mod appledouble;
 pub(crate) mod ar;
+pub(crate) mod arc;
 pub(crate) mod arj;
 pub(crate) mod cab;
 pub(crate) mod cpio;
+pub(crate) mod dar;
 pub(crate) mod lha;
 pub(crate) mod macbinary;
 pub(crate) mod mbox;

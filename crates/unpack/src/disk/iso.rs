@@ -8,7 +8,7 @@
 //! Bounds: those of [`Plan`]: `directory_entries_max` entries, structures of 2 MiB at a time, a quarter of
 //! `spool_bytes_max` kept.
 //!
-//! Left out: boot images (El Torito), sessions after the first, High Sierra, images of raw sectors, zisofs, virtual
+//! Left out: boot images (El Torito), sessions after the first, High Sierra, images of raw sectors, virtual
 //! partitions (VAT), files in the system area.
 //!
 //! Sources: ECMA-119; the Joliet specification; IEEE P1282 (Rock Ridge); ECMA-167 and OSTA UDF 2.60.
@@ -32,7 +32,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "ISO 9660, UDF",
     methods: "Joliet, Rock Ridge names, files of several extents; UDF with blocks of 512 to 4096 bytes, metadata \
               partitions; after arbitrary data",
-    not_read: "boot images, sessions after the first, raw sectors, zisofs, virtual partitions",
+    not_read: "boot images, sessions after the first, raw sectors, virtual partitions",
     reads: Reads::Spool("streams; data before the directory are kept, up to a quarter of `spool_bytes_max`"),
     memory: "a name and 80 bytes for each of `directory_entries_max` entries, directories of 2 MiB",
     decoder: "own",

@@ -20,8 +20,8 @@ pub(crate) const FORMAT: Format = Format {
     name: "HTML, SVG, XML, scripts",
     methods: "`data:` URIs (Base64, percent, with references to characters), Base64 strings of 64 characters and more, joined \
               by `+` and `&` or as an array, reversed, escaped (`\\x`, `\\u`, `%`), hexadecimal strings; Base64 in the text of \
-              elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, PEM blocks); arrays of \
-              bytes as numbers",
+              elements (Word 2003 XML, Flat OPC, flat ODF, text areas), in lines (iCalendar, vCard, LDIF, blocks of PEM and OpenPGP), and Base32 there; \
+              arrays of bytes as numbers",
     not_read: "",
     reads: Reads::Stream,
     memory: "a string of 1 MiB that a script puts together",

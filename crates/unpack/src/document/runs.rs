@@ -1,10 +1,12 @@
 //! What text carries outside of quotes: Base64 in the text of an element or over the lines of a file, and bytes as numbers.
 //!
 //! Word's XML of 2003 (`binData`), Flat OPC (`binaryData`), flat ODF (`binary-data`), text areas of pages, attachments of
-//! calendars and address cards, LDIF, blocks between lines of dashes: none of their syntax is read. A run begins with a line,
+//! calendars and address cards, LDIF: none of their syntax is read. A run begins with a line,
 //! or the rest of one, of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them behind a colon where the next
 //! line is folded; it goes on over line ends, and is told decoded when it has [`RUN_MIN`] characters that look like no word
-//! and no digest. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
+//! and no digest, or that look like Base32. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
+//!
+//! Blocks behind a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
 //!
 //! Text is looked at in strides: a stretch that is long enough cannot hide between two looks, so plain text costs a look at
 //! every few bytes.
@@ -12,12 +14,15 @@
 //! Bounds: [`BACK_BYTES`] of what was read last, a run that is not yet long enough, a line of it. From [`RUNS_FREE`] runs
 //! on only those are told whose first bytes say what they are.
 
+mod armour;
+
 use stream::{FileType, Kind, Object, ReadAt};
 
 use crate::document::html::base64_value;
 use crate::frame::cuts;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use crate::recognise::head::recognise;
+use armour::Armour;
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 512;
@@ -31,6 +36,9 @@ const RUN_SURE: usize = 1024;
 const NUMBERS_MIN: usize = 32;
 /// What was read last, so that the beginning of a folded line is at hand.
 const BACK_BYTES: usize = 128;
+
+const _: () = assert!(armour::NAME_MAX <= BACK_BYTES);
+
 /// Runs that are told whatever they hold.
 const RUNS_FREE: u32 = 1000;
 
@@ -48,6 +56,7 @@ enum State {
     Outside,
     Base64(Box<Base64>),
     Numbers(Numbers),
+    Armour(Armour),
 }
 
 /// A run of Base64.
@@ -70,6 +79,8 @@ struct Base64 {
     padded: bool,
     decided: Decided,
     looks: Looks,
+    /// Whether it is Base32.
+    is_base32: bool,
     bits: u32,
     bit_count: u32,
 }
@@ -145,7 +156,7 @@ impl Runs {
     fn work(&mut self, outbox: &mut Outbox) {
         let held = std::mem::take(&mut self.held);
         let mut at = self.done;
-        let mut ahead = [None; 2];
+        let mut ahead = Ahead::default();
         loop {
             match std::mem::replace(&mut self.state, State::Outside) {
                 State::Outside => match seek(&held, at, &mut ahead) {
@@ -188,6 +199,16 @@ impl Runs {
                     // The last word may begin something else.
                     at -= run.word;
                 }
+                State::Armour(mut armour) => {
+                    let (taken, goes_on) = armour.read(&held[at..], outbox);
+                    at += taken;
+                    if goes_on {
+                        self.state = State::Armour(armour);
+                        break;
+                    }
+                    armour.close(outbox);
+                    at -= armour.unread();
+                }
             }
         }
         let back = at.saturating_sub(BACK_BYTES);
@@ -197,16 +218,21 @@ impl Runs {
     }
 }
 
+/// Where the next stretches and the next block begin, or may begin, as far as they were looked for.
+type Ahead = [Option<Result<usize, usize>>; 3];
+
 /// The next run from `from` on, and where its bytes begin; or up to where there is none. What lies ahead is looked for once.
-fn seek(held: &[u8], from: usize, ahead: &mut [Option<Result<usize, usize>>; 2]) -> Result<(State, usize), usize> {
-    let [base64, numbers] = [BASE64, NUMBER].map(|class| {
-        let known = &mut ahead[usize::from(class == NUMBER)];
-        let is_ahead = known.is_some_and(|found| found.unwrap_or_else(|wait| wait) >= from);
-        match *known {
-            Some(found) if is_ahead => found,
-            _ => *known.insert(stretch(held, from, class, LINE_MIN)),
-        }
-    });
+fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), usize> {
+    let [known_base64, known_numbers, known_armour] = ahead;
+    let armour = look(known_armour, from, || armour::find(held, from).map(|(at, ..)| at));
+    let base64 = look(known_base64, from, || stretch(held, from, BASE64, LINE_MIN));
+    let numbers = look(known_numbers, from, || stretch(held, from, NUMBER, LINE_MIN));
+    let in_front = |other: Result<usize, usize>| other.unwrap_or(usize::MAX);
+    if armour.is_ok_and(|at| at < in_front(base64).min(in_front(numbers)))
+        && let Ok((_, armour, behind)) = armour::find(held, from)
+    {
+        return Ok((State::Armour(armour), behind));
+    }
     match (base64, numbers) {
         (base64, Ok(at)) if base64.is_ok_and(|base64| base64 > at) || base64.is_err() => {
             // Within a number it is read from its end on.
@@ -227,7 +253,20 @@ fn seek(held: &[u8], from: usize, ahead: &mut [Option<Result<usize, usize>>; 2])
             }
             Ok((State::Base64(Box::new(run)), at))
         }
-        (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers)),
+        (Err(base64), Err(numbers) | Ok(numbers)) => Err(base64.min(numbers).min(armour.unwrap_or_else(|wait| wait))),
+    }
+}
+
+/// What is known of what lies ahead, or is found out now.
+fn look(
+    known: &mut Option<Result<usize, usize>>,
+    from: usize,
+    find: impl FnOnce() -> Result<usize, usize>,
+) -> Result<usize, usize> {
+    let is_ahead = known.is_some_and(|found| found.unwrap_or_else(|wait| wait) >= from);
+    match *known {
+        Some(found) if is_ahead => found,
+        _ => *known.insert(find()),
     }
 }
 
@@ -330,6 +369,7 @@ impl Base64 {
             return;
         }
         self.decided = Decided::Told;
+        self.is_base32 = self.looks.are_base32();
         outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
         for byte in held {
             self.decode(byte, outbox);
@@ -337,9 +377,10 @@ impl Base64 {
     }
 
     fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
-        let Some(value) = base64_value(byte) else { return };
-        self.bits = self.bits << 6 | u32::from(value);
-        self.bit_count += 6;
+        let (value, width) = if self.is_base32 { (base32_value(byte), 5) } else { (base64_value(byte), 6) };
+        let Some(value) = value else { return };
+        self.bits = self.bits << width | u32::from(value);
+        self.bit_count += width;
         if self.bit_count >= 8 {
             self.bit_count -= 8;
             outbox.content(&[(self.bits >> self.bit_count) as u8]);
@@ -362,19 +403,37 @@ impl Base64 {
 struct Looks {
     upper: usize,
     lower: usize,
+    digits: usize,
     beyond_hex: bool,
+    beyond_base32: bool,
 }
 
 impl Looks {
     fn note(&mut self, byte: u8) {
         self.upper += usize::from(byte.is_ascii_uppercase());
         self.lower += usize::from(byte.is_ascii_lowercase());
+        self.digits += usize::from(byte.is_ascii_digit());
         self.beyond_hex |= !byte.is_ascii_hexdigit();
+        self.beyond_base32 |= base32_value(byte).is_none();
     }
 
     /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
     const fn are_telling(&self) -> bool {
-        self.upper >= 4 && self.lower >= 1 && self.beyond_hex
+        self.upper >= 4 && self.lower >= 1 && self.beyond_hex || self.are_base32()
+    }
+
+    /// Whether it reads like Base32: digits among capitals, and none that it has not.
+    const fn are_base32(&self) -> bool {
+        self.upper >= 16 && self.digits >= 4 && self.beyond_hex && !self.beyond_base32
+    }
+}
+
+/// The value of a character of Base32 (RFC 4648).
+const fn base32_value(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
     }
 }
 
@@ -461,6 +520,7 @@ impl Reader for Runs {
             State::Outside => {}
             State::Base64(mut run) => run.end(true, &mut self.runs, outbox),
             State::Numbers(mut run) => run.end(outbox),
+            State::Armour(mut armour) => armour.end(&self.held[self.done..], outbox),
         }
         Ended::Done
     }
@@ -519,6 +579,65 @@ mod tests {
         ] {
             assert_eq!(found(&text), [CONTENT], "{text}");
         }
+    }
+
+    #[test]
+    fn armour_has_lines_of_any_length_and_fields_in_front() {
+        let padded = text::base64::encode(&CONTENT[..CONTENT.len() - 1]);
+        for text in [
+            format!(
+                "Hello,\n\n-----BEGIN PGP MESSAGE-----\n\n{}\n=abcd\n-----END PGP MESSAGE-----\n",
+                encoded(20, "\n")
+            ),
+            format!(
+                "-----BEGIN PGP MESSAGE-----  \r\nVersion: 1\r\nComment: {}\r\nHash:\r\n \r\n{}\r\n-----END",
+                "long".repeat(40),
+                encoded(7, "\r\n")
+            ),
+            format!("- -----BEGIN PKCS7-----\n{}", encoded(5, "\n")),
+            format!("-----BEGIN X-----\n{}", encoded(999, "")),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+        let padded = format!("-----BEGIN PGP MESSAGE-----\n\n{padded}\n=abcd\n-----END PGP MESSAGE-----\n");
+        assert_eq!(found(&padded), [&CONTENT[..CONTENT.len() - 1]]);
+    }
+
+    #[test]
+    fn signed_text_is_told_with_its_dashes() {
+        let signature = encoded(20, "\n");
+        let text = format!(
+            "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\na\n- -b\n- --c\n{}\n-----BEGIN PGP SIGNATURE-----\n\n{signature}",
+            encoded(60, "\n")
+        );
+        let signed = format!("a\n-b\n--c\n{}\n", encoded(60, "\n"));
+        assert_eq!(found(&text), [signed.as_bytes(), CONTENT]);
+        assert_eq!(found("-----BEGIN PGP SIGNED MESSAGE-----\n\na\n-"), [b"a\n-"]);
+    }
+
+    #[test]
+    fn a_block_hides_nothing_that_stands_in_it() {
+        for text in [
+            format!("-----BEGIN A-----\n<x>{}</x>", encoded(76, "\n")),
+            format!("-----BEGIN A-----\n\nword <x>{}</x>", encoded(76, "\n")),
+            format!("-----BEGIN {}\n", encoded(999, "")),
+            format!("-----BEGIN <x>-----{}", encoded(999, "")),
+            format!("-----BEGIN A-----\njpegPhoto:: {}\n", encoded(999, "")),
+            format!("-----BEGIN PGP SIGNED MESSAGE-----\n{}\n", encoded(999, "")),
+        ] {
+            assert_eq!(found(&text), [CONTENT], "{text}");
+        }
+    }
+
+    #[test]
+    fn base32_is_decoded_where_nothing_speaks_for_base64() {
+        let bits = CONTENT.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1)).collect::<Vec<_>>();
+        let value = |bits: &[u8]| bits.iter().chain([0; 5].iter()).take(5).fold(0, |value, bit| value << 1 | bit);
+        let encoded: Vec<u8> =
+            bits.chunks(5).map(|bits| b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[usize::from(value(bits))]).collect();
+        let lines: Vec<_> = encoded.chunks(76).map(|line| String::from_utf8_lossy(line).into_owned()).collect();
+        assert_eq!(found(&format!("{}====\n", lines.join("\n"))), [CONTENT]);
+        assert_eq!(found(&"ABCDEF23".repeat(12)), [b""; 0]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! and passwords.
 
 pub(crate) mod archive;
+pub(crate) mod chain;
 pub(crate) mod codec;
 pub(crate) mod compressed;
 pub(crate) mod cuts;

@@ -1,8 +1,7 @@
 //! InstallShield: the files behind a self-extracting installer, and the cabinets (`ISc(`) among them.
 //!
-//! Behind the executable each file stands behind its name, its path, its version and its length, as text; or, with an MSI in
-//! it, as `setup` has it. In a cabinet the
-//! files stand one behind the other, in chunks that are packed each for itself; where a file ends is told by the first chunk
+//! Behind the executable, and what a linker left there for a debugger, each file stands behind its name, its path, its version
+//! and its length, as text; or, with an MSI in it, as `setup` has it. In a cabinet the files stand one behind the other, in chunks that are packed each for itself; where a file ends is told by the first chunk
 //! that is shorter than the others. The directory, which stands in another file (`data1.hdr`), is not needed for that.
 //!
 //! Left out: names of files in cabinets; cabinets of versions before 6, which have no chunks, and files in them that are stored
@@ -47,17 +46,40 @@ const LINE_MAX: usize = 256;
 pub(crate) struct InstallShield {
     name_bytes_max: usize,
     setup: Option<Setup>,
+    /// Where the first record stands.
+    begins_at: u64,
 }
 
 impl InstallShield {
     pub fn new(limits: &Limits) -> InstallShield {
-        InstallShield { name_bytes_max: limits.name_bytes_max as usize, setup: None }
+        InstallShield { name_bytes_max: limits.name_bytes_max as usize, setup: None, begins_at: 0 }
     }
 }
 
 /// Whether such files begin here.
 pub(crate) fn is_plausible(head: &[u8]) -> bool {
-    setup::begins(head) == Some(true) || matches!(Lines::read(head), Ok(Some(_)))
+    let behind = |bytes: usize| head.get(bytes..).is_some_and(|head| setup::begins(head) == Some(true));
+    setup::begins(head) == Some(true)
+        || matches!(Lines::read(head), Ok(Some(_)))
+        || debug_bytes(head).flatten().is_some_and(behind)
+}
+
+/// The record of the debugger in front of the files, which some linkers put behind the image: how long it is, if that is
+/// there.
+fn debug_bytes(head: &[u8]) -> Option<Option<usize>> {
+    const PATH_MAX: usize = 520;
+    let path_at = match head.get(..4)? {
+        b"NB10" => 16,
+        b"RSDS" => 24,
+        _ => return None,
+    };
+    let path = head.get(path_at..).unwrap_or_default();
+    let end = memchr::memchr(0, &path[..path.len().min(PATH_MAX)]);
+    match end {
+        Some(end) => Some(Some(path_at.saturating_add(end).saturating_add(1))),
+        None if path.len() < PATH_MAX => Some(None),
+        None => None,
+    }
 }
 
 /// What stands in front of a file.
@@ -105,14 +127,22 @@ impl Records for InstallShield {
             return setup.record(head, self.name_bytes_max);
         }
         match setup::begins(head) {
-            Some(true) if at == 0 => {
+            Some(true) if at == self.begins_at => {
                 self.setup = Setup::read(head);
                 return match self.setup {
                     Some(_) => Record::pass_bytes(setup::HEADER_BYTES as u64),
                     None => Record::Need(setup::HEADER_BYTES),
                 };
             }
-            None if at == 0 => return Record::Need(head.len().saturating_add(1)),
+            None if at == self.begins_at => return Record::Need(head.len().saturating_add(1)),
+            _ => {}
+        }
+        match debug_bytes(head) {
+            Some(None) if at == 0 => return Record::Need(head.len().saturating_add(1)),
+            Some(Some(bytes)) if at == 0 => {
+                self.begins_at = bytes as u64;
+                return Record::pass_bytes(self.begins_at);
+            }
             _ => {}
         }
         match Lines::read(head) {

@@ -1,7 +1,7 @@
 //! Files of formats that are known and not opened: a finding says so, since what is in them is seen by nobody.
 //!
 //! Images of Windows made to be piped, old squashfs, EROFS and UBI; disks of QEMU's first version and of VMware in
-//! several files; lrzip, zpaq, bzip3, ARC.
+//! several files; lrzip, zpaq, bzip3.
 //! A file is told by its beginning, which looks the same however it is packed inside. The formats are not opened anywhere
 //! else in this crate; one that gets a reader loses its line here.
 //!
@@ -70,7 +70,7 @@ impl Reader for Unopened {
 
 fn is_unopened(head: &[u8]) -> bool {
     let begins = |&(at, magic): &(usize, &[u8])| head.get(at..).is_some_and(|from| from.starts_with(magic));
-    CERTAIN.iter().any(begins) || is_squashfs(head) || is_arc(head)
+    CERTAIN.iter().any(begins) || is_squashfs(head)
 }
 
 /// Magic of either byte order, and versions that were in use.
@@ -78,18 +78,6 @@ fn is_squashfs(head: &[u8]) -> bool {
     let major = |swapped: bool| if swapped { le16(head, 28).swap_bytes() } else { le16(head, 28) };
     let is_magic = [(&b"hsqs"[..], false), (b"sqsh", true), (b"shsq", false), (b"qshs", true)];
     is_magic.iter().any(|(magic, swapped)| head.starts_with(magic) && (1..=3).contains(&major(*swapped)))
-}
-
-/// A header of ARC: a method, a name that ends, and sizes that agree.
-fn is_arc(head: &[u8]) -> bool {
-    const HEADER_BYTES: usize = 29;
-    const NAME_BYTES: usize = 13;
-    let (Some([0x1a, method]), Some(name)) = (head.get(..2), head.get(2..2 + NAME_BYTES)) else { return false };
-    let end = name.iter().position(|&byte| byte == 0).unwrap_or(0);
-    let is_name = end > 0 && name[..end].iter().all(|byte| byte.is_ascii_graphic());
-    let (packed, size) = (le32(head, 15), le32(head, 25));
-    let fits = if *method == 2 { packed == size } else { packed <= size.saturating_add(64) };
-    head.len() >= HEADER_BYTES && (2..=11).contains(method) && is_name && fits
 }
 
 #[cfg(test)]
@@ -116,8 +104,6 @@ mod tests {
         }
         let squashfs = [&b"hsqs"[..], &[0; 24], b"\x03\0\0\0"].concat();
         assert!(is_told(&squashfs));
-        let arc = [&b"\x1a\x08a.txt\0\0\0\0\0\0\0\0"[..], b"\x20\0\0\0", b"\0\0\0\0\0\0", b"\x40\0\0\0"].concat();
-        assert!(is_told(&arc));
     }
 
     #[test]

@@ -96,7 +96,8 @@ pub(crate) struct Lzw {
 const CLEAR: usize = 256;
 
 impl Lzw {
-    fn new(bits_last: u32, clears: bool) -> Lzw {
+    /// Codes of up to so many bits; whether one clears the table.
+    pub fn new(bits_last: u32, clears: bool) -> Lzw {
         let first = CLEAR + usize::from(clears);
         Lzw {
             bits_last,

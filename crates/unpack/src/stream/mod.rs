@@ -13,5 +13,6 @@ pub(crate) mod snappy;
 pub(crate) mod swf;
 pub(crate) mod szdd;
 pub(crate) mod xz;
+pub(crate) mod zisofs;
 pub(crate) mod zlib;
 pub(crate) mod zstd;
