@@ -69,6 +69,8 @@ if [ "$kind" != run ]; then
     need gsasl gsasl
     need mpop mpop
     need rspamc rspamd
+    need squid squid
+    need c-icap-client c-icap
     # databases and directories
     need_file /usr/lib/postgresql postgresql
     need mariadbd mariadb-server

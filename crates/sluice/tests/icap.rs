@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use crate::harness::squid::Squid;
 use crate::harness::{Gateway, Wire, eicar};
@@ -170,7 +171,12 @@ fn origin(objects: Vec<(&'static str, Vec<u8>)>) -> u16 {
             let path = said.split(' ').nth(1).unwrap_or_default();
             let body = objects.iter().find(|(name, _)| *name == path).map(|(_, body)| &body[..]).unwrap_or_default();
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-            _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+            // Squid 5 stalls where the head and 64 KiB come in one burst.
+            _ = stream.write_all(head.as_bytes());
+            for piece in body.chunks(16 << 10) {
+                thread::sleep(Duration::from_millis(5));
+                _ = stream.write_all(piece);
+            }
         }
     });
     port

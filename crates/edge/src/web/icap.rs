@@ -12,9 +12,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Action, Flow, Protocol, State, Terms, Verdict};
+use flow::{Action, Flow, Protocol, State, Terms, Unfinished, Verdict};
 use proto::http::{Fields, Limits};
-use proto::icap::{Method, Refusal, Request, Server, ServerEvent, Service};
+use proto::icap::{Method, Request, Server, ServerEvent, Service};
 use tokio::time::timeout;
 
 use super::{object, page};
@@ -46,6 +46,8 @@ struct Asking {
     method: &'static str,
     url: String,
     media_type: Option<Box<str>>,
+    /// The client has all of it, and takes 204 for it: nothing has to go back.
+    stays: bool,
     /// The answer has begun with the head.
     has_begun: bool,
 }
@@ -128,6 +130,7 @@ impl Session {
             Method::Reqmod => "REQMOD",
             Method::Respmod => "RESPMOD",
         };
+        let stays = request.allows_204;
         let http_request = request.http_request.as_ref();
         let object = object::described(http_request, request.subject());
         let media_type = object.media_type.clone();
@@ -143,7 +146,7 @@ impl Session {
         let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
         passage.forgo_copy();
         let url = url.unwrap_or_default();
-        self.asking = Some(Box::new(Asking { passage, method, url, media_type, has_begun: false }));
+        self.asking = Some(Box::new(Asking { passage, method, url, media_type, stays, has_begun: false }));
     }
 
     /// Who sends it: the proxy says it of its own client, where it is set to.
@@ -166,16 +169,23 @@ impl Session {
             let end = count.min(at + piece);
             asking.passage.take(&self.wire.input()[at..end], false).await;
             at = end;
-            if asking.passage.state() == State::Streaming {
+            if asking.passage.state() != State::Streaming {
+                continue;
+            }
+            if asking.stays {
+                asking.passage.hold().watch();
+            } else {
                 asking.go_on(&mut self.server, false);
                 self.wire.write(self.server.outbox()).await?;
                 self.server.sent();
             }
         }
-        if asking.passage.is_hopeless() {
-            self.conclude(Err(flow::Unfinished::Gone)).await?;
+        if !asking.passage.is_hopeless() {
+            return Ok(());
         }
-        Ok(())
+        // What was found is known so.
+        let verdict = asking.passage.finish().await;
+        self.conclude(verdict).await
     }
 
     /// The body is complete.
@@ -193,7 +203,7 @@ impl Session {
     }
 
     fn answer_options(&mut self) {
-        let Some(request) = self.server.request() else { return };
+        let Some(request) = self.server.request().filter(|request| request.method == Method::Options) else { return };
         let methods = match &*request.service {
             service if service.to_ascii_lowercase().contains("reqmod") => "REQMOD",
             service if service.to_ascii_lowercase().contains("respmod") => "RESPMOD",
@@ -211,7 +221,7 @@ impl Session {
     }
 
     /// Answers, and writes it down.
-    async fn conclude(&mut self, verdict: Result<Verdict, flow::Unfinished>) -> io::Result<()> {
+    async fn conclude(&mut self, verdict: Result<Verdict, Unfinished>) -> io::Result<()> {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let outcome = asking.answer(&mut self.server, &verdict);
         self.send().await?;
@@ -269,7 +279,7 @@ impl Outcome {
 
 impl Asking {
     /// Answers as far as the verdict decides it; what is passed on and held has to follow.
-    fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, flow::Unfinished>) -> Outcome {
+    fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
         let action = verdict.as_ref().map(|verdict| verdict.action);
         let is_passed = matches!(action, Ok(Action::Pass | Action::Tag));
         if is_passed && !self.has_begun && server.unmodified(&Fields::default()) {

@@ -9,7 +9,7 @@
 
 use stream::{Class, ReadAt};
 
-use crate::frame::codec::{le16, le32};
+use crate::frame::codec::le16;
 use crate::frame::reader::{Ended, Outbox, Reader};
 
 /// Bytes that are looked at.
