@@ -46,6 +46,7 @@ mod spam;
 mod spamd;
 mod stand_in;
 mod store;
+mod store_served;
 mod submission;
 mod supervisor;
 mod tls;
