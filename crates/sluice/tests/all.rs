@@ -9,6 +9,7 @@ mod database;
 mod dnsbl;
 mod doors;
 mod faults;
+mod first_start;
 mod formats;
 mod fuzzy;
 mod gateway_store;
