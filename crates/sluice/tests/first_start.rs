@@ -1,4 +1,4 @@
-//! `sluice check` before the first start of the service.
+//! `sluice check` before the first start of the service, and `sluice config show`.
 
 use std::fs;
 use std::path::Path;
@@ -73,4 +73,43 @@ fn what_is_wrong_is_told_with_its_file_and_line() {
         let (code, said) = check(place.path(), &format!("{tables}{listener}"));
         assert!(code == Some(2) && said.contains(wanted), "{wanted}: {said}");
     }
+}
+
+#[test]
+fn every_key_is_shown_with_what_is_in_force() {
+    let place = tempfile::tempdir().unwrap();
+    let config = "hostname = 'mx.test'\n[resources]\nsessions_max = 20000\nhead_pool_bytes = '64M'\nstop_seconds = 31\n\
+        [spam]\nreject = 15\n[[listener]]\nprotocol = 'smtp'\naddress = '127.0.0.1:25'\nforward = 'discard:'\n\
+        [listener.spam]\nreject = 20\n[[listener]]\nprotocol = 'lmtp'\naddress = '127.0.0.1:24'\nforward = 'discard:'\n";
+    let show = |words: &[&str]| {
+        let output = run(place.path(), config, &[&["config", "show"], words, &["--config"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().replace(place.path().to_str().unwrap(), "")
+    };
+    let all = show(&["--all"]);
+    for wanted in [
+        "hostname = \"mx.test\"  # /sluice.toml:1",
+        "threads = 0  # default",
+        "resources.stop_seconds = 31  # /sluice.toml:5",
+        "resources.inspection_pool_bytes = 1073741824  # default",
+        "spam.headers = true  # default",
+        "spam.required = (required_score of the rules, usually 5)  # default",
+        "user = (none)  # default",
+        "# [spam.bayes] not set",
+        "# [store] not set",
+        "trust.scores.defer = 8  # default",
+        "tls.authorities = \"/etc/ssl/certs/ca-certificates.crt\"  # default",
+        "listener[1].spam.reject = 20  # /sluice.toml:13",
+        "listener[2].protocol = \"lmtp\"  # /sluice.toml:15",
+        "listener[2].received = true  # default",
+    ] {
+        assert!(all.lines().any(|line| line == wanted), "{wanted}: {all}");
+    }
+    let json = show(&["--all", "--json"]);
+    assert!(
+        json.lines().count() > 200 && json.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok())
+    );
+    let changed = show(&["--changed"]);
+    assert!(changed.contains("stop_seconds = 31") && changed.contains("spam.reject = 15"), "{changed}");
+    assert!(!changed.contains("sessions_max") && !changed.contains("head_pool_bytes"), "{changed}");
 }
