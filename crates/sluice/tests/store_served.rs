@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::harness::imap::ask;
@@ -69,6 +70,10 @@ impl Served {
 fn said(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn first_of(folder: &Path) -> PathBuf {
+    fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
 }
 
 /// The mails of a Maildir and its subfolders, with their flags.
@@ -153,6 +158,9 @@ fn a_backup_of_a_served_store_is_brought_up_to_date() {
     for (mailbox, subject) in [(".a.b", "one"), (".a%2Eb", "two"), (".a_b", "three")] {
         assert_eq!(mails(&own.join(mailbox)), set(&[subject]));
     }
+    for (path, mode) in [(folder.clone(), 0o700), (own.join("cur"), 0o700), (first_of(&own.join("cur")), 0o600)] {
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode, "{}", path.display());
+    }
     assert_eq!(backup(), "6 messages: 0 written, 0 removed\n");
     // A flag, a mail that goes, one that comes, and a mailbox that goes; and a file that a power failure has left short.
     served.deliver("four");
@@ -161,7 +169,7 @@ fn a_backup_of_a_served_store_is_brought_up_to_date() {
     {
         assert!(ask(&mut wire, command).status.starts_with("OK"), "{command}");
     }
-    let short = fs::read_dir(own.join(".a.b/cur")).unwrap().next().unwrap().unwrap().path();
+    let short = first_of(&own.join(".a.b/cur"));
     fs::File::options().write(true).open(short).unwrap().set_len(7).unwrap();
     fs::write(own.join("cur/of-another"), "kept").unwrap();
     assert_eq!(backup(), "5 messages: 2 written, 2 removed\n");

@@ -28,6 +28,8 @@ pub fn run(args: &StoreExport) -> Result<ExitCode, Failure> {
     if args.incremental && args.format == MailboxFormat::Mbox {
         return Err("an mbox is written as a whole: --incremental is for Maildir folders".into());
     }
+    // Mail is for nobody else to read.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let place = Place::find(&named(&args.place, volume)?)?;
     let mut source = Source::open(&place, true)?;
     let accounts = match &args.account {

@@ -41,7 +41,7 @@ pub fn rows<'s>(state: &'s State, look: &Look) -> Result<Option<Rows<'s>>, Strin
             json!({ "account": text(&account.name), "messages": account.used_messages, "bytes": account.used_bytes })
         })),
         Look::Mailboxes { account } => {
-            Box::new(mailboxes(state, account, None)?.into_iter().map(|mailbox| heading(mailbox)))
+            Box::new(mailboxes(state, account, None)?.into_iter().map(heading))
         }
         Look::Messages { account, mailbox } => {
             let mailboxes = mailboxes(state, account, mailbox.as_deref())?.into_iter();
