@@ -15,9 +15,9 @@ target=$(realpath "${CARGO_TARGET_DIR:-target}")
 place=$target/first-day
 base=$place/debian
 mirror=${SLUICE_DEBIAN_MIRROR:-http://deb.debian.org/debian}
-# What the machine of the user has before, and what pages have it install.
+# What the machine of the user has before; and what pages have it install, as they write it, which has no network then.
 packages=(postfix dovecot-imapd dovecot-pop3d clamdscan openssl zip python3 bsdutils)
-fetched=(clamav-freshclam)
+fetched=(clamav-freshclam spamassassin)
 
 skip() {
     echo "skipped: $*"

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Whether every relative link in the tracked Markdown pages leads to a file, and its anchor to a heading; whether every page
-of docs/ that a source, a script or a setting names is there; and whether docs/README.md links to every page.
+of docs/ that a source, a script or a setting names is there; whether docs/README.md links to every page; and whether the rows of
+each table have as many cells as its head.
 
 Links to other sites are not followed. Fenced code is not read for links.
 """
@@ -39,6 +40,20 @@ def links(page, text):
             yield f"{page} links to {target}#{anchor}, and no heading has this name"
 
 
+def tables(page, text):
+    """The rows of tables that have more or fewer cells than the first; a bar in code, or behind a backslash, ends none."""
+    cells = fenced = None
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced = not fenced if line.startswith("```") else fenced
+        if fenced or not line.startswith("|"):
+            cells = None
+            continue
+        found = re.sub(r"`[^`]*`|\\\|", "", line.rstrip()).count("|")
+        if cells not in (None, found):
+            yield f"{page}:{number}: a row of {found - 1} cells in a table of {cells - 1}"
+        cells = cells or found
+
+
 def main():
     os.chdir(ROOT)
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], stdout=subprocess.PIPE, check=True)
@@ -50,7 +65,7 @@ def main():
         except (UnicodeDecodeError, OSError):
             continue
         if path.endswith(".md"):
-            wrong += links(path, text)
+            wrong += [*links(path, text), *tables(path, text)]
         named = NAMED.findall(text) + ["docs/" + page for page in INSTALLED.findall(text)]
         # The changelog is installed beside the pages.
         missing = {page for page in named if not os.path.exists(page)} - {"docs/CHANGELOG.md"}

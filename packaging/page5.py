@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Prints sluice.toml(5), as docs/operate/configuration.md describes the file: `packaging/page5.py PAGE.md`.
+"""Prints sluice.toml(5), as docs/operate/configuration.md and the tables of keys on other pages describe the file:
+`packaging/page5.py DOCS`.
 
 It knows the Markdown of that page: headings, paragraphs, lists, tables, fences, `code`, **strong**, links, and no more.
 """
 
 import re
 import sys
+
+sys.dont_write_bytecode = True  # the folder is shipped
+import keys
 
 HEAD = """.ie \\n(.g .ds Aq \\(aq
 .el .ds Aq '
@@ -105,9 +109,30 @@ def page(lines):
         at = end
 
 
+def with_tables(lines, tables):
+    """The page with the tables of other pages at the ends of their sections."""
+    section = None
+    for line in [*lines, "## "]:
+        if line.startswith("## "):
+            for name, rows in tables:
+                if re.split(r"[.\[]", name)[0] == section:
+                    yield from [f"### `{titled(name)}`", "", *rows, ""]
+            found = re.fullmatch(r"## `\[+(\w+)\]+`", line)
+            section = found.group(1) if found else None
+        if line != "## ":
+            yield line
+
+
+def titled(name):
+    """As a file names it: `[[listener.rule]]`."""
+    plain = name.replace("[]", "")
+    return f"[[{plain}]]" if name.endswith("[]") else f"[{plain}]"
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        lines = file.read().splitlines()
+    docs = sys.argv[1]
+    with open(f"{docs}/operate/configuration.md", encoding="utf-8") as file:
+        lines = list(with_tables(file.read().splitlines(), list(keys.elsewhere(docs))))
     sys.stdout.write(HEAD + "\n".join(page(lines)) + "\n" + TAIL)
 
 

@@ -186,6 +186,47 @@ def readme():
     page.done()
 
 
+def mail_server():
+    page = Page("docs/start/mail-server.md")
+    say("-- the machine of the page is a fresh one: the servers of the other pages are stopped, and the package is installed already")
+    quiet("systemctl stop sluice postfix dovecot; rm -rf /etc/systemd/system/sluice.service.d /etc/sluice/*.pem /var/lib/private/sluice")
+    package = glob.glob("/day/*.deb")[0]
+    text = page.take("apt install --no-install-recommends ./sluice")
+    sh("apt-get purge -y sluice", quiet=True)
+    sh(re.sub(r"\./sluice_\S+\.deb", package, text), quiet=True)
+    sh("test -e /usr/share/spamassassin; pgrep -l 'spamd|gcc' || echo neither a daemon nor a compiler", shows="neither")
+    sh(page.take("openssl req -x509"), quiet=True)
+    drop_in = page.take("LoadCredential=fullchain.pem")
+    configuration = page.take('hostname = "mail.example.org"')
+    os.makedirs("/etc/systemd/system/sluice.service.d")
+    write("/etc/systemd/system/sluice.service.d/override.conf", drop_in)
+    say("-- a file of 10 GiB is not for this machine")
+    write(CONFIG, configuration.replace('size = "10G"', 'size = "64M"'))
+    say("-- before the first start neither the credentials nor the folders are there")
+    sh("systemctl daemon-reload; sluice check", shows=["a credential, which systemd hands to the service", "which would be made", "OK"])
+    sh(page.take("systemctl enable --now sluice"))
+    sh("systemctl is-active sluice; journalctl -u sluice -o cat -n 20", shows=["active", "ready"], quiet=True)
+    wait_for("accounts", lambda: os.path.exists("/var/lib/private/sluice/store/accounts"))
+    sh(page.take("sluice account add ann@example.org"))
+    time.sleep(2)
+    sh(page.take("--mail-rcpt bob@example.org -T -"))
+    read = page.take("imaps://mail.example.org/Junk")
+    sh(read, shows=["Subject: hello", "It works.", "XJS*C4JDBQADN1"], quiet=True)
+    say("-- what the page does not show: a reload where credentials are loaded, and the store while the server runs")
+    sh("systemctl reload sluice; systemctl is-active sluice", shows="active")
+    sh("sed -i 's/^hostname.*/hostname = \"mx.example.org\"/' " + CONFIG + "; systemctl reload sluice", status=0)
+    sh("sed -i 's/^hostname/hostnme/' " + CONFIG + "; systemctl reload sluice", status=1)
+    sh("journalctl -u sluice -o cat -n 20 | grep hostnme", shows="unknown field", quiet=True)
+    sh("sed -i 's/^hostnme/hostname/' " + CONFIG + "; systemctl reload sluice; sluice check", shows="OK", quiet=True)
+    sh("journalctl -u sluice -o cat | grep delivery", shows=['mailbox="INBOX"', 'mailbox="Junk" score='], quiet=True)
+    sh("sluice store stat; sluice store ls; sluice store ls ann@example.org", shows=["a server has it open", "Junk\t1 messages"])
+    sh("sluice store cat ann@example.org INBOX 1; sluice store check", shows=["It works.", "2 messages, 0 damaged"])
+    sh("sluice store export --incremental /root/backup; sluice store export --incremental /root/backup", shows=["3 written", "0 written"])
+    sh("ls /root/backup; sluice who '<none@x>'; sluice account list", shows=["ann@example.org", "bob@example.org"])
+    page.done()
+    quiet("systemctl stop sluice; rm -rf /root/backup /var/lib/private/sluice/store; systemctl start postfix dovecot")
+
+
 def recipes():
     page = Page("docs/start/recipes.md")
     before = page.take("received = false")
@@ -408,7 +449,7 @@ def reload_and_restart():
         file.write('on_infcted = "pass"\n')
     sh("systemctl reload sluice", status=1)
     sh("journalctl -u sluice -o cat -n 20 | grep -A2 infcted", shows="unknown field")
-    sh("kill -HUP $(systemctl show -p MainPID --value sluice); sleep 1; curl -s http://127.0.0.1:9425/metrics | grep ^sluice_reload_failures", shows="sluice_reload_failures_total 1")
+    sh("kill -HUP $(systemctl show -p MainPID --value sluice); sleep 1; curl -s http://127.0.0.1:9425/metrics | grep ^sluice_reload_failures", shows="sluice_reload_failures_total 2")
     write(CONFIG, good)
     sh("systemctl reload sluice")
     package = glob.glob("/day/*.deb")[0]
@@ -472,9 +513,9 @@ def folders():
 def removal():
     say("\n" + "=" * 100 + "\nremoval\n" + "=" * 100)
     sh("apt-get purge -y sluice", quiet=True)
-    say("-- of /etc/sluice stays what the site has put there: keys, if the page of TLS was gone through")
+    say("-- of /etc/sluice stays what the site has put there: keys, if the pages of TLS and of the mail server were gone through")
     sh("find /etc/sluice; true")
-    if quiet("(find /etc/sluice -mindepth 1 ! -name 'mail.example.net.*'; find /etc/sluice -empty) 2>/dev/null"):
+    if quiet("(find /etc/sluice -mindepth 1 ! -name 'mail.example.net.*' ! -name '*.pem'; find /etc/sluice -empty) 2>/dev/null"):
         fail("purge leaves something of the package in /etc/sluice")
     sh("ls -d /var/lib/sluice /var/lib/private/sluice /var/cache/private/sluice /run/sluice 2>&1 | grep -v 'No such'; true")
 
@@ -483,7 +524,7 @@ os.chdir("/day")
 os.environ["DEBIAN_FRONTEND"] = "noninteractive"
 os.environ["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 started = time.monotonic()
-steps = [prepare, getting_started, readme, recipes, milter, clamd, tls_imap_pop3, quarantine, migration, reload_and_restart, update, folders, removal]
+steps = [prepare, getting_started, readme, mail_server, recipes, milter, clamd, tls_imap_pop3, quarantine, migration, reload_and_restart, update, folders, removal]
 wanted = sys.argv[1:]
 for step in [step for step in steps if not wanted or step.__name__ in wanted or step in (prepare, getting_started)]:
     began = time.monotonic()

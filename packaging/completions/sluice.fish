@@ -194,12 +194,14 @@ complete -c sluice -n "__fish_sluice_using_subcommand check" -l no-signatures -d
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s q -l quiet -d 'Print warnings and errors only'
 complete -c sluice -n "__fish_sluice_using_subcommand check" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Defaults are not printed'
+complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Without --all defaults are not printed'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and not __fish_seen_subcommand_from show help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from show" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from show" -l all -d 'Print every key: those that are not set with their defaults. A default that depends on others is in brackets, in words'
+complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from show" -l changed -d 'Print only the keys whose values are not the defaults'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print a JSON object for each key, a line each'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Defaults are not printed'
+complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Without --all defaults are not printed'
 complete -c sluice -n "__fish_sluice_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and not __fish_seen_subcommand_from print install remove help" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand intercept; and not __fish_seen_subcommand_from print install remove help" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -324,7 +326,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "test" -d 'Test one signature, or one database file, against a file and everything in it. Exit status as for `scan`'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify each file\'s signature and print the signer. Exit status 2: at least one is invalid'
 complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand update" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand update" -s c -l config -d 'The configuration. [default: /etc/sluice/sluice.toml, without --freshclam-conf]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l freshclam-conf -d 'Replace freshclam: read folder, mirror and databases from this `freshclam.conf`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l force -d 'Also retry files that failed recently'
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l rollback -d 'Download nothing; restore the previous signatures'
@@ -428,7 +430,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "check" -d 'Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "deliver" -d 'Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "import" -d 'Import a Maildir, with its subfolders, or an mbox'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "export" -d 'Export mailboxes to Maildir folders or mbox files, also while a server has the store open: a backup'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "cat" -d 'Print a message'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen_subcommand_from create stat check deliver import export ls cat queue acl serve help" -f -a "queue" -d 'Print the mail that waits to go out: redirected by users\' scripts, and their answers. A line for each'
@@ -438,25 +440,45 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l size -d 'How large the file becomes' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -l segment -d 'How large a segment is, in which room is made: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from stat" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from check" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from check" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from check" -l salvage -d 'Pass over damaged transactions, which keep the store from being opened; mail programs then fetch all mailboxes anew'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from deliver" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from deliver" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from deliver" -l to -d 'An account that gets it, repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from deliver" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from import" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from import" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from import" -l account -d 'The account that gets the mails' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from import" -l mailbox -d 'The mailbox that gets them; without it, INBOX and the names of subfolders' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -l account -d 'The account' -r
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -l account -d 'The account. Without it all accounts are exported, each to a folder of its own' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -l mailbox -d 'Only this mailbox' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -l format -d 'What to write' -r -f -a "maildir\t'A file for each mail'
 mbox\t'A file for each mailbox (mboxrd)'"
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -l incremental -d 'Bring the folder of an earlier run up to date: mails that are there are not written again, their flags are those of now, and mails that were removed since are removed there, too'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from ls" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from ls" -s c -l config -d 'The configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from ls" -l json -d 'Print a JSON object for each line'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from ls" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from cat" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from cat" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from cat" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -l retry -d 'Have all of it tried now, by the server that has the store open'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from queue" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from acl" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from acl" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from acl" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l lmtp -d 'Take mail here by LMTP; repeatable, as the others' -r
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from serve" -l pop3 -d 'Give it out here by POP3' -r
@@ -478,7 +500,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "check" -d 'Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "deliver" -d 'Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "import" -d 'Import a Maildir, with its subfolders, or an mbox'
-complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
+complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "export" -d 'Export mailboxes to Maildir folders or mbox files, also while a server has the store open: a backup'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "cat" -d 'Print a message'
 complete -c sluice -n "__fish_sluice_using_subcommand store; and __fish_seen_subcommand_from help" -f -a "queue" -d 'Print the mail that waits to go out: redirected by users\' scripts, and their answers. A line for each'
@@ -689,7 +711,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve reload scan mount watch explain check config intercept quarantine log database update top recipients lookup dnsbl rules auth store account sieve mail who recall spam learn man completions help" -f -a "man" -d 'Print the man page, or write the man pages of all commands to a folder'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve reload scan mount watch explain check config intercept quarantine log database update top recipients lookup dnsbl rules auth store account sieve mail who recall spam learn man completions help" -f -a "completions" -d 'Print shell completions'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and not __fish_seen_subcommand_from serve reload scan mount watch explain check config intercept quarantine log database update top recipients lookup dnsbl rules auth store account sieve mail who recall spam learn man completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Defaults are not printed'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "show" -d 'Print the keys that are set, with their values, files and lines, included files too. Without --all defaults are not printed'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from intercept" -f -a "print" -d 'Print the rules for `nft -f`; the `ip` commands are in comments'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from intercept" -f -a "install" -d 'Install the rules, replacing those installed before'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from intercept" -f -a "remove" -d 'Remove the rules: connections reach their servers directly again'
@@ -718,7 +740,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "check" -d 'Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "deliver" -d 'Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "import" -d 'Import a Maildir, with its subfolders, or an mbox'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "export" -d 'Export an account\'s mailboxes to Maildir folders or mbox files'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "export" -d 'Export mailboxes to Maildir folders or mbox files, also while a server has the store open: a backup'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "ls" -d 'List accounts, an account\'s mailboxes, or a mailbox\'s messages'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "cat" -d 'Print a message'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from store" -f -a "queue" -d 'Print the mail that waits to go out: redirected by users\' scripts, and their answers. A line for each'

@@ -39,7 +39,19 @@ impl<'a> Body<'a> {
         Ok(length)
     }
 
-    /// The same for a session, which keeps others waiting: what is in memory is read at once, and for the disk it waits apart.
+    /// Reads all of it, and what was derived of it when it was stored.
+    ///
+    /// # Errors
+    /// As [`Body::read`].
+    pub fn verify(&mut self) -> Result<(), Error> {
+        let mut offset = 0;
+        while offset < self.size() {
+            offset += self.piece(offset)?.len() as u64;
+        }
+        digest(self.handle, self.number).map(drop)
+    }
+
+    /// As [`Body::read`] for a session, which keeps others waiting: what is in memory is read at once, and for the disk it waits apart.
     ///
     /// # Errors
     /// As [`Body::read`].

@@ -61,17 +61,25 @@ pub(crate) enum Undelivered {
 /// What came of one address.
 pub(crate) type Outcome = Result<(), Undelivered>;
 
+/// What came of a mail.
+pub(crate) struct Outcomes {
+    /// For each address, or one for all.
+    pub all: Vec<Outcome>,
+    /// The mailboxes that have it, for each address: for the log.
+    pub filed: Vec<Vec<String>>,
+}
+
 /// Plans of the accounts of each address.
 type Plans = Vec<Vec<Plan>>;
 /// What runs over a mail for each of them, one after the other.
 type Programs = Vec<Vec<Vec<Arc<Program>>>>;
 
-/// Delivers a mail: an outcome for each address, or one for all.
-pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
+/// Delivers a mail.
+pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let (began, numbers) = (Instant::now(), &site.numbers);
     let outcomes = delivered(site, mail).await;
     numbers.took(began.elapsed());
-    let errors = outcomes.iter().flatten().filter_map(|outcome| match outcome {
+    let errors = outcomes.iter().flat_map(|outcomes| &outcomes.all).filter_map(|outcome| match outcome {
         Err(Undelivered::Failed(error)) => Some(error),
         _ => None,
     });
@@ -82,12 +90,12 @@ pub(crate) async fn deliver(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, 
             _ => 0,
         };
     }
-    let is_delivered = outcomes.as_ref().is_ok_and(|outcomes| outcomes.iter().all(Result::is_ok));
+    let is_delivered = outcomes.as_ref().is_ok_and(|outcomes| outcomes.all.iter().all(Result::is_ok));
     if is_delivered { &numbers.delivered } else { &numbers.undelivered }.fetch_add(1, Relaxed);
     outcomes
 }
 
-async fn delivered(site: &Site, mail: Arrived) -> Result<Vec<Outcome>, Error> {
+async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let said = Said::of(&mail.header, mail.is_inspected);
     let state = site.store.state();
     let program = |recipient: &Recipient| {
@@ -234,6 +242,8 @@ struct Delivery<'a, 'b> {
     now: i64,
     /// By mailbox and message.
     outcomes: BTreeMap<(u32, u64), Result<(), Error>>,
+    /// The mailboxes that the address has it in.
+    filed: Vec<String>,
 }
 
 impl<'a, 'b> Delivery<'a, 'b> {
@@ -243,23 +253,24 @@ impl<'a, 'b> Delivery<'a, 'b> {
         edited: &'a [(Arc<[u8]>, Sealed)],
         is_one: bool,
     ) -> Self {
-        let (leaving, outcomes) = (Leaving::default(), BTreeMap::new());
-        Delivery { transaction, sealed, edited, is_one, leaving, now: seconds(), outcomes }
+        let (leaving, outcomes, filed) = (Leaving::default(), BTreeMap::new(), Vec::new());
+        Delivery { transaction, sealed, edited, is_one, leaving, now: seconds(), outcomes, filed }
     }
 
     /// To all addresses, and whether something waits that goes out. What fails as a whole is returned outside.
-    fn all(mut self, recipients: &[(String, Vec<Recipient>)], plans: &Plans) -> Result<(Vec<Outcome>, bool), Error> {
-        let mut outcomes = Vec::new();
+    fn all(mut self, recipients: &[(String, Vec<Recipient>)], plans: &Plans) -> Result<(Outcomes, bool), Error> {
+        let mut outcomes = Outcomes { all: Vec::new(), filed: Vec::new() };
         for ((address, accounts), plans) in recipients.iter().zip(plans) {
             let outcome = self.to(address, accounts, plans)?;
             match outcome {
                 // Of one answer for all: what fails takes all of it back.
                 Err(Undelivered::Failed(error)) if self.is_one => return Err(error),
-                outcome => outcomes.push(outcome),
+                outcome => outcomes.all.push(outcome),
             }
+            outcomes.filed.push(std::mem::take(&mut self.filed));
         }
         if self.is_one {
-            outcomes.truncate(1);
+            outcomes.all.truncate(1);
         }
         Ok((outcomes, self.leaving.is_queued))
     }
@@ -301,7 +312,9 @@ impl<'a, 'b> Delivery<'a, 'b> {
         let edited = edited.and_then(|header| self.edited.iter().find(|(known, _)| known == header));
         let sealed = edited.map_or(self.sealed, |(_, sealed)| sealed);
         if let Some(before) = self.outcomes.get(&(mailbox, sealed.number())) {
-            return Ok(before.clone());
+            let before = before.clone();
+            self.note(mailbox, before.is_ok());
+            return Ok(before);
         }
         let keywords: Vec<&str> = place.keywords.iter().map(String::as_str).collect();
         let arrival = Arrival { flags: place.flags, keywords: &keywords, date: self.now, now: self.now };
@@ -313,8 +326,16 @@ impl<'a, 'b> Delivery<'a, 'b> {
             outcome => outcome,
         };
         let outcome = outcome.map(drop);
+        self.note(mailbox, outcome.is_ok());
         self.outcomes.insert((mailbox, sealed.number()), outcome.clone());
         Ok(outcome)
+    }
+
+    /// Notes for the log where the mail is.
+    fn note(&mut self, mailbox: u32, is_there: bool) {
+        let name = self.transaction.state().mailbox(mailbox).filter(|_| is_there);
+        let name = name.map(|mailbox| String::from_utf8_lossy(&mailbox.name).into_owned());
+        self.filed.extend(name.filter(|name| !self.filed.contains(name)));
     }
 
     fn mailbox(&mut self, account: u32, recipient: &Recipient, target: &Target) -> Result<u32, Error> {

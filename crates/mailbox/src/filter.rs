@@ -105,14 +105,23 @@ impl Said {
     }
 }
 
+/// The score of a mail, as the first field of SpamAssassin's in its header has it.
+pub(crate) fn score(header: &[u8]) -> Option<f64> {
+    let mut fields =
+        fields(header).filter_map(|field| field.split_at_checked(field.iter().position(|&byte| byte == b':')?));
+    let (_, value) = fields.find(|(name, _)| name.trim_ascii_end().eq_ignore_ascii_case(b"x-spam-status"))?;
+    number(&String::from_utf8_lossy(value), "score=")
+}
+
+fn number(value: &str, key: &str) -> Option<f64> {
+    let (_, rest) = value.split_once(key)?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter)).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
+
 /// `score=7.3 required=5.0`.
 fn percent(value: &str) -> Option<u8> {
-    let number = |key: &str| -> Option<f64> {
-        let (_, rest) = value.split_once(key)?;
-        let end = rest.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter)).unwrap_or(rest.len());
-        rest[..end].parse().ok()
-    };
-    let (score, required) = (number("score=")?, number("required=")?);
+    let (score, required) = (number(value, "score=")?, number(value, "required=")?);
     // A cast of a float stays within the type.
     (required > 0.0).then(|| (score / required * 50.0).clamp(0.0, 100.0) as u8)
 }

@@ -21,6 +21,7 @@ use tokio::time::timeout_at;
 use crate::accounts::Recipient;
 use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
+use crate::filter;
 use crate::header::{self, end_of_header};
 use crate::in_flight::Owner;
 use crate::site::{Site, seconds};
@@ -262,6 +263,7 @@ impl<S: Stream> Session<'_, S> {
         // The gateway's own `Received` comes first, and has the id of its lines.
         let id = (self.peer != Peer::Stranger).then(|| header::id(&content.header.bytes)).flatten();
         let message_id = header::message_id(&content.header.bytes);
+        let score = filter::score(&content.header.bytes);
         let (door, client) = (self.peer.door(), self.client.map(tracing::field::display));
         let sender = if from.is_empty() { "<>".to_owned() } else { from.clone() };
         let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
@@ -275,12 +277,16 @@ impl<S: Stream> Session<'_, S> {
             is_one,
             is_inspected: self.peer != Peer::Stranger,
         };
-        let replies: Vec<Reply> = match delivery::deliver(self.site, arrived).await {
-            Ok(outcomes) => outcomes.into_iter().map(reply_of).collect(),
-            Err(error) => vec![reply_to(Some(error)); count],
+        let (replies, filed): (Vec<Reply>, _) = match delivery::deliver(self.site, arrived).await {
+            Ok(outcomes) => (outcomes.all.into_iter().map(reply_of).collect(), outcomes.filed),
+            Err(error) => (vec![reply_to(Some(error)); count], Vec::new()),
         };
+        let mut filed = filed.iter();
         for (address, reply) in addresses.iter().zip(replies.iter().cycle()) {
-            tracing::info!(id, message_id, door, client, from = sender, to = address, bytes, %reply, "delivery");
+            let mailbox = filed.next().map(|mailboxes| mailboxes.join(",")).filter(|names| !names.is_empty());
+            tracing::info!(
+                id, message_id, door, client, from = sender, to = address, mailbox, score, bytes, %reply, "delivery"
+            );
         }
         replies
     }

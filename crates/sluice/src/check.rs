@@ -1,7 +1,9 @@
 //! `sluice check`: whether a configuration would be taken, and what it loads.
 
+mod first_start;
 mod modes;
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use edge::net::identity::Identities;
@@ -12,9 +14,10 @@ use edge::trust::access::Access;
 use lookup::{Error, Key};
 use mailbox::accounts::Accounts;
 use rules::spam::{Severity, run::Syntax};
+use serde_json::Value;
 
 use crate::cli::Check;
-use crate::config::{Config, Isolation};
+use crate::config::{Config, Isolation, Source};
 use crate::confine::{Confined, Reach};
 use crate::lookups::Lookups;
 use crate::{Failure, database, privileges, rules_command};
@@ -30,7 +33,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         config.listeners.iter().for_each(|listener| explain(&config, listener, args));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut said = parts(&config, args)?;
+    let mut said = parts(&config, args).map_err(|error| located(path, error.to_string()))?;
     let warnings = config.warnings().into_iter().chain(modes::warnings(&config));
     warnings.for_each(|warning| eprintln!("sluice: warning: {warning}"));
     said.push(landlock(confined, config.confine));
@@ -56,15 +59,32 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// An error of a file that the configuration names, with the place where it is named.
+fn located(config: &Path, error: String) -> String {
+    let entries = Source::read(config).and_then(|source| source.entries()).unwrap_or_default();
+    let folder = config.parent().unwrap_or(Path::new("."));
+    let is_of = |text: &str| {
+        let rest = error.strip_prefix(&*folder.join(text).to_string_lossy()).or_else(|| error.strip_prefix(text));
+        !text.is_empty() && rest.is_some_and(|rest| rest.starts_with([':', ' ', '/']))
+    };
+    let named = entries.iter().find(|entry| match &entry.value {
+        Value::String(text) => is_of(text),
+        Value::Array(texts) => texts.iter().filter_map(Value::as_str).any(is_of),
+        _ => false,
+    });
+    named.map_or(error.clone(), |entry| format!("{}: {error}", entry.place))
+}
+
 /// Loads what the configuration names, and says in lines what it is.
 fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
-    let mut said = Vec::new();
-    let identities = Identities::load(&config.tls)?;
+    let mut said = first_start::said(config);
+    let tls = first_start::without_credentials(&config.tls)?;
+    let identities = Identities::load(&tls)?;
     Access::load(&config.trust)?;
     let checker = config.database.checker()?;
     let lookups = Lookups::start(config, None)?;
-    ask(&lookups, &mut said)?;
-    let recipients = Directory::load(&config.recipients, &lookups.recipients(), &config.tls, None)?;
+    ask(&lookups, !config.absent.is_empty(), &mut said)?;
+    let recipients = Directory::load(&config.recipients, &lookups.recipients(), &tls, None)?;
     for listener in &config.listeners {
         said.push(format!("{} on {} to {}", listener.protocol().name(), listener.place.address, listener.hop.forward));
     }
@@ -83,8 +103,9 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     Ok(said)
 }
 
-/// Asks each table for somebody whom nobody is. One that is away may be there when it is needed; one that refuses will not.
-fn ask(lookups: &Lookups, said: &mut Vec<String>) -> Result<(), Failure> {
+/// Asks each table for somebody whom nobody is. One that is away may be there when it is needed; one that refuses will not, unless
+/// its password is a credential that is not here.
+fn ask(lookups: &Lookups, lacks_credentials: bool, said: &mut Vec<String>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let nobody = Key::new("sluice-check", Some("sluice.invalid")).ok_or("a key")?;
     for table in lookups.all() {
@@ -93,6 +114,9 @@ fn ask(lookups: &Lookups, said: &mut Vec<String>) -> Result<(), Failure> {
             Ok(rows) if rows.is_empty() => said.push(format!("lookup {name:?} answers ({kind})")),
             Ok(_) => eprintln!("sluice: warning: lookup {name:?}: everybody is in it, {nobody} too"),
             Err(Error::Away(error)) => eprintln!("sluice: warning: lookup {name:?} cannot be asked now: {error}"),
+            Err(Error::Refused(error)) if lacks_credentials => {
+                eprintln!("sluice: warning: lookup {name:?} cannot be asked without its credentials: {error}");
+            }
             Err(Error::Refused(error)) => return Err(format!("lookup {name:?}: {error}").into()),
         }
     }
@@ -106,18 +130,22 @@ fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
         said.push(format!("{} on {address} from the store", door.name().to_uppercase()));
     }
     let (volume, accounts) = (store.volume(), store.accounts());
-    let exists = volume.try_exists().map_err(|error| format!("{}: {error}", volume.display()))?;
-    let state = if exists { "which is there" } else { "which would be made" };
+    let state = match volume.try_exists() {
+        Ok(true) => "which is there",
+        Ok(false) => "which would be made",
+        Err(_) => "which this user cannot look at",
+    };
     said.push(format!("store {}, {state}", volume.display()));
-    match accounts.try_exists().map_err(|error| format!("{}: {error}", accounts.display()))? {
-        true => {
+    match accounts.try_exists() {
+        Err(_) => said.push(format!("accounts in {}, which this user cannot look at", accounts.display())),
+        Ok(true) => {
             let read = Accounts::open(&accounts).map_err(|error| format!("{}: {error}", accounts.display()))?;
             said.push(format!("{} accounts in {}", read.directory().accounts().count(), accounts.display()));
         }
-        false if store.lookups.is_empty() => {
+        Ok(false) if store.lookups.is_empty() => {
             eprintln!("sluice: warning: {}: nobody has an account yet", accounts.display());
         }
-        false => {}
+        Ok(false) => {}
     }
     Ok(())
 }

@@ -31,6 +31,9 @@ pub use self::store::{
 };
 use crate::values;
 
+/// The configuration of all commands, unless another is named.
+pub const CONFIG: &str = "/etc/sluice/sluice.toml";
+
 /// A streaming content-security gateway.
 ///
 /// Sluice accepts mail, inspects every byte while it flows (MIME, archives, signatures), and relays clean messages. What
@@ -220,7 +223,7 @@ pub struct Check {
     #[arg(value_name = "CONFIG", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
     /// The configuration, as other commands name it.
-    #[arg(short, long, value_name = "FILE", conflicts_with = "file", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// Show the policy for a message from this sender; the empty string is the null sender.
     #[arg(long, value_name = "ADDRESS")]
@@ -252,7 +255,7 @@ pub enum RecipientsCommand {
 #[derive(Debug, Args)]
 pub struct RecipientsCheck {
     /// The configuration.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/sluice.toml")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = CONFIG)]
     pub config: PathBuf,
     /// Print one JSON object a line, for each address and listener.
     #[arg(long)]
@@ -266,7 +269,7 @@ pub struct RecipientsCheck {
 #[derive(Debug, Args)]
 pub struct Lookup {
     /// The configuration.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/sluice.toml")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = CONFIG)]
     pub config: PathBuf,
     /// The table.
     pub name: String,
@@ -279,7 +282,7 @@ pub struct Lookup {
 #[derive(Debug, Args)]
 pub struct Intercept {
     /// The configuration.
-    #[arg(short, long, global = true, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, global = true, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// What to do.
     #[command(subcommand)]
@@ -342,7 +345,7 @@ pub struct Log {
 #[derive(Debug, Args)]
 pub struct Top {
     /// The configuration with the metrics endpoint.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// Use this metrics endpoint, and no configuration.
     #[arg(long, value_name = "IP:PORT")]

@@ -11,15 +11,17 @@ mod authentication;
 mod certificates;
 #[cfg(test)]
 mod clamd_tests;
+pub mod credentials;
 #[cfg(test)]
 mod earlier_tests;
 mod elsewhere;
 mod folders;
 mod interception;
+mod keys;
 mod recipients;
 mod relay;
 mod rules;
-mod shown;
+pub mod shown;
 mod source;
 mod spam;
 mod store;
@@ -123,6 +125,9 @@ pub struct Config {
     /// Those of them that hold a password.
     #[serde(skip)]
     pub secrets: Vec<PathBuf>,
+    /// Credentials that it names and that only its service can read.
+    #[serde(skip)]
+    pub absent: Vec<PathBuf>,
 }
 
 /// `[database]`
@@ -322,6 +327,7 @@ impl Default for Config {
             included: Vec::new(),
             lists: Vec::new(),
             secrets: Vec::new(),
+            absent: Vec::new(),
         }
     }
 }
@@ -481,7 +487,17 @@ impl Config {
         config.included.clone_from(&source.included);
         config.lists = files.all;
         config.secrets = files.secret;
+        config.absent = files.absent;
         Ok(config)
+    }
+
+    /// That all credentials are here: for the service, which needs them.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub fn has_credentials(&self) -> Result<(), String> {
+        let lacks = |path: &PathBuf| Err(format!("{}: a credential that systemd has not loaded", path.display()));
+        self.absent.first().map_or(Ok(()), lacks)
     }
 
     /// Whether there is any door at all.

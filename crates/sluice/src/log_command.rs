@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
+use text::hazard::is_hazard;
 
 use crate::Failure;
 use crate::cli::Log;
@@ -225,7 +226,7 @@ fn text(entry: &Value) -> String {
     if !value("found").is_empty() {
         text = text + "  [" + &value("found") + "]";
     }
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    text.chars().map(|c| if is_hazard(c) { '?' } else { c }).collect()
 }
 
 #[cfg(test)]

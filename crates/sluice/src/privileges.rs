@@ -223,6 +223,11 @@ impl Place {
         &self.path
     }
 
+    /// Whether the folder is this user's; one that is root's from the top on may be served by anybody.
+    pub fn is_of(&self, user: u32) -> bool {
+        self.owner.as_ref().is_none_or(|owner| owner.number() == user)
+    }
+
     /// The way there for as long as this is held: the path, unless that leads through folders closed to us.
     pub fn way(&self) -> PathBuf {
         match self.owner {

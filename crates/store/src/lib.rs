@@ -51,6 +51,6 @@ pub use state::{
     DELIMITER, Entry, Flags, KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Mailbox, Message, NAME_BYTES_MAX,
     Quota, SpecialUse, State, VANISHED_MAX, Vanished,
 };
-pub use superblock::Geometry;
+pub use superblock::{Geometry, MAGIC};
 pub use transaction::{Arrival, TRANSACTION_BYTES_MAX, Transaction};
 pub use volume::{Format, Usage, Volume};

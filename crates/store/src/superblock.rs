@@ -10,7 +10,8 @@ use crate::record::{self, SECTOR_BYTES};
 pub(crate) const SLOTS: [u64; 2] = [0, 4096];
 /// Where the first segment begins.
 pub(crate) const SEGMENTS_AT: u64 = 8192;
-const MAGIC: [u8; 8] = *b"SluiceSt";
+/// The first bytes of a volume.
+pub const MAGIC: [u8; 8] = *b"SluiceSt";
 const VERSION: u32 = 1;
 const ENCODED_BYTES: usize = 152;
 /// No counter ever gets there: one that is beyond was never counted.

@@ -1,5 +1,5 @@
 //! Text, as others write bytes in it and characters in bytes: Base64, hexadecimal digits, charsets, UTF-16, the names of
-//! characters and of hosts, and the tags, attributes and text of HTML.
+//! characters and of hosts, characters that nobody sees, and the tags, attributes and text of HTML.
 //!
 //! This crate knows no stage and finds nothing: it is given bytes and returns bytes or characters. What is done about junk is
 //! its callers' business, since each reader that they follow does something else about it.
@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod base64;
 pub mod charset;
 pub mod entities;
+pub mod hazard;
 pub mod hex;
 pub mod host;
 pub mod html;

@@ -401,7 +401,7 @@ impl Passage {
         };
         let kept = draft.keep(facts).await;
         if let Err(error) = &kept {
-            tracing::error!(id = self.id, folder = ?self.ruling.quarantine, %error, "cannot write to the quarantine");
+            tracing::error!(id = self.id, folder = self.ruling.quarantine.as_ref().map(|folder| tracing::field::display(folder.display())), %error, "cannot write to the quarantine");
         }
         kept
     }

@@ -39,8 +39,9 @@ pub async fn refuse(shared: &Shared, client: &Client, asked: Asked<'_>) -> Optio
     let mut reply = answer.reply()?;
     count(&runtime.metrics, &answer);
     trace::sign(&mut reply, asked.id);
+    let door = client.door.listener.protocol().name();
     let (Asked { id, client, from, to, .. }, why) = (asked, answer.reason());
-    tracing::info!(id, %client, from = trace::address(from.as_str()), to = trace::address(to.as_str()), %reply, recipient = answer.name(), tables = by.group, table = %by, why, "recipient refused");
+    tracing::info!(id, door, client = %client.ip(), from = trace::address(from.as_str()), to = trace::address(to.as_str()), %reply, recipient = answer.name(), tables = by.group, table = %by, why, "recipient refused");
     Some(reply)
 }
 

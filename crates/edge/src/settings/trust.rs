@@ -36,6 +36,7 @@ pub struct TrustSettings {
     /// Bounds of one client.
     pub client: Bounds,
     /// Bounds of one prefix.
+    #[serde(with = "PrefixBounds")]
     pub prefix: Bounds,
     /// Who tries out addresses.
     pub harvest: HarvestSettings,
@@ -81,6 +82,21 @@ pub struct Bounds {
     pub recipients_max: u32,
     /// Recipients that nobody knows.
     pub unknown_max: u32,
+}
+
+/// `[trust.prefix]`: what it does not name is as without it.
+#[derive(Deserialize)]
+#[serde(remote = "Bounds", deny_unknown_fields, default = "of_prefix")]
+struct PrefixBounds {
+    connections_max: u32,
+    arrivals_max: u32,
+    messages_max: u32,
+    recipients_max: u32,
+    unknown_max: u32,
+}
+
+fn of_prefix() -> Bounds {
+    Bounds { connections_max: 500, ..Bounds::default() }
 }
 
 /// `[trust.harvest]`
@@ -143,7 +159,7 @@ impl Default for TrustSettings {
             errors_max: 20,
             scores: Scores::default(),
             client: Bounds::default(),
-            prefix: Bounds { connections_max: 500, ..Bounds::default() },
+            prefix: of_prefix(),
             harvest: HarvestSettings::default(),
             tarpit: TarpitSettings::default(),
             dnsbl: DnsblSettings::default(),

@@ -427,7 +427,7 @@ impl Session {
             if let Mail::Envelope(addressed) = &self.mail {
                 let envelope = &addressed.envelope;
                 trace::sign(&mut refusal, &envelope.id);
-                tracing::info!(id = envelope.id, client = %self.client.address.ip(), hello = self.client.hello, from = trace::address(envelope.mail.path.as_str()), to = trace::address(rcpt.path.as_str()), reply = %refusal, "recipient refused");
+                tracing::info!(id = envelope.id, door = self.client.door.listener.protocol().name(), client = %self.client.address.ip(), hello = self.client.hello, from = trace::address(envelope.mail.path.as_str()), to = trace::address(rcpt.path.as_str()), reply = %refusal, "recipient refused");
             }
             return refusal;
         }
@@ -487,7 +487,7 @@ impl Session {
             envelope.recipients.push(rcpt);
             return reply;
         }
-        tracing::info!(id = envelope.id, client = %self.client.address.ip(), from = trace::address(envelope.mail.path.as_str()), to = trace::address(rcpt.path.as_str()), %reply, "recipient refused");
+        tracing::info!(id = envelope.id, door = self.client.door.listener.protocol().name(), client = %self.client.address.ip(), from = trace::address(envelope.mail.path.as_str()), to = trace::address(rcpt.path.as_str()), %reply, "recipient refused");
         if envelope.recipients.is_empty()
             && let Some(hop) = leased.take()
         {

@@ -1,8 +1,11 @@
 //! The replies.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use text::hazard::{self, is_hazard};
 
 use super::request::Form;
 
@@ -42,7 +45,12 @@ impl Answer<'_> {
     /// As it stands on the wire.
     pub(super) fn bytes(&self, form: Form) -> Vec<u8> {
         if form == Form::Http {
-            return http("200 OK", "application/json", self.json);
+            // Senders choose much of what is told.
+            let json = str::from_utf8(self.json).map_or(Cow::Borrowed(self.json), |json| match hazard::json(json) {
+                Cow::Borrowed(json) => Cow::Borrowed(json.as_bytes()),
+                Cow::Owned(json) => Cow::Owned(json.into_bytes()),
+            });
+            return http("200 OK", "application/json", &json);
         }
         let [score, required, reject] = self.scores;
         let is_spam = if self.is_spam { "True" } else { "False" };
@@ -69,7 +77,7 @@ impl Refusal {
             Refusal::Coded => ("415 Unsupported Media Type", 69, "neither compressed nor encrypted requests are taken"),
             Refusal::Unavailable(why) => ("503 Service Unavailable", 69, &**why),
         };
-        let why: String = why.chars().filter(|letter| !letter.is_control() && !matches!(letter, '"' | '\\')).collect();
+        let why: String = why.chars().filter(|letter| !is_hazard(*letter) && !matches!(letter, '"' | '\\')).collect();
         match form {
             Form::Http => http(status, "application/json", format!("{{\"error\":\"{why}\"}}").as_bytes()),
             Form::Rspamc => format!("RSPAMD/1.3 {code} {why}\r\n\r\n").into_bytes(),
@@ -107,4 +115,21 @@ fn http(status: &str, media_type: &str, body: &[u8]) -> Vec<u8> {
         "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n\r\n"
     );
     [head.as_bytes(), body].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_sees_is_escaped() {
+        let json = "{\"message-id\":\"a\u{202e}b\u{7f}\u{2028}é\"}";
+        let answer =
+            Answer { is_spam: false, scores: [0.0; 3], action: "no action", symbols: &[], json: json.as_bytes() };
+        let bytes = answer.bytes(Form::Http);
+        let body = "{\"message-id\":\"a\\u202eb\\u007f\\u2028é\"}";
+        assert!(bytes.ends_with(format!("Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes()));
+        let refused = Refusal::Unavailable("a\u{202e}b".into()).bytes(Form::Http);
+        assert!(refused.ends_with(b"{\"error\":\"ab\"}"));
+    }
 }

@@ -30,7 +30,7 @@ pub fn warnings(config: &Config) -> Vec<String> {
 }
 
 /// Folders and files that the service writes to.
-fn written(config: &Config) -> Vec<PathBuf> {
+pub(super) fn written(config: &Config) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = config.quarantines().map(Path::to_path_buf).collect();
     all.dedup();
     if let Some(store) = &config.store {

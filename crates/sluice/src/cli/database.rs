@@ -103,8 +103,8 @@ pub enum DatabaseCommand {
 /// `sluice update`
 #[derive(Debug, Args)]
 pub struct Update {
-    /// The configuration.
-    #[arg(short, long, required_unless_present = "freshclam_conf", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The configuration. [default: /etc/sluice/sluice.toml, without --freshclam-conf]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
     /// Replace freshclam: read folder, mirror and databases from this `freshclam.conf`.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

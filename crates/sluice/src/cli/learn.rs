@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::CONFIG;
+
 /// `sluice learn`
 #[derive(Debug, Args)]
 pub struct Learn {
     /// The configuration that says where it is kept: `ledger` in `[spam.bayes]`.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// Keep it in this folder, and read no configuration.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]

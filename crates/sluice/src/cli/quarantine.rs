@@ -6,13 +6,14 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueHint};
 use edge::settings::Forward;
 
+use super::CONFIG;
 use crate::values::{self, Kind, Stage};
 
 /// `sluice quarantine`
 #[derive(Debug, Args)]
 pub struct Quarantine {
     /// The configuration that names the quarantine folders.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// Use this quarantine folder, and no configuration.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]

@@ -1,10 +1,12 @@
 //! `sluice store` and `sluice account`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 use edge::settings::{Address, Forward};
 
+use super::CONFIG;
 use crate::values;
 
 /// `sluice store`
@@ -27,14 +29,22 @@ pub enum StoreCommand {
     /// Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage.
     ///
     /// Accounts that do not exist are added, with an INBOX. Exit status: 1 if a recipient was refused (over quota).
+    #[command(override_usage = "sluice store deliver [OPTIONS] --to <ACCOUNT> [VOLUME] <FILE>...")]
     Deliver(StoreDeliver),
     /// Import a Maildir, with its subfolders, or an mbox.
+    #[command(override_usage = "sluice store import [OPTIONS] --account <ACCOUNT> [VOLUME] <SOURCE>")]
     Import(StoreImport),
-    /// Export an account's mailboxes to Maildir folders or mbox files.
+    /// Export mailboxes to Maildir folders or mbox files, also while a server has the store open: a backup.
+    ///
+    /// Each account is exported as it is at one moment; mails that are removed meanwhile may be missing. A damaged mail is named and
+    /// left out. Exit status: 0 all is there, 1 some mails are damaged, 2 an error.
+    #[command(override_usage = "sluice store export [OPTIONS] [VOLUME] <FOLDER>")]
     Export(StoreExport),
     /// List accounts, an account's mailboxes, or a mailbox's messages.
+    #[command(override_usage = "sluice store ls [OPTIONS] [VOLUME] [ACCOUNT [MAILBOX]]")]
     Ls(StoreList),
     /// Print a message.
+    #[command(override_usage = "sluice store cat [OPTIONS] [VOLUME] <ACCOUNT> <MAILBOX> <UID>")]
     Cat(StoreCat),
     /// Print the mail that waits to go out: redirected by users' scripts, and their answers. A line for each.
     ///
@@ -44,6 +54,7 @@ pub enum StoreCommand {
     ///
     /// A server that has the store open is asked. Rights: l see it, r read, s \Seen, w other flags, i add messages, p post, k make
     /// mailboxes below, x remove or rename, t \Deleted, e expunge, a change rights.
+    #[command(override_usage = "sluice store acl [OPTIONS] [VOLUME] <ACCOUNT> <MAILBOX> [<WHO> <RIGHTS>]")]
     Acl(StoreAcl),
     /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
     ///
@@ -55,19 +66,13 @@ pub enum StoreCommand {
 /// `sluice store acl`
 #[derive(Debug, Args)]
 pub struct StoreAcl {
-    /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
-    /// Whose mailbox it is.
-    pub account: String,
-    /// The mailbox.
-    pub mailbox: String,
-    /// Who has the rights: an account, `anyone`, or either with a `-` in front to deny them.
-    #[arg(requires = "rights", allow_hyphen_values = true)]
-    pub who: Option<String>,
-    /// Letters; with `+` or `-` in front they are added or taken away. An empty text takes all away.
-    #[arg(allow_hyphen_values = true)]
-    pub rights: Option<String>,
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
+    /// Whose mailbox it is, and its name; to change its list also WHO, which is an account or `anyone`, with a `-` in front to deny
+    /// the rights, and RIGHTS: letters, with `+` or `-` in front to add them or to take them away. An empty text takes all away.
+    #[arg(required = true, allow_hyphen_values = true, value_name = "WORD")]
+    pub words: Vec<OsString>,
 }
 
 /// `sluice store create`
@@ -87,9 +92,12 @@ pub struct StoreCreate {
 /// `sluice store stat`
 #[derive(Debug, Args)]
 pub struct StoreStat {
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
     /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
+    #[arg(conflicts_with = "store", value_hint = ValueHint::FilePath)]
+    pub volume: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -98,9 +106,12 @@ pub struct StoreStat {
 /// `sluice store queue`
 #[derive(Debug, Args)]
 pub struct StoreQueue {
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
     /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
+    #[arg(conflicts_with = "store", value_hint = ValueHint::FilePath)]
+    pub volume: Option<PathBuf>,
     /// Have all of it tried now, by the server that has the store open.
     #[arg(long)]
     pub retry: bool,
@@ -112,9 +123,12 @@ pub struct StoreQueue {
 /// `sluice store check`
 #[derive(Debug, Args)]
 pub struct StoreCheck {
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
     /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
+    #[arg(conflicts_with = "store", value_hint = ValueHint::FilePath)]
+    pub volume: Option<PathBuf>,
     /// Pass over damaged transactions, which keep the store from being opened; mail programs then fetch all mailboxes anew.
     #[arg(long)]
     pub salvage: bool,
@@ -123,52 +137,56 @@ pub struct StoreCheck {
 /// `sluice store deliver`
 #[derive(Debug, Args)]
 pub struct StoreDeliver {
-    /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
     /// An account that gets it, repeatable.
     #[arg(long, value_name = "ACCOUNT", required = true)]
     pub to: Vec<String>,
-    /// The mails; - for the standard input.
-    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub files: Vec<PathBuf>,
+    /// The mails, - for the standard input; the store may stand in front of them.
+    #[arg(required = true, value_name = "WORD", value_hint = ValueHint::FilePath)]
+    pub words: Vec<OsString>,
 }
 
 /// `sluice store import`
 #[derive(Debug, Args)]
 pub struct StoreImport {
-    /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
     /// The account that gets the mails.
     #[arg(long)]
     pub account: String,
     /// The mailbox that gets them; without it, INBOX and the names of subfolders.
     #[arg(long)]
     pub mailbox: Option<String>,
-    /// A Maildir or an mbox.
-    #[arg(value_hint = ValueHint::AnyPath)]
-    pub source: PathBuf,
+    /// A Maildir or an mbox; the store may stand in front of it.
+    #[arg(required = true, value_name = "WORD", value_hint = ValueHint::AnyPath)]
+    pub words: Vec<OsString>,
 }
 
 /// `sluice store export`
 #[derive(Debug, Args)]
 pub struct StoreExport {
-    /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
-    /// The account.
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
+    /// The account. Without it all accounts are exported, each to a folder of its own.
     #[arg(long)]
-    pub account: String,
+    pub account: Option<String>,
     /// Only this mailbox.
-    #[arg(long)]
+    #[arg(long, requires = "account")]
     pub mailbox: Option<String>,
     /// What to write.
     #[arg(long, value_enum, default_value_t = MailboxFormat::Maildir)]
     pub format: MailboxFormat,
-    /// The folder that gets the mailboxes.
-    #[arg(value_hint = ValueHint::DirPath)]
-    pub folder: PathBuf,
+    /// Bring the folder of an earlier run up to date: mails that are there are not written again, their flags are those of now, and
+    /// mails that were removed since are removed there, too.
+    #[arg(long)]
+    pub incremental: bool,
+    /// The folder that gets the mailboxes; the store may stand in front of it.
+    #[arg(required = true, value_name = "WORD", value_hint = ValueHint::DirPath)]
+    pub words: Vec<OsString>,
 }
 
 /// A form of mailboxes outside of the store.
@@ -183,27 +201,26 @@ pub enum MailboxFormat {
 /// `sluice store ls`
 #[derive(Debug, Args)]
 pub struct StoreList {
-    /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
-    /// The account.
-    pub account: Option<String>,
-    /// One of its mailboxes.
-    pub mailbox: Option<String>,
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
+    /// An account, and one of its mailboxes; the store may stand in front of them.
+    #[arg(value_name = "WORD")]
+    pub words: Vec<OsString>,
+    /// Print a JSON object for each line.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `sluice store cat`
 #[derive(Debug, Args)]
 pub struct StoreCat {
-    /// The store.
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub volume: PathBuf,
-    /// The account.
-    pub account: String,
-    /// Its mailbox.
-    pub mailbox: String,
-    /// The UID of the message.
-    pub uid: u32,
+    /// Where the store is, if it is not named first.
+    #[command(flatten)]
+    pub place: StorePlace,
+    /// The account, its mailbox, and the UID of the message; the store may stand in front of them.
+    #[arg(required = true, value_name = "WORD")]
+    pub words: Vec<OsString>,
 }
 
 /// `sluice store serve`
@@ -265,7 +282,7 @@ pub struct Account {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub accounts: Option<PathBuf>,
     /// The configuration.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
     /// What to do.
     #[command(subcommand)]
@@ -318,7 +335,7 @@ pub struct StorePlace {
     #[arg(long, value_name = "VOLUME", value_hint = ValueHint::FilePath)]
     pub store: Option<PathBuf>,
     /// The configuration.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sluice/sluice.toml", value_hint = ValueHint::FilePath)]
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
 }
 

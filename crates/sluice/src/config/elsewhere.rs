@@ -11,6 +11,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use super::credentials;
 use edge::settings::Fault;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -26,6 +27,8 @@ pub struct Files {
     pub all: Vec<PathBuf>,
     /// Those that hold a password, by the name of the key.
     pub secret: Vec<PathBuf>,
+    /// Credentials of a service that this process is no part of: what names them stays as it is, or is left out of its list.
+    pub absent: Vec<PathBuf>,
 }
 
 /// Puts what is meant in the place of each such text; the files that were read are added to `read`.
@@ -62,6 +65,10 @@ fn bring_value(value: &mut Spanned<DeValue<'_>>, folder: &Path, read: &mut Files
                     continue;
                 };
                 let (path, span) = (folder.join(path), value.span());
+                if credentials::is_elsewhere(&path) {
+                    read.absent.push(path);
+                    continue;
+                }
                 let text = text(&path).map_err(failed)?;
                 lines(&text, &path).map_err(failed)?.into_iter().for_each(|line| {
                     array.push(Spanned::new(span.clone(), DeValue::String(Cow::Owned(line.into()))));
@@ -89,6 +96,10 @@ fn scalar(written: &str, folder: &Path, read: &mut Files) -> Result<Option<Strin
     }
     let Some(path) = path_in(written) else { return Ok(None) };
     let path = folder.join(path);
+    if credentials::is_elsewhere(&path) {
+        read.absent.push(path);
+        return Ok(None);
+    }
     let first = text(&path)?.lines().next().unwrap_or_default().into();
     read.all.push(path);
     Ok(Some(first))
@@ -157,6 +168,18 @@ mod tests {
         assert!(config.secrets.len() == 1 && config.secrets == config.lists, "{:?}", config.secrets);
         assert_eq!(read("hostname = 'file:list'", "mx.test\nrest").unwrap().hostname, "mx.test");
         assert_eq!(read("hostname = 'env:PATH'", "").unwrap().hostname, std::env::var("PATH").unwrap());
+    }
+
+    #[test]
+    fn credentials_of_a_service_are_missed_by_the_service_alone() {
+        let config = read(
+            "hostname = 'file:/run/credentials/no.service/name'\n[archives]\n\
+                           passwords = ['a', 'file:/run/credentials/no.service/words']",
+            "",
+        )
+        .unwrap();
+        assert_eq!((config.absent.len(), config.archives.passwords.len()), (2, 1));
+        assert!(config.has_credentials().unwrap_err().contains("no.service/words: a credential"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The keys that a configuration sets, with their places: what `sluice config show` prints.
+//! The keys that a configuration sets, with their places, and those that it does not, with their defaults: what `sluice config show`
+//! prints.
 //!
 //! Values are as written: `file:PATH` stays what it is. Passwords that stand in the configuration itself are left out.
 
@@ -6,8 +7,9 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::source::{Source, are_tables};
-use super::{Error, is_secret};
+use super::keys::{self, Key};
+use super::source::{Source, are_tables, json};
+use super::{Config, Error, is_secret};
 
 /// A key that is set.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +18,10 @@ pub struct Entry {
     pub key: String,
     /// Its value.
     pub value: Value,
-    /// `FILE:LINE`.
+    /// `FILE:LINE`, or `default`, or `not set`.
     pub place: String,
+    /// A default that is no value, in words.
+    pub words: Option<String>,
 }
 
 impl Source {
@@ -45,29 +49,110 @@ impl Source {
                     }
                 }
                 _ => {
-                    let value = if is_secret(name.get_ref()) { hidden(value) } else { shown(value) };
-                    entries.push(Entry { key, value, place: self.line(name.span().start) });
+                    let value = if is_secret(name.get_ref()) { hidden(value) } else { json(value) };
+                    entries.push(Entry { key, value, place: self.line(name.span().start), words: None });
                 }
             }
         }
     }
 }
 
-fn shown(value: &Spanned<DeValue<'_>>) -> Value {
-    match value.get_ref() {
-        DeValue::String(text) => Value::from(&**text),
-        DeValue::Integer(number) => {
-            i64::from_str_radix(number.as_str(), number.radix()).map_or(Value::Null, Value::from)
+/// Keys in force: those that are set, and all others with their defaults. A table that is missing and has none is one line.
+pub fn in_force(entries: Vec<Entry>, config: &Config) -> Vec<Entry> {
+    let mut all = Vec::new();
+    let missing = missing(config);
+    for key in keys::all() {
+        if let Some(table) = missing.iter().find(|table| is_within(key.name, table)) {
+            if all.iter().all(|entry: &Entry| entry.key != *table) {
+                all.push(Entry { key: (*table).into(), value: Value::Null, place: NOT_SET.into(), words: None });
+            }
+            continue;
         }
-        DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
-        DeValue::Boolean(value) => Value::from(*value),
-        DeValue::Datetime(time) => Value::from(time.to_string()),
-        DeValue::Array(array) => array.iter().map(shown).collect(),
-        DeValue::Table(table) => table
-            .iter()
-            .map(|(name, value)| (name.get_ref().to_string(), shown(value)))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
+        for name in expanded(key.name, &entries) {
+            let set = entries.iter().find(|entry| entry.key == name).cloned();
+            all.push(set.unwrap_or_else(|| default(name, key, config)));
+        }
+    }
+    // What overrides a table, and names that a site chooses, are in no list of keys.
+    let others = entries.into_iter().filter(|entry| all.iter().all(|known| known.key != entry.key));
+    let others: Vec<Entry> = others.collect();
+    all.extend(others);
+    all
+}
+
+/// The place of what has none.
+const DEFAULT: &str = "default";
+const NOT_SET: &str = "not set";
+
+/// Whether a key that is set has another value than without it.
+pub fn is_changed(entry: &Entry) -> bool {
+    let name = without_numbers(&entry.key);
+    let default = keys::all().find(|key| key.name == name).and_then(|key| key.value());
+    default.is_none_or(|default| {
+        default != entry.value && size_of(&default).is_none_or(|size| size_of(&entry.value) != Some(size))
+    })
+}
+
+/// Tables that are an own thing to have, and are not there.
+fn missing(config: &Config) -> Vec<&'static str> {
+    let (spam, update) = (config.spam.as_ref(), &config.update);
+    let tables = [
+        ("spam", spam.is_some()),
+        ("spam.bayes", spam.is_some_and(|spam| spam.bayes.is_some())),
+        ("spam.reputation", spam.is_some_and(|spam| spam.reputation.is_some())),
+        ("spam.fuzzy", spam.is_some_and(|spam| spam.fuzzy.is_some())),
+        ("authentication", config.authentication.is_some()),
+        ("store", config.store.is_some()),
+        ("update", update.folder.is_some()),
+        ("clamd", !config.clamd.addresses.is_empty()),
+    ];
+    tables.into_iter().filter(|(_, is_there)| !is_there).map(|(table, _)| table).collect()
+}
+
+fn is_within(key: &str, table: &str) -> bool {
+    key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn default(name: String, key: Key, config: &Config) -> Entry {
+    let value = match key.name {
+        "hostname" => Some(config.hostname.as_str().into()),
+        _ => key.value(),
+    };
+    let words = value.is_none().then(|| key.words());
+    Entry { key: name, value: value.unwrap_or_default(), place: DEFAULT.into(), words }
+}
+
+/// The names that a key has in a configuration: one for each table of a list.
+fn expanded(name: &str, entries: &[Entry]) -> Vec<String> {
+    let Some((list, rest)) = name.split_once("[]") else { return vec![name.to_owned()] };
+    let mut names = Vec::new();
+    for number in 1.. {
+        let table = format!("{list}[{number}]");
+        if !entries.iter().any(|entry| entry.key.starts_with(&table)) {
+            break;
+        }
+        names.extend(expanded(&format!("{table}{rest}"), entries));
+    }
+    names
+}
+
+fn without_numbers(key: &str) -> String {
+    let mut name = String::new();
+    for (at, part) in key.split(['[', ']']).enumerate() {
+        // Every second part is a number.
+        name.push_str(if at % 2 == 0 { part } else { "[]" });
+    }
+    name
+}
+
+/// Bytes, as a number or with a unit.
+fn size_of(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => {
+            let text = text.trim().trim_end_matches("iB").trim_end();
+            crate::values::size(text).ok()
+        }
+        value => value.as_u64(),
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use edge::settings::Fault;
 use flow::Glob;
 use serde::Deserialize as _;
+use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -184,6 +185,25 @@ fn named(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), Error> {
         entries.flatten().filter(|entry| matches(&entry.file_name())).map(|entry| entry.path()).collect();
     files.sort();
     Ok((folder.into(), files))
+}
+
+/// A value, as JSON has it.
+pub(super) fn json(value: &Spanned<DeValue<'_>>) -> Value {
+    match value.get_ref() {
+        DeValue::String(text) => Value::from(&**text),
+        DeValue::Integer(number) => {
+            i64::from_str_radix(number.as_str(), number.radix()).map_or(Value::Null, Value::from)
+        }
+        DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
+        DeValue::Boolean(value) => Value::from(*value),
+        DeValue::Datetime(time) => Value::from(time.to_string()),
+        DeValue::Array(array) => array.iter().map(json).collect(),
+        DeValue::Table(table) => table
+            .iter()
+            .map(|(name, value)| (name.get_ref().to_string(), json(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //!
 //! The protocol: "Native Journal Protocol", <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, IoSlice, Write as _};
@@ -81,6 +82,8 @@ pub struct Journaled<F> {
     pub inner: F,
     /// Where they go first.
     pub journal: Option<Journal>,
+    /// How characters are written that nobody sees.
+    pub written: fn(&str) -> Cow<'_, str>,
 }
 
 impl<S, N, F> FormatEvent<S, N> for Journaled<F>
@@ -90,9 +93,10 @@ where
     F: FormatEvent<S, N>,
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let Some(journal) = &self.journal else { return self.inner.format_event(context, out, event) };
         let mut line = String::new();
         self.inner.format_event(context, Writer::new(&mut line), event)?;
+        let line = (self.written)(&line);
+        let Some(journal) = &self.journal else { return out.write_str(&line) };
         let mut record = Record::new(*event.metadata().level(), line.trim_end());
         event.record(&mut record);
         match journal.send(&record.0) {
@@ -269,7 +273,9 @@ mod tests {
     fn lines_of(journal: Journal, act: impl FnOnce()) -> String {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_target(false).with_writer(lines.clone());
-        let subscriber = subscriber.map_event_format(|inner| Journaled { inner, journal: Some(journal) }).finish();
+        let subscriber = subscriber
+            .map_event_format(|inner| Journaled { inner, journal: Some(journal), written: text::hazard::line })
+            .finish();
         tracing::subscriber::with_default(subscriber, act);
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
     }

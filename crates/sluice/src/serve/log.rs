@@ -7,6 +7,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use text::hazard::{self, is_hazard};
 use tracing::Metadata;
 use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
@@ -38,12 +39,14 @@ pub fn start(settings: &Log) {
     let _ = match settings.format {
         LogFormat::Human => {
             let fields = format::debug_fn(write_field).delimited(" ");
-            let lines = lines.with_ansi(std::io::stderr().is_terminal()).fmt_fields(fields);
-            lines.map_event_format(|inner| Journaled { inner, journal }).try_init()
+            // Lines are made apart from the writer that would know.
+            let ansi = std::io::stderr().is_terminal();
+            let lines = lines.with_ansi(ansi).fmt_fields(fields).map_event_format(|inner| inner.with_ansi(ansi));
+            lines.map_event_format(|inner| Journaled { inner, journal, written: hazard::line }).try_init()
         }
         LogFormat::Json => {
             let lines = lines.json().flatten_event(true).with_current_span(false);
-            lines.map_event_format(|inner| Journaled { inner, journal }).try_init()
+            lines.map_event_format(|inner| Journaled { inner, journal, written: hazard::json }).try_init()
         }
     };
 }
@@ -109,7 +112,7 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -
 }
 
 fn is_bare(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && c != '"')
+    !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !is_hazard(c) && c != '"')
 }
 
 /// Whether a text is one string in quotes, and nothing else.
@@ -117,7 +120,7 @@ fn is_one_string(text: &str) -> bool {
     let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else { return false };
     let mut escaped = false;
     let ends_within = inner.chars().any(|c| {
-        let ends = c == '"' && !escaped || c.is_control();
+        let ends = c == '"' && !escaped || is_hazard(c);
         escaped = c == '\\' && !escaped;
         ends
     });
@@ -140,6 +143,9 @@ mod tests {
             (r#""a\\" b""#, false, false),
             (r#""a\""#, false, false),
             ("\"", false, false),
+            ("<a\u{202e}b>", false, false),
+            ("\"a\u{2028}b\"", false, false),
+            ("<a\u{9b}b\u{7f}>", false, false),
             ("", false, false),
         ] {
             assert_eq!((is_bare(text), is_one_string(text)), (bare, one), "{text}");

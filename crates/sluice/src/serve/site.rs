@@ -120,6 +120,7 @@ impl Site {
             (None, Some(_)) => Config::default(),
             (None, None) => Config::parse(FIRST_STEPS, "built-in configuration")?,
         };
+        config.has_credentials()?;
         let stamps = stamps(&config.lists);
         let undone = match &args.clamd_conf {
             Some(path) => clamd_conf::apply(&mut config, path)?,

@@ -7,16 +7,23 @@ use serde_json::{Value, json};
 
 use super::control;
 use super::rights::answer;
-use super::volume::open;
+use super::volume::{named, open, parted};
 use crate::Failure;
 use crate::cli::StoreAcl;
 use crate::privileges::Place;
 
 /// Prints the list of a mailbox, or changes it.
 pub fn run(args: &StoreAcl) -> Result<ExitCode, Failure> {
-    let StoreAcl { account, mailbox, who, rights, .. } = args;
+    // Two words or four, and the store in front of them.
+    let (volume, words) = parted(&args.place, &args.words, args.words.len() & !1);
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    let (account, mailbox, who, rights) = match &words[..] {
+        [account, mailbox] => (account, mailbox, None, None),
+        [account, mailbox, who, rights] => (account, mailbox, Some(who), Some(rights)),
+        _ => return Err("an account and a mailbox are needed, and to change the list WHO and RIGHTS".into()),
+    };
     let request = json!({ "account": account, "mailbox": mailbox, "who": who, "rights": rights }).to_string();
-    let place = Place::enter(&args.volume)?;
+    let place = Place::enter(&named(&args.place, volume)?)?;
     let answer = match control::ask(&place.way(), &format!("acl {request}"))? {
         Some(answer) => answer,
         None => control::checked(here(&place, &request)?)?,

@@ -2,6 +2,7 @@
 //!
 //! Mail is streamed: what is held of it is a piece.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
@@ -9,19 +10,18 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use mailbox::File;
-use serde_json::json;
-use store::{Arrival, Content, Device as _, Flags, Format, Quota, Sealed, SpecialUse, State, Volume};
-use time::OffsetDateTime;
-use time::macros::format_description;
+use serde_json::Value;
+use store::{Arrival, Device as _, Format, Quota, Sealed, SpecialUse, Volume};
 
-use super::volume::{open, open_as_root, segment_bytes};
+use super::look::Look;
+use super::source::{Reading, Source};
+use super::volume::{named, open, open_as_root, parted, segment_bytes};
 use super::{maildir, mbox};
-use crate::Failure;
 use crate::cli::{
-    self, MailboxFormat, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreExport, StoreImport,
-    StoreList, StoreStat,
+    self, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreImport, StoreList, StoreStat,
 };
 use crate::privileges::{self, Place};
+use crate::{Failure, values};
 
 /// Mails that are imported with one flush.
 const BATCH: usize = 64;
@@ -35,7 +35,7 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
         StoreCommand::Check(args) => check(args),
         StoreCommand::Deliver(args) => deliver(args),
         StoreCommand::Import(args) => import(args),
-        StoreCommand::Export(args) => export(args),
+        StoreCommand::Export(args) => super::export::run(args),
         StoreCommand::Ls(args) => list(args),
         StoreCommand::Cat(args) => cat(args),
         StoreCommand::Acl(args) => super::acl::run(args),
@@ -70,71 +70,68 @@ fn create(args: &StoreCreate) -> Result<ExitCode, Failure> {
 }
 
 fn stat(args: &StoreStat) -> Result<ExitCode, Failure> {
-    let volume = open(&Place::enter(&args.volume)?, true, false)?;
-    let (usage, state, report) = (volume.usage(), volume.state(), volume.report());
-    let accounts = state.accounts().count();
-    let links: u64 = state.accounts().map(|(_, account)| account.used_messages).sum();
-    let delivered: u64 = state.accounts().map(|(_, account)| account.used_bytes).sum();
+    let place = Place::enter(&named(&args.place, args.volume.as_deref())?)?;
+    let rows = Source::open(&place, false)?.all(&Look::Stat)?;
+    let row = rows.first().ok_or("no answer")?;
     if args.json {
-        println!(
-            "{:#}",
-            json!({
-                "total_bytes": usage.total_bytes, "free_bytes": usage.free_bytes, "live_bytes": usage.live_bytes,
-                "checkpoint_bytes": usage.checkpoint_bytes, "messages": usage.messages, "links": links,
-                "delivered_bytes": delivered, "accounts": accounts, "mailboxes": state.mailboxes().count(),
-                "modseq": state.commits, "was_closed": report.was_closed, "replayed": report.replayed,
-            })
-        );
+        println!("{row:#}");
         return Ok(ExitCode::SUCCESS);
     }
+    let state = match (&row["is_served"], &row["was_closed"]) {
+        (Value::Bool(true), _) => "a server has it open",
+        (_, Value::Bool(true)) => "closed",
+        _ => "not closed",
+    };
     println!(
-        "{} accounts, {} mailboxes, {} messages in {links} places",
-        accounts,
-        state.mailboxes().count(),
-        usage.messages
+        "{} accounts, {} mailboxes, {} messages in {} places",
+        row["accounts"], row["mailboxes"], row["messages"], row["links"]
     );
-    println!("{} bytes of mail, {delivered} as delivered", usage.live_bytes);
-    println!("{} of {} bytes free", usage.free_bytes, usage.total_bytes);
-    println!("transaction {}; {}", state.commits, if report.was_closed { "closed" } else { "not closed" });
+    println!("{} bytes of mail, {} as delivered", row["live_bytes"], row["delivered_bytes"]);
+    println!("{} of {} bytes free", row["free_bytes"], row["total_bytes"]);
+    println!("transaction {}; {state}", row["modseq"]);
     Ok(ExitCode::SUCCESS)
 }
 
 fn check(args: &StoreCheck) -> Result<ExitCode, Failure> {
-    let volume = open(&Place::enter(&args.volume)?, !args.salvage, args.salvage)?;
-    let mut damaged = 0u64;
-    for damage in &volume.report().damage {
-        println!("{damage}");
-        damaged += 1;
-    }
-    if volume.report().discarded_records > 0 {
-        println!("{} records behind the end of the log were discarded", volume.report().discarded_records);
-    }
-    if volume.report().lost_transactions {
-        println!("transactions are lost; all mailboxes have a new UIDVALIDITY");
-    }
-    let state = volume.state();
-    volume.scrub(0, u64::MAX, &mut |number, error| {
-        damaged += 1;
-        println!("{error}");
-        for (mailbox, uid) in state.places_of(number) {
-            println!("    {} UID {uid}", path_of(state, mailbox));
+    let place = Place::enter(&named(&args.place, args.volume.as_deref())?)?;
+    let mut source = match args.salvage {
+        // A server that has the store open holds its lock.
+        true => Source::Here(Box::new(open(&place, false, true)?)),
+        false => Source::open(&place, false)?,
+    };
+    let (mut damaged, mut messages) = (0u64, 0);
+    source.rows(&Look::Check, &mut |row| {
+        if let Some(error) = row["damaged"].as_str() {
+            damaged += 1;
+            println!("{error}");
         }
-    });
-    println!("{} messages, {damaged} damaged", volume.usage().messages);
-    if args.salvage {
+        for place in row["places"].as_array().into_iter().flatten() {
+            let text = |key: &str| place[key].as_str().unwrap_or_default();
+            println!("    {} {} UID {}", text("account"), text("mailbox"), place["uid"]);
+        }
+        row["note"].as_str().into_iter().for_each(|note| println!("{note}"));
+        messages = row["messages"].as_u64().unwrap_or(messages);
+        Ok(())
+    })?;
+    println!("{messages} messages, {damaged} damaged");
+    if let (true, Source::Here(volume)) = (args.salvage, source) {
         volume.close()?;
     }
     Ok(ExitCode::from(u8::from(damaged > 0)))
 }
 
 fn deliver(args: &StoreDeliver) -> Result<ExitCode, Failure> {
-    let mut volume = open_as_root(&args.volume, false)?;
+    let (volume, files) = parted(&args.place, &args.words, usize::MAX);
+    if files.is_empty() {
+        return Err("a mail is needed; - is the standard input".into());
+    }
+    let mut volume = open_as_root(&Place::find(&named(&args.place, volume)?)?, false)?;
     let mut mailboxes = Vec::new();
     for account in &args.to {
         mailboxes.push((account, mailbox(&mut volume, account, "INBOX")?));
     }
     let mut refused = false;
-    for path in &args.files {
+    for path in files.iter().map(Path::new) {
         let sealed = if path.as_os_str() == "-" {
             store_whole(&mut volume, io::stdin().lock())?
         } else {
@@ -166,9 +163,11 @@ fn deliver(args: &StoreDeliver) -> Result<ExitCode, Failure> {
 }
 
 fn import(args: &StoreImport) -> Result<ExitCode, Failure> {
-    let mut volume = open_as_root(&args.volume, false)?;
+    let (volume, source) = parted(&args.place, &args.words, 1);
+    let [source] = source else { return Err("a Maildir or an mbox is needed".into()) };
+    let mut volume = open_as_root(&Place::find(&named(&args.place, volume)?)?, false)?;
     // What its owner has planted there is read with the owner's rights.
-    let source = Place::enter(&args.source)?;
+    let source = Place::enter(source.as_ref())?;
     let count = match maildir::is_one(&source.way()) {
         true => import_maildir(&mut volume, args, &source.way())?,
         false => import_mbox(&mut volume, args, &source.way())?,
@@ -196,7 +195,7 @@ fn import_maildir(volume: &mut Volume<File>, args: &StoreImport, source: &Path) 
 }
 
 fn import_mbox(volume: &mut Volume<File>, args: &StoreImport, source: &Path) -> Result<u64, Failure> {
-    let file = fs::File::open(source).map_err(|error| format!("{}: {error}", args.source.display()))?;
+    let file = fs::File::open(source).map_err(|error| format!("{}: {error}", source.display()))?;
     let mailbox = mailbox(volume, &args.account, args.mailbox.as_deref().unwrap_or("INBOX"))?;
     let (mut count, mut importer, now) = (0, Importer::default(), now());
     let mut append = None;
@@ -256,92 +255,65 @@ impl Importer {
     }
 }
 
-fn export(args: &StoreExport) -> Result<ExitCode, Failure> {
-    let volume = open_as_root(&args.volume, true)?;
-    let state = volume.state();
-    let (account, _) = state.account_named(args.account.as_bytes()).ok_or("there is no such account")?;
-    let mailboxes: Vec<_> = state.mailboxes().filter(|(_, mailbox)| mailbox.account == account).collect();
-    let mut count = 0u64;
-    let held = privileges::enter(&args.folder, None)?;
-    let folder = held.way();
-    for (number, mailbox) in mailboxes {
-        let name = String::from_utf8_lossy(&mailbox.name).into_owned();
-        if args.mailbox.as_ref().is_some_and(|wanted| *wanted != name) {
-            continue;
-        }
-        match args.format {
-            MailboxFormat::Maildir => {
-                let writer = maildir::Writer::new(&folder, &name)?;
-                for (uid, entry) in mailbox.from(0) {
-                    let file = format!("{}.V{}U{uid}.sluice", entry.date, mailbox.uid_validity);
-                    writer.add(&file, entry.flags, entry.date, |file| {
-                        each_piece(&volume, entry.message.get(), |piece| Ok(file.write_all(piece)?))
-                    })?;
-                    count += 1;
-                }
-            }
-            MailboxFormat::Mbox => {
-                let path = folder.join(format!("{}.mbox", name.replace(['/', '\0'], "_")));
-                let file = fs::File::create_new(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-                let mut out = io::BufWriter::new(file);
-                for (_, entry) in mailbox.from(0) {
-                    let mut writer = mbox::Writer::begin(&mut out, &date_of(entry.date))?;
-                    each_piece(&volume, entry.message.get(), |piece| Ok(writer.add(piece)?))?;
-                    writer.end()?;
-                    count += 1;
-                }
-                out.flush()?;
-            }
-        }
-        let _ = number;
-    }
-    println!("{count} messages");
-    Ok(ExitCode::SUCCESS)
-}
-
 fn list(args: &StoreList) -> Result<ExitCode, Failure> {
-    let volume = open(&Place::enter(&args.volume)?, true, false)?;
-    let state = volume.state();
-    let Some(name) = &args.account else {
-        for (_, account) in state.accounts() {
-            let name = String::from_utf8_lossy(&account.name);
-            println!("{name}\t{} messages\t{} bytes", account.used_messages, account.used_bytes);
-        }
-        return Ok(ExitCode::SUCCESS);
+    let is_path = |word: &OsString| word.as_encoded_bytes().contains(&b'/') || Path::new(word).is_file();
+    let most = args.words.len() - usize::from(args.words.first().is_some_and(is_path));
+    let (volume, words) = parted(&args.place, &args.words, most.min(2));
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let look = match &words[..] {
+        [] => Look::Accounts,
+        [account] => Look::Mailboxes { account: account.clone() },
+        [account, mailbox] => Look::Messages { account: account.clone(), mailbox: Some(mailbox.clone()) },
+        _ => return Err("at most a store, an account and a mailbox".into()),
     };
-    let (number, account) = state.account_named(name.as_bytes()).ok_or("there is no such account")?;
-    let Some(name) = &args.mailbox else {
-        for (name, &mailbox) in account.mailboxes.iter() {
-            let Some(mailbox) = state.mailbox(mailbox) else { continue };
-            let (count, unseen) = (mailbox.entries.len(), mailbox.unseen);
-            println!("{}\t{count} messages\t{unseen} unseen\t{} bytes", String::from_utf8_lossy(name), mailbox.bytes);
+    let place = Place::enter(&named(&args.place, volume)?)?;
+    Source::open(&place, false)?.rows(&look, &mut |row| {
+        if args.json {
+            println!("{row}");
+            return Ok(());
         }
-        return Ok(ExitCode::SUCCESS);
-    };
-    let (_, mailbox) = state.mailbox_named(number, name.as_bytes()).ok_or("there is no such mailbox")?;
-    println!(
-        "UIDVALIDITY {} UIDNEXT {} HIGHESTMODSEQ {}",
-        mailbox.uid_validity, mailbox.uid_next, mailbox.highest_modseq
-    );
-    for (uid, entry) in mailbox.from(0) {
-        let message = state.message(entry.message.get()).ok_or("the message is missing")?;
-        let mut flags = flag_names(entry.flags);
-        flags.extend(mailbox.keywords_of(entry.flags).map(str::to_owned));
-        println!("{uid}\t{}\t{}\t{:032x}\t{}", message.size, date_of(entry.date), message.id, flags.join(" "));
-    }
+        let text = |key: &str| row[key].as_str().unwrap_or_default();
+        match (row.get("account"), row.get("mailbox"), &look) {
+            (Some(_), ..) => println!("{}\t{} messages\t{} bytes", text("account"), row["messages"], row["bytes"]),
+            (_, Some(_), Look::Mailboxes { .. }) => println!(
+                "{}\t{} messages\t{} unseen\t{} bytes",
+                text("mailbox"),
+                row["messages"],
+                row["unseen"],
+                row["bytes"]
+            ),
+            (_, Some(_), _) => println!(
+                "UIDVALIDITY {} UIDNEXT {} HIGHESTMODSEQ {}",
+                row["uid_validity"], row["uid_next"], row["highest_modseq"]
+            ),
+            _ => {
+                let flags: Vec<&str> =
+                    row["flags"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                let date = mbox::date_of(row["date"].as_i64().unwrap_or_default());
+                println!("{}\t{}\t{date}\t{}\t{}", row["uid"], row["size"], text("id"), flags.join(" "));
+            }
+        }
+        Ok(())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn cat(args: &StoreCat) -> Result<ExitCode, Failure> {
-    let volume = open(&Place::enter(&args.volume)?, true, false)?;
-    let state = volume.state();
-    let (account, _) = state.account_named(args.account.as_bytes()).ok_or("there is no such account")?;
-    let (_, mailbox) = state.mailbox_named(account, args.mailbox.as_bytes()).ok_or("there is no such mailbox")?;
-    let entry = mailbox.entry(args.uid).ok_or("there is no message with this UID")?;
+    let (volume, words) = parted(&args.place, &args.words, 3);
+    let [account, mailbox, uid] = words else { return Err("an account, a mailbox and a UID are needed".into()) };
+    let [account, mailbox, uid] = [account, mailbox, uid].map(|word| word.to_string_lossy().into_owned());
+    let uid = values::number(&uid)?;
+    let mut source = Source::open(&Place::enter(&named(&args.place, volume)?)?, false)?;
+    let rows = source.all(&Look::Message { account, mailbox, uid })?;
+    let number = rows.first().and_then(|row| row["message"].as_u64()).ok_or("the message is missing")?;
     let mut out = io::stdout().lock();
-    each_piece(&volume, entry.message.get(), |piece| Ok(out.write_all(piece)?))?;
+    let reading = source.content(number, &mut |piece| Ok(out.write_all(piece)?))?;
     out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    match reading {
+        Reading::Whole => Ok(ExitCode::SUCCESS),
+        Reading::Gone => Err("the message was removed meanwhile".into()),
+        Reading::Damaged(error) => Err(error.into()),
+    }
 }
 
 /// The mailbox of an account; both are made if need be.
@@ -374,52 +346,6 @@ fn store_whole(volume: &mut Volume<File>, mut from: impl Read) -> Result<Sealed,
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn each_piece(
-    volume: &Volume<File>,
-    number: u64,
-    mut each: impl FnMut(&[u8]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let message = volume.state().message(number).ok_or("the message is missing")?;
-    let mut content = Content::new(number, message);
-    let mut piece = vec![0; volume.geometry().piece_bytes as usize];
-    let mut offset = 0;
-    loop {
-        match volume.read_piece(&mut content, offset, &mut piece)? {
-            0 => return Ok(()),
-            length => {
-                each(&piece[..length])?;
-                offset += length as u64;
-            }
-        }
-    }
-}
-
-fn path_of(state: &State, mailbox: u32) -> String {
-    let Some(mailbox) = state.mailbox(mailbox) else { return String::new() };
-    let account = state.account(mailbox.account).map_or(&[][..], |account| &account.name);
-    format!("{} {}", String::from_utf8_lossy(account), String::from_utf8_lossy(&mailbox.name))
-}
-
-fn flag_names(flags: Flags) -> Vec<String> {
-    let names = [
-        (Flags::SEEN, "\\Seen"),
-        (Flags::ANSWERED, "\\Answered"),
-        (Flags::FLAGGED, "\\Flagged"),
-        (Flags::DELETED, "\\Deleted"),
-        (Flags::DRAFT, "\\Draft"),
-    ];
-    names.iter().filter(|(flag, _)| flags.has(*flag)).map(|(_, name)| (*name).to_owned()).collect()
-}
-
-/// As `From ` lines have it.
-fn date_of(date: i64) -> String {
-    let format = format_description!(
-        "[weekday repr:short] [month repr:short] [day padding:space] [hour]:[minute]:[second] [year]"
-    );
-    let date = OffsetDateTime::from_unix_timestamp(date).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    date.format(format).unwrap_or_default()
 }
 
 fn now() -> i64 {

@@ -1,8 +1,9 @@
 //! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
 //!
 //! ```text
-//!   C: who ID | recall ID | sieve {...} | queue list | queue retry    one line
+//!   C: who ID | recall ID | sieve {...} | acl {...} | queue list | queue retry    one line
 //!   S: {"places": [...], ...}              one line, and the end
+//!   C: look {...}                          answered as `show.rs` has it, and others may follow
 //! ```
 //!
 //! Every recall is noted in `VOLUME.audit`, a JSON object a line, which is on stable storage before the answer;
@@ -27,13 +28,10 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::time::timeout;
+use tokio::io::{AsyncWriteExt as _, BufReader};
 
-use crate::Failure;
-
-/// The longest line of a command: a script, which JSON makes at most six times as long.
-const LINE_BYTES_MAX: u64 = 2 << 20;
+use super::show;
+use crate::{Failure, privileges};
 
 /// Room for the note of a recall: thousands of places.
 const NOTE_BYTES: u64 = 1 << 20;
@@ -75,17 +73,38 @@ impl Wanted {
 /// # Errors
 /// When it cannot be asked, and what it answers as an error.
 pub fn ask(volume: &Path, command: &str) -> Result<Option<Value>, Failure> {
-    let mut stream = match UnixStream::connect(path(volume)) {
-        Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
-        Err(error) => return Err(format!("{}: {error}", path(volume).display()).into()),
-    };
+    let Some(mut stream) = reach(volume)? else { return Ok(None) };
     // A server that does not read all of it says why.
     let _ = stream.write_all(format!("{command}\n").as_bytes());
     let mut line = String::new();
     std::io::BufReader::new(stream).read_line(&mut line)?;
     let answer: Value = serde_json::from_str(&line).map_err(|_| "the server gave no answer: its log says more")?;
     checked(answer).map(Some)
+}
+
+/// A connection to the server that has a store open; none if there is none. To be called by root who has stayed root, too: the
+/// server is the one of the folder's owner.
+///
+/// # Errors
+/// When it cannot be asked.
+pub fn connect(place: &privileges::Place) -> Result<Option<UnixStream>, Failure> {
+    let Some(stream) = reach(&place.way())? else { return Ok(None) };
+    let peer = rustix::net::sockopt::socket_peercred(&stream)?.uid.as_raw();
+    match place.is_of(peer) {
+        true => Ok(Some(stream)),
+        false => {
+            Err(format!("{}: served by the user {peer}, who does not own the folder", path(place.path()).display())
+                .into())
+        }
+    }
+}
+
+fn reach(volume: &Path) -> Result<Option<UnixStream>, Failure> {
+    match UnixStream::connect(path(volume)) {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => Ok(None),
+        Err(error) => Err(format!("{}: {error}", path(volume).display()).into()),
+    }
 }
 
 /// An answer, unless it is an error.
@@ -100,7 +119,7 @@ pub fn checked(answer: Value) -> Result<Value, Failure> {
 }
 
 /// The socket beside a store.
-fn path(volume: &Path) -> PathBuf {
+pub fn path(volume: &Path) -> PathBuf {
     beside(volume, ".control")
 }
 
@@ -117,7 +136,10 @@ impl Audit {
     /// When that cannot be.
     pub fn open(volume: &Path) -> io::Result<Audit> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(beside(volume, ".audit"))?;
-        Ok(Audit(Arc::new(Mutex::new(file))))
+        let audit = Audit(Arc::new(Mutex::new(file)));
+        // A recall may be wanted most when the disk is full.
+        let _ = audit.reserve();
+        Ok(audit)
     }
 
     /// Takes room on the disk for what is to be noted, where the file system can.
@@ -172,19 +194,19 @@ impl Control {
 
 async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> {
     let store = &site.store;
-    let mut stream = BufReader::new(stream.take(LINE_BYTES_MAX));
-    let mut line = String::new();
-    timeout(WAIT, stream.read_line(&mut line)).await??;
+    let (mut stream, mut line) = (BufReader::new(stream), String::new());
+    show::read_line(&mut stream, &mut line, WAIT).await?;
     let answer = match line.trim_end().split_once(' ') {
         _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
+        Some(("look", _)) => return show::serve(&line, &mut stream, site).await,
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
         Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
         Some(("acl", request)) => super::rights::answer(request, store).await,
         Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
-        _ => json!({ "error": "who ID, recall ID, sieve REQUEST, acl REQUEST, queue list or queue retry" }),
+        _ => json!({ "error": "look, who, recall, sieve, acl or queue" }),
     };
-    let mut stream = stream.into_inner().into_inner();
+    let mut stream = stream.into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;
     stream.close().await;
     Ok(())

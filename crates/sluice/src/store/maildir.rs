@@ -1,14 +1,23 @@
 //! Maildir folders, with the subfolders of Maildir++ (`.Sent`, `.Lists.rust`): read to be imported, written to be exported.
 //!
 //! Flags are those of file names (`:2,FRS`); the time of a mail is that of its file. Keywords have no common form there and
-//! are left out.
+//! are left out. The name of a mailbox that is too long for a folder stands in a file in it.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use store::Flags;
+
+use super::names;
+
+/// How the names of mails end that were written here, before the flags.
+pub const SUFFIX: &str = ".sluice";
+
+/// The file with the name of a mailbox.
+const NAME_FILE: &str = "sluice-mailbox";
 
 /// The letters of flags, in the order in which they stand in names.
 const LETTERS: [(u8, u64); 5] = [
@@ -41,12 +50,19 @@ pub fn mailboxes(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
         if let Some(name) = name.to_str().and_then(|name| name.strip_prefix('.'))
             && is_one(&entry.path())
         {
-            found.push((name.replace('.', "/"), entry.path()));
+            let name = if names::is_cut(name) { whole_name(&entry.path())? } else { names::mailbox(name) };
+            found.push((name, entry.path()));
         }
     }
     found.sort();
     found.insert(0, ("INBOX".to_owned(), folder.to_owned()));
     Ok(found)
+}
+
+fn whole_name(folder: &Path) -> io::Result<String> {
+    let mut name = String::new();
+    fs::File::open(folder.join(NAME_FILE))?.take(store::NAME_BYTES_MAX as u64).read_to_string(&mut name)?;
+    Ok(name)
 }
 
 /// The mails of one folder, the oldest first.
@@ -80,43 +96,124 @@ fn flags(name: &[u8]) -> u64 {
 /// A Maildir being written.
 pub struct Writer {
     folder: PathBuf,
+    /// Mails of an earlier run that have not been met yet: names without flags, with those of their files and their sizes.
+    present: BTreeMap<String, (PathBuf, u64)>,
 }
 
 impl Writer {
     /// The folder of a mailbox below `folder`, made if need be.
     pub fn new(folder: &Path, mailbox: &str) -> io::Result<Self> {
+        let name = names::maildir(mailbox);
         let folder = match mailbox {
             "INBOX" => folder.to_owned(),
-            _ => folder.join(format!(".{}", escaped(mailbox))),
+            _ => folder.join(format!(".{name}")),
         };
         for part in ["cur", "new", "tmp"] {
             fs::create_dir_all(folder.join(part))?;
         }
-        Ok(Writer { folder })
+        if names::is_cut(&name) {
+            fs::write(folder.join(NAME_FILE), mailbox)?;
+        }
+        Ok(Writer { folder, present: BTreeMap::new() })
     }
 
-    /// Writes a mail, with what `fill` writes as its content.
+    /// Finds the mails of an earlier run.
+    pub fn find_present(&mut self) -> io::Result<()> {
+        self.present = ours(&self.folder)?;
+        Ok(())
+    }
+
+    /// Whether a mail is there already; it gets these flags.
+    pub fn keep(&mut self, name: &str, flags: Flags, size: u64) -> io::Result<bool> {
+        let Some((path, found)) = self.present.remove(name) else { return Ok(false) };
+        let wanted = self.path_of(name, flags);
+        // A power failure may have left less of it.
+        if found != size {
+            fs::remove_file(path)?;
+            return Ok(false);
+        }
+        if path != wanted {
+            fs::rename(path, wanted)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes a mail, with what `fill` writes as its content; unless that says that there is none.
     pub fn add(
         &self,
         name: &str,
         flags: Flags,
         date: i64,
-        fill: impl FnOnce(&mut fs::File) -> Result<(), crate::Failure>,
+        fill: impl FnOnce(&mut fs::File) -> Result<bool, crate::Failure>,
     ) -> Result<(), crate::Failure> {
         let temporary = self.folder.join("tmp").join(name);
+        // A run that was killed may have left it.
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
         let mut file = fs::File::create_new(&temporary)?;
-        fill(&mut file)?;
+        if !fill(&mut file)? {
+            return Ok(fs::remove_file(temporary)?);
+        }
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(date.max(0) as u64))?;
+        fs::rename(temporary, self.path_of(name, flags))?;
+        Ok(())
+    }
+
+    /// Removes the mails of an earlier run that have not been met; how many there were.
+    pub fn remove_present(&mut self) -> io::Result<u64> {
+        remove(std::mem::take(&mut self.present))
+    }
+
+    /// The folder.
+    pub fn into_folder(self) -> PathBuf {
+        self.folder
+    }
+
+    fn path_of(&self, name: &str, flags: Flags) -> PathBuf {
         let letters = LETTERS.iter().filter(|(_, flag)| flags.has(*flag)).map(|&(letter, _)| char::from(letter));
         let letters: String = letters.collect();
-        fs::rename(temporary, self.folder.join("cur").join(format!("{name}:2,{letters}")))?;
-        Ok(())
+        self.folder.join("cur").join(format!("{name}:2,{letters}"))
     }
 }
 
-/// The name of a folder for a mailbox: levels are parted by dots, and no name leads elsewhere.
-fn escaped(mailbox: &str) -> String {
-    mailbox.replace(['.', '\0'], "_").replace('/', ".")
+/// Removes the mails of mailboxes that are there no more, and their folders if nothing else is in them; how many mails there were.
+pub fn remove_others(folder: &Path, mailboxes: &[PathBuf]) -> io::Result<u64> {
+    let mut removed = 0;
+    for entry in fs::read_dir(folder)? {
+        let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+        if !name.as_encoded_bytes().starts_with(b".") || !is_one(&path) || mailboxes.contains(&path) {
+            continue;
+        }
+        removed += remove(ours(&path)?)?;
+        // What is not empty stays.
+        let _ = fs::remove_file(path.join(NAME_FILE));
+        for part in ["cur", "new", "tmp", ""] {
+            let _ = fs::remove_dir(path.join(part));
+        }
+    }
+    Ok(removed)
+}
+
+/// The mails that were written here, by their names without flags, with their sizes.
+fn ours(folder: &Path) -> io::Result<BTreeMap<String, (PathBuf, u64)>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder.join("cur"))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let base = name.to_str().and_then(|name| name.split_once(":2,")).map(|(base, _)| base);
+        if let Some(base) = base.filter(|base| base.ends_with(SUFFIX)) {
+            found.insert(base.to_owned(), (entry.path(), entry.metadata()?.len()));
+        }
+    }
+    Ok(found)
+}
+
+fn remove(mails: BTreeMap<String, (PathBuf, u64)>) -> io::Result<u64> {
+    let count = mails.len() as u64;
+    mails.into_values().try_for_each(|(path, _)| fs::remove_file(path))?;
+    Ok(count)
 }
 
 #[cfg(test)]
@@ -124,9 +221,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_flags_and_lead_nowhere_else() {
+    fn names_say_flags() {
         assert_eq!(flags(b"123.host:2,FS"), Flags::FLAGGED | Flags::SEEN);
         assert_eq!(flags(b"123.host"), 0);
-        assert_eq!(escaped("../../etc/passwd"), "__.__.etc.passwd");
     }
 }

@@ -4,6 +4,9 @@
 
 use std::io::{self, BufRead, Read, Write};
 
+use time::OffsetDateTime;
+use time::macros::format_description;
+
 /// Of a line, what is held: more of it is passed on in pieces.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
@@ -116,6 +119,15 @@ impl<W: Write> Writer<W> {
         self.pending.clear();
         Ok(())
     }
+}
+
+/// A time as `From ` lines have it.
+pub fn date_of(date: i64) -> String {
+    let format = format_description!(
+        "[weekday repr:short] [month repr:short] [day padding:space] [hour]:[minute]:[second] [year]"
+    );
+    let date = OffsetDateTime::from_unix_timestamp(date).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    date.format(format).unwrap_or_default()
 }
 
 #[cfg(test)]

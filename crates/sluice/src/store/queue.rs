@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::control;
 use super::outgoing::told;
-use super::volume::open;
+use super::volume::{named, open};
 use crate::Failure;
 use crate::cli::StoreQueue;
 use crate::privileges::Place;
@@ -12,7 +12,7 @@ use crate::privileges::Place;
 /// Prints what waits; with `--retry`, has all of it tried first.
 pub fn run(args: &StoreQueue) -> Result<ExitCode, Failure> {
     let wanted = if args.retry { "retry" } else { "list" };
-    let place = Place::enter(&args.volume)?;
+    let place = Place::enter(&named(&args.place, args.volume.as_deref())?)?;
     let answer = match control::ask(&place.way(), &format!("queue {wanted}"))? {
         Some(answer) => answer,
         None if args.retry => return Err("no server has the store open, and only one sends".into()),

@@ -14,6 +14,7 @@ mod fetch;
 mod folder;
 mod state;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +23,7 @@ use sha2::{Digest, Sha256};
 use self::fetch::{Client, Fetched};
 use self::folder::{Folder, Steps};
 use self::state::State;
-use crate::cli::Update;
+use crate::cli::{self, Update};
 use crate::config::Config;
 use crate::confine::Reach;
 use crate::privileges::Account;
@@ -31,7 +32,8 @@ use crate::{Failure, freshclam_conf, privileges};
 
 /// Fetches what has changed. Exit status: 0 what is in force is up to date, 2 something failed.
 pub fn run(args: &Update) -> Result<ExitCode, Failure> {
-    let mut config = match &args.config {
+    let usual = args.freshclam_conf.is_none().then_some(Path::new(cli::CONFIG));
+    let mut config = match args.config.as_deref().or(usual) {
         Some(path) => Config::read(path)?,
         None => Config::default(),
     };
