@@ -134,6 +134,8 @@ file_types! {
     Iso "iso",
     /// An image of a disk: a volume, a table of partitions, VHD or VHDX.
     Disk "disk",
+    /// The disk of a virtual machine: qcow2, VMDK, VDI.
+    VirtualDisk "virtual-disk",
     /// An image of squashfs, version 4.
     Squashfs "squashfs",
     /// An image of cramfs.

@@ -106,6 +106,8 @@ pub enum When {
 const STREAMS: &[FileType] =
     &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop, Zisofs];
 const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
+/// Images that begin with little that is certain: what stands in them is looked for as in files of no type.
+const IMAGES: &[FileType] = &[Squashfs, Cramfs, Jffs2, Wim, VirtualDisk];
 const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
 const SCRIPTS: &[FileType] = &[FileType::Text, Html, Xml, Binary, Pdf];
 
@@ -154,6 +156,7 @@ pub const ROWS: &[Row] = &[
     typed(Chm, |limits, _| Box::new(Reading::new(chm::Chm::new(limits)))),
     typed(Lnk, |_, _| Box::new(Reading::new(lnk::Lnk::new()))),
     typed(Hfs, |limits, _| Box::new(Reading::new(hfs::Hfs::new(limits)))),
+    typed(VirtualDisk, |limits, _| Box::new(Reading::new(image::DiskImage::new(limits)))),
     typed(Disk, |limits, _| Box::new(Reading::new(image::DiskImage::new(limits)))),
     typed(Squashfs, |limits, _| Box::new(Reading::new(squashfs::Squashfs::new(limits)))),
     typed(Cramfs, |limits, _| Box::new(Reading::new(cramfs::Cramfs::new(limits)))),
@@ -178,6 +181,7 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(STREAMS), "search", searching),
     of(When::Beside(DOCUMENTS), "search", searching),
     of(When::Beside(&[Pe, Cab, Arc, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
+    of(When::Beside(IMAGES), "search", searching),
     // Brotli has no magic, and disk images of macOS have theirs at the end.
     of(When::Named(dmg::may_be), "named", |limits, _| Box::new(Reading::new(dmg::Dmg::new(limits)))),
     of(When::Named(brotli::may_be), "named", |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
@@ -203,9 +207,11 @@ pub const ROWS: &[Row] = &[
     }),
     of(When::Beside(DOCUMENTS), "stowaway", anywhere),
     of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", anywhere),
+    of(When::Beside(IMAGES), "stowaway", anywhere),
     // Archives and compressed streams that 7-Zip opens behind anything, where the file itself is none.
     of(When::Beside(DOCUMENTS), "archive", others),
     of(When::Beside(&[Binary, Flash, JavaClass]), "archive", others),
+    of(When::Beside(IMAGES), "archive", others),
     of(When::Beside(&[Image]), "archive", |limits, passwords| {
         Box::new(Stowaway::behind_picture(reader, limits, passwords))
     }),
@@ -218,6 +224,7 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(&[Binary, Pe, Elf, MachO, Image]), "carried", |_, _| {
         Box::new(Reading::new(carried::Carried::default()))
     }),
+    of(When::Beside(IMAGES), "carried", |_, _| Box::new(Reading::new(carried::Carried::default()))),
     of(When::Beside(TEXTS), "carried", |_, _| Box::new(Reading::new(runs::Runs::new()))),
 ];
 

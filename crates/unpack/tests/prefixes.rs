@@ -7,7 +7,7 @@ use crate::driver::Node;
 use stream::{Kind, Object};
 
 /// Seeds of what is opened behind something else.
-const SEEDS: [&str; 15] = [
+const SEEDS: [&str; 17] = [
     "gzip/plain.gz",
     "bzip2/plain.bz2",
     "xz/crc64.xz",
@@ -23,6 +23,8 @@ const SEEDS: [&str; 15] = [
     "rar/4-stored.rar",
     "arj/stored.arj",
     "iso/plain",
+    "squashfs/zstd.sqfs",
+    "wim/lzms.wim",
 ];
 
 fn seed(path: &str) -> Vec<u8> {
@@ -69,5 +71,19 @@ fn they_are_searched_for_as_far_as_archivers_do() {
     const REACH: usize = 8 << 20;
     for path in ["gzip/plain.gz", "tar/ustar.tar"] {
         assert!(is_found_behind(&vec![b'x'; REACH - 512], &seed(path)), "{path}");
+    }
+}
+
+#[test]
+fn they_are_found_behind_what_begins_like_an_image() {
+    let squashfs = [&b"hsqs"[..], &[0; 24], b"\x04\0", &[0; 66]].concat();
+    let wim = [&b"MSWIM\0\0\0\xd0\0\0\0"[..], &[0; 196]].concat();
+    let cramfs = [&b"\x45\x3d\xcd\x28"[..], &[0; 12], b"Compressed ROMFS"].concat();
+    let marker = b"\x85\x19\x03\x20\x0c\0\0\0\xb1\xb0\x1e\xe4".to_vec();
+    let disks = [&b"QFI\xfb\0\0\0\x03"[..], b"KDMV\x01\0\0\0"].map(|head| [head, &[0; 600]].concat());
+    for front in [squashfs, wim, cramfs, marker].into_iter().chain(disks) {
+        for path in ["7z/lzma2.7z", "rar/stored.rar", "cab/stored.cab", "zip/plain.zip"] {
+            assert!(is_found_behind(&front, &seed(path)), "{path} behind {}", front[..8].escape_ascii());
+        }
     }
 }

@@ -75,6 +75,7 @@ pub static STAGES: &[Made] = &{
         Made::Opener(Chm),
         Made::Opener(Lnk),
         Made::Opener(Hfs),
+        Made::Opener(VirtualDisk),
         Made::Opener(Squashfs),
         Made::Opener(Wim),
         Made::Opener(Cramfs),

@@ -28,7 +28,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use fat::Volume;
-use mapped::Mapped;
+use mapped::{Mapped, Next};
 use sectors::Image;
 
 /// What is read of it.
@@ -58,9 +58,13 @@ const DISC_AT: u64 = 32769;
 pub(crate) fn is_image(head: &[u8]) -> bool {
     head.starts_with(sectors::VHD)
         || head.starts_with(sectors::VHDX)
-        || mapped::is_image(head)
         || fat::is_boot_sector(head)
         || has_partitions(head)
+}
+
+/// Whether the disk of a virtual machine begins with this head.
+pub(crate) fn is_virtual(head: &[u8]) -> bool {
+    mapped::is_image(head)
 }
 
 /// Whether a sector holds a table of partitions that makes sense.
@@ -165,18 +169,39 @@ impl Contents {
             outbox.open(Object { kind: Kind::Member, size, ..Object::default() });
             return (false, None);
         }
-        let (at, is_there) = if self.is_whole { (self.at, true) } else { mapped.next(kept, self.at) };
-        self.at = at;
-        let mut piece = [0; CONTENT_BYTES];
-        let count = if is_there { mapped.read_at(kept, at, &mut piece) } else { 0 };
-        outbox.content(&piece[..count]);
-        self.at = at.saturating_add(count as u64);
-        let is_missing = is_there && count == 0 && at < mapped.bytes;
-        let is_over = is_missing || self.at >= mapped.bytes;
+        let next = if self.is_whole { Next::At(self.at) } else { mapped.next(kept, self.at) };
+        let fault = match next {
+            Next::At(at) => self.tell(at, mapped, kept, outbox),
+            Next::Passed(at) => {
+                self.at = at;
+                None
+            }
+            Next::Beyond => {
+                self.at = mapped.bytes;
+                Some(TRUNCATED)
+            }
+        };
+        let is_over = self.at >= mapped.bytes;
         if is_over {
             outbox.close();
         }
-        (is_over, is_missing.then_some(TRUNCATED))
+        (is_over, fault)
+    }
+
+    /// Tells a piece, or passes what is missing; in a disk that is told whole zeros stand for it.
+    fn tell(&mut self, at: u64, mapped: &Mapped, kept: &dyn ReadAt, outbox: &mut Outbox) -> Option<Fault> {
+        let mut piece = [0; CONTENT_BYTES];
+        let count = mapped.read_at(kept, at, &mut piece);
+        outbox.content(&piece[..count]);
+        self.at = at.saturating_add(count as u64);
+        if count > 0 || at >= mapped.bytes {
+            return None;
+        }
+        let end = (at / mapped.unit()).saturating_add(1).saturating_mul(mapped.unit()).min(mapped.bytes);
+        let zeros = if self.is_whole { (end - at).min(piece.len() as u64) } else { 0 };
+        outbox.content(&piece[..zeros as usize]);
+        self.at = if self.is_whole { at + zeros } else { end };
+        Some(TRUNCATED)
     }
 }
 

@@ -59,6 +59,12 @@ pub(crate) fn is_header(head: &[u8]) -> bool {
     head.starts_with(b"hsqs") && le16(head, 28) == 4
 }
 
+/// Whether a header makes sense wherever it stands: the length of its blocks is told twice.
+pub(crate) fn is_plausible(head: &[u8]) -> bool {
+    let block_log = le16(head, 22);
+    is_header(head) && BLOCK_LOG.contains(&block_log) && le32(head, 12) == 1 << block_log
+}
+
 /// The fields of the header that reading wants.
 struct Layout {
     block_bytes: usize,

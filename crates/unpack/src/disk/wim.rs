@@ -48,8 +48,16 @@ const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.
 
 pub(crate) const MAGIC: &[u8] = b"MSWIM\0\0\0";
 const HEADER_BYTES: usize = 208;
+
+/// Whether a header makes sense wherever it stands.
+pub(crate) fn is_plausible(head: &[u8]) -> bool {
+    head.starts_with(MAGIC) && le32(head, 8) == HEADER_BYTES as u32
+}
+
 const ENTRY_BYTES: usize = 50;
 const METADATA_BYTES_MAX: u64 = 16 << 20;
+/// Images in a file whose metadata are read.
+const IMAGES_MAX: usize = 64;
 
 type Hash = [u8; 20];
 
@@ -249,6 +257,9 @@ impl Image {
                 _ => solid.entry(entry, *hash, kept),
             };
             match content {
+                Ok(Some(_)) if flags & METADATA != 0 && self.metadata.len() == IMAGES_MAX => {
+                    self.fault(CONTENTS, outbox)
+                }
                 Ok(Some(content)) if flags & METADATA != 0 => self.metadata.push_back(content.resource),
                 Ok(Some(content)) => self.contents.push(content),
                 Ok(None) => {}

@@ -28,7 +28,7 @@ use head::Head;
 /// What is read of it.
 pub(crate) const FORMAT: Format = Format {
     name: "PE",
-    methods: "the overlay after the image; resources that are files; 7z, RAR, CAB, LHA, ARJ and zip archives and other executables anywhere in it",
+    methods: "the overlay after the image; resources that are files; 7z, RAR, CAB, LHA, ARJ and zip archives, squashfs images and other executables anywhere in it",
     not_read: "",
     reads: Reads::Spool("streams; resources are kept, up to `spool_bytes_max`"),
     memory: "4 KiB; 24 bytes for each of `directory_entries_max` entries of the directory",

@@ -10,7 +10,8 @@
 //! directly behind one that was found. 7-Zip takes `.Z`, `.lzma`, ar and compound files for such at the very beginning only; so
 //! they are not looked for.
 //!
-//! Disc images and help files may need all that follows them: that is told as it stands, for their readers to read. The
+//! Images of discs and of file systems, and help files, may need all that follows them: that is told as it stands, for
+//! their readers to read, and to search for more. The
 //! descriptors of a disc image stand behind 32 KiB that nobody reads, which are told as NULs, not as they were.
 //!
 //! Bounds: a header of [`LOOK`] bytes, and [`BEHIND_MAX`] in front of it; one archive's reader, and [`WAITING_MAX`] of 7z, which
@@ -29,6 +30,7 @@ use stream::FileType::{self, Bzip2, Gzip, Xz, Zstd};
 use stream::{Class, Entry, Event, Finding, Fuel, Kind, Limits, Note, Nothing, Object, ReadAt, Stage, Step, Window};
 use zlib_rs::crc32::crc32;
 
+use crate::disk::{squashfs, wim};
 use crate::frame::codec::{Fault, le16, le32};
 use crate::frame::cuts;
 use crate::frame::password::Passwords;
@@ -60,13 +62,14 @@ const fn sig(bytes: &'static [u8], behind: usize, makes: Makes, read_as: FileTyp
     Signature { bytes, behind, makes, read_as: Some(read_as) }
 }
 
-static SIGNATURES: [Signature; 16] = [
+static SIGNATURES: [Signature; 18] = [
     sig(b"7z\xbc\xaf\x27\x1c", 0, is_7z, FileType::SevenZip),
     sig(b"Rar!\x1a\x07", 0, is_rar, FileType::Rar),
     sig(b"MSCF\0\0\0\0", 0, is_cab, FileType::Cab),
     sig(b"-lh", 2, is_lha, FileType::Lha),
     sig(b"\x60\xea", 0, is_arj, FileType::Arj),
     sig(nsis::MAGIC, 4, is_nsis, FileType::Nsis),
+    Signature { read_as: None, ..sig(b"hsqs", 0, squashfs::is_plausible, FileType::Squashfs) },
     sig(b"\x1f\x8b\x08", 0, is_gzip, FileType::Gzip),
     sig(b"1AY&SY", 4, is_bzip2, FileType::Bzip2),
     sig(b"\xfd7zXZ\0", 0, is_xz, FileType::Xz),
@@ -77,6 +80,7 @@ static SIGNATURES: [Signature; 16] = [
     sig(b"07070", 0, is_cpio, FileType::Cpio),
     Signature { read_as: None, ..sig(b"ITSF\x03\0\0\0", 0, is_chm, FileType::Chm) },
     Signature { read_as: None, ..sig(CD, 1, is_disc, FileType::Iso) },
+    Signature { read_as: None, ..sig(wim::MAGIC, 0, wim::is_plausible, FileType::Wim) },
 ];
 
 /// Where tar has its signature.
@@ -108,7 +112,7 @@ impl Set {
 const OF_PROGRAMS: [usize; 2] = [1, 4];
 
 /// How many extract themselves; they come first.
-const SELF_EXTRACTING_COUNT: usize = 6;
+const SELF_EXTRACTING_COUNT: usize = 7;
 
 static ALL: LazyLock<Set> = LazyLock::new(|| Set::of(|_| true));
 static SELF_EXTRACTING: LazyLock<Set> = LazyLock::new(|| Set::of(|place| place < SELF_EXTRACTING_COUNT));

@@ -4,8 +4,8 @@
 //! that comes when the frame ends, or breaks off. A wrong checksum is a finding and the content is told all the same.
 //!
 //! Bounds: one block of 128 KiB in both forms, the window that the frame declares, filled by the data alone (twice while
-//! it doubles). A window beyond `codec_bytes_max` is a Limit finding, and so is a frame that wants a dictionary. Not
-//! read: the formats before version 0.8, and frames without magic.
+//! it doubles). A frame with a longer window than `codec_bytes_max` is read up to 8 MiB of content; more is a Limit finding,
+//! and so is a frame that wants a dictionary. Not read: the formats before version 0.8, and frames without magic.
 //!
 //! ```text
 //!   ┌──────────────▶ Magic ──skippable──▶ SkipLength ─▶ Skip ─┐
@@ -26,7 +26,7 @@ use crate::frame::format::{Format, Reads};
 pub(crate) const FORMAT: Format = Format {
     name: "zstd",
     methods: "several frames, skippable frames",
-    not_read: "dictionaries, formats before version 0.8",
+    not_read: "dictionaries, content beyond 8 MiB in a longer window than `codec_bytes_max`, formats before version 0.8",
     reads: Reads::Stream,
     memory: "window up to `codec_bytes_max`, growing with the data (twice that while it grows), 0.6 MiB",
     decoder: "ruzstd; own framing",
@@ -44,6 +44,8 @@ const LIMIT: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Code
 const MAGIC: u32 = 0xfd2f_b528;
 const SKIPPABLE: u32 = 0x184d_2a50;
 const BLOCK_BYTES_MAX: usize = 128 << 10;
+/// Content of a frame whose window is not granted: enough for what is short, and the memory of usual frames.
+const GRANTED_BYTES_MAX: u64 = 8 << 20;
 
 /// A decoder of zstd files.
 pub(crate) struct Zstd {
@@ -64,6 +66,8 @@ pub(crate) struct Zstd {
 struct Frame {
     decoder: FrameDecoder,
     has_checksum: bool,
+    /// The window that is declared is not granted: the content has to be shorter than the one that is.
+    is_cut: bool,
 }
 
 enum State {
@@ -150,7 +154,8 @@ impl Zstd {
         if dictionary(&bytes) != 0 {
             return self.breaks(taken, DICTIONARY);
         }
-        if window_bytes(&bytes) > self.codec_bytes_max {
+        let is_cut = window_bytes(&bytes) > self.codec_bytes_max;
+        if is_cut && !grant(&mut bytes, self.codec_bytes_max.min(GRANTED_BYTES_MAX)) {
             return self.breaks(taken, LIMIT);
         }
         let has_checksum = bytes[4] & HAS_CHECKSUM != 0;
@@ -161,7 +166,7 @@ impl Zstd {
         if decoder.init(&bytes[..]).is_err() {
             return self.breaks(taken, HEADER);
         }
-        self.frame = Some(Box::new(Frame { decoder, has_checksum }));
+        self.frame = Some(Box::new(Frame { decoder, has_checksum, is_cut }));
         self.state = State::Block(Vec::new());
         Progress::took(taken)
     }
@@ -171,6 +176,9 @@ impl Zstd {
             return self.breaks(0, DATA);
         };
         let wrote = frame.decoder.read(output).unwrap_or(0);
+        if wrote > 0 && frame.is_cut {
+            return Progress { wrote, ..self.frame_ends(0, Told::Fault(LIMIT)) };
+        }
         if wrote > 0 {
             self.state = State::Block(bytes);
             return Progress { taken: 0, wrote, told: Told::Nothing };
@@ -301,6 +309,18 @@ fn dictionary(header: &[u8]) -> u64 {
     number(header, dictionary_at(descriptor), dictionary_bytes(descriptor))
 }
 
+/// Declares the longest window of at most so many bytes instead; whether the header has room for one.
+fn grant(header: &mut [u8], bytes_max: u64) -> bool {
+    let power = bytes_max.checked_ilog2().and_then(|power| power.checked_sub(10));
+    match power.and_then(|power| u8::try_from(power << 3).ok()) {
+        Some(window) if header[MAGIC_BYTES] & IS_SINGLE_SEGMENT == 0 => {
+            header[MAGIC_BYTES + 1] = window;
+            true
+        }
+        _ => false,
+    }
+}
+
 /// The window that a whole header declares.
 fn window_bytes(header: &[u8]) -> u64 {
     let descriptor = header[MAGIC_BYTES];
@@ -391,5 +411,34 @@ impl Framed for Zstd {
 
     fn surplus(&self) -> &[u8] {
         self.magic.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::trial;
+
+    /// The beginning of a frame with a window of 2 GiB.
+    const LONG: &[u8] = b"\x28\xb5\x2f\xfd\0\xa8";
+
+    #[test]
+    fn a_longer_window_than_is_granted_serves_short_content() {
+        let limits = Limits { codec_bytes_max: 1 << 20, ..Limits::default() };
+        let short = [LONG, b"\x29\0\0hello"].concat();
+        trial::holds(|| Zstd::new(&limits), &short);
+        let outcome = trial::run(&mut Zstd::new(&limits), &short, usize::MAX, 64);
+        assert_eq!((&outcome.content[..], outcome.faults), (&b"hello"[..], Vec::new()));
+    }
+
+    #[test]
+    fn longer_content_in_it_is_told_as_far_as_the_limit() {
+        let limits = Limits { codec_bytes_max: 1 << 20, ..Limits::default() };
+        // Runs of 128 KiB.
+        let long = [LONG, &b"\x02\0\x10a".repeat(20)].concat();
+        trial::holds(|| Zstd::new(&limits), &long);
+        let outcome = trial::run(&mut Zstd::new(&limits), &long, usize::MAX, 65536);
+        assert!(outcome.content.len() > 1 << 20, "{}", outcome.content.len());
+        assert_eq!(outcome.faults, [LIMIT.name]);
     }
 }

@@ -96,6 +96,17 @@ enum Cluster {
     },
     /// As many clusters as this, this one among them, are in no table.
     Unmapped(u64),
+    /// The first table ends before it.
+    Beyond,
+}
+
+/// Where reading goes on.
+pub(super) enum Next {
+    At(u64),
+    /// Places up to here were passed.
+    Passed(u64),
+    /// The tables end.
+    Beyond,
 }
 
 impl Mapped {
@@ -121,22 +132,21 @@ impl Mapped {
         (std::mem::take(&mut cache.work), std::mem::take(&mut cache.is_unsound).then_some(DATA))
     }
 
-    /// The next place from `at` on that stands in the file, or one behind places that are passed.
-    pub fn next(&self, kept: &dyn ReadAt, at: u64) -> (u64, bool) {
+    /// Looks for the next place from `at` on that stands in the file.
+    pub fn next(&self, kept: &dyn ReadAt, at: u64) -> Next {
         let mut at = at;
+        self.cache.borrow_mut().work += STEPS as usize * 8;
         for _ in 0..STEPS {
-            if at >= self.bytes {
-                break;
-            }
             let (passed, unit) = match self.cluster(kept, at) {
+                _ if at >= self.bytes => break,
                 Cluster::Unmapped(clusters) => (clusters, self.cluster_bytes),
                 Cluster::Block(Block::Empty) => (1, self.unit()),
-                _ => return (at, true),
+                Cluster::Beyond => return Next::Beyond,
+                _ => return Next::At(at),
             };
             at = (at / unit).saturating_add(passed).saturating_mul(unit);
         }
-        self.cache.borrow_mut().work += STEPS as usize * 8;
-        (at, false)
+        Next::Passed(at)
     }
 
     /// Fills a prefix of the buffer with what stands at a place of the disk; 0 where nothing is kept.
@@ -149,7 +159,7 @@ impl Mapped {
         let count = (unit - at % unit).min(self.bytes - at).min(buffer.len() as u64) as usize;
         let buffer = &mut buffer[..count];
         match self.cluster(kept, at) {
-            Cluster::Block(Block::Missing) => 0,
+            Cluster::Block(Block::Missing) | Cluster::Beyond => 0,
             Cluster::Block(Block::Empty) | Cluster::Unmapped(_) => {
                 buffer.fill(0);
                 count
@@ -191,7 +201,7 @@ impl Mapped {
     }
 
     /// Bytes that are there or not as one.
-    const fn unit(&self) -> u64 {
+    pub const fn unit(&self) -> u64 {
         match self.map {
             Map::Qcow(Qcow { entry_bytes: 16, .. }) => self.cluster_bytes / SUBCLUSTERS,
             _ => self.cluster_bytes,
@@ -207,7 +217,7 @@ impl Mapped {
                 const FREE: u32 = u32::MAX - 1;
                 let entry = read(kept, table.saturating_add(index * 4), 4);
                 Cluster::Block(match le32(&entry, 0) {
-                    _ if index >= blocks || entry.len() < 4 => Block::Missing,
+                    _ if index >= blocks || entry.len() < 4 => return Cluster::Beyond,
                     FREE.. => Block::Empty,
                     block => Block::At(data.saturating_add(u64::from(block) * self.cluster_bytes)),
                 })
@@ -224,7 +234,7 @@ impl Mapped {
         let first = read(kept, table.saturating_add(index / in_table * 8), 8);
         let second = be64(&first, 0) & PLACE;
         if index / in_table >= tables || first.len() < 8 {
-            return Cluster::Block(Block::Missing);
+            return Cluster::Beyond;
         }
         if second == 0 {
             return Cluster::Unmapped(in_table - index % in_table);
@@ -253,7 +263,7 @@ impl Mapped {
         const HEADER: u64 = 12;
         let first = read(kept, table.saturating_add(index / entries * 4), 4);
         if first.len() < 4 {
-            return Cluster::Block(Block::Missing);
+            return Cluster::Beyond;
         }
         let second = u64::from(le32(&first, 0)) * SECTOR;
         if second == 0 {

@@ -177,6 +177,7 @@ impl Chunks {
         let header = if self.resource.is_solid { SOLID_HEADER_BYTES as u64 } else { 0 };
         let wanted = (self.resource.bytes - at).min(PIECE_BYTES as u64) as usize;
         let bytes = read(kept, self.resource.at.saturating_add(header).saturating_add(at), wanted);
+        self.work += bytes.len();
         if bytes.is_empty() {
             return Turn::Fault(TRUNCATED);
         }

@@ -87,6 +87,7 @@ const PLAUSIBLE: &[(Confirms, FileType)] = &[
     (crate::disk::squashfs::is_header, Squashfs),
     (crate::disk::cramfs::is_header, Cramfs),
     (crate::disk::jffs2::is_header, Jffs2),
+    (crate::disk::image::is_virtual, VirtualDisk),
     (crate::disk::image::is_image, Disk),
     (is_installshield_cab, InstallShieldCab),
     (crate::program::installshield::is_plausible, InstallShield),
