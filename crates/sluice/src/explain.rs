@@ -24,7 +24,7 @@ pub fn run(args: &Explain) -> Result<ExitCode, Failure> {
     let engine = Arc::new(Engine { database: loaded.database, limits: Limits::default() });
     let inspector = Local::new(engine, None);
     let source = examine::open(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
-    let look = Look { explain: true, ..Look::default() };
+    let look = Look { explain: true, name: examine::name(&args.file), ..Look::default() };
     let examined = examine::examine(&inspector, &look, source, |_| ())
         .map_err(|error| format!("{}: {error}", args.file.display()))?;
     if args.json {
@@ -67,8 +67,8 @@ fn tree(file: &Path, examined: &Examined, colour: bool) -> String {
     for object in &examined.objects {
         let depth = depth(object, &examined.objects);
         let name = match (&object.name, object.id) {
+            (_, 0) => file.display().to_string(),
             (Some(name), _) => name.escape_debug().to_string(),
-            (None, 0) => file.display().to_string(),
             (None, _) => format!("({})", object.kind.name()),
         };
         let _ = write!(text, "{:indent$}{name}", "", indent = 2 * depth);

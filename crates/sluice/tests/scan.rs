@@ -291,6 +291,21 @@ fn pipes_and_devices_are_not_waited_for() {
     assert_eq!(tree.scan(&["--no-summary", "files/other", "files"]).status, 1);
 }
 
+/// Brotli has no magic: a file is opened by its name.
+#[test]
+fn a_file_is_opened_by_its_name_too() {
+    const BROTLI: &[u8] = b"\xa1\x80\x04\x00\x21\x50\x73\x4b\xf5\xd7\xa1\x86\x9b\xb0\x19\x04\x8a\x41\x75\x72\x40\x07\
+        \x95\x7f\x0f\x92\xc4\xc3\x38\xa1\x50\x73\x1b\xbb\x82\xa3\x67\xdd\x5a\x51\xf8\xa3\x75\xa8\xd0\xdd\x5c\x1d\x9c\
+        \xa4\x89\x90\x9e\x9e\x14\x02\xee\x60\x2b\xc8\x9a\xd6\xab\x4f\x4f\x82\x8f\x6f\xa2\xc3\x6f\x25\x87\x36\x15\
+        \x0b\x59\x3c\x4c\xdf\x1e\x34\x59\xd3";
+    let tree = Tree::new();
+    for name in ["files/packed.br", "files/packed.bin"] {
+        std::fs::write(tree.path(name), BROTLI).unwrap();
+    }
+    let run = tree.scan(&["--no-summary", "--archive-verbose", "files/packed.br", "files/packed.bin"]);
+    assert_eq!(run.lines(), ["files/packed.bin: OK", &format!("files/packed.br: {FOUND}")]);
+}
+
 #[test]
 fn a_path_is_printed_byte_for_byte_and_cannot_pass_for_another_line() {
     let tree = Tree::new();

@@ -14,12 +14,14 @@
 //! read holds up itself alone. A file gets `scan_seconds_max`: between two reads that is looked at; a read that never returns (a file
 //! system whose server does not answer) keeps its thread, and its place is given back.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -209,7 +211,7 @@ impl Drop for Scanner {
 
 /// Scans a stream; none if it was broken off.
 async fn scan_stream(job: &Job, mut segments: mpsc::Receiver<Segment>) -> Option<Result<Examined, NoVerdict>> {
-    let mut examination = Examination::new(&*job.inspector, &job.look(false));
+    let mut examination = Examination::new(&*job.inspector, &job.look(b"", false));
     loop {
         let Segment::Content(content) = segments.recv().await? else { break };
         let mut content = &content[..];
@@ -233,10 +235,11 @@ async fn work(examination: &mut Examination) -> Result<(), NoVerdict> {
 }
 
 impl Job {
-    fn look(&self, all_matches: bool) -> Look {
+    fn look(&self, subject: &[u8], all_matches: bool) -> Look {
         let until = self.time().and_then(|time| Instant::now().checked_add(time));
         Look {
             protocol: Protocol::Clamd,
+            name: examine::name(Path::new(OsStr::from_bytes(subject))),
             policy: self.settings.policy(),
             explain: false,
             first_match: !all_matches,
@@ -273,7 +276,7 @@ impl Job {
     fn scan_file(&self, subject: &[u8], file: File, all_matches: bool) -> Vec<Outcome> {
         let started = Instant::now();
         let source = Source { file, at: 0, answers: &self.answers };
-        match examine::examine(&*self.inspector, &self.look(all_matches), source, |_| ()) {
+        match examine::examine(&*self.inspector, &self.look(subject, all_matches), source, |_| ()) {
             Ok(examined) => self.outcomes(subject, &examined, started, all_matches),
             Err(error) => vec![match NoVerdict::of(&error) {
                 Some(none) => failed(none),

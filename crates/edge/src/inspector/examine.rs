@@ -12,7 +12,7 @@ use flow::{
     Action, Context, Flow, Inspecting, Inspector, ObjectReport, Out, Policy, Progress, Protocol, Spotted, Unfinished,
     Verdict, Wants,
 };
-use stream::Class;
+use stream::{Class, Object};
 
 /// Bytes read from a file at a time.
 const SEGMENT_BYTES: usize = 64 << 10;
@@ -32,6 +32,8 @@ pub struct Examined {
 pub struct Look {
     /// What the door speaks that it comes from.
     pub protocol: Protocol,
+    /// The name of the file, by which some formats are known.
+    pub name: Option<Box<str>>,
     /// What findings ask for.
     pub policy: Policy,
     /// Whether each object is described, with the time spent in each stage.
@@ -52,6 +54,12 @@ pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
         return Ok(Box::new(io::stdin().lock()));
     }
     Ok(Box::new(std::fs::File::open(path)?))
+}
+
+/// The name of the file at `path`; none for the standard input.
+pub fn name(path: &Path) -> Option<Box<str>> {
+    let name = path.file_name().filter(|name| *name != "-")?;
+    Some(name.to_string_lossy().into())
 }
 
 /// Reads `source` to its end through an inspection; `progress` is told of each piece read.
@@ -148,6 +156,7 @@ impl Examination {
             flow: Flow { protocol: look.protocol, ..Flow::default() },
             policy: look.policy.clone(),
             wants: Wants { objects: look.explain, ..Wants::default() },
+            object: Object { name: look.name.clone(), ..Object::default() },
             ..Context::default()
         };
         Examination {

@@ -67,6 +67,7 @@ pub fn run(args: &Scan) -> Result<ExitCode, Failure> {
         inspector: Local::new(Arc::new(Engine { database: loaded.database.clone(), limits: limits(&args.look) }), None),
         look: Look {
             protocol: Protocol::File,
+            name: None,
             policy: policy(&args.look),
             explain: false,
             first_match: !args.look.allmatch && !args.output.json,
@@ -187,8 +188,8 @@ impl Shared<'_> {
             None => None,
         };
         let examined = match &file {
-            Some(file) => self.examine(file, file.metadata().map_or(0, |facts| facts.len())),
-            None => self.examine(io::stdin().lock(), 0),
+            Some(file) => self.examine(path, file, file.metadata().map_or(0, |facts| facts.len())),
+            None => self.examine(path, io::stdin().lock(), 0),
         };
         let examined = match examined {
             Ok(examined) => examined,
@@ -215,7 +216,7 @@ impl Shared<'_> {
     }
 
     /// Looks at a file, as far as the options allow.
-    fn examine(&self, source: impl Read, bytes: u64) -> io::Result<Examined> {
+    fn examine(&self, path: &Path, source: impl Read, bytes: u64) -> io::Result<Examined> {
         let look = &self.args.look;
         let time = Some(look.max_scantime).filter(|&ms| ms > 0).map(Duration::from_millis);
         let until = time.and_then(|time| Instant::now().checked_add(time));
@@ -225,10 +226,8 @@ impl Shared<'_> {
             source.left = 0;
             source.reached = Some("Heuristics.Limits.Exceeded.MaxFileSize");
         }
-        let mut examined =
-            examine::examine(&self.inspector, &Look { until, ..self.look.clone() }, &mut source, |count| {
-                self.report.bar().inc(count);
-            })?;
+        let look = Look { until, name: examine::name(path), ..self.look.clone() };
+        let mut examined = examine::examine(&self.inspector, &look, &mut source, |count| self.report.bar().inc(count))?;
         if let Some(name) = source.reached {
             let finding = Finding::new(Class::Limit, name, examined.bytes);
             let verdict = &mut examined.verdict;

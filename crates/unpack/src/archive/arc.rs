@@ -73,7 +73,8 @@ impl Arc {
         }
         let packed = u64::from(packed);
         let content = match self.decoder {
-            Some(_) => Content::Packed { packed: Some(packed), size: Some(size) },
+            // The decoder knows the size, and where the last code ends.
+            Some(_) => Content::Packed { packed: Some(packed), size: None },
             None => Content::Raw(packed),
         };
         let check = if is_read { Check::crc16(le16(head, 23)) } else { Check::None };

@@ -1,0 +1,208 @@
+//! A run of Base64, or of Base32, over the lines that it has.
+//!
+//! What it is shows in its characters: it is held until they look like no word and no digest, or until there are many.
+//! Bounds: [`RUN_SURE`] characters, a line of [`LINE_MIN`].
+
+use stream::{FileType, Kind, Object};
+
+use super::{LINE_MIN, RUN_MIN, RUN_SURE, RUNS_FREE, is_base64};
+use crate::document::html::base64_value;
+use crate::frame::reader::Outbox;
+use crate::recognise::head::recognise;
+
+/// A run of Base64.
+#[derive(Default)]
+pub(super) struct Base64 {
+    /// Characters that are not told yet, as long as it is not decided whether they will be.
+    pub held: Vec<u8>,
+    /// The line that is being read, as long as it is short.
+    line: Vec<u8>,
+    /// Characters of that line.
+    line_chars: usize,
+    /// Line ends since the last character.
+    line_ends: u8,
+    /// Whether a blank stands in front of what comes next.
+    blank: bool,
+    /// Whether the lines behind the first one begin with a blank.
+    pub folded: Option<bool>,
+    /// The reference to a character that is being read.
+    reference: Option<u8>,
+    padded: bool,
+    pub decided: Decided,
+    looks: Looks,
+    /// Whether it is Base32.
+    is_base32: bool,
+    bits: u32,
+    bit_count: u32,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Decided {
+    #[default]
+    Open,
+    Told,
+    Dropped,
+}
+
+impl Base64 {
+    /// Reads a byte; whether the run goes on.
+    pub fn byte(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) -> bool {
+        if let Some(count) = self.reference {
+            self.reference = (byte != b';').then_some(count + 1);
+            return count < 5 && (byte.is_ascii_alphanumeric() || matches!(byte, b'#' | b';'));
+        }
+        match byte {
+            b'\r' => true,
+            b'\n' => {
+                self.line_is_whole(runs, outbox);
+                self.line_ends += 1;
+                self.blank = false;
+                // A line without anything ends it.
+                self.line_ends == 1
+            }
+            b' ' | b'\t' => {
+                self.blank = true;
+                true
+            }
+            b'&' => {
+                self.reference = Some(0);
+                true
+            }
+            b'=' => {
+                self.line_is_whole(runs, outbox);
+                self.padded = true;
+                true
+            }
+            _ if is_base64(byte) && !self.padded => self.character(byte, runs, outbox),
+            _ => false,
+        }
+    }
+
+    fn character(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) -> bool {
+        let blank = std::mem::take(&mut self.blank);
+        if std::mem::take(&mut self.line_ends) > 0 {
+            self.line_chars = 0;
+            if *self.folded.get_or_insert(blank) && !blank {
+                return false;
+            }
+        } else if blank && self.line_chars > 0 {
+            return false;
+        }
+        self.line_chars += 1;
+        if self.line_chars <= LINE_MIN {
+            self.line.push(byte);
+            if self.line_chars == LINE_MIN {
+                self.line_is_whole(runs, outbox);
+            }
+        } else {
+            self.take(byte, runs, outbox);
+        }
+        true
+    }
+
+    /// What is held of the line belongs to the run.
+    fn line_is_whole(&mut self, runs: &mut u32, outbox: &mut Outbox) {
+        for byte in std::mem::take(&mut self.line) {
+            self.take(byte, runs, outbox);
+        }
+    }
+
+    fn take(&mut self, byte: u8, runs: &mut u32, outbox: &mut Outbox) {
+        match self.decided {
+            Decided::Dropped => {}
+            Decided::Told => self.decode(byte, outbox),
+            Decided::Open => {
+                self.held.push(byte);
+                self.looks.note(byte);
+                if self.held.len() >= RUN_MIN && (self.held.len() >= RUN_SURE || self.looks.are_telling()) {
+                    self.decide(runs, outbox);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, runs: &mut u32, outbox: &mut Outbox) {
+        *runs += 1;
+        let held = std::mem::take(&mut self.held);
+        if *runs > RUNS_FREE && !is_known(&held) {
+            self.decided = Decided::Dropped;
+            return;
+        }
+        self.decided = Decided::Told;
+        self.is_base32 = self.looks.are_base32();
+        outbox.open(Object { kind: Kind::Embedded, ..Object::default() });
+        for byte in held {
+            self.decode(byte, outbox);
+        }
+    }
+
+    fn decode(&mut self, byte: u8, outbox: &mut Outbox) {
+        let (value, width) = if self.is_base32 { (base32_value(byte), 5) } else { (base64_value(byte), 6) };
+        let Some(value) = value else { return };
+        self.bits = self.bits << width | u32::from(value);
+        self.bit_count += width;
+        if self.bit_count >= 8 {
+            self.bit_count -= 8;
+            outbox.content(&[(self.bits >> self.bit_count) as u8]);
+        }
+    }
+
+    /// The run is over; whether what stands in its last line still belongs to it.
+    pub fn end(&mut self, belongs: bool, runs: &mut u32, outbox: &mut Outbox) {
+        if belongs {
+            self.line_is_whole(runs, outbox);
+        }
+        if self.decided == Decided::Told {
+            outbox.close();
+        }
+    }
+}
+
+/// What a run looks like.
+#[derive(Default)]
+struct Looks {
+    upper: usize,
+    lower: usize,
+    digits: usize,
+    beyond_hex: bool,
+    beyond_base32: bool,
+}
+
+impl Looks {
+    fn note(&mut self, byte: u8) {
+        self.upper += usize::from(byte.is_ascii_uppercase());
+        self.lower += usize::from(byte.is_ascii_lowercase());
+        self.digits += usize::from(byte.is_ascii_digit());
+        self.beyond_hex |= !byte.is_ascii_hexdigit();
+        self.beyond_base32 |= base32_value(byte).is_none();
+    }
+
+    /// Whether it reads like no word and no digest: letters of both cases, and no hexadecimal.
+    const fn are_telling(&self) -> bool {
+        self.upper >= 4 && self.lower >= 1 && self.beyond_hex || self.are_base32()
+    }
+
+    /// Whether it reads like Base32: digits among capitals, and none that it has not.
+    const fn are_base32(&self) -> bool {
+        self.upper >= 16 && self.digits >= 4 && self.beyond_hex && !self.beyond_base32
+    }
+}
+
+/// The value of a character of Base32 (RFC 4648).
+const fn base32_value(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'2'..=b'7' => Some(byte - b'2' + 26),
+        _ => None,
+    }
+}
+
+/// Whether the first bytes say what they are.
+fn is_known(run: &[u8]) -> bool {
+    let mut bytes = Vec::with_capacity(run.len());
+    for group in run.chunks_exact(4) {
+        let bits = group.iter().fold(0u32, |bits, &byte| bits << 6 | u32::from(base64_value(byte).unwrap_or(0)));
+        bytes.extend_from_slice(&bits.to_be_bytes()[1..]);
+    }
+    !matches!(recognise(&bytes), FileType::Binary | FileType::Image)
+}
