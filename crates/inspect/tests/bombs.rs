@@ -137,7 +137,7 @@ fn each_bomb_is_stopped_within_its_memory() {
         ("members that quote each other", quoted_overlap(100), low.clone(), 2),
         ("20,000 empty members", gzip(&tar(&many)), Limits::default(), 6),
         ("PDF, 50 filters", pdf(50), Limits::default(), 5),
-        ("zstd, a window of 2 GiB", wide_zstd(), low.clone(), 2),
+        ("zstd, a window of 2 GiB", wide_zstd(), low.clone(), 16),
         ("xz", file(include_bytes!("bombs/zeros.xz")), Limits::default(), 100),
         ("bzip2", file(include_bytes!("bombs/zeros.bz2")), Limits::default(), 6),
         ("zstd", file(include_bytes!("bombs/zeros.zst")), Limits::default(), 20),

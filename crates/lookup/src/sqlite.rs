@@ -84,7 +84,7 @@ fn opened(path: &Path, identity: (u64, u64)) -> Result<Opened, Error> {
 
 fn rows(file: &rusqlite::Connection, text: &str, values: &[String]) -> rusqlite::Result<Vec<Result<Row, Error>>> {
     let mut prepared = file.prepare_cached(text)?;
-    let names: Vec<String> = prepared.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = prepared.column_names().map(str::to_owned).collect();
     let mut found = prepared.query(params_from_iter(values))?;
     let mut rows = Vec::new();
     while let Some(one) = found.next()? {

@@ -1,7 +1,7 @@
 //! `Encapsulated` (RFC 3507, section 4.4.1): which sections follow the head, and where each begins.
 
+use super::method::Method;
 use super::refusal::Refusal;
-use super::request::Method;
 use crate::http::Fields;
 
 /// Sections that follow a head.

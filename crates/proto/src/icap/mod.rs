@@ -20,13 +20,15 @@
 
 mod encapsulated;
 mod fuzz;
+mod method;
 mod refusal;
 mod request;
 mod server;
 mod writer;
 
 pub use fuzz::fuzz_server;
+pub use method::Method;
 pub use refusal::Refusal;
-pub use request::{Head, Method, Request};
+pub use request::{Head, Request};
 pub use server::{Server, ServerEvent};
 pub use writer::Service;

@@ -4,19 +4,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::encapsulated::Encapsulated;
+use super::method::Method;
 use super::refusal::Refusal;
 use crate::http::{self, Fields, Limits, head};
-
-/// The method of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Asks for the properties of the service.
-    Options,
-    /// Asks about a request of HTTP.
-    Reqmod,
-    /// Asks about a response of HTTP.
-    Respmod,
-}
 
 /// A request whose heads are complete.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::encapsulated::Encapsulated;
+use super::method::Method;
 use super::refusal::Refusal;
-use super::request::{Method, Request};
+use super::request::Request;
 use super::writer::{self, Service};
 use crate::http::chunks::{Chunks, Piece};
 use crate::http::head::HeadBuffer;

@@ -4,8 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::method::Method;
 use super::refusal::Refusal;
-use super::request::{Head, Method, Request};
+use super::request::{Head, Request};
 use crate::http::{Fields, Response};
 
 /// The properties of a service, for OPTIONS (RFC 3507, section 4.10).

@@ -51,7 +51,8 @@ pub(crate) struct Chain<A> {
     at: u64,
     /// What was read, and is not done with.
     held: Vec<u8>,
-    trial: Deflate,
+    /// Made for the first look: most files have none.
+    trial: Option<Deflate>,
     stream: Option<Zlib>,
 }
 
@@ -64,7 +65,7 @@ enum Turn {
 
 impl<A: Around> Chain<A> {
     pub fn new(around: A) -> Chain<A> {
-        Chain { around, at: 0, held: Vec::new(), trial: Deflate::new("", ""), stream: None }
+        Chain { around, at: 0, held: Vec::new(), trial: None, stream: None }
     }
 
     /// Does a piece of the work; `last` says that no more input follows.
@@ -107,8 +108,9 @@ impl<A: Around> Chain<A> {
         }
         outbox.worked(LOOK_WORK);
         let mut content = [0; LOOK];
-        self.trial.reset();
-        let progress = self.trial.decode(deflated, &mut content);
+        let trial = self.trial.get_or_insert_with(|| Deflate::new("", ""));
+        trial.reset();
+        let progress = trial.decode(deflated, &mut content);
         progress.wrote > 0 && !matches!(progress.told, Told::Fault(_))
     }
 
