@@ -55,6 +55,11 @@ fn spf_of(property: &str, value: &str, report: &spf::Report) -> String {
 fn dkim_of(report: &dkim::Report) -> String {
     let mut out = format!("dkim={}", report.outcome.name());
     match (report.outcome, report.key_bits) {
+        (dkim::Outcome::Pass, Some(bits)) if report.bytes_unsigned > 0 => {
+            // Anybody may have put them there (RFC 6376, section 8.2).
+            let told = format!("{bits}-bit key, {} bytes at the end not signed", report.bytes_unsigned);
+            out.push_str(&comment(&told));
+        }
         (dkim::Outcome::Pass, Some(bits)) => out.push_str(&comment(&format!("{bits}-bit key"))),
         _ => out.push_str(&comment(report.reason)),
     }
@@ -332,6 +337,14 @@ mod tests {
         for value in [&b"other.example; spf=pass mx.example"[..], b"amx.example; none", b"mx.example.org; none", b""] {
             assert!(!is_forged(value, "mx.example"), "{}", value.escape_ascii());
         }
+    }
+
+    #[test]
+    fn text_behind_a_signed_length_is_told() {
+        let signed = dkim::Report { key_bits: Some(2048), ..dkim::Report::new(dkim::Outcome::Pass, "") };
+        assert_eq!(dkim_of(&signed), "dkim=pass (2048-bit key)");
+        let longer = dkim::Report { bytes_unsigned: 37, ..signed };
+        assert_eq!(dkim_of(&longer), "dkim=pass (2048-bit key, 37 bytes at the end not signed)");
     }
 
     #[test]
