@@ -9,7 +9,8 @@ use crate::harness::exim::Exim;
 use crate::harness::{Gateway, Wire, free_port};
 
 const RULES: &str = "body FREE /free money/i\nscore FREE 5.5\nheader NICE Subject =~ /minutes/\nscore NICE -1.5\n\
-                     body WORSE /worse/\nscore WORSE 20\nutil_rb_tld com net org test\nutil_rb_2tld co.uk\nclear_headers\nadd_header all Status _YESNO_, score=_SCORE_\n";
+                     body WORSE /worse/\nscore WORSE 20\nutil_rb_tld com net org test uk\nutil_rb_2tld co.uk\n\
+                     clear_headers\nadd_header all Status _YESNO_, score=_SCORE_\n";
 
 const HAM: &str = "From: a@b.example\r\nSubject: minutes\r\n\r\nsee below\r\n";
 const SPAM: &str = "From: a@b.example\r\nSubject: hello\r\n\r\nFREE money here\r\n";
