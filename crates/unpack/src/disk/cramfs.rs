@@ -12,10 +12,11 @@ use stream::{Class, Kind, Limits, Object, ReadAt};
 
 use crate::disk::kept::{Packing, read};
 use crate::disk::paths::Paths;
+use crate::disk::whole::{FileSystem, Whole};
 use crate::frame::codec::{Fault, be32, le16, le32};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
-use crate::frame::reader::{Ended, Outbox, Reader, Reading};
+use crate::frame::reader::{Outbox, Reading};
 
 /// The row of the page of formats.
 pub(crate) const FORMAT: Format = Format {
@@ -85,7 +86,7 @@ const FOLDER: u32 = 0x4000;
 const FILE: u32 = 0x8000;
 
 /// The image under way.
-struct Volume {
+pub(crate) struct Volume {
     is_big: bool,
     limits: Limits,
     bytes: u64,
@@ -145,21 +146,6 @@ impl Volume {
             self.told.push(fault.name);
             outbox.finding(fault.class, fault.name, 0);
         }
-    }
-
-    /// Goes on; whether all is told.
-    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
-        outbox.worked(64);
-        if let Some(open) = self.open.take() {
-            self.tell(open, kept, outbox);
-        } else if let Some(folder) = self.folder.take() {
-            self.list(folder, kept, outbox);
-        } else if let Some((inode, entry)) = self.waiting.pop() {
-            self.begin(inode, entry, outbox);
-        } else {
-            return true;
-        }
-        false
     }
 
     fn begin(&mut self, inode: Inode, entry: Option<u32>, outbox: &mut Outbox) {
@@ -263,51 +249,25 @@ impl Volume {
 }
 
 /// A reader of images.
-pub(crate) struct Cramfs {
-    limits: Limits,
-    asked: bool,
-    bytes: u64,
-    state: State,
-}
+pub(crate) type Cramfs = Whole<Volume>;
 
-enum State {
-    Header,
-    Volume(Box<Volume>),
-    Over,
-}
-
-impl Cramfs {
-    pub fn new(limits: &Limits) -> Cramfs {
-        Cramfs { limits: limits.clone(), asked: false, bytes: 0, state: State::Header }
+impl FileSystem for Volume {
+    fn open(kept: &dyn ReadAt, limits: &Limits, bytes: u64) -> Result<Option<Volume>, Fault> {
+        Volume::find(kept, limits, bytes).map(Some)
     }
-}
 
-impl Reader for Cramfs {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if !std::mem::replace(&mut self.asked, true) {
-            outbox.keep(0..u64::MAX);
-            return 0;
+    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
+        outbox.worked(64);
+        if let Some(open) = self.open.take() {
+            self.tell(open, kept, outbox);
+        } else if let Some(folder) = self.folder.take() {
+            self.list(folder, kept, outbox);
+        } else if let Some((inode, entry)) = self.waiting.pop() {
+            self.begin(inode, entry, outbox);
+        } else {
+            return true;
         }
-        self.bytes += input.len() as u64;
-        input.len()
-    }
-
-    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        self.state = match std::mem::replace(&mut self.state, State::Over) {
-            State::Header => match Volume::find(kept, &self.limits, self.bytes) {
-                Ok(volume) => State::Volume(Box::new(volume)),
-                Err(fault) => {
-                    outbox.finding(fault.class, fault.name, 0);
-                    State::Over
-                }
-            },
-            State::Volume(mut volume) => match volume.turn(kept, outbox) {
-                true => State::Over,
-                false => State::Volume(volume),
-            },
-            State::Over => return Ended::Done,
-        };
-        Ended::More
+        false
     }
 }
 

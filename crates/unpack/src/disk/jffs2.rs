@@ -18,11 +18,12 @@ use std::collections::BTreeMap;
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
 use crate::disk::kept::{Packing, read};
+use crate::disk::whole::{FileSystem, Whole};
 use crate::frame::codec::Fault;
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
-use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::frame::reader::{CONTENT_BYTES, Outbox, Reading};
 use node::{Found, Order, Piece, Way};
 
 /// The row of the page of formats.
@@ -64,7 +65,7 @@ struct File {
 }
 
 /// The image under way.
-struct Volume {
+pub(crate) struct Volume {
     limits: Limits,
     order: Order,
     bytes: u64,
@@ -116,26 +117,6 @@ impl Volume {
             self.told.push(fault.name);
             outbox.finding(fault.class, fault.name, 0);
         }
-    }
-
-    /// Goes on; whether all is told.
-    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
-        const NODES_IN_TURN: usize = 64;
-        outbox.worked(64);
-        if self.at < self.bytes {
-            (0..NODES_IN_TURN).for_each(|_| self.read_node(kept, outbox));
-        } else if let Some(open) = self.open.take() {
-            self.tell(open, kept, outbox);
-        } else {
-            let names = self.names.take().unwrap_or_else(|| names(std::mem::take(&mut self.entries)));
-            let Some((inode, file)) = self.files.pop_first() else { return true };
-            let name = path(&names, inode, self.limits.name_bytes_max as usize);
-            self.names = Some(names);
-            outbox.open(Object { kind: Kind::Member, name, size: Some(file.bytes.into()), ..Object::default() });
-            outbox.worked(64 * file.pieces.len());
-            self.open = Some(Open { at: 0, bytes: file.bytes.into(), parts: parts(file), unpacked: None });
-        }
-        false
     }
 
     /// Reads the next node, or passes what is none.
@@ -285,48 +266,30 @@ fn parts(mut file: File) -> Vec<Part> {
 }
 
 /// A reader of images.
-pub(crate) struct Jffs2 {
-    limits: Limits,
-    asked: bool,
-    bytes: u64,
-    state: State,
-}
+pub(crate) type Jffs2 = Whole<Volume>;
 
-enum State {
-    Header,
-    Volume(Box<Volume>),
-    Over,
-}
-
-impl Jffs2 {
-    pub fn new(limits: &Limits) -> Jffs2 {
-        Jffs2 { limits: limits.clone(), asked: false, bytes: 0, state: State::Header }
+impl FileSystem for Volume {
+    fn open(kept: &dyn ReadAt, limits: &Limits, bytes: u64) -> Result<Option<Volume>, Fault> {
+        Ok(Order::of(&read(kept, 0, 4)).map(|order| Volume::new(order, limits, bytes)))
     }
-}
 
-impl Reader for Jffs2 {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if !std::mem::replace(&mut self.asked, true) {
-            outbox.keep(0..u64::MAX);
-            return 0;
+    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
+        const NODES_IN_TURN: usize = 64;
+        outbox.worked(64);
+        if self.at < self.bytes {
+            (0..NODES_IN_TURN).for_each(|_| self.read_node(kept, outbox));
+        } else if let Some(open) = self.open.take() {
+            self.tell(open, kept, outbox);
+        } else {
+            let names = self.names.take().unwrap_or_else(|| names(std::mem::take(&mut self.entries)));
+            let Some((inode, file)) = self.files.pop_first() else { return true };
+            let name = path(&names, inode, self.limits.name_bytes_max as usize);
+            self.names = Some(names);
+            outbox.open(Object { kind: Kind::Member, name, size: Some(file.bytes.into()), ..Object::default() });
+            outbox.worked(64 * file.pieces.len());
+            self.open = Some(Open { at: 0, bytes: file.bytes.into(), parts: parts(file), unpacked: None });
         }
-        self.bytes += input.len() as u64;
-        input.len()
-    }
-
-    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        self.state = match std::mem::replace(&mut self.state, State::Over) {
-            State::Header => match Order::of(&read(kept, 0, 4)) {
-                Some(order) => State::Volume(Box::new(Volume::new(order, &self.limits, self.bytes))),
-                None => State::Over,
-            },
-            State::Volume(mut volume) => match volume.turn(kept, outbox) {
-                true => State::Over,
-                false => State::Volume(volume),
-            },
-            State::Over => return Ended::Done,
-        };
-        Ended::More
+        false
     }
 }
 

@@ -9,4 +9,5 @@ pub(crate) mod jffs2;
 pub(crate) mod kept;
 pub(crate) mod paths;
 pub(crate) mod squashfs;
+mod whole;
 pub(crate) mod wim;

@@ -18,10 +18,11 @@ use stream::{Class, Kind, Limits, Object, ReadAt};
 
 use crate::disk::kept::{Packing, read};
 use crate::disk::paths::Paths;
+use crate::disk::whole::{FileSystem, Whole};
 use crate::frame::codec::{Fault, le16, le32, le64};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
-use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::frame::reader::{CONTENT_BYTES, Outbox, Reading};
 use inode::{File, Inode};
 use metadata::{Cursor, Metadata, Place};
 
@@ -114,7 +115,7 @@ struct Found {
 }
 
 /// The image under way.
-struct Volume {
+pub(crate) struct Volume {
     layout: Layout,
     limits: Limits,
     inodes: Metadata,
@@ -177,24 +178,6 @@ impl Volume {
             told: Vec::new(),
             bytes,
         }
-    }
-
-    /// Goes on; whether all is told.
-    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
-        outbox.worked(1);
-        if let Some(open) = self.open.take() {
-            self.tell(open, kept, outbox);
-        } else if let Some((place, entry)) = self.folders.pop() {
-            self.folder(place, entry, kept, outbox);
-        } else {
-            if !std::mem::replace(&mut self.are_sorted, true) {
-                self.files.sort_by_key(|file| std::cmp::Reverse((file.fragment, file.place)));
-            }
-            let Some(found) = self.files.pop() else { return true };
-            self.begin(&found, kept, outbox);
-        }
-        outbox.worked(self.inodes.take_work() + self.listings.take_work() + self.tails.take_work());
-        false
     }
 
     fn fault(&mut self, fault: Fault, outbox: &mut Outbox) {
@@ -400,52 +383,31 @@ impl Volume {
 }
 
 /// A reader of images.
-pub(crate) struct Squashfs {
-    limits: Limits,
-    asked: bool,
-    bytes: u64,
-    state: State,
-}
+pub(crate) type Squashfs = Whole<Volume>;
 
-enum State {
-    Header,
-    Volume(Box<Volume>),
-    Over,
-}
+impl FileSystem for Volume {
+    const TURN_WORK: usize = HEADER_BYTES;
 
-impl Squashfs {
-    pub fn new(limits: &Limits) -> Squashfs {
-        Squashfs { limits: limits.clone(), asked: false, bytes: 0, state: State::Header }
+    fn open(kept: &dyn ReadAt, limits: &Limits, bytes: u64) -> Result<Option<Volume>, Fault> {
+        let layout = Layout::read(&read(kept, 0, HEADER_BYTES))?;
+        Ok(Some(Volume::new(layout, limits, bytes)))
     }
-}
 
-impl Reader for Squashfs {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if !std::mem::replace(&mut self.asked, true) {
-            outbox.keep(0..u64::MAX);
-            return 0;
+    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
+        outbox.worked(1);
+        if let Some(open) = self.open.take() {
+            self.tell(open, kept, outbox);
+        } else if let Some((place, entry)) = self.folders.pop() {
+            self.folder(place, entry, kept, outbox);
+        } else {
+            if !std::mem::replace(&mut self.are_sorted, true) {
+                self.files.sort_by_key(|file| std::cmp::Reverse((file.fragment, file.place)));
+            }
+            let Some(found) = self.files.pop() else { return true };
+            self.begin(&found, kept, outbox);
         }
-        self.bytes += input.len() as u64;
-        input.len()
-    }
-
-    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        outbox.worked(HEADER_BYTES);
-        self.state = match std::mem::replace(&mut self.state, State::Over) {
-            State::Header => match Layout::read(&read(kept, 0, HEADER_BYTES)) {
-                Ok(layout) => State::Volume(Box::new(Volume::new(layout, &self.limits, self.bytes))),
-                Err(fault) => {
-                    outbox.finding(fault.class, fault.name, 0);
-                    State::Over
-                }
-            },
-            State::Volume(mut volume) => match volume.turn(kept, outbox) {
-                true => State::Over,
-                false => State::Volume(volume),
-            },
-            State::Over => return Ended::Done,
-        };
-        Ended::More
+        outbox.worked(self.inodes.take_work() + self.listings.take_work() + self.tails.take_work());
+        false
     }
 }
 

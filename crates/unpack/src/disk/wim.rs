@@ -19,10 +19,11 @@ use sha1::{Digest, Sha1};
 use stream::{Class, Kind, Limits, Object, ReadAt};
 
 use crate::disk::kept::read;
+use crate::disk::whole::{FileSystem, Whole};
 use crate::frame::codec::{Fault, le16, le32, le64};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
-use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use crate::frame::reader::{CONTENT_BYTES, Outbox, Reading};
 use chunks::{Chunks, File, Packing, Resource, Turn};
 use names::Names;
 
@@ -96,7 +97,7 @@ enum Purpose {
 }
 
 /// The file under way.
-struct Image {
+pub(crate) struct Image {
     limits: Limits,
     layout: Layout,
     bytes: u64,
@@ -164,28 +165,6 @@ impl Image {
             self.told.push(fault.name);
             outbox.finding(fault.class, fault.name, 0);
         }
-    }
-
-    /// Goes on; whether all is told.
-    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
-        outbox.worked(1);
-        if let Some(job) = self.job.take() {
-            self.go_on(job, kept, outbox);
-        } else if let Some(metadata) = self.metadata.pop_front() {
-            self.job = Some(Job::all(metadata, Purpose::Metadata(Vec::new())));
-        } else if let Some(content) = self.contents.pop() {
-            let name = self.names.of(&content.hash);
-            outbox.open(Object { kind: Kind::Member, name, size: Some(content.bytes), ..Object::default() });
-            let purpose = Purpose::Member { sum: Sha1::new(), hash: content.hash, is_sound: true };
-            // Contents that share a resource follow each other.
-            let before = self.chunks.take().filter(|chunks| *chunks.resource() == content.resource);
-            let chunks = before.unwrap_or_else(|| Chunks::new(content.resource));
-            let end = content.start.saturating_add(content.bytes);
-            self.job = Some(Job { chunks, at: content.start, end, purpose });
-        } else {
-            return true;
-        }
-        false
     }
 
     /// Reads more of a range; the job waits for its next turn, or is done.
@@ -334,52 +313,34 @@ impl Solid {
 }
 
 /// A reader of images.
-pub(crate) struct Wim {
-    limits: Limits,
-    asked: bool,
-    bytes: u64,
-    state: State,
-}
+pub(crate) type Wim = Whole<Image>;
 
-enum State {
-    Header,
-    Image(Box<Image>),
-    Over,
-}
+impl FileSystem for Image {
+    const TURN_WORK: usize = HEADER_BYTES;
 
-impl Wim {
-    pub fn new(limits: &Limits) -> Wim {
-        Wim { limits: limits.clone(), asked: false, bytes: 0, state: State::Header }
+    fn open(kept: &dyn ReadAt, limits: &Limits, bytes: u64) -> Result<Option<Image>, Fault> {
+        Image::new(&read(kept, 0, HEADER_BYTES), limits, bytes).map(Some)
     }
-}
 
-impl Reader for Wim {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if !std::mem::replace(&mut self.asked, true) {
-            outbox.keep(0..u64::MAX);
-            return 0;
+    fn turn(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
+        outbox.worked(1);
+        if let Some(job) = self.job.take() {
+            self.go_on(job, kept, outbox);
+        } else if let Some(metadata) = self.metadata.pop_front() {
+            self.job = Some(Job::all(metadata, Purpose::Metadata(Vec::new())));
+        } else if let Some(content) = self.contents.pop() {
+            let name = self.names.of(&content.hash);
+            outbox.open(Object { kind: Kind::Member, name, size: Some(content.bytes), ..Object::default() });
+            let purpose = Purpose::Member { sum: Sha1::new(), hash: content.hash, is_sound: true };
+            // Contents that share a resource follow each other.
+            let before = self.chunks.take().filter(|chunks| *chunks.resource() == content.resource);
+            let chunks = before.unwrap_or_else(|| Chunks::new(content.resource));
+            let end = content.start.saturating_add(content.bytes);
+            self.job = Some(Job { chunks, at: content.start, end, purpose });
+        } else {
+            return true;
         }
-        self.bytes += input.len() as u64;
-        input.len()
-    }
-
-    fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        outbox.worked(HEADER_BYTES);
-        self.state = match std::mem::replace(&mut self.state, State::Over) {
-            State::Header => match Image::new(&read(kept, 0, HEADER_BYTES), &self.limits, self.bytes) {
-                Ok(image) => State::Image(Box::new(image)),
-                Err(fault) => {
-                    outbox.finding(fault.class, fault.name, 0);
-                    State::Over
-                }
-            },
-            State::Image(mut image) => match image.turn(kept, outbox) {
-                true => State::Over,
-                false => State::Image(image),
-            },
-            State::Over => return Ended::Done,
-        };
-        Ended::More
+        false
     }
 }
 
