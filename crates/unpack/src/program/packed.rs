@@ -131,6 +131,7 @@ impl Scripts {
             return outbox.content(bytes);
         }
         if self.is_over {
+            self.tail = Vec::new();
             return;
         }
         self.tail.extend_from_slice(bytes);
@@ -157,7 +158,7 @@ enum State {
 impl Packed {
     pub fn new(limits: &Limits) -> Packed {
         let bytes_max = limits.spool_bytes_max as usize;
-        Packed { bytes_max, at: 0, head: Vec::new(), is_over: false, scripts: Scripts::default(), state: State::Begin }
+        Packed { bytes_max, at: 0, head: Vec::with_capacity(HEAD_BYTES), is_over: false, scripts: Scripts::default(), state: State::Begin }
     }
 
     fn begin(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {

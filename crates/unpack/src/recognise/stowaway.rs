@@ -290,8 +290,11 @@ impl Stowaway {
             self.state = State::Passing;
             return None;
         }
-        let piece = &input[..input.len().min(PIECE_BYTES)];
+        let room = PIECE_BYTES.saturating_sub(self.held.len());
+        debug_assert!(room > 0, "a search leaves less than a piece");
+        let piece = &input[..input.len().min(room)];
         fuel.burn(if self.is_bounded { piece.len() } else { piece.len() + piece.len() / 2 });
+        self.held.reserve_exact(room);
         self.held.extend_from_slice(piece);
         self.is_fresh = true;
         Some(Step::idle(piece.len()))
