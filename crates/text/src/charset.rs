@@ -12,6 +12,8 @@ use alloc::vec::Vec;
 
 use encoding_rs as tables;
 
+use crate::base64;
+
 /// A charset.
 #[derive(Debug, Clone, Copy)]
 pub struct Charset {
@@ -221,7 +223,7 @@ fn utf7(bytes: &[u8]) -> Option<String> {
                 rest = &behind[1..];
             }
             b'+' => {
-                let length = behind.iter().take_while(|byte| digit(**byte).is_some()).count();
+                let length = behind.iter().take_while(|byte| base64::value(**byte).is_some()).count();
                 out.push_str(&utf16_of(&behind[..length])?);
                 rest = behind[length..].strip_prefix(b"-").unwrap_or(&behind[length..]);
             }
@@ -232,17 +234,11 @@ fn utf7(bytes: &[u8]) -> Option<String> {
     Some(out)
 }
 
-fn digit(byte: u8) -> Option<u32> {
-    let value =
-        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".iter().position(|known| *known == byte)?;
-    u32::try_from(value).ok()
-}
-
 /// The characters that a run of Base64 has.
 fn utf16_of(digits: &[u8]) -> Option<String> {
     let (mut bits, mut count, mut units) = (0u32, 0, Vec::with_capacity(digits.len() / 2));
-    for value in digits.iter().filter_map(|byte| digit(*byte)) {
-        (bits, count) = (bits << 6 | value, count + 6);
+    for value in digits.iter().filter_map(|digit| base64::value(*digit)) {
+        (bits, count) = (bits << 6 | u32::from(value), count + 6);
         if count >= 16 {
             count -= 16;
             units.push(u16::try_from(bits >> count & 0xffff).ok()?);

@@ -158,7 +158,14 @@ enum State {
 impl Packed {
     pub fn new(limits: &Limits) -> Packed {
         let bytes_max = limits.spool_bytes_max as usize;
-        Packed { bytes_max, at: 0, head: Vec::with_capacity(HEAD_BYTES), is_over: false, scripts: Scripts::default(), state: State::Begin }
+        Packed {
+            bytes_max,
+            at: 0,
+            head: Vec::with_capacity(HEAD_BYTES),
+            is_over: false,
+            scripts: Scripts::default(),
+            state: State::Begin,
+        }
     }
 
     fn begin(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {

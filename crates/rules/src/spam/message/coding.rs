@@ -1,5 +1,6 @@
 //! Transfer codings and charsets, undone as SpamAssassin undoes them.
 
+use text::base64;
 use text::charset::Charset;
 
 use super::perl::{Text, begins, is_blank};
@@ -22,7 +23,7 @@ pub(super) fn base64(coded: &[u8]) -> Vec<u8> {
     for quantum in letters.chunks(4) {
         let mut bits = 0u32;
         for at in 0..4 {
-            bits = bits << 6 | quantum.get(at).map_or(0, |letter| value(*letter, within));
+            bits = bits << 6 | quantum.get(at).map_or(0, |letter| base64::value(*letter).map_or(within, u32::from));
         }
         let [_, bytes @ ..] = bits.to_be_bytes();
         out.extend_from_slice(&bytes[..quantum.len() * 3 / 4]);
@@ -32,18 +33,6 @@ pub(super) fn base64(coded: &[u8]) -> Vec<u8> {
 
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
-}
-
-fn value(letter: u8, within: u32) -> u32 {
-    let offset = |base: u8, first: u32| u32::from(letter - base) + first;
-    match letter {
-        b'A'..=b'Z' => offset(b'A', 0),
-        b'a'..=b'z' => offset(b'a', 26),
-        b'0'..=b'9' => offset(b'0', 52),
-        b'+' => 62,
-        b'/' => 63,
-        _ => within,
-    }
 }
 
 /// Quoted-printable: blanks at the end of lines go, then soft line breaks, then escapes.
