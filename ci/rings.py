@@ -4,8 +4,8 @@
 Modules are compared where they stand side by side: the children of one module (files, folders) form a ring where each
 reaches the next by a path that begins with `crate`, `super`, `self` or a child's name, in whatever stands below it. Names
 that a module re-exports belong to where they come from. A room, a folder whose `mod.rs` only lists modules, is
-transparent: what stands in it stands beside what stands around it. Inline test modules do not count, and neither do comments: what
-stands in their links is no import.
+imported as a whole, one way; in the crates of `LOOSE` its modules stand beside what stands around it. Inline test modules do not
+count, and neither do comments: a path in a link is no import.
 
 Where the rooms of a crate have floors (`FLOORS`), one imports only from the floors below it.
 
@@ -26,7 +26,16 @@ DECLARED = re.compile(r"\bmod\s+(\w+)\s*;")
 PATH = re.compile(r"(?<![\w:.$])((?:crate|super|self|[a-z]\w*)(?:\s*::\s*\w+)+)")
 
 # The rooms of a crate, from the ground up; those of one floor do not know each other.
-FLOORS = {"scan": ["layout", "syntax", "source normal signed links", "yara", "table", "compile run"]}
+FLOORS = {
+    "scan": ["layout", "syntax", "source normal signed links", "yara", "table", "compile run"],
+    "sluice": [
+        "cli output", "process", "database learned", "config",
+        "dnsbl intercept logging lookups quarantine resolver update", "store", "mails serve", "command on_access",
+    ],
+}
+
+# Crates whose rooms still import each other both ways.
+LOOSE = {"edge", "unpack"}
 
 
 class Module:
@@ -60,9 +69,11 @@ class Module:
     def line_of_descent(self):
         return (self.parent.line_of_descent() if self.parent else []) + [self]
 
-    def standing(self):
-        """The line of descent without rooms."""
+    def standing(self, is_loose):
+        """The line of descent; without rooms, where the crate is loose."""
         line = self.line_of_descent()
+        if not is_loose:
+            return line
         return [m for m in line if not m.is_room or m.parent is None or m is line[-1]]
 
     def called(self):
@@ -145,7 +156,7 @@ def target(module, path, hops=8):
     return at
 
 
-def arrows(root):
+def arrows(root, is_loose):
     """For each module with children: which of them reaches which, and where."""
     found = {}
     for module in root.all():
@@ -153,7 +164,7 @@ def arrows(root):
             reached = target(module, path)
             if reached is None:
                 continue
-            here, there = module.standing(), reached.standing()
+            here, there = module.standing(is_loose), reached.standing(is_loose)
             for depth in range(1, min(len(here), len(there))):
                 if here[depth] is not there[depth]:
                     place = f"{module.file}:{number}"
@@ -224,7 +235,7 @@ def main(arguments):
             for wrong in upward(crate, root):
                 status = 1
                 print(wrong)
-            for parent, graph in arrows(root).items():
+            for parent, graph in arrows(root, crate in LOOSE).items():
                 name = "::".join([crate, *(m.name for m in parent.line_of_descent()[1:])])
                 for knot in knots(graph):
                     status = 1

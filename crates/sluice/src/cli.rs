@@ -5,10 +5,12 @@ mod database;
 mod dnsbl;
 mod learn;
 mod on_access;
+pub mod pua;
 mod quarantine;
 mod scan;
 mod sieve;
 mod store;
+pub mod values;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -29,7 +31,6 @@ pub use self::store::{
     Account, AccountCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand,
     StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreQueue, StoreServe, StoreStat, Who,
 };
-use crate::values;
 
 /// The configuration of all commands, unless another is named.
 pub const CONFIG: &str = "/etc/sluice/sluice.toml";

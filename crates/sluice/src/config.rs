@@ -8,23 +8,30 @@ mod acme_tests;
 #[cfg(test)]
 mod auth_tests;
 mod authentication;
+pub mod block_lists;
 mod certificates;
+pub mod clamd_conf;
 #[cfg(test)]
 mod clamd_tests;
 pub mod credentials;
+pub mod dns;
+pub mod dnsbl;
 #[cfg(test)]
 mod earlier_tests;
 mod elsewhere;
 mod folders;
+pub mod freshclam_conf;
 mod interception;
 mod keys;
 mod recipients;
 mod relay;
+pub mod rule_files;
 mod rules;
 pub mod shown;
 mod source;
 mod spam;
 mod store;
+pub mod update;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -41,17 +48,17 @@ use stream::Limits;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::Failure;
+use crate::cli::pua::Pua;
+use crate::config::dns::DnsSettings;
+use crate::config::update::UpdateSettings;
 use crate::database::signed::Checker;
 use crate::database::{self, Choice, Wanted};
-use crate::pua::Pua;
-use crate::resolver::DnsSettings;
-use crate::update_settings::UpdateSettings;
+use crate::output::Failure;
 
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use interception::Interception;
-pub use store::StoreSettings;
+pub use store::{Door, StoreSettings};
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -88,7 +95,7 @@ pub struct Config {
     /// Who is asked what inspections want to know of the DNS.
     pub dns: DnsSettings,
     /// Block lists that are served over DNS.
-    pub dnsbl: crate::dnsbl::Settings,
+    pub dnsbl: crate::config::dnsbl::Settings,
     /// Certificates, and what is spoken.
     pub tls: Tls,
     /// What strangers have to show before there is work for them.
@@ -310,7 +317,7 @@ impl Default for Config {
             spam: None,
             authentication: None,
             dns: DnsSettings::default(),
-            dnsbl: crate::dnsbl::Settings::default(),
+            dnsbl: crate::config::dnsbl::Settings::default(),
             log: Log::default(),
             tls: Tls::default(),
             trust: TrustSettings::default(),
@@ -538,7 +545,7 @@ impl Config {
         }
         self.tls.check_acme()?;
         self.trust.check()?;
-        crate::dnsbl::ask::check(&self.trust)?;
+        block_lists::check(&self.trust)?;
         self.intercept.check()?;
         if !self.database.include_pua.is_empty() && !self.database.exclude_pua.is_empty() {
             return Err("database: include_pua and exclude_pua exclude each other".into());

@@ -6,11 +6,13 @@
 //!
 //! Bounds: `ORDERS_MAX` orders that wait, each of one mail's words.
 
+pub mod conduct;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use edge::message::memory::{Greeting, Mark, Memory, What};
 use edge::metrics::Metrics;
@@ -19,8 +21,11 @@ use flow::{Alike, Conduct, Key, Lesson, Recall, Recalled, Standing, Word};
 use ledger::{Counts, Error, Learned, Ledger, Sqlite};
 use tokio::sync::oneshot;
 
-use crate::conduct::{compared, noted, rated, taught};
-use crate::learn_command::{FILE, now};
+use self::conduct::{compared, noted, rated, taught};
+use crate::process::held::Held;
+
+/// The file in the folder.
+pub const FILE: &str = "learned.db";
 
 /// Orders that wait.
 const ORDERS_MAX: usize = 1_000;
@@ -35,6 +40,17 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
 const AHEAD_SECONDS: i64 = 86_400;
 
 const DAY_SECONDS: i64 = 86_400;
+
+/// The file in a folder that is held open.
+pub fn open(held: &Held) -> Result<Sqlite, Error> {
+    Sqlite::open(&held.way().join(FILE))
+}
+
+/// Seconds since 1970.
+pub fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    i64::try_from(now).unwrap_or(i64::MAX)
+}
 
 /// The thread; it ends with the last who may ask.
 pub struct Memories {
@@ -323,5 +339,5 @@ fn learn(file: &mut Sqlite, owner: &str, what: What, lesson: Lesson) -> Result<b
 /// # Errors
 /// When it cannot be made.
 pub fn prepare(folder: &Path) -> Result<(), String> {
-    crate::held::Held::private(Some(folder)).map(drop)
+    crate::process::held::Held::private(Some(folder)).map(drop)
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use crate::Failure;
+use crate::output::Failure;
 use crate::store::{maildir, mbox};
 
 /// Where mails are.

@@ -3,57 +3,26 @@
 //! The command line, the configuration, files, sockets, signals and logs. What bytes mean is decided below, in
 //! `inspect` and `proto`.
 
-// As the standard library's, but for a closed pipe: that is the reader's way to say that it has seen enough, and no reason
-// to leave what is being done half done.
-macro_rules! println {
-    ($($text:tt)*) => { drop(std::io::Write::write_fmt(&mut std::io::stdout(), format_args!("{}\n", format_args!($($text)*)))) };
-}
-macro_rules! print {
-    ($($text:tt)*) => { drop(std::io::Write::write_fmt(&mut std::io::stdout(), format_args!($($text)*))) };
-}
-macro_rules! eprintln {
-    ($($text:tt)*) => { drop(std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{}\n", format_args!($($text)*)))) };
-}
+#[macro_use]
+mod output;
 
-mod auth;
-mod check;
-mod clamd_conf;
 mod cli;
-mod conduct;
+mod command;
 mod config;
-mod config_command;
-mod confine;
 mod database;
-mod database_command;
 mod dnsbl;
-mod explain;
-mod freshclam_conf;
-mod held;
 mod intercept;
-mod learn_command;
 mod learned;
-mod log_command;
-mod lookup_command;
+mod logging;
 mod lookups;
 mod mails;
-mod manual;
 mod on_access;
-mod privileges;
-mod pua;
+mod process;
 mod quarantine;
-mod recipients_command;
 mod resolver;
-mod rules_command;
-mod scan_command;
 mod serve;
-mod sieve_command;
-mod spam_command;
 mod store;
-mod supervise;
-mod top;
 mod update;
-mod update_settings;
-mod values;
 
 use std::process::ExitCode;
 
@@ -84,43 +53,43 @@ fn main() -> ExitCode {
         }
         _ => false,
     };
-    let is_clamscan = scan_command::clamscan::is_called(&mut arguments);
-    let mut cli = Cli::parse_from(scan_command::clamscan::without_passed_over(arguments.into_iter()));
+    let is_clamscan = command::scan::clamscan::is_called(&mut arguments);
+    let mut cli = Cli::parse_from(command::scan::clamscan::without_passed_over(arguments.into_iter()));
     if let (true, Command::Scan(scan)) = (is_clamscan, &mut cli.command) {
-        scan_command::clamscan::have_its_signatures(scan);
+        command::scan::clamscan::have_its_signatures(scan);
     }
     let outcome = match cli.command {
         Command::Serve(args) if is_edge => serve::run(&args),
-        Command::Serve(_) => supervise::run(),
-        Command::Reload(args) => supervise::reload::run(&args),
-        Command::Scan(args) => scan_command::run(&args),
+        Command::Serve(_) => process::supervise::run(),
+        Command::Reload(args) => process::supervise::reload::run(&args),
+        Command::Scan(args) => command::scan::run(&args),
         Command::Mount(args) => on_access::mount::run(&args),
         Command::Watch(args) => on_access::watch::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Config { command: ConfigCommand::Show(args) } => config_command::show(&args),
+        Command::Explain(args) => command::explain::run(&args),
+        Command::Check(args) => command::check::run(&args),
+        Command::Config { command: ConfigCommand::Show(args) } => command::config::show(&args),
         Command::Intercept(args) => intercept::run(&args),
         Command::Quarantine(args) => quarantine::command::run(&args),
-        Command::Log(args) => log_command::run(&args),
-        Command::Database(args) => database_command::run(&args),
+        Command::Log(args) => command::log::run(&args),
+        Command::Database(args) => command::database::run(&args),
         Command::Update(args) => update::run(&args),
-        Command::Top(args) => top::run(&args),
-        Command::Recipients { command } => recipients_command::run(&command),
-        Command::Lookup(args) => lookup_command::run(&args),
+        Command::Top(args) => command::top::run(&args),
+        Command::Recipients { command } => command::recipients::run(&command),
+        Command::Lookup(args) => command::lookup::run(&args),
         Command::Dnsbl(args) => dnsbl::command::run(&args),
-        Command::Rules(args) => rules_command::run(&args),
-        Command::Auth(args) => auth::run(&args),
+        Command::Rules(args) => command::rules::run(&args),
+        Command::Auth(args) => command::auth::run(&args),
         Command::Store(args) => store::command::run(&args),
         Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),
         Command::Mail { command: MailCommand::Recall(args) } => store::recall::recall(&args),
         Command::Who(args) => store::recall::who(&args),
         Command::Recall(args) => store::recall::recall(&args),
         Command::Account(args) => store::account::run(&args),
-        Command::Sieve(args) => sieve_command::run(&args),
-        Command::Spam(args) => spam_command::run(&args),
-        Command::Learn(args) => learn_command::run(&args),
-        Command::Man { folder } => manual::pages(folder.as_deref()),
-        Command::Completions { shell } => manual::completions(shell),
+        Command::Sieve(args) => command::sieve::run(&args),
+        Command::Spam(args) => command::spam::run(&args),
+        Command::Learn(args) => command::learn::run(&args),
+        Command::Man { folder } => command::manual::pages(folder.as_deref()),
+        Command::Completions { shell } => command::manual::completions(shell),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("sluice: {error}");
@@ -133,6 +102,3 @@ fn name_thread(name: &str) {
     let name: Vec<u8> = name.trim_end().bytes().filter(|&byte| byte != 0).chain([0]).collect();
     let _ = std::ffi::CStr::from_bytes_with_nul(&name).map(rustix::thread::set_name);
 }
-
-/// What ends a command: shown after the program's name. Exit status 2.
-pub type Failure = Box<dyn std::error::Error>;

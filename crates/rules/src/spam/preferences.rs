@@ -2,7 +2,7 @@
 //!
 //! A file of a user may have scores, `required_score`, lists of senders, recipients, subjects and hosts, and what is written into
 //! mails. All else is an error that names its line, and has no effect: rules, what the site pays for, what holds for all.
-//! It lies over a compiled configuration ([`Engine::preferences`]) and is read anew for each mail.
+//! It lies over a compiled configuration ([`Engine::preferences`](super::run::Engine::preferences)) and is read anew for each mail.
 //!
 //! Known wrongs: a rule that the site has turned off stays off; what `multiple` rules add is shown as one sum; mails are learned
 //! by the site's scores. Bounds: [`BYTES_MAX`] of a file.
@@ -11,11 +11,10 @@ use std::collections::HashMap;
 
 use super::loader::{File, Loader, Options};
 use super::problem::Problem;
-use super::run::Engine;
 use super::settings::Settings;
 use super::syntax::expression::Unchecked;
 use super::template::Templates;
-use super::{Limits, Severity};
+use super::{Limits, Rules, Severity};
 
 /// The largest file of a user, in bytes.
 pub const BYTES_MAX: usize = 64 << 10;
@@ -31,15 +30,13 @@ pub struct Preferences {
     problems: Vec<Problem>,
 }
 
-impl Engine {
-    /// Reads what a user wants in the place of what this configuration says.
-    pub fn preferences(&self, file: &File) -> Preferences {
-        let site = self.rules();
+impl Preferences {
+    /// Reads a file of a user over the rules and the settings of the site.
+    pub(super) fn read(file: &File, site: &Rules, mut settings: Settings) -> Preferences {
         let limits = Limits { file_bytes_max: BYTES_MAX, ..Limits::default() };
         let mut loader = Loader::new(Options::default(), limits).of_user(site);
         loader.read(file, &mut |_, _| Err("files of users include no others".into()));
         let own = loader.finish(&Unchecked);
-        let mut settings = self.settings().clone();
         settings.add(&own);
         let scores = own.names().iter().filter_map(|rule| Some((site.id(&rule.name)?, rule.given_scores?)));
         Preferences {
@@ -50,9 +47,7 @@ impl Engine {
             problems: own.problems().iter().filter(|problem| problem.severity == Severity::Error).cloned().collect(),
         }
     }
-}
 
-impl Preferences {
     /// From which score on a mail is spam, where the user says so.
     pub fn required(&self) -> Option<f64> {
         self.required
@@ -67,7 +62,7 @@ impl Preferences {
 #[cfg(test)]
 mod tests {
     use super::super::message::{Message, MessageLimits};
-    use super::super::run::{Beside, EngineOptions, Expressions, Outcome, Report, Scratch};
+    use super::super::run::{Beside, Engine, EngineOptions, Expressions, Outcome, Report, Scratch};
     use super::*;
 
     const SITE: &str = "body BUY /buy/\nscore BUY 3\nbody OTHER /other/\nscore OTHER 1\nbody OFF /buy/\nscore OFF 0\n\

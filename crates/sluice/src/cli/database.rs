@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use crate::pua::Pua;
+use crate::cli::pua::Pua;
 
 /// Where signatures come from.
 #[derive(Debug, Args, Clone)]

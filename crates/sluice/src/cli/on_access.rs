@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::DatabaseArgs;
-use crate::values;
+use crate::cli::values;
 
 /// `sluice mount`
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use edge::settings::Forward;
 
 use super::CONFIG;
-use crate::values::{self, Kind, Stage};
+use crate::cli::values::{self, Kind, Stage};
 
 /// `sluice quarantine`
 #[derive(Debug, Args)]

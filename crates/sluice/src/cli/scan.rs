@@ -7,7 +7,7 @@ use clap::{ArgAction, Args, ValueHint};
 use edge::settings::Pattern;
 
 use super::DatabaseArgs;
-use crate::values;
+use crate::cli::values;
 
 /// `sluice scan`
 #[derive(Debug, Args)]

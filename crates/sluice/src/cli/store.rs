@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueHint};
 use edge::settings::{Address, Forward};
 
 use super::CONFIG;
-use crate::values;
+use crate::cli::values;
 
 /// `sluice store`
 #[derive(Debug, Args)]

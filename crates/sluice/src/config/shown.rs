@@ -150,7 +150,7 @@ fn size_of(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => {
             let text = text.trim().trim_end_matches("iB").trim_end();
-            crate::values::size(text).ok()
+            crate::cli::values::size(text).ok()
         }
         value => value.as_u64(),
     }

@@ -6,7 +6,7 @@ use edge::settings::{FuzzySettings, Listener};
 use inspect::RuleFile;
 
 use super::Config;
-use crate::rules_command::{self, Purpose};
+use crate::config::rule_files::{self, Purpose};
 
 impl Config {
     pub(super) fn check_spam(&self, listener: &Listener) -> Result<(), String> {
@@ -77,7 +77,7 @@ impl Config {
         let is_scored = |listener: &Listener| listener.protocol().is_scored();
         let spam = self.spam.as_ref().filter(|_| self.listeners.iter().any(is_scored))?;
         Some(spam.rules.clone().unwrap_or_else(|| {
-            let mut folders = rules_command::standard();
+            let mut folders = rule_files::standard();
             if !folders.first().is_some_and(|rules| rules.is_dir()) {
                 folders.clear();
             }

@@ -3,14 +3,54 @@
 use std::path::{Path, PathBuf};
 
 use edge::settings::{Address, Asks, Forward, Scheme, size};
+use mailbox::Protocol;
 use mailbox::scripts::SiteScripts;
 use serde::Deserialize;
 
 use super::Config;
-use crate::store::doors::Door;
 
 /// Room for a few segments.
 const SIZE_MIN: u64 = 64 << 20;
+
+/// A door of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    Lmtp,
+    Pop3,
+    Pop3s,
+    Imap,
+    Imaps,
+    Sieve,
+}
+
+impl Door {
+    /// As in a URL.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Door::Lmtp => "lmtp",
+            Door::Pop3 => "pop3",
+            Door::Pop3s => "pop3s",
+            Door::Imap => "imap",
+            Door::Imaps => "imaps",
+            Door::Sieve => "sieve",
+        }
+    }
+
+    /// Whether TLS begins with the connection.
+    pub const fn is_encrypted(self) -> bool {
+        matches!(self, Door::Pop3s | Door::Imaps)
+    }
+
+    /// What is spoken there, with TLS or without.
+    pub const fn protocol(self) -> Protocol {
+        match self {
+            Door::Lmtp => Protocol::Lmtp,
+            Door::Pop3 | Door::Pop3s => Protocol::Pop3,
+            Door::Imap | Door::Imaps => Protocol::Imap,
+            Door::Sieve => Protocol::Sieve,
+        }
+    }
+}
 
 /// `[store]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

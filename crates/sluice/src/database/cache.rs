@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::source::Source;
 use super::{Choice, Pua};
-use crate::Failure;
+use crate::output::Failure;
 
 /// Whoever else may write to a folder.
 const OTHERS: u32 = 0o022;
@@ -292,7 +292,7 @@ mod tests {
             }
             allow(path, good);
             assert!(place.find().is_some());
-            if crate::privileges::is_root() {
+            if crate::process::privileges::is_root() {
                 std::os::unix::fs::chown(path, Some(1_234), None).expect("given away");
                 assert!(place.find().is_none(), "{}: another's", path.display());
                 std::os::unix::fs::chown(path, Some(0), None).expect("taken back");

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use super::Choice;
 use super::signed::Checker;
 use super::source::{Reading, Source};
-use crate::Failure;
-use crate::privileges::NOBODY;
-use crate::supervise::lead::{COMPILER, SUCCESS, Started, lead};
+use crate::output::Failure;
+use crate::process::privileges::NOBODY;
+use crate::process::supervise::lead::{COMPILER, SUCCESS, Started, lead};
 
 /// The most that a child is listened to.
 const SAID_BYTES_MAX: u64 = 64 << 10;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::Failure;
+use crate::output::Failure;
 
 /// The files at `paths` in the order in which they are loaded.
 ///

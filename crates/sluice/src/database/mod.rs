@@ -32,9 +32,9 @@ use self::compile::{Done, Progress};
 pub use self::files::{files, releases};
 use self::signed::Checker;
 use self::source::{Source, known};
-use crate::Failure;
 use crate::cli::DatabaseArgs;
-use crate::pua::Pua;
+use crate::cli::pua::Pua;
+use crate::output::Failure;
 
 /// Sets of fewer bytes are compiled at every start unless a folder is named: it takes no longer than a blink.
 const WORTHWHILE_BYTES: u64 = 4 << 20;

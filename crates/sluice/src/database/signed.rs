@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::files::version;
 use super::source::Source;
-use crate::Failure;
+use crate::output::Failure;
 
 /// The longest file of certificates or signatures, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -14,7 +14,7 @@ use scan::Job;
 
 use super::cache::Note;
 use super::compile::{Done, Line, Outcome};
-use crate::Failure;
+use crate::output::Failure;
 
 /// The longest line between files.
 const LINE_BYTES_MAX: u64 = 64 << 10;
@@ -31,7 +31,7 @@ pub fn run() -> ExitCode {
 }
 
 fn work(input: &mut impl BufRead, output: impl io::Write) -> Result<Done, Failure> {
-    crate::privileges::harden()?;
+    crate::process::privileges::harden()?;
     crate::name_thread("sluice-compiler");
     let confined = confine()?;
     let Line::Begin(choice) = line(input)? else { return Err("files without a beginning".into()) };

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::{fetch, publish, reputation, serve, tell};
-use crate::Failure;
 use crate::cli::{Dnsbl, DnsblCommand};
+use crate::output::Failure;
 
 /// Does what was asked for.
 pub fn run(args: &Dnsbl) -> Result<ExitCode, Failure> {

@@ -19,8 +19,8 @@ use ureq::http::StatusCode;
 use super::folder::replace;
 use super::load::now;
 use super::signature;
-use crate::Failure;
 use crate::cli::DnsblFetch;
+use crate::output::Failure;
 
 /// The longest manifest.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;

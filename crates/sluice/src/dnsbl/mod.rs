@@ -14,12 +14,9 @@ mod publish;
 mod reputation;
 mod send;
 mod serve;
-mod settings;
 mod shared;
 mod signature;
 mod tcp;
 mod tell;
 mod udp;
 mod wanted;
-
-pub use settings::Settings;

@@ -18,8 +18,8 @@ use sha2::{Digest as _, Sha256};
 use super::folder::replace;
 use super::load::now;
 use super::signature;
-use crate::Failure;
 use crate::cli::DnsblPublish;
+use crate::output::Failure;
 
 /// The longest version that is published, or compared with.
 const LIST_BYTES_MAX: u64 = 4 << 30;

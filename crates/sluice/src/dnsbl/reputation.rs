@@ -15,8 +15,8 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::folder::replace;
 use super::load::now;
-use crate::Failure;
 use crate::cli::{DnsblReputation, ReputationCommand};
+use crate::output::Failure;
 
 /// Does what was asked for.
 pub fn run(args: &DnsblReputation) -> Result<ExitCode, Failure> {

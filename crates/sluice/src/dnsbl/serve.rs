@@ -19,13 +19,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::load::{Loaded, Report};
-use super::settings::Settings;
 use super::shared::Shared;
 use super::{notify, tcp, udp};
-use crate::Failure;
 use crate::cli::DnsblServe;
-use crate::confine::Reach;
-use crate::privileges::{self, Account};
+use crate::config::dnsbl::Settings;
+use crate::output::Failure;
+use crate::process::confine::Reach;
+use crate::process::privileges::{self, Account};
 
 /// Attempts to find a port that is free for both, where port 0 is asked for.
 const PORTS_TRIED: usize = 16;

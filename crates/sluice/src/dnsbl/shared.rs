@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use ::dnsbl::answer::Options;
 use ::dnsbl::zone::Zones;
 
-use super::settings::Settings;
+use crate::config::dnsbl::Settings;
 
 /// What all threads share.
 pub struct Shared {

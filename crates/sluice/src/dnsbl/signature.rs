@@ -6,7 +6,7 @@ use ::dnsbl::delta::{from_hex, hex};
 use edge::net::pem;
 use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 
-use crate::Failure;
+use crate::output::Failure;
 
 /// What comes before an Ed25519 public key in DER (RFC 8410 section 4).
 const ED25519_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];

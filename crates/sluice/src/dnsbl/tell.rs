@@ -7,8 +7,8 @@ use ::dnsbl::answer::{Options, Scratch, Transport, respond};
 use proto::dns::{Data, Message, Name, Request, class, kind};
 
 use super::load::{Loaded, now};
-use crate::Failure;
 use crate::cli::{DnsblCheck, DnsblWhy};
+use crate::output::Failure;
 
 /// Reads zones and says what they hold. Exit status 1 if lines are wrong.
 pub fn check(args: &DnsblCheck) -> Result<ExitCode, Failure> {

@@ -1,9 +1,9 @@
 //! What the command line says in place of `[dnsbl]`.
 
-use super::settings::Settings;
-use crate::Failure;
 use crate::cli::DnsblServe;
 use crate::config::Config;
+use crate::config::dnsbl::Settings;
+use crate::output::Failure;
 
 /// How many threads answer at most.
 const THREADS_MAX: usize = 256;

@@ -8,9 +8,9 @@ mod rules;
 use std::io::Write as _;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::Failure;
 use crate::cli::{Intercept, InterceptCommand};
 use crate::config::Config;
+use crate::output::Failure;
 use rules::Rules;
 
 /// Prints, installs or removes the rules.

@@ -30,9 +30,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::{OnAccess, OnAccessLog, OnDoubt};
 use crate::config::{Log, LogFormat};
 use crate::database::Loaded;
-use crate::held::Held;
-use crate::supervise::manager::Manager;
-use crate::{Failure, privileges, serve};
+use crate::logging;
+use crate::output::Failure;
+use crate::process::held::Held;
+use crate::process::privileges;
+use crate::process::supervise::manager::Manager;
 
 /// The least memory that inspections can do with.
 const MEMORY_BYTES_MIN: usize = 64 << 20;
@@ -64,10 +66,10 @@ fn opened(held: &Option<Held>) -> io::Result<Option<OwnedFd>> {
 /// systemd wait for nobody who holds theirs.
 fn start_log(args: &OnAccess) {
     let format = if args.log_format == OnAccessLog::Json { LogFormat::Json } else { LogFormat::Human };
-    let journal = Path::new(serve::log::SOCKET);
+    let journal = Path::new(logging::SOCKET);
     let is_lost = args.detached && !is_file(io::stderr()).unwrap_or(false);
     let journal = (is_lost && journal.exists()).then(|| journal.to_owned());
-    serve::log::start(&Log { format, journal, ..Log::default() });
+    logging::start(&Log { format, journal, ..Log::default() });
 }
 
 fn is_file(descriptor: impl AsFd) -> io::Result<bool> {

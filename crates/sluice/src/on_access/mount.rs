@@ -16,11 +16,12 @@ use tokio::signal::unix::Signal;
 use super::renewal::Renewal;
 use super::{Detached, Inspections, Signals, in_background, opened, start_log, tell_ready, threads};
 use crate::cli::{Mount, MountInfected, MountMode, MountRescan};
-use crate::confine::Reach;
 use crate::database::Loaded;
-use crate::held::Held;
-use crate::privileges::Account;
-use crate::{Failure, privileges};
+use crate::output::Failure;
+use crate::process::confine::Reach;
+use crate::process::held::Held;
+use crate::process::privileges;
+use crate::process::privileges::Account;
 
 /// What is printed when it is mounted, for who started it in the background.
 const READY: &str = "mounted";

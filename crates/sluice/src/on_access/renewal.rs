@@ -12,9 +12,10 @@ use tokio::signal::unix::Signal;
 
 use super::Inspections;
 use crate::cli::OnAccess;
+use crate::database;
 use crate::database::{Loaded, Wanted};
+use crate::output::Failure;
 use crate::serve::watcher::Watcher;
-use crate::{Failure, database};
 
 /// Loads signatures, and notices when there are others.
 pub struct Renewal {

@@ -20,12 +20,12 @@ use rustix::thread::CapabilitySet;
 
 use super::release::release;
 use super::train;
-use crate::Failure;
+use crate::cli::values::Kind;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
 use crate::config::Config;
-use crate::held::Held;
-use crate::privileges::{self, owner_on_the_way};
-use crate::values::Kind;
+use crate::output::Failure;
+use crate::process::held::Held;
+use crate::process::privileges::{self, owner_on_the_way};
 
 /// Runs one of the commands.
 pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {

@@ -13,7 +13,7 @@ use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::{Leases, Peer};
 use proto::smtp::{RcptTo, Reply};
 
-use crate::Failure;
+use crate::output::Failure;
 
 /// Bytes read from a mail at a time.
 const PIECE_BYTES: usize = 64 << 10;

@@ -14,8 +14,8 @@ use edge::quarantine::{Kept, Trained, now};
 use edge::settings::Learners;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::Failure;
-use crate::values::Kind;
+use crate::cli::values::Kind;
+use crate::output::Failure;
 
 /// How much of what a program says is told.
 const COMPLAINT_BYTES_MAX: u64 = 1_000;

@@ -10,7 +10,6 @@ pub mod blocks;
 mod cache;
 pub mod lookup;
 mod rest;
-mod settings;
 pub mod source;
 mod zone;
 
@@ -25,10 +24,11 @@ use flow::{Answer, Ask, Outcome, Question};
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel};
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::config::dns::DnsSettings;
+
 use self::cache::Cache;
 use self::lookup::{Found, look_up};
 use self::rest::Rests;
-pub use self::settings::DnsSettings;
 
 /// Questions that wait for the thread, and in it.
 const ORDERS_MAX: usize = 10_000;

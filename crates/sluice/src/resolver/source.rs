@@ -9,9 +9,10 @@ use std::time::Duration;
 use edge::message::asking::{self, Asking};
 use flow::{Answer, Ask};
 
+use super::Resolver;
 use super::zone::Zone;
-use super::{DnsSettings, Resolver};
-use crate::Failure;
+use crate::config::dns::DnsSettings;
+use crate::output::Failure;
 
 /// Somebody with questions, who may have further ones when some are answered.
 pub trait Asks {

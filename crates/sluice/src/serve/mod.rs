@@ -1,4 +1,4 @@
-//! The edge of `sluice serve`: the gateway itself, as the supervisor starts it ([`supervise`](crate::supervise)).
+//! The edge of `sluice serve`: the gateway itself, as the supervisor starts it ([`supervise`](crate::process::supervise)).
 //!
 //! The main thread owns the configuration, the listening sockets and the signals. One event loop for each core takes
 //! connections; a session lives on one loop from its first byte to its last, and nothing is shared between loops but
@@ -10,8 +10,6 @@
 //! ```
 
 mod bell;
-mod journal;
-pub mod log;
 mod reload;
 mod rights;
 mod scorer;
@@ -37,13 +35,13 @@ use time::format_description::well_known::Rfc3339;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use crate::Failure;
 use crate::cli::Serve;
+use crate::config::Door;
 use crate::config::LogFormat;
-use crate::store::doors::Door;
+use crate::output::Failure;
+use crate::process::supervise::lead::{self, lead};
+use crate::process::supervise::manager::Manager;
 use crate::store::gateway::{self, Newcomer};
-use crate::supervise::lead::{self, lead};
-use crate::supervise::manager::Manager;
 
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);

@@ -20,10 +20,10 @@ use tokio::task::{JoinError, JoinHandle};
 
 use super::site::{NeedsProcess, Site};
 use super::watcher::{Stamp, Watcher, stamps};
-use crate::Failure;
 use crate::cli::Serve;
-use crate::supervise::lead::{Lead, lead};
-use crate::supervise::manager::Manager;
+use crate::output::Failure;
+use crate::process::supervise::lead::{Lead, lead};
+use crate::process::supervise::manager::Manager;
 
 /// What is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -19,13 +19,13 @@ use edge::settings::{Address, Certificate, Forward};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, chownat, fstat, openat};
 use rustix::thread::CapabilitySet;
 
-use crate::Failure;
 use crate::cli::Serve;
 use crate::config::Config;
-use crate::confine::{self, Confined, Reach};
 use crate::database::Wanted;
-use crate::held::Held;
-use crate::privileges::{self, Account};
+use crate::output::Failure;
+use crate::process::confine::{self, Confined, Reach};
+use crate::process::held::Held;
+use crate::process::privileges::{self, Account};
 use crate::store::gateway;
 
 /// Why root is refused.
@@ -204,7 +204,9 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     }
     config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));
     // The folders of lists that are at hand, since a file is replaced by another of its name.
-    crate::dnsbl::ask::local_files(&config.trust).iter().for_each(|file| _ = reach.read(file.parent().unwrap_or(file)));
+    crate::config::block_lists::local_files(&config.trust)
+        .iter()
+        .for_each(|file| _ = reach.read(file.parent().unwrap_or(file)));
     config.spam.iter().flat_map(|spam| &spam.preferences).for_each(|folder| _ = reach.read(folder));
     config.trust.reputation.iter().for_each(|folder| _ = reach.write(folder));
     config.spam.iter().flat_map(|spam| &spam.bayes).for_each(|bayes| _ = reach.write(&bayes.ledger));

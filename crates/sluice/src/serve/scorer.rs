@@ -15,10 +15,10 @@ use rules::spam::syntax::value::Value;
 use rules::spam::{Checker, Rules, Severity};
 use rustix::fs::{MemfdFlags, SealFlags};
 
-use crate::Failure;
+use crate::config::rule_files;
 use crate::config::{Config, Isolation};
+use crate::output::Failure;
 use crate::resolver::blocks::BlockRules;
-use crate::rules_command;
 
 /// Errors that the log names.
 const ERRORS_SHOWN: usize = 10;
@@ -49,7 +49,7 @@ impl SpamRules {
         }
         let is_here = config.isolation == Isolation::None;
         let checker: &dyn Checker = if is_here { &Expressions } else { &Syntax };
-        let (files, rules) = rules_command::collect(&folders, config.rule_purpose(), checker)?;
+        let (files, rules) = rule_files::collect(&folders, config.rule_purpose(), checker)?;
         let words_max = words_max(&rules);
         let blocks = Arc::new(BlockRules::of(&rules));
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);

@@ -21,21 +21,24 @@ use flow::Inspector;
 use inspect::Engine;
 use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
 
-use super::log;
 use super::rights;
 use super::scorer::SpamRules;
 use super::watcher::{Stamp, stamps};
 use crate::cli::Serve;
+use crate::config::clamd_conf;
 use crate::config::{Config, Isolation};
+use crate::database;
 use crate::database::{Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
 use crate::learned::{Bounds, Memories};
+use crate::logging;
 use crate::lookups::Lookups;
+use crate::output::Failure;
+use crate::process::privileges;
+use crate::process::supervise::lead::lead;
 use crate::resolver::Resolver;
 use crate::resolver::blocks::Blocks;
 use crate::store::gateway::Store;
-use crate::supervise::lead::lead;
-use crate::{Failure, clamd_conf, database, privileges};
 
 /// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
 #[derive(Clone)]
@@ -132,7 +135,7 @@ impl Site {
             return Err("the configuration has no [[listener]], and no address in [clamd] or [store]".into());
         }
         if old.is_none() {
-            log::start(&config.log);
+            logging::start(&config.log);
         }
         undone.iter().for_each(|what| tracing::warn!(what, "unsupported option ignored"));
         config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));

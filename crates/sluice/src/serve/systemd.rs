@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use edge::beat::{BEAT_EVERY, Beat};
 
-use crate::supervise::lead::lead;
-use crate::supervise::manager::Manager;
+use crate::process::supervise::lead::lead;
+use crate::process::supervise::manager::Manager;
 
 /// How long an event loop may stand before that is logged, and before it counts as dead.
 const STILL: Duration = Duration::from_secs(5);

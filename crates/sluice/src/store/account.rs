@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use mailbox::accounts::{self, Account, Accounts};
 
-use crate::Failure;
 use crate::cli::{self, AccountCommand};
 use crate::config::StoreSettings;
-use crate::privileges::{self, Place};
+use crate::output::Failure;
+use crate::process::privileges::{self, Place};
 
 /// Does what the command line says.
 pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::control;
 use super::rights::answer;
 use super::volume::{named, open, parted};
-use crate::Failure;
 use crate::cli::StoreAcl;
-use crate::privileges::Place;
+use crate::output::Failure;
+use crate::process::privileges::Place;
 
 /// Prints the list of a mailbox, or changes it.
 pub fn run(args: &StoreAcl) -> Result<ExitCode, Failure> {

@@ -17,11 +17,12 @@ use super::look::Look;
 use super::source::{Reading, Source};
 use super::volume::{named, open, open_as_root, parted, segment_bytes};
 use super::{maildir, mbox};
+use crate::cli::values;
 use crate::cli::{
     self, StoreCat, StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreImport, StoreList, StoreStat,
 };
-use crate::privileges::{self, Place};
-use crate::{Failure, values};
+use crate::output::Failure;
+use crate::process::privileges::{self, Place};
 
 /// Mails that are imported with one flush.
 const BATCH: usize = 64;

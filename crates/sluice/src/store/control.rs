@@ -31,7 +31,8 @@ use time::format_description::well_known::Rfc3339;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 
 use super::show;
-use crate::{Failure, privileges};
+use crate::output::Failure;
+use crate::process::privileges;
 
 /// Room for the note of a recall: thousands of places.
 const NOTE_BYTES: u64 = 1 << 20;

@@ -28,6 +28,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::config::Door;
+
 /// How long a client may take to shake hands.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
 
@@ -50,17 +52,6 @@ const CLIENTS_MAX: usize = 20_000;
 
 /// Bits of an IPv4 and of an IPv6 address that make a client.
 const CLIENT_BITS: (u8, u8) = (32, 64);
-
-/// What is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
-    Lmtp,
-    Pop3,
-    Pop3s,
-    Imap,
-    Imaps,
-    Sieve,
-}
 
 /// What the doors of one server share.
 #[derive(Clone)]
@@ -96,34 +87,6 @@ struct Arrived(Arc<Crowd>, Who);
 struct Admitted {
     stranger: Stranger<Place>,
     arrived: Option<Arrived>,
-}
-
-impl Door {
-    /// As in a URL.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Door::Lmtp => "lmtp",
-            Door::Pop3 => "pop3",
-            Door::Pop3s => "pop3s",
-            Door::Imap => "imap",
-            Door::Imaps => "imaps",
-            Door::Sieve => "sieve",
-        }
-    }
-
-    /// Whether TLS begins with the connection.
-    pub const fn is_encrypted(self) -> bool {
-        matches!(self, Door::Pop3s | Door::Imaps)
-    }
-
-    const fn protocol(self) -> Protocol {
-        match self {
-            Door::Lmtp => Protocol::Lmtp,
-            Door::Pop3 | Door::Pop3s => Protocol::Pop3,
-            Door::Imap | Door::Imaps => Protocol::Imap,
-            Door::Sieve => Protocol::Sieve,
-        }
-    }
 }
 
 impl Crowd {

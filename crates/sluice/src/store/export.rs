@@ -14,9 +14,9 @@ use super::look::Look;
 use super::source::{Reading, Source};
 use super::volume::{named, parted};
 use super::{maildir, mbox, names};
-use crate::Failure;
 use crate::cli::{MailboxFormat, StoreExport};
-use crate::privileges::{self, Place};
+use crate::output::Failure;
+use crate::process::privileges::{self, Place};
 
 /// What the accounts of the program itself are called first: its queue and its index.
 const OWN: &str = "sluice ";

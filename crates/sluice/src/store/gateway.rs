@@ -34,13 +34,14 @@ use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
 
 use super::control::Control;
-use super::doors::{Door, Doors, Identity};
+use super::doors::{Doors, Identity};
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
 use super::relay::NextHop;
 use super::volume::segment_bytes;
-use crate::Failure;
+use crate::config::Door;
 use crate::config::StoreSettings;
+use crate::output::Failure;
 
 /// Connections that wait for a store that is not open yet.
 const WAITING_MAX: usize = 4_096;

@@ -144,8 +144,8 @@ impl Writer {
         name: &str,
         flags: Flags,
         date: i64,
-        fill: impl FnOnce(&mut fs::File) -> Result<bool, crate::Failure>,
-    ) -> Result<(), crate::Failure> {
+        fill: impl FnOnce(&mut fs::File) -> Result<bool, crate::output::Failure>,
+    ) -> Result<(), crate::output::Failure> {
         let temporary = self.folder.join("tmp").join(name);
         // A run that was killed may have left it.
         match fs::remove_file(&temporary) {

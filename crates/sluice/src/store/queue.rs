@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use super::control;
 use super::outgoing::told;
 use super::volume::{named, open};
-use crate::Failure;
 use crate::cli::StoreQueue;
-use crate::privileges::Place;
+use crate::output::Failure;
+use crate::process::privileges::Place;
 
 /// Prints what waits; with `--retry`, has all of it tried first.
 pub fn run(args: &StoreQueue) -> Result<ExitCode, Failure> {

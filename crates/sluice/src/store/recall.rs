@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::control::{self, Audit, Wanted};
 use super::volume::{enter, open};
-use crate::Failure;
 use crate::cli::{Recall, Who};
-use crate::privileges::{self, Place};
+use crate::output::Failure;
+use crate::process::privileges::{self, Place};
 
 /// Who has a mail. Exit status 1: nobody.
 pub fn who(args: &Who) -> Result<ExitCode, Failure> {

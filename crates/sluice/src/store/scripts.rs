@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::control;
 use super::filters::answer;
 use super::volume::{enter, open};
-use crate::Failure;
 use crate::cli::{SieveScript, SieveUser};
-use crate::privileges::Place;
+use crate::output::Failure;
+use crate::process::privileges::Place;
 
 /// Prints the names, the active one marked.
 pub fn list(user: &SieveUser) -> Result<ExitCode, Failure> {

@@ -21,21 +21,23 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::control::Control;
-use super::doors::{Door, Doors, Identity};
+use super::doors::{Doors, Identity};
 use super::relay::NextHop;
 use super::volume::open;
 use crate::cli::StoreServe;
+use crate::config::Door;
 use crate::config::{self, Log};
-use crate::confine::{Confined, Reach};
-use crate::privileges::{self, Place};
-use crate::{Failure, serve};
+use crate::logging;
+use crate::output::Failure;
+use crate::process::confine::{Confined, Reach};
+use crate::process::privileges::{self, Place};
 
 /// The memory that reading one mail for the index may take, in bytes.
 const READING_BYTES_MAX: usize = 256 << 20;
 
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
-    serve::log::start(&Log::default());
+    logging::start(&Log::default());
     let asked =
         [(Door::Lmtp, &args.lmtp), (Door::Pop3, &args.pop3), (Door::Imap, &args.imap), (Door::Sieve, &args.sieve)];
     let asked: Vec<(Door, &Address)> =

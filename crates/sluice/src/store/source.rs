@@ -10,8 +10,8 @@ use store::{Content, Volume};
 use super::control;
 use super::look::{self, Look};
 use super::volume::{open, open_as_root};
-use crate::Failure;
-use crate::privileges::Place;
+use crate::output::Failure;
+use crate::process::privileges::Place;
 
 /// The longest row, in bytes: a damaged message may be in many mailboxes.
 const ROW_BYTES_MAX: u64 = 64 << 20;

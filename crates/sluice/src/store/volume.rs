@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use mailbox::File;
 use store::{Error, Options, Volume};
 
-use crate::Failure;
 use crate::cli::StorePlace;
 use crate::config::StoreSettings;
-use crate::privileges::Place;
+use crate::output::Failure;
+use crate::process::privileges::Place;
 
 /// Of a small store: enough segments to move mail between them.
 const SEGMENTS_MIN: u64 = 16;

@@ -11,7 +11,7 @@ use ureq::http::{HeaderMap, StatusCode};
 
 use super::folder::{Folder, Steps};
 use super::state::Known;
-use crate::update_settings::{UpdateSettings, Wanted};
+use crate::config::update::{UpdateSettings, Wanted};
 
 /// The head of a container.
 const HEAD_BYTES: u64 = 512;

@@ -23,10 +23,11 @@ use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 
 use super::state::State;
+use crate::database;
 use crate::database::Choice;
 use crate::database::signed::{self, Checker};
-use crate::held::Held;
-use crate::{Failure, database};
+use crate::output::Failure;
+use crate::process::held::Held;
 
 /// The most incremental updates that are fetched in place of the whole.
 const STEPS_MAX: u32 = 32;

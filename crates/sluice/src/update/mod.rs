@@ -25,10 +25,12 @@ use self::folder::{Folder, Steps};
 use self::state::State;
 use crate::cli::{self, Update};
 use crate::config::Config;
-use crate::confine::Reach;
-use crate::privileges::Account;
-use crate::update_settings::Wanted;
-use crate::{Failure, freshclam_conf, privileges};
+use crate::config::freshclam_conf;
+use crate::config::update::Wanted;
+use crate::output::Failure;
+use crate::process::confine::Reach;
+use crate::process::privileges;
+use crate::process::privileges::Account;
 
 /// Fetches what has changed. Exit status: 0 what is in force is up to date, 2 something failed.
 pub fn run(args: &Update) -> Result<ExitCode, Failure> {

@@ -13,8 +13,10 @@ use super::reading;
 use crate::spam::eval::{self, Does, Function};
 use crate::spam::header::Request;
 use crate::spam::limits::Limits;
+use crate::spam::loader::File;
 use crate::spam::message::Reading;
 use crate::spam::network::Lists;
+use crate::spam::preferences::Preferences;
 use crate::spam::rule::{Rule, Rules, Test, View};
 use crate::spam::schedule::Schedule;
 use crate::spam::search::{Pooled, Ready, RunLimits};
@@ -293,6 +295,11 @@ impl Engine {
             reputation,
             templated,
         }
+    }
+
+    /// Reads what a user wants in the place of what this configuration says.
+    pub fn preferences(&self, file: &File) -> Preferences {
+        Preferences::read(file, self.rules(), self.settings().clone())
     }
 
     /// Collects all literals now, and not with the first mail.

@@ -1,0 +1,174 @@
+//! Files and folders whose owner or mode is wrong, and a store for which the disk has no room.
+//!
+//! Judged by mode bits and groups: what access control lists add is not seen. Files that are not there yet are passed over: the
+//! service, or systemd for it, makes them.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use edge::settings::{Certificate, Forward};
+
+use crate::config::{Config, StoreSettings};
+use crate::learned;
+use crate::process::privileges::Account;
+
+const READ: u32 = 4;
+const WRITE: u32 = 2;
+const SEARCH: u32 = 1;
+
+/// What is to be told, a line each.
+pub fn warnings(config: &Config) -> Vec<String> {
+    let user = config.user.as_deref().and_then(|user| Account::named(user, config.group.as_deref()).ok());
+    let user = user.filter(|user| !user.is_root());
+    let paths = if user.is_some() { written(config) } else { Vec::new() };
+    let mut all: Vec<String> =
+        user.iter().flat_map(|user| paths.iter().filter_map(move |path| denied(user, path))).collect();
+    all.extend(exposed(config));
+    all.extend(config.store.as_ref().and_then(room));
+    all
+}
+
+/// Folders and files that the service writes to.
+pub(super) fn written(config: &Config) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = config.quarantines().map(Path::to_path_buf).collect();
+    all.dedup();
+    if let Some(store) = &config.store {
+        let volume = store.volume();
+        all.extend([store.folder.clone(), volume.with_extension("audit"), volume]);
+    }
+    for bayes in config.spam.iter().flat_map(|spam| &spam.bayes) {
+        all.extend([bayes.ledger.clone(), bayes.ledger.join(learned::FILE)]);
+    }
+    all.extend(config.trust.reputation.clone());
+    all.extend(config.listeners.iter().filter_map(|listener| match &listener.hop.forward {
+        Forward::Maildir(path) => Some(path.clone()),
+        _ => None,
+    }));
+    all
+}
+
+/// Says that a user cannot write to what is there.
+fn denied(user: &Account, path: &Path) -> Option<String> {
+    let facts = fs::metadata(path).ok()?;
+    let wanted = if facts.is_dir() { WRITE | SEARCH } else { READ | WRITE };
+    if !may(user, &facts, wanted) {
+        let (uid, gid, mode) = (facts.uid(), facts.gid(), facts.mode() & 0o7777);
+        return Some(format!(
+            "{}: {} cannot write to it: it belongs to {}, mode {mode:04o}",
+            path.display(),
+            user.name,
+            Account::numbered(uid, gid).name
+        ));
+    }
+    let above = path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    let mut closed = above.filter(|above| fs::metadata(above).is_ok_and(|facts| !may(user, &facts, SEARCH)));
+    closed.next().map(|closed| format!("{}: {} cannot pass {}", path.display(), user.name, closed.display()))
+}
+
+fn may(user: &Account, facts: &Metadata, wanted: u32) -> bool {
+    let shift = match (facts.uid() == user.number(), user.is_in(facts.gid())) {
+        (true, _) => 6,
+        (_, true) => 3,
+        _ => 0,
+    };
+    (facts.mode() >> shift) & wanted == wanted
+}
+
+/// Secrets that all users of the machine may read.
+fn exposed(config: &Config) -> impl Iterator<Item = String> {
+    let keys = config.tls.certificates.iter().filter_map(|certificate| match certificate {
+        Certificate::Files { key, .. } => Some(("private key", key.clone())),
+        _ => None,
+    });
+    let accounts = config.store.iter().map(|store| ("accounts", store.accounts()));
+    let secrets = config.secrets.iter().map(|path| ("password", path.clone()));
+    let volume = config.store.iter().map(|store| ("store", store.volume()));
+    let quarantines = config.quarantines().map(|path| ("quarantine", path.to_path_buf()));
+    let ledger = config.spam.iter().flat_map(|spam| &spam.bayes);
+    let ledger = ledger.map(|bayes| ("ledger", bayes.ledger.join(learned::FILE)));
+    let mut all: Vec<_> = keys.chain(accounts).chain(secrets).chain(volume).chain(quarantines).chain(ledger).collect();
+    all.sort();
+    all.dedup();
+    all.into_iter().filter_map(|(what, path)| {
+        let facts = fs::metadata(&path).ok()?;
+        let is_open = facts.mode() & READ != 0 || facts.is_dir() && facts.mode() & SEARCH != 0;
+        let mode = facts.mode() & 0o7777;
+        is_open.then(|| format!("{what} {}: all users may read it, mode {mode:04o}: chmod o= helps", path.display()))
+    })
+}
+
+/// Says that a store which would be made does not fit on the disk.
+fn room(store: &StoreSettings) -> Option<String> {
+    if store.volume().symlink_metadata().is_ok() {
+        return None;
+    }
+    let folder = std::path::absolute(&store.folder).ok()?;
+    let there = folder.ancestors().find(|folder| folder.is_dir())?;
+    let found = rustix::fs::statvfs(there).ok()?;
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    (free < store.size).then(|| {
+        let (wanted, free) = (store.size >> 20, free >> 20);
+        format!("store: size = {wanted} MiB, and the disk of {} has {free} MiB free", there.display())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    use super::*;
+
+    #[test]
+    fn wrong_owners_and_modes_are_told() {
+        let place = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| place.path().join(name);
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+        for folder in ["store", "q", "ledger"] {
+            fs::create_dir(at(folder)).expect("a folder");
+            fs::set_permissions(at(folder), fs::Permissions::from_mode(0o755)).expect("a mode");
+        }
+        for file in ["store/mail", "store/accounts", "ledger/learned.db", "secret"] {
+            fs::write(at(file), "x").expect("written");
+            fs::set_permissions(at(file), fs::Permissions::from_mode(0o644)).expect("a mode");
+        }
+        let text = "user = 'nobody'\n[store]\nfolder = 'store'\n[spam.bayes]\nledger = 'ledger'\n[[lookup]]\nname = 'l'\n\
+                    servers = ['ldap://127.0.0.1']\nbase = 'dc=x'\nfilter = '(uid=%s)'\npassword = 'file:secret'\n\
+                    bind_dn = 'cn=x'\n[[listener]]\nprotocol = 'smtp'\naddress = '127.0.0.1:2525'\nforward = 'store:'\n";
+        fs::write(at("sluice.toml"), text).expect("written");
+        let mut config = Config::read(&at("sluice.toml")).expect("a configuration");
+        config.listeners[0].content.quarantine = Some(at("q"));
+        let told = |config: &Config| warnings(config).join("\n").replace(place.path().to_str().expect("a name"), "");
+        let found = told(&config);
+        for wanted in [
+            "accounts /store/accounts: all users may read it, mode 0644",
+            "password /secret: all",
+            "store /store/mail: all",
+            "quarantine /q: all users may read it, mode 0755",
+            "ledger /ledger/learned.db: all",
+        ] {
+            assert!(found.contains(wanted), "{wanted}: {found}");
+        }
+        if crate::process::privileges::is_root() {
+            for path in ["/store", "/store/mail", "/q", "/ledger", "/ledger/learned.db"] {
+                assert!(
+                    found.contains(&format!("{path}: nobody cannot write to it: it belongs to root")),
+                    "{path}: {found}"
+                );
+            }
+            for path in ["store", "store/mail", "q", "ledger", "ledger/learned.db", "store/accounts", "secret"] {
+                chown(at(path), Some(65_534), None).expect("given away");
+            }
+        }
+        for path in ["store", "store/mail", "q", "ledger", "ledger/learned.db", "store/accounts", "secret"] {
+            let mode = if at(path).is_dir() { 0o700 } else { 0o600 };
+            fs::set_permissions(at(path), fs::Permissions::from_mode(mode)).expect("a mode");
+        }
+        if crate::process::privileges::is_root() {
+            assert_eq!(told(&config), "");
+        }
+        fs::remove_file(at("store/mail")).expect("removed");
+        config.store.as_mut().expect("a store").size = 1 << 60;
+        assert!(told(&config).contains("store: size = 1099511627776 MiB, and the disk"), "{}", told(&config));
+    }
+}

@@ -1,0 +1,147 @@
+//! Reloads whose outcome somebody waits for (`sluice reload`).
+//!
+//! The supervisor listens on an abstract UNIX socket that carries its process id. A connection is the request; the answer
+//! is one line, `ok TEXT` or `failed TEXT`, and the connection is closed. Root and the user of the service are answered.
+//!
+//! ```text
+//!  sluice reload ──► supervisor ── reload N ──► edge       reads everything anew
+//!                        ▲  reloaded N TEXT ◄────┤          taken over in place
+//!                        │  failed N TEXT   ◄────┤          the old configuration stays in force
+//!                        │  replace N TEXT  ◄────┘          right, but more than a running edge can take over
+//!                        └─ ready, or failed ◄── new edge   the old one drains, or goes on
+//! ```
+//!
+//! Bounded: [`WAITERS_MAX`] wait at a time.
+
+use std::io::{self, Read as _};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::net::sockopt::socket_peercred;
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::cli;
+use crate::output::Failure;
+
+/// Requests that wait at a time; more are closed at once.
+const WAITERS_MAX: usize = 32;
+
+fn address(pid: u32) -> io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("sluice-reload-{pid}"))
+}
+
+/// Requests under way.
+#[derive(Default)]
+pub struct Waiters {
+    listener: Option<UnixListener>,
+    waiting: Vec<Waiter>,
+    last: u64,
+}
+
+struct Waiter {
+    number: u64,
+    stream: UnixStream,
+    /// Whether a new edge decides the outcome.
+    is_replacing: bool,
+}
+
+impl Waiters {
+    /// Listens; where that is not possible, reloads work by signal alone.
+    pub fn listen() -> Waiters {
+        let listener = address(std::process::id()).and_then(|address| {
+            let listener = std::os::unix::net::UnixListener::bind_addr(&address)?;
+            listener.set_nonblocking(true)?;
+            UnixListener::from_std(listener)
+        });
+        if let Err(error) = &listener {
+            eprintln!("sluice: sluice reload cannot be answered: {error}");
+        }
+        Waiters { listener: listener.ok(), ..Waiters::default() }
+    }
+
+    /// Waits for the next request, and returns its number.
+    pub async fn next(&mut self) -> u64 {
+        loop {
+            let Some(listener) = &self.listener else { return std::future::pending().await };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Some(number) = self.admit(stream) {
+                        return number;
+                    }
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            }
+        }
+    }
+
+    fn admit(&mut self, stream: UnixStream) -> Option<u64> {
+        let user = stream.peer_cred().ok()?.uid();
+        let is_allowed = user == 0 || user == rustix::process::geteuid().as_raw();
+        if !is_allowed || self.waiting.len() >= WAITERS_MAX {
+            return None;
+        }
+        self.last += 1;
+        self.waiting.push(Waiter { number: self.last, stream, is_replacing: false });
+        Some(self.last)
+    }
+
+    /// A new edge decides for all requests up to this one.
+    pub fn replacing(&mut self, up_to: u64) {
+        self.waiting.iter_mut().filter(|waiter| waiter.number <= up_to).for_each(|waiter| waiter.is_replacing = true);
+    }
+
+    /// Answers those up to this one that wait for the running edge.
+    pub fn answer(&mut self, up_to: u64, line: &str) {
+        self.tell(line, |waiter| !waiter.is_replacing && waiter.number <= up_to);
+    }
+
+    /// Answers those that wait for a new edge.
+    pub fn answer_replaced(&mut self, line: &str) {
+        self.tell(line, |waiter| waiter.is_replacing);
+    }
+
+    /// Answers everybody.
+    pub fn answer_all(&mut self, line: &str) {
+        self.tell(line, |_| true);
+    }
+
+    fn tell(&mut self, line: &str, is_meant: impl Fn(&Waiter) -> bool) {
+        let line = format!("{}\n", line.replace('\n', " "));
+        self.waiting.retain(|waiter| {
+            if is_meant(waiter) {
+                // The socket's buffer is empty, and takes a line whole; whoever has gone is not told.
+                let _ = waiter.stream.try_write(line.as_bytes());
+            }
+            !is_meant(waiter)
+        });
+    }
+}
+
+/// `sluice reload`: asks the service for a reload, waits for the outcome and prints it.
+pub fn run(args: &cli::Reload) -> Result<ExitCode, Failure> {
+    let named = || std::env::var("MAINPID").ok()?.parse().ok();
+    let Some(pid) = args.pid.or_else(named) else {
+        return Err("which process: give --pid (systemd sets MAINPID for ExecReload=)".into());
+    };
+    let unreachable = |error: io::Error| format!("process {pid} does not take requests to reload: {error}");
+    let address = address(pid)?;
+    let mut stream = std::os::unix::net::UnixStream::connect_addr(&address).map_err(unreachable)?;
+    // Anybody may take a name; who listens is told by the kernel.
+    if socket_peercred(&stream)?.pid.as_raw_nonzero().get().unsigned_abs() != pid {
+        return Err(format!("another process answers for {pid}").into());
+    }
+    stream.set_read_timeout(Some(Duration::from_secs(args.timeout)))?;
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer);
+    match (read, answer.trim_end().split_once(' ')) {
+        (Ok(_), Some(("ok", text))) => {
+            println!("{text}");
+            Ok(ExitCode::SUCCESS)
+        }
+        (Ok(_), Some((_, text))) => Err(format!("not reloaded, the old configuration stays in force: {text}").into()),
+        (Ok(_), None) => Err("the service ended before it answered".into()),
+        (Err(_), _) => Err(format!("no outcome within {} s", args.timeout).into()),
+    }
+}
