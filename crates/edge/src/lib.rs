@@ -2,26 +2,24 @@
 //!
 //! A door asks a [`flow::Inspector`] what is to be done with a mail, and parses no content itself: of our crates this one
 //! imports `stream`, `flow` and `proto`, and no other. It reads no configuration file and knows no signatures; whoever makes a
-//! [`runtime::Runtime`] does.
+//! [`porch::runtime::Runtime`] does.
 
 #![forbid(unsafe_code)]
 
 pub mod beat;
 pub mod clamd;
-pub mod control;
-pub mod door;
 pub mod inspector;
 pub mod mailbox;
 pub mod message;
 pub mod metrics;
 pub mod milter;
 pub mod net;
+pub mod porch;
 pub mod quarantine;
 pub mod recipients;
-pub mod runtime;
+pub mod scanner;
 pub mod scored;
 pub mod settings;
-mod shared;
 pub mod smtp;
 pub mod trust;
 pub mod upstream;

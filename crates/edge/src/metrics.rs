@@ -1,17 +1,8 @@
-//! The numbers, and where they are shown to Prometheus.
-//!
-//! There are `GET /metrics` (text exposition format 0.0.4), `GET /healthz` (we run) and `GET /readyz` (and take new
-//! sessions), meant for a private address.
+//! The metrics, and their text for Prometheus (text exposition format 0.0.4).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-
-use crate::net::accept::accepted;
-use crate::net::http::{Page, answer};
 
 /// A number that only grows, or a level.
 #[derive(Debug, Default)]
@@ -191,9 +182,6 @@ numbers! {
     spam_seconds "Time a message spent in the rules of spam.",
 }
 
-/// Requests answered at a time; more wait their turn.
-const REQUESTS_MAX: usize = 64;
-
 /// A session that is open, until it is dropped.
 #[derive(Debug)]
 pub struct SessionOpen {
@@ -222,19 +210,6 @@ impl Drop for SessionOpen {
         if self.is_in_store {
             self.metrics.sessions_in_store.sub(1);
         }
-    }
-}
-
-/// Answers requests until it is dropped. `page` says what is at a path.
-pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
-    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
-    while let Ok(place) = places.clone().acquire_owned().await {
-        let (stream, _) = accepted("metrics", || listener.accept()).await;
-        let page = page.clone();
-        tokio::task::spawn_local(async move {
-            let _ = answer(stream, page).await;
-            drop(place);
-        });
     }
 }
 

@@ -17,7 +17,6 @@ use proto::milter::{Decision, Server, ServerEvent};
 use proto::smtp::Reply;
 use tokio::time::timeout;
 
-use crate::door::{Door, Ticket};
 use crate::message::authenticity;
 use crate::message::greylist::{Transaction, greylisted};
 use crate::message::journal;
@@ -27,9 +26,10 @@ use crate::message::spam;
 use crate::message::trace::{self, Origin, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
-use crate::net::wire::Wire;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
+use crate::porch::wire::Wire;
 use crate::settings::Parties;
-use crate::shared::Shared;
 
 /// How long a mail server may say nothing: as libmilter's default.
 const SILENCE_WAIT: Duration = Duration::from_secs(7_210);
@@ -381,7 +381,7 @@ impl Message {
         });
         let authenticating = ruling.authentication.as_ref().and_then(|settings| authenticity::asked(settings, &flow));
         let asked = Asked { flow, terms, scoring, authenticating, heaviest: Action::Reject, ..Asked::default() };
-        let mut passage = Passage::mail(&runtime, &id, ruling, asked);
+        let mut passage = Passage::mail(&runtime.means, &id, ruling, asked);
         if !may_change {
             passage.hold().watch();
         }

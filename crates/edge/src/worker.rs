@@ -16,21 +16,20 @@ use tokio::time::timeout;
 
 use crate::beat::Beat;
 use crate::clamd::accept::Accepting;
-use crate::control::Control;
-use crate::door::{Door, Refusal, Ticket};
 use crate::mailbox::imap;
 use crate::mailbox::pop3;
-use crate::metrics;
 use crate::milter;
 use crate::net::accept::accepted;
-use crate::net::http::Page;
+use crate::net::http::{self, Page};
 use crate::net::intercept;
 use crate::net::listening::{LOCAL, Socket, network_address};
 use crate::net::relay;
 use crate::net::stream::Stream;
+use crate::porch::control::Control;
+use crate::porch::door::{Door, Refusal, Ticket};
+use crate::porch::shared::Shared;
 use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
-use crate::shared::Shared;
 use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
@@ -130,10 +129,11 @@ impl Shared {
         let listener = TcpListener::from_std(socket).ok()?;
         let shared = Rc::downgrade(self);
         let page = move |path: &[u8]| shared.upgrade()?.page(path);
-        Some(tokio::task::spawn_local(metrics::serve(listener, page)))
+        Some(tokio::task::spawn_local(http::serve(listener, page)))
     }
 
-    /// What is shown at a path.
+    /// The page at a path: `GET /metrics`, `/healthz` (the program runs) and `/readyz` (and takes new sessions), meant for a private
+    /// address.
     fn page(&self, path: &[u8]) -> Option<Page> {
         match path {
             b"/metrics" => Some(Page::ok(self.numbers())),
@@ -151,7 +151,7 @@ impl Shared {
         let runtime = self.runtime.borrow();
         let metrics = &runtime.metrics;
         for (count, now) in [
-            (&metrics.head_pool_free_bytes, runtime.pool.free_bytes() as u64),
+            (&metrics.head_pool_free_bytes, runtime.means.pool.free_bytes() as u64),
             (&metrics.signatures, runtime.signatures.count),
             (&metrics.signature_files, runtime.signatures.files),
             (&metrics.database_built_seconds, runtime.signatures.built.unwrap_or(0)),

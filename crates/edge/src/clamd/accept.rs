@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use tokio::task::JoinHandle;
 
-use super::door::Client;
 use super::session::Session;
 use super::wire::Wire;
 use crate::net::accept::accepted;
 use crate::net::listening::Socket;
 use crate::net::stream::Stream;
-use crate::shared::Shared;
+use crate::porch::shared::Shared;
+use crate::scanner::door::Client;
 
 /// The sockets that an event loop accepts on.
 #[derive(Default)]

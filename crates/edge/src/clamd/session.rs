@@ -13,11 +13,11 @@ use proto::clamd::{self, Reply, Request, Server, ServerEvent, Tag};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
-use super::door::{Clamd, Guest};
-use super::scanner::{Answer, Job, Line, Outcome, Segment};
 use super::wire::Wire;
 use crate::metrics::SessionOpen;
-use crate::shared::Shared;
+use crate::porch::shared::Shared;
+use crate::scanner::door::{Clamd, Guest};
+use crate::scanner::threads::{Answer, Job, Line, Outcome, Segment};
 
 /// Bytes read at a time, to begin with, and from a client that fills the buffer again and again.
 const INPUT_BYTES: usize = 8 << 10;
@@ -293,7 +293,7 @@ impl Session {
         Job {
             tag,
             answers: answers.sender.clone(),
-            inspector: runtime.inspector.clone(),
+            inspector: runtime.means.inspector.clone(),
             settings: self.clamd.settings.clone(),
             client: self.client.clone(),
             metrics: runtime.metrics.clone(),

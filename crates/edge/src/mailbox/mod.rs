@@ -1,6 +1,5 @@
 //! The doors of mailboxes: POP3 and IMAP.
 
 pub mod imap;
-pub mod known;
 pub mod pop3;
 pub mod retrieval;

@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use flow::{Action, Capabilities, Disposition, Flow, Parts, Protocol as Speaks, State, Terms, Verdict, Wants};
 
-use crate::door::Door;
-use crate::mailbox::known::{Fate, Named};
 use crate::message::journal;
+use crate::message::known::{Fate, Named};
 use crate::message::passage::{Asked, Passage};
 use crate::message::trace::new_id;
+use crate::porch::door::Door;
+use crate::porch::runtime::Runtime;
 use crate::quarantine::{Facts, Mailbox};
-use crate::runtime::Runtime;
 use crate::settings::Protocol;
 
 /// A message under way.
@@ -106,7 +106,7 @@ impl Retrieval {
             heaviest: if known { Action::Quarantine } else { Action::Blank },
             ..Asked::default()
         };
-        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
+        let mut passage = Passage::mail(&runtime.means, &new_id(), ruling, asked);
         if streams {
             passage.hold().stream();
         }
@@ -223,7 +223,7 @@ impl Retrieval {
             return false;
         }
         let mailbox = Mailbox { user: self.reader.user.clone(), uid: self.reader.uid.clone() };
-        let facts = journal::facts(self.passage.id(), self.reader.address, &self.reader.door, verdict);
+        let facts = journal::facts(self.passage.id(), self.reader.address, self.reader.door.way(), verdict);
         self.passage.keep(&Facts { mailbox: Some(mailbox), ..facts }).await.is_ok()
     }
 

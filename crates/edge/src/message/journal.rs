@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use flow::{Action, Verdict};
 
-use crate::door::Door;
 use crate::message::authenticity;
 use crate::message::passage::Passage;
 use crate::message::spam;
@@ -58,16 +57,16 @@ pub fn found(verdict: &Verdict) -> String {
     verdict.findings.iter().map(trace::describe).collect::<Vec<_>>().join("; ")
 }
 
-/// What is known of a mail at every door; its envelope or its mailbox comes to it.
-pub fn facts(id: &str, client: IpAddr, door: &Door, verdict: &Verdict) -> Facts {
+/// The facts of a mail that came in at `listener` and was meant for `hop`; its envelope or its mailbox comes to them.
+pub fn facts(id: &str, client: IpAddr, (listener, hop): (String, String), verdict: &Verdict) -> Facts {
     Facts {
         format: crate::quarantine::FORMAT,
         id: id.into(),
         date: crate::quarantine::now(),
         client,
         hello: String::new(),
-        listener: door.address.to_string(),
-        hop: door.route.forward.to_string(),
+        listener,
+        hop,
         mailbox: None,
         envelope: Envelope::default(),
         trace: String::new(),

@@ -4,6 +4,7 @@ pub mod asking;
 pub mod authenticity;
 pub mod greylist;
 pub mod journal;
+pub mod known;
 pub mod memory;
 pub mod notice;
 pub mod passage;

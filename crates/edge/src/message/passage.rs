@@ -10,8 +10,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use flow::{
-    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Lesson, NOBODY, Out,
-    Parts, Progress, Scoring, State, Terms, Unfinished,
+    Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Inspector, Lesson,
+    NOBODY, Out, Parts, Progress, Scoring, State, Terms, Unfinished,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -19,16 +19,16 @@ use stream::Object;
 use tokio::time::timeout_at;
 
 use crate::beat;
-use crate::message::asking::Asking;
+use crate::message::asking::{Asking, Resolver};
 use crate::message::authenticity;
 use crate::message::greylist::{self, Transaction};
-use crate::message::memory::{Remembering, What};
+use crate::message::memory::{Memory, Remembering, What};
 use crate::message::pool::Pool;
 use crate::message::spam;
 use crate::message::trace;
+use crate::metrics::Metrics;
 use crate::quarantine::Facts;
 use crate::quarantine::draft::Draft;
-use crate::runtime::Runtime;
 use crate::settings::Ruling;
 
 /// How long the verdict may take after the end of the content; later it is a temporary refusal, never a clean.
@@ -36,6 +36,23 @@ const VERDICT_WAIT: Duration = Duration::from_secs(120);
 
 /// The field that names a mail everywhere (RFC 5322, section 3.6.4).
 const MESSAGE_ID: &str = "message-id";
+
+/// What objects are inspected with.
+#[derive(Clone)]
+pub struct Means {
+    /// The inspector, with its signatures and bounds.
+    pub inspector: Arc<dyn Inspector>,
+    /// Passwords that are tried where something is encrypted.
+    pub passwords: Arc<[Box<[u8]>]>,
+    /// The pool of head windows; one for the whole run.
+    pub pool: Pool,
+    /// Looks up what inspections ask, where they may.
+    pub resolver: Option<Arc<dyn Resolver>>,
+    /// Keeps what was learned from mails, where anything does.
+    pub memory: Option<Arc<dyn Memory>>,
+    /// The metrics; one set for the whole run.
+    pub metrics: Arc<Metrics>,
+}
 
 /// What a door asks of a passage besides what the ruling says.
 #[derive(Debug, Clone, Default)]
@@ -84,34 +101,34 @@ pub struct Passage {
 
 impl Passage {
     /// A mail that begins.
-    pub fn mail(runtime: &Runtime, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
+    pub fn mail(means: &Means, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
         let Asked { flow, object, terms, mut wants, scoring, authenticating, owner, heaviest } = asked;
         // The log names it.
         wants.fields.to_mut().push(MESSAGE_ID.into());
-        let memory = runtime.memory.clone().filter(|_| scoring.is_some());
+        let memory = means.memory.clone().filter(|_| scoring.is_some());
         let of_sender = ruling.authentication.as_ref().filter(|_| authenticating.is_some());
         let of_rules = ruling.spam.as_ref().filter(|_| scoring.is_some()).and_then(|spam| spam.wait);
         let wait = of_sender.map(|authentication| authentication.wait).max(of_rules);
         // Nobody asks the DNS for a mail that has nothing to ask.
-        let resolver = runtime.resolver.clone().filter(|_| wait.is_some());
+        let resolver = means.resolver.clone().filter(|_| wait.is_some());
         let context = Context {
             flow,
             policy: ruling.policy.clone(),
             object: object.unwrap_or_else(|| Object { media_type: Some("message/rfc822".into()), ..Object::default() }),
             rules: ruling.attachments.clone(),
-            passwords: runtime.passwords.clone(),
+            passwords: means.passwords.clone(),
             wants,
             scoring,
             authenticating,
         };
-        let terms = Terms { policy: ruling.policy.clone(), takes_back: runtime.inspector.takes_back(), ..terms };
+        let terms = Terms { policy: ruling.policy.clone(), takes_back: means.inspector.takes_back(), ..terms };
         Passage {
             id: id.into(),
             ruling,
-            hold: Hold::new(runtime.pool.clone(), terms),
-            inspecting: runtime.inspector.open(context),
-            asking: Asking::new(resolver, runtime.metrics.clone(), wait.unwrap_or_default()),
-            remembering: Remembering::new(memory, &owner, runtime.metrics.clone()),
+            hold: Hold::new(means.pool.clone(), terms),
+            inspecting: means.inspector.open(context),
+            asking: Asking::new(resolver, means.metrics.clone(), wait.unwrap_or_default()),
+            remembering: Remembering::new(memory, &owner, means.metrics.clone()),
             heaviest,
             draft: None,
             without_copy: false,

@@ -1,12 +1,16 @@
 //! The small HTTP server: it shows a page at a path, one request a connection, and knows nothing else.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use proto::http::{Limits, Response, Server, ServerEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
+
+use super::accept::accepted;
 
 /// A page that is shown.
 pub struct Page {
@@ -29,8 +33,24 @@ impl Page {
 /// The time for a request and its response.
 const WAIT: Duration = Duration::from_secs(10);
 
+/// Requests answered at a time; more wait their turn.
+const REQUESTS_MAX: usize = 64;
+
 /// The type of the text exposition format of Prometheus, which is plain text to everybody else.
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4";
+
+/// Answers requests until it is dropped. `page` says what is at a path.
+pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
+    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let (stream, _) = accepted("metrics", || listener.accept()).await;
+        let page = page.clone();
+        tokio::task::spawn_local(async move {
+            let _ = answer(stream, page).await;
+            drop(place);
+        });
+    }
+}
 
 /// Answers one request; `page` says what is at a path.
 ///

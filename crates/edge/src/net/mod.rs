@@ -12,4 +12,3 @@ pub mod pem;
 pub mod relay;
 pub mod stream;
 pub mod tls;
-pub mod wire;

@@ -104,7 +104,8 @@ fn program_with(inode: u64) -> Option<Program> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     // What was replaced by a newer one since it was started.
     let name = name.strip_suffix(" (deleted)").unwrap_or(&name);
-    Some(Program { pid, name: crate::message::trace::printable(name) })
+    let name = name.chars().map(|char| if char.is_ascii_graphic() { char } else { '?' }).collect();
+    Some(Program { pid, name })
 }
 
 #[cfg(test)]

@@ -24,7 +24,6 @@ use tokio::time::timeout;
 use super::answer::Answer;
 use super::keys::Seed;
 use super::memory::{Memory, Times};
-use crate::door::Door;
 use crate::metrics::Metrics;
 use crate::settings::{Asks, CallAheadSettings, Target, Tls};
 use crate::upstream::route::Route;
@@ -43,7 +42,7 @@ const TEXT_MAX: usize = 200;
 #[derive(Clone)]
 pub struct Way {
     /// The next hop of the listener, which may be meant.
-    pub forward: To,
+    pub forward: Arc<Route>,
     /// Whether that is leased for the message already: RCPT asks it then.
     pub has_hop: bool,
     /// What we call ourselves.
@@ -102,7 +101,7 @@ impl CallAhead {
 
     /// Whom it asks.
     pub fn server(&self, way: &Way) -> String {
-        self.way_to(way).route().forward.to_string()
+        self.way_to(way).forward.to_string()
     }
 
     /// What the server says of a recipient, or has said.
@@ -111,7 +110,7 @@ impl CallAhead {
             return Answer::Valid;
         }
         let to = self.way_to(way);
-        let inquiry = self.inquiry(&to.route().key);
+        let inquiry = self.inquiry(&to.key);
         let number = self.seed.number(&path.as_str().to_lowercase());
         let (remembered, answer) = {
             let mut open = lock(&inquiry);
@@ -141,8 +140,8 @@ impl CallAhead {
         }
     }
 
-    fn way_to(&self, way: &Way) -> To {
-        self.route.clone().map_or_else(|| way.forward.clone(), To::Server)
+    fn way_to(&self, way: &Way) -> Arc<Route> {
+        self.route.clone().unwrap_or_else(|| way.forward.clone())
     }
 
     fn inquiry(&self, key: &str) -> Arc<Mutex<Inquiry>> {
@@ -194,30 +193,12 @@ impl Inquiry {
     }
 }
 
-/// The way to a server.
-#[derive(Clone)]
-pub enum To {
-    /// This one.
-    Server(Arc<Route>),
-    /// The next hop of a door.
-    Door(Arc<Door>),
-}
-
-impl To {
-    fn route(&self) -> &Route {
-        match self {
-            To::Server(route) => route,
-            To::Door(door) => &door.route,
-        }
-    }
-}
-
 /// One connection's work: it asks what waits, and ends when nothing does.
 struct Worker {
     asks: Arc<CallAhead>,
     inquiry: Arc<Mutex<Inquiry>>,
     way: Way,
-    to: To,
+    to: Arc<Route>,
     is_tidying: bool,
     /// It has left the count of workers already.
     is_done: bool,
@@ -295,7 +276,7 @@ impl Worker {
         {
             return Err(reply.clone());
         }
-        let route = self.to.route();
+        let route = &self.to;
         let Some((address, protocol)) = route.server() else {
             return Err(Reply::new(451, (4, 4, 3), "There is no server to be asked"));
         };
@@ -343,8 +324,8 @@ fn judge(mut reply: Reply) -> Answer {
 }
 
 /// A server that takes nothing from nobody cannot be asked: the real mail decides, or comes again.
-fn refused_sender(to: &To, reply: Reply) -> Answer {
-    tracing::warn!(hop = %to.route().forward, %reply, "it refuses mail from <>, and so tells no recipients");
+fn refused_sender(to: &Route, reply: Reply) -> Answer {
+    tracing::warn!(hop = %to.forward, %reply, "it refuses mail from <>, and so tells no recipients");
     if reply.is_permanent() { Answer::Valid } else { Answer::Unsure { reason: "it refuses the sender".into(), reply } }
 }
 

@@ -13,7 +13,6 @@
 pub mod address;
 pub mod answer;
 pub mod call_ahead;
-pub mod desk;
 pub mod directory;
 pub mod entry;
 pub mod folders;

@@ -20,7 +20,6 @@ use flate2::{Decompress, FlushDecompress, Status};
 use flow::{Action, Flow, Points, Score, Scoring, State, Study, Terms, Unfinished, Verdict, Wants};
 use tokio::time::timeout;
 
-use crate::door::{Door, Ticket};
 use crate::message::journal;
 use crate::message::memory::What;
 use crate::message::passage::{Asked, Passage};
@@ -29,9 +28,10 @@ use crate::message::spam;
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
-use crate::net::wire::Wire;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
+use crate::porch::wire::Wire;
 use crate::settings::{BayesSettings, Spam};
-use crate::shared::Shared;
 
 /// How long a client may say nothing.
 const SILENCE_WAIT: Duration = Duration::from_secs(300);
@@ -258,7 +258,7 @@ impl<D: Dialect> Session<D> {
             heaviest: Action::Reject,
             ..Asked::default()
         };
-        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
+        let mut passage = Passage::mail(&runtime.means, &new_id(), ruling, asked);
         passage.forgo_copy();
         if !gives_back {
             passage.hold().watch();

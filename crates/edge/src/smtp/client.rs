@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::door::Door;
 use crate::net::stream::Cipher;
+use crate::porch::door::Door;
 use crate::settings::SmtpListener;
 use crate::upstream::smtp_hop::Leases;
 

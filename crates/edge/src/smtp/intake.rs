@@ -30,8 +30,8 @@ use crate::message::preferences;
 use crate::message::spam;
 use crate::message::trace::{self, Origin};
 use crate::net::stream::Cipher;
+use crate::porch::runtime::Runtime;
 use crate::quarantine::Facts;
-use crate::runtime::Runtime;
 use crate::settings::{BareLineEnds, Protocol, Ruling, Spam};
 use crate::trust::reputation::Seen;
 use crate::upstream::hop::Hop;
@@ -129,7 +129,7 @@ impl Intake {
             heaviest: Action::Blank,
             ..Asked::default()
         };
-        let mut passage = Passage::mail(&runtime, &envelope.id, ruling.clone(), asked);
+        let mut passage = Passage::mail(&runtime.means, &envelope.id, ruling.clone(), asked);
         if streams {
             passage.hold().stream();
         }
@@ -340,7 +340,7 @@ impl Mail {
             hello: client.hello.clone(),
             envelope: crate::quarantine::Envelope::new(&self.envelope.mail, &self.envelope.recipients),
             trace: self.trace.clone(),
-            ..journal::facts(&self.envelope.id, self.client, &client.door, verdict)
+            ..journal::facts(&self.envelope.id, self.client, client.door.way(), verdict)
         };
         match self.passage.keep(&facts).await {
             Ok(()) => Reply::with_text(250, (2, 0, 0), format!("Held back (id {})", self.envelope.id)),

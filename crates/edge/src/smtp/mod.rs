@@ -4,5 +4,6 @@ pub mod client;
 pub mod exchange;
 pub mod intake;
 pub mod login;
+mod recipients;
 pub mod session;
 pub mod vetting;

@@ -21,15 +21,15 @@ use tokio::time::timeout;
 
 use super::client::Client;
 use super::exchange::Exchange;
-use crate::door::{Door, Ticket};
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::listening::{LOCAL, network_address};
 use crate::net::stream::{Cipher, SHARED_BYTES, Stream};
-use crate::recipients::desk::{self, Asked};
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
 use crate::settings::{Auth, BareLineEnds, Forward, ListenerTls, Parties, Protocol, SmtpListener};
-use crate::shared::Shared;
 use crate::smtp::intake::{Envelope, Intake};
+use crate::smtp::recipients::{self, Asked};
 use crate::smtp::vetting::Vetting;
 use crate::trust::reputation::Seen;
 use crate::upstream::hop::Hop;
@@ -452,7 +452,7 @@ impl Session {
             to: &rcpt.path,
             has_hop: addressed.hop.is_some(),
         };
-        desk::refuse(&self.shared, &self.client, asked).await
+        recipients::refuse(&self.shared, &self.client, asked).await
     }
 
     /// Hands a recipient to the next hop, which is leased for the first one.

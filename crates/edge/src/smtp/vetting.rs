@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::metrics::{Count, Metrics};
 use crate::net::listening::network_address;
 use crate::net::stream::Stream;
-use crate::runtime::Runtime;
+use crate::porch::runtime::Runtime;
 use crate::settings::Listener;
 use crate::trust::access::Right;
 use crate::trust::clients::{Arrival, Recipient, Who};

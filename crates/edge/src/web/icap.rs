@@ -18,15 +18,15 @@ use proto::icap::{Method, Request, Server, ServerEvent, Service};
 use tokio::time::timeout;
 
 use super::{object, page};
-use crate::door::{Door, Ticket};
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage};
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
-use crate::net::wire::Wire;
-use crate::runtime::Signatures;
-use crate::shared::Shared;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::runtime::Signatures;
+use crate::porch::shared::Shared;
+use crate::porch::wire::Wire;
 
 /// How long a client may say nothing.
 const SILENCE_WAIT: Duration = Duration::from_secs(300);
@@ -143,7 +143,7 @@ impl Session {
             ..Asked::default()
         };
         let ruling = self.door.rulings.under(None);
-        let mut passage = Passage::mail(&runtime, &new_id(), ruling, asked);
+        let mut passage = Passage::mail(&runtime.means, &new_id(), ruling, asked);
         passage.forgo_copy();
         let url = url.unwrap_or_default();
         self.asking = Some(Box::new(Asking { passage, method, url, media_type, stays, has_begun: false }));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use edge::metrics::Metrics;
 use edge::recipients::answer::Verdict;
-use edge::recipients::call_ahead::{To, Way};
+use edge::recipients::call_ahead::Way;
 use edge::recipients::directory::Directory;
 use edge::settings::Listener;
 use edge::upstream::route::Route;
@@ -63,7 +63,7 @@ fn check(args: &RecipientsCheck) -> Result<ExitCode, Failure> {
 /// The way to the next hop of a listener, which is not opened.
 fn way(config: &Config, listener: &Listener) -> Result<Way, Failure> {
     Ok(Way {
-        forward: To::Server(Arc::new(Route::new(&listener.target(), &config.tls)?)),
+        forward: Arc::new(Route::new(&listener.target(), &config.tls)?),
         has_hop: false,
         hostname: config.hostname.clone(),
         leases: Leases::default(),

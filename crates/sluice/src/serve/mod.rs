@@ -25,9 +25,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edge::beat::Beat;
-use edge::control::Control;
-use edge::net::{acme, listening};
-use edge::runtime::Runtime;
+use edge::net::listening;
+use edge::porch::caretaker;
+use edge::porch::control::Control;
+use edge::porch::runtime::Runtime;
 use edge::worker;
 use reload::{Anew, Reload};
 use site::Site;
@@ -115,7 +116,7 @@ async fn supervise(
     let manager = Manager::find();
     manager.ready(&status(&site.runtime));
     lead().iter().for_each(|lead| lead.ready());
-    tokio::spawn(acme::caretaker::keep(control.subscribe()));
+    tokio::spawn(caretaker::keep(control.subscribe()));
     let mut reload = Reload::new(args, site, &control, &manager);
     let mut sweeps = tokio::time::interval(sweep::SWEEP_EVERY);
     sweeps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

@@ -14,7 +14,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use edge::control::Control;
+use edge::porch::control::Control;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 

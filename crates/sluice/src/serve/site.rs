@@ -5,16 +5,17 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use edge::clamd::door::Clamd;
-use edge::door::{Door, House};
 use edge::message::memory;
 use edge::message::notice::Notices;
+use edge::message::passage::Means;
 use edge::message::pool::Pool;
 use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::{listening, tls};
+use edge::porch::door::{Door, House};
+use edge::porch::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::recipients::directory::Directory;
-use edge::runtime::{Measure, Runtime, Settings, Signatures};
+use edge::scanner::door::Clamd;
 use edge::settings::Rulings;
 use edge::trust::warden::Warden;
 use flow::Inspector;
@@ -147,7 +148,7 @@ impl Site {
             rights::check_reload(args, &config, &wanted).map_err(NeedsProcess)?;
         }
         let (pool, common) = match old {
-            Some(old) => (old.runtime.pool.clone(), old.common.clone()),
+            Some(old) => (old.runtime.means.pool.clone(), old.common.clone()),
             None => (
                 Pool::new(config.resources.head_pool_bytes),
                 Common {
@@ -209,21 +210,10 @@ impl Site {
         let lists = lists(&config, own.clone(), old)?;
         let memory = memories(&config, spam.as_deref(), &metrics, old.and_then(|old| old.memory.as_ref()))?;
         let warden = Warden::load(&config.trust, Some(lists.clone()), before.map(|before| &*before.warden))?;
-        let runtime = Runtime {
-            settings: Arc::new(settings(&config)),
-            warden: Arc::new(warden),
+        let means = Means {
             inspector,
-            measure: with_store(with_lookups(measure, &lookups), store.as_ref()),
-            signatures: signatures(&config, &wanted, &database, generation)?,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
-            tls,
-            identities,
-            doors,
-            recipients: Arc::new(recipients),
-            clamd,
-            notices: Arc::new(notices),
             pool,
-            known,
             resolver: resolver.clone().map(|resolver| {
                 let resolver = ask::first(&lists, resolver);
                 match &spam {
@@ -232,6 +222,21 @@ impl Site {
                 }
             }),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
+            metrics: metrics.clone(),
+        };
+        let runtime = Runtime {
+            means,
+            settings: Arc::new(settings(&config)),
+            warden: Arc::new(warden),
+            measure: with_store(with_lookups(measure, &lookups), store.as_ref()),
+            signatures: signatures(&config, &wanted, &database, generation)?,
+            tls,
+            identities,
+            doors,
+            recipients: Arc::new(recipients),
+            clamd,
+            notices: Arc::new(notices),
+            known,
             metrics,
             metrics_socket,
         };
@@ -278,7 +283,7 @@ impl Site {
         let (inspector, measure) =
             inspector(&self.config, self.threads, &database, self.spam.as_deref(), &self.common)?;
         let runtime = Runtime {
-            inspector,
+            means: Means { inspector, ..self.runtime.means.clone() },
             measure: with_store(with_lookups(measure, &self.lookups), self.store.as_ref()),
             signatures: signatures(&self.config, &self.wanted, &database, generation)?,
             ..Runtime::clone(&self.runtime)

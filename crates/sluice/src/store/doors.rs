@@ -11,12 +11,12 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use edge::door::{House, Place, Refusal};
 use edge::metrics::SessionOpen;
 use edge::net::accept::accepted;
 use edge::net::listening::{LOCAL, Socket, network_address};
 use edge::net::stream::Stream;
-use edge::runtime::Runtime;
+use edge::porch::door::{House, Place, Refusal};
+use edge::porch::runtime::Runtime;
 use edge::settings::{Bounds, Network, TrustSettings};
 use edge::trust::clients::{Clients, Who};
 use edge::trust::limit::Limit;

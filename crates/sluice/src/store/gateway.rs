@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
-use edge::runtime::Runtime;
+use edge::porch::runtime::Runtime;
 use edge::settings::{SocketMode, Spam, Tls};
 use edge::upstream::within;
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
@@ -79,7 +79,9 @@ impl Inspector for Lent {
     fn open(&self, context: Context) -> Box<dyn Inspecting> {
         let runtime = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match runtime {
-            Some(runtime) => runtime.inspector.open(Context { passwords: runtime.passwords.clone(), ..context }),
+            Some(runtime) => {
+                runtime.means.inspector.open(Context { passwords: runtime.means.passwords.clone(), ..context })
+            }
             None => Box::new(Nobody),
         }
     }

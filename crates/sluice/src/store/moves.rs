@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use edge::message::memory::What;
 use edge::message::passage::{Asked, Passage};
 use edge::message::trace::new_id;
-use edge::runtime::Runtime;
+use edge::porch::runtime::Runtime;
 use edge::settings::{Ruling, Spam};
 use flow::{Action, Flow, Protocol, Scoring, Study, Terms};
 use mailbox::{Body, Handle, Learner};
@@ -118,7 +118,7 @@ impl Teacher {
             heaviest: Action::Reject,
             ..Asked::default()
         };
-        let mut passage = Passage::mail(&self.runtime, &new_id(), self.ruling.clone(), asked);
+        let mut passage = Passage::mail(&self.runtime.means, &new_id(), self.ruling.clone(), asked);
         passage.forgo_copy();
         passage.hold().watch();
         let mut piece = vec![0; PIECE_BYTES];

@@ -73,7 +73,7 @@ impl Session {
             heaviest: Action::Tag,
             ..Asked::default()
         };
-        let passage = Passage::mail(&runtime, &appending.id, self.door.rulings.under(None), asked);
+        let passage = Passage::mail(&runtime.means, &appending.id, self.door.rulings.under(None), asked);
         appending.passage = Some(Box::new(passage));
         self.hears.accept();
         let is_empty = appending.message.len == 0;
@@ -147,7 +147,7 @@ impl Session {
         let Some(passage) = &mut appending.passage else { return };
         let name = appending.command.mailbox().unwrap_or_default();
         let mailbox = Mailbox { user, uid: printable(&String::from_utf8_lossy(&name)) };
-        let facts = journal::facts(&appending.id, address, &door, verdict);
+        let facts = journal::facts(&appending.id, address, door.way(), verdict);
         // That it could not be kept is in the log; it is refused all the same.
         let _ = passage.keep(&Facts { mailbox: Some(mailbox), ..facts }).await;
     }

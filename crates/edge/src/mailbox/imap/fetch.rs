@@ -26,8 +26,8 @@ use super::fetching::{Fetching, One, Step, Way};
 use super::overwrite::Overwriter;
 use super::parts;
 use super::session::{Session, Work};
-use crate::mailbox::known::{Fate, Identity};
 use crate::mailbox::retrieval::Sees;
+use crate::message::known::{Fate, Identity};
 use crate::message::trace::new_id;
 
 impl Session {

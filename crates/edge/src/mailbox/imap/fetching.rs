@@ -7,8 +7,8 @@ use proto::imap::{Fact, Fetch, Kind, Section, Status};
 
 use super::OWED_MAX;
 use super::overwrite::Overwriter;
-use crate::mailbox::known::Fate;
 use crate::mailbox::retrieval::Sees;
+use crate::message::known::Fate;
 
 /// A FETCH of the client's.
 pub struct Fetching {

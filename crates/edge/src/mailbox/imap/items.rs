@@ -10,8 +10,8 @@ use proto::imap::{Fact, Message, Section};
 use super::fetching::Way;
 use super::session::{Session, Work};
 use super::told::{Under, announcement};
-use crate::mailbox::known::{Identity, Named};
 use crate::mailbox::retrieval::{Outcome, Reader, Retrieval, Sees};
+use crate::message::known::{Identity, Named};
 
 impl Session {
     pub fn item(&mut self, name: &[u8]) {

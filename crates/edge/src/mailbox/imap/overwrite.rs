@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flow::Filler;
 
-use crate::mailbox::known::Fate;
+use crate::message::known::Fate;
 
 /// A range under way.
 pub struct Overwriter {

@@ -14,12 +14,12 @@ use super::appending::Appending;
 use super::fetching::Fetching;
 use super::told::Told;
 use super::upstream::{Upstream, capabilities_in};
-use crate::door::{Door, Ticket};
-use crate::mailbox::known::{Fate, Identity, Key, Named};
+use crate::message::known::{Fate, Identity, Key, Named};
 use crate::message::trace::{new_id, printable};
-use crate::net::wire::Wire;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
+use crate::porch::wire::Wire;
 use crate::settings::ListenerTls;
-use crate::shared::Shared;
 
 /// How long the server may take to answer.
 pub const SERVER_WAIT: Duration = Duration::from_secs(300);

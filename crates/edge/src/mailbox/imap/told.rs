@@ -6,9 +6,9 @@ use proto::imap::{Message, Server};
 
 use super::OUTBOX_BYTES;
 use super::overwrite::Overwriter;
-use crate::mailbox::known::Identity;
 use crate::mailbox::retrieval::Retrieval;
-use crate::net::wire::Wire;
+use crate::message::known::Identity;
+use crate::porch::wire::Wire;
 
 /// A FETCH response that is being read.
 pub struct Told {

@@ -17,11 +17,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::door::{Door, Ticket};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
-use crate::net::wire::Wire;
-use crate::shared::Shared;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
+use crate::porch::wire::Wire;
 use session::Session;
 use upstream::Upstream;
 

@@ -15,13 +15,13 @@ use stream::Window;
 
 use super::TASKS_MAX;
 use super::upstream::Upstream;
-use crate::door::{Door, Ticket};
-use crate::mailbox::known::{Key, Named};
 use crate::mailbox::retrieval::{Outcome, Reader, Retrieval, Sees};
+use crate::message::known::{Key, Named};
 use crate::message::trace::printable;
-use crate::net::wire::Wire;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
+use crate::porch::wire::Wire;
 use crate::settings::ListenerTls;
-use crate::shared::Shared;
 
 /// How long the server may take to answer.
 const SERVER_WAIT: Duration = Duration::from_secs(300);

@@ -1,7 +1,6 @@
 //! Certificates by ACME.
 
-mod authority;
-pub mod caretaker;
+pub mod authority;
 mod challenge;
 mod https;
 pub mod store;

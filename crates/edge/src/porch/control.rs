@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::runtime::Runtime;
+use crate::porch::runtime::Runtime;
 
 /// What the event loops are told.
 #[derive(Clone)]

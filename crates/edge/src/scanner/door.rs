@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use tokio::net::UnixStream;
 use tokio::sync::{Notify, Semaphore};
 
-use super::scanner::Scanner;
 use super::stats::Queue;
+use super::threads::Scanner;
 use crate::net::listening::{Owner, Sockets};
 use crate::settings::ClamdSettings;
 
@@ -29,10 +29,10 @@ pub struct Clamd {
 
 /// What stays from reload to reload.
 pub struct Lasting {
-    pub(super) scanner: Scanner,
-    pub(super) queue: Arc<Queue>,
+    pub(crate) scanner: Scanner,
+    pub(crate) queue: Arc<Queue>,
     /// Connections that may be accepted yet.
-    pub(super) connections: Arc<Semaphore>,
+    pub(crate) connections: Arc<Semaphore>,
     /// The connections of each client.
     clients: Arc<Mutex<HashMap<Client, usize>>>,
     /// A client wants the signatures to be read anew.
@@ -74,7 +74,7 @@ pub enum Client {
 }
 
 impl Client {
-    pub(super) fn of(stream: &UnixStream) -> Client {
+    pub(crate) fn of(stream: &UnixStream) -> Client {
         Client::User(stream.peer_cred().ok().map(|facts| facts.uid()))
     }
 
@@ -108,7 +108,7 @@ impl Drop for Guest {
 
 impl Clamd {
     /// Counts a client, unless it may not come or has too many connections.
-    pub(super) fn let_in(&self, client: Client) -> Option<Guest> {
+    pub(crate) fn let_in(&self, client: Client) -> Option<Guest> {
         let networks = &self.settings.clients;
         let may = client.address().is_none_or(|from| networks.is_empty() || networks.iter().any(|one| one.holds(from)));
         let mut counted = self.shared.clients.lock().expect("no holder panics");

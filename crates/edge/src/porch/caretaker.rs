@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use super::authority::Authority;
-use crate::control::Control;
 use crate::metrics::Metrics;
+use crate::net::acme::authority::Authority;
 use crate::net::identity::{self, Identities, Identity};
+use crate::porch::control::Control;
 use crate::settings::Tls;
 
 /// How often a certificate is looked at, and the authority asked when it wants to see it renewed.

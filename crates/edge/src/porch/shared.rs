@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::control::Control;
-use crate::runtime::Runtime;
+use crate::porch::control::Control;
+use crate::porch::runtime::Runtime;
 use crate::upstream::smtp_hop::Leases;
 
 /// What a session is given besides its client.

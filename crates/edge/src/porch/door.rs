@@ -25,7 +25,7 @@ pub struct Door {
     /// Who is in.
     pub gate: Arc<Gate>,
     /// The way to the next hop.
-    pub route: Route,
+    pub route: Arc<Route>,
     /// The server that the client wanted, where the connection was meant for somebody else.
     server: Option<SocketAddr>,
 }
@@ -49,7 +49,7 @@ impl Door {
         let gate = Arc::new(Gate::new(house));
         Ok(Door {
             address: sockets.address.clone(),
-            route,
+            route: Arc::new(route),
             listener: Arc::new(listener),
             rulings,
             sockets,
@@ -101,11 +101,16 @@ impl Door {
         }
     }
 
+    /// The names of where a mail comes in here, and of where it goes on to.
+    pub fn way(&self) -> (String, String) {
+        (self.address.to_string(), self.route.forward.to_string())
+    }
+
     /// The same door with another way.
     fn with(&self, route: Route) -> Door {
         let (listener, rulings) = (self.listener.clone(), self.rulings.clone());
         let (address, sockets, gate) = (self.address.clone(), self.sockets.clone(), self.gate.clone());
-        Door { listener, rulings, address, sockets, gate, route, server: self.server }
+        Door { listener, rulings, address, sockets, gate, route: Arc::new(route), server: self.server }
     }
 }
 

@@ -6,20 +6,17 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use flow::Inspector;
 use time::OffsetDateTime;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::clamd::door::Clamd;
-use crate::door::Door;
-use crate::mailbox::known::Known;
-use crate::message::asking::Resolver;
-use crate::message::memory::Memory;
+use crate::message::known::Known;
 use crate::message::notice::Notices;
-use crate::message::pool::Pool;
+use crate::message::passage::Means;
 use crate::metrics::Metrics;
 use crate::net::identity::Identities;
+use crate::porch::door::Door;
 use crate::recipients::directory::Directory;
+use crate::scanner::door::Clamd;
 use crate::settings::Tls;
 use crate::trust::warden::Warden;
 
@@ -28,12 +25,10 @@ use crate::trust::warden::Warden;
 pub struct Runtime {
     /// What holds for all doors.
     pub settings: Arc<Settings>,
-    /// Who inspects, with which signatures and bounds.
-    pub inspector: Arc<dyn Inspector>,
-    /// The signatures that it has.
+    /// What objects are inspected with.
+    pub means: Means,
+    /// The signatures of the inspector.
     pub signatures: Signatures,
-    /// Passwords that are tried where something is encrypted.
-    pub passwords: Arc<[Box<[u8]>]>,
     /// What clients are shown in a handshake, where there is a certificate.
     pub tls: Option<Arc<ServerConfig>>,
     /// The certificates in it.
@@ -46,18 +41,12 @@ pub struct Runtime {
     pub clamd: Arc<Clamd>,
     /// Who is told what was done.
     pub notices: Arc<Notices>,
-    /// The pool of head windows; one for the whole run.
-    pub pool: Pool,
     /// Brings the metrics of inspections up to date.
     pub measure: Measure,
     /// What is known of messages in mailboxes; one memory for the whole run.
     pub known: Arc<Known>,
     /// Who may talk; what is known of clients is kept for the whole run.
     pub warden: Arc<Warden>,
-    /// Who looks up what inspections ask, where they may.
-    pub resolver: Option<Arc<dyn Resolver>>,
-    /// Who keeps what was learned from mails, where anybody does.
-    pub memory: Option<Arc<dyn Memory>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

@@ -11,11 +11,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ServerConfig;
 
-use crate::door::Door;
 use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::net::tls::Connector;
+use crate::porch::door::Door;
+use crate::porch::shared::Shared;
 use crate::settings::ListenerTls;
-use crate::shared::Shared;
 
 /// Bytes read at a time from a side that sends faster than we read.
 const INPUT_BYTES: usize = 64 << 10;

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 
 use proto::smtp::{Path, Reply};
 
-use super::answer::{Answer, Verdict};
-use super::call_ahead::{To, Way};
-use crate::door::Door;
 use crate::message::trace;
 use crate::metrics::Metrics;
-use crate::runtime::Runtime;
-use crate::shared::Shared;
+use crate::porch::door::Door;
+use crate::porch::runtime::Runtime;
+use crate::porch::shared::Shared;
+use crate::recipients::answer::{Answer, Verdict};
+use crate::recipients::call_ahead::Way;
 use crate::smtp::client::Client;
 
 /// A recipient, and the mail that it is for.
@@ -49,7 +49,7 @@ pub async fn refuse(shared: &Shared, client: &Client, asked: Asked<'_>) -> Optio
 fn way(shared: &Shared, runtime: &Runtime, door: &Door, has_hop: bool) -> Option<Way> {
     let common = runtime.doors.iter().find(|common| common.address == door.address)?;
     Some(Way {
-        forward: To::Door(common.clone()),
+        forward: common.route.clone(),
         has_hop,
         hostname: runtime.settings.hostname.clone(),
         leases: shared.upstreams.clone(),
