@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod authenticate;
+mod examination;
 mod facts;
 mod forged;
 mod fuzzy;
@@ -26,6 +27,7 @@ mod study;
 mod words;
 
 pub use authenticate::Authentication;
+pub use examination::{Done, Examination, Examiner, Job, State};
 pub use fuzzy::fuzzy;
 pub use inquest::{Authenticated, Inquest};
 pub use inspection::{Clocks, Engine, Inspection, Progress};

@@ -12,8 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 use std::thread;
 
-use flow::{Action, Score, Verdict};
-use inspect::{Authenticated, Kept, Planned, Scorer, Scratch};
+use inspect::{Done, Job, Scorer, Scratch};
 
 use crate::clock;
 
@@ -30,32 +29,33 @@ const THREADS_MAX: usize = 16;
 pub(crate) struct Desk {
     scorer: Arc<Scorer>,
     /// None: here.
-    jobs: Option<Sender<Job>>,
+    orders: Option<Sender<Order>>,
 }
 
-/// Something that is waited for.
-pub(crate) struct Pending<T>(Arc<Mutex<Slot<T>>>);
+/// A job in another thread.
+pub(crate) struct Pending(Arc<Mutex<Slot>>);
 
-struct Slot<T> {
-    /// Set when it is known; none within where the work has died.
-    done: Option<Option<T>>,
+struct Slot {
+    /// Set when it is done; none within where it has died.
+    done: Option<Option<Done>>,
     waker: Option<Waker>,
 }
 
-type Job = Box<dyn FnOnce(&Scorer) + Send>;
+/// A job, and where its result is awaited.
+type Order = (Job, Arc<Mutex<Slot>>);
 
-/// What came of asking.
-pub(crate) enum Asked<T> {
-    /// It is known; none where the work has died.
-    Known(Option<T>),
-    /// It comes.
-    Pending(Pending<T>),
+/// A job that was begun.
+pub(crate) enum Begun {
+    /// It is done; none where it has died.
+    Done(Option<Done>),
+    /// It goes on elsewhere.
+    Pending(Pending),
 }
 
 impl Desk {
     /// Scores in the thread that asks.
     pub fn here(scorer: Arc<Scorer>) -> Desk {
-        Desk { scorer, jobs: None }
+        Desk { scorer, orders: None }
     }
 
     /// Scores in threads of its own, which end with the last who may ask.
@@ -67,51 +67,31 @@ impl Desk {
         let receiver = Arc::new(Mutex::new(receiver));
         let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
         for index in 0..threads {
-            let (scorer, jobs) = (scorer.clone(), receiver.clone());
-            thread::Builder::new().name(format!("spam-{index}")).spawn(move || serve(&scorer, &jobs))?;
+            let (scorer, orders) = (scorer.clone(), receiver.clone());
+            thread::Builder::new().name(format!("spam-{index}")).spawn(move || serve(&scorer, &orders))?;
         }
-        Ok(Desk { scorer, jobs: Some(sender) })
+        Ok(Desk { scorer, orders: Some(sender) })
     }
 
-    /// Who scores.
-    pub fn scorer(&self) -> &Scorer {
+    /// The rules.
+    pub const fn scorer(&self) -> &Arc<Scorer> {
         &self.scorer
     }
 
-    /// Asks what the rules want to know about a mail. The mail comes back with that.
-    pub fn plan(&self, kept: Kept, found: Option<Authenticated>) -> Asked<(Kept, Planned)> {
-        self.run(move |scorer| {
-            let planned = kept.inquire(scorer, clock::seconds(), found.as_ref());
-            (kept, planned)
-        })
-    }
-
-    /// Asks for the score of a mail: it may have none.
-    pub fn score(&self, kept: Kept, planned: Planned) -> Asked<Option<Score>> {
-        self.run(move |scorer| score(scorer, &kept, &planned))
-    }
-
-    fn run<T: Send + 'static>(&self, work: impl FnOnce(&Scorer) -> T + Send + 'static) -> Asked<T> {
-        let Some(jobs) = &self.jobs else { return Asked::Known(Some(work(&self.scorer))) };
+    /// Runs a job here, or begins it elsewhere.
+    pub fn run(&self, job: Job) -> Begun {
+        let Some(orders) = &self.orders else { return Begun::Done(Some(run(&self.scorer, job))) };
         let slot = Arc::new(Mutex::new(Slot { done: None, waker: None }));
-        let own = slot.clone();
-        let job = move |scorer: &Scorer| {
-            // A mistake of ours costs one mail its score.
-            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(scorer))).ok();
-            let mut slot = own.lock().unwrap_or_else(PoisonError::into_inner);
-            slot.done = Some(done);
-            slot.waker.take().into_iter().for_each(Waker::wake);
-        };
-        match jobs.send(Box::new(job)) {
-            Ok(()) => Asked::Pending(Pending(slot)),
-            Err(_) => Asked::Known(None),
+        match orders.send((job, slot.clone())) {
+            Ok(()) => Begun::Pending(Pending(slot)),
+            Err(_) => Begun::Done(None),
         }
     }
 }
 
-impl<T> Pending<T> {
-    /// What it came to, once it is known; until then the waker is woken when it is.
-    pub fn poll(&self, waker: &Waker) -> Option<Option<T>> {
+impl Pending {
+    /// The result, once there is one; until then the waker is woken when there is.
+    pub fn poll(&self, waker: &Waker) -> Option<Option<Done>> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.done.is_none() {
             slot.waker = Some(waker.clone());
@@ -120,27 +100,22 @@ impl<T> Pending<T> {
     }
 }
 
-fn serve(scorer: &Scorer, jobs: &Mutex<Receiver<Job>>) {
+fn serve(scorer: &Scorer, orders: &Mutex<Receiver<Order>>) {
     loop {
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
-        job(scorer);
+        let order = orders.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((job, slot)) = order else { return };
+        // A mistake of ours costs one mail its score.
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(scorer, job))).ok();
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.done = Some(done);
+        slot.waker.take().into_iter().for_each(Waker::wake);
     }
 }
 
-fn score(scorer: &Scorer, kept: &Kept, planned: &Planned) -> Option<Score> {
-    let began = clock::nanoseconds();
-    let score = SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => kept.score(scorer, clock::seconds(), planned, &mut scratch),
-        Err(_) => kept.score(scorer, clock::seconds(), planned, &mut Scratch::default()),
-    });
-    score.map(|score| Score { micros: clock::nanoseconds().saturating_sub(began) / 1_000, ..score })
-}
-
-/// Puts a score into a verdict, with what it asks for.
-pub(crate) fn settle(verdict: &mut Verdict, asks: Action, score: Option<Score>) {
-    if score.is_some() {
-        verdict.action = verdict.action.max(asks);
-    }
-    verdict.score = score;
+fn run(scorer: &Scorer, job: Job) -> Done {
+    let run = |scratch: &mut Scratch| job.run(scorer, clock::seconds(), clock::nanoseconds, scratch);
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => run(&mut scratch),
+        Err(_) => run(&mut Scratch::default()),
+    })
 }
