@@ -1,4 +1,4 @@
-//! What an inspection wants to know of the DNS, and what it is told: the door's host looks it up.
+//! Questions of an inspection to the DNS, and their answers: the door's host looks them up.
 //!
 //! Questions have numbers and are asked many at once; answers come in any order, each once. Whoever asks keeps the bounds:
 //! how many questions one mail is worth. Whoever answers keeps the time: what is not there when it is up is
@@ -15,19 +15,19 @@ use serde::{Deserialize, Serialize};
 pub struct Ask {
     /// Unique among those who ask together.
     pub id: u32,
-    /// What is asked.
+    /// The question.
     pub question: Question,
     /// The list whose zone is asked; empty where it is none. Whoever looks things up may leave a list alone that answers nobody.
     pub list: Box<str>,
 }
 
-/// What is asked of the DNS.
+/// A question to the DNS.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Question {
     /// A domain name: labels joined by dots, without the last one, ASCII letters in lower case. Nothing is escaped, so no
     /// label holds a dot. Each label has 1 to 63 bytes, the name at most 253.
     pub name: Box<str>,
-    /// Which records.
+    /// The type of the records.
     pub kind: RecordKind,
 }
 
@@ -67,16 +67,16 @@ impl RecordKind {
 pub struct Answer {
     /// The number of the question.
     pub id: u32,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What DNSSEC says of it.
+    /// Whether DNSSEC vouches for it.
     pub security: Security,
 }
 
-/// What came of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// There are records, in the order of the answer; aliases have been followed.
+    /// Records, in the order of the answer; aliases have been followed.
     Records(Vec<Record>),
     /// The name exists and has none of the kind.
     NoData,
@@ -103,7 +103,7 @@ pub enum Record {
     Txt(Box<[u8]>),
 }
 
-/// What DNSSEC says of an answer. One that is bogus is none: [`Outcome::Unavailable`].
+/// The DNSSEC status of an answer. A bogus answer is none: [`Outcome::Unavailable`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Security {
     /// Nobody has looked.

@@ -15,17 +15,17 @@ use crate::Action;
 pub struct Authenticating {
     /// Our name, as fields of ours have it.
     pub authserv_id: Box<str>,
-    /// Who has sent it to us, as far as that is known: without, SPF is not checked.
+    /// The client that sent it, where it is known; without it SPF is not checked.
     pub client: Option<IpAddr>,
-    /// What SPF's `fail` asks for, unless the author's policy is satisfied by DKIM.
+    /// The action for SPF's `fail`, unless the author's policy is satisfied by DKIM.
     pub on_spf_fail: Action,
-    /// What an author's policy `reject` asks for, where DMARC has failed.
+    /// The action for an author's policy `reject`, where DMARC has failed.
     pub on_dmarc_reject: Action,
     /// The same of `quarantine`.
     pub on_dmarc_quarantine: Action,
 }
 
-/// What was found.
+/// The results of authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Authenticity {
     /// SPF for the envelope's sender.
@@ -36,12 +36,12 @@ pub struct Authenticity {
     pub dmarc: Box<str>,
     /// The chain of those who have passed it on.
     pub arc: Box<str>,
-    /// What stands in `Authentication-Results`, a method each; at most [`Authenticity::METHODS_MAX`].
+    /// The results for `Authentication-Results`, one for each method; at most [`Authenticity::METHODS_MAX`].
     pub methods: Vec<Box<str>>,
-    /// Which of the mail's fields `Authentication-Results` pretend to be ours, counted from 0 from the top; none where its
+    /// Indices of the mail's fields `Authentication-Results` that pretend to be ours, from 0 at the top; none where its
     /// header was too long to be read.
     pub forged: Option<Vec<u32>>,
-    /// What follows from it.
+    /// The action that follows.
     pub action: Action,
     /// Why, where something follows.
     pub reason: Box<str>,

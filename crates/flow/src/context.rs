@@ -1,4 +1,4 @@
-//! What is known of a flow before its content.
+//! A flow as it is known before its content.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,14 +6,14 @@ use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Who sends an object to whom, and how. All text is a claim of the peer's, but for what the door has seen itself.
+/// Sender, receiver and transport of an object. All text is a claim of the peer, but for what the door has seen itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// What the door speaks.
+    /// The protocol of the door.
     pub protocol: Protocol,
     /// Where the client is, where there is one.
     pub client: Option<IpAddr>,
-    /// What the client calls itself.
+    /// The client's name in its greeting.
     pub hello: Box<str>,
     /// Whether it came over TLS.
     pub encrypted: bool,
@@ -25,7 +25,7 @@ pub struct Flow {
     pub recipients: Vec<Box<str>>,
 }
 
-/// What a door speaks.
+/// The protocol of a door.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protocol {
     /// Nothing: a file is read.

@@ -10,7 +10,7 @@
 
 use stream::Coding;
 
-/// What a filler begins with where the reader is told by it. Of whole groups of three bytes, so that four digits of Base64
+/// The beginning of a filler that tells the reader. It has whole groups of three bytes, so that four digits of Base64
 /// end with it.
 pub const NOTICE: &[u8] = b"[Dangerous content was removed on its way to you.] ";
 
@@ -27,7 +27,7 @@ pub struct Filler {
     notice: Notice,
 }
 
-/// What has not been said of the notice, in bytes or in groups of six bits.
+/// The rest of the notice, in bytes or in groups of six bits.
 #[derive(Debug, Clone, Copy)]
 struct Notice {
     text: &'static [u8],

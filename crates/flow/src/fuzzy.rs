@@ -1,4 +1,4 @@
-//! What makes mails nearly the same, and how much a mail is like one that was reported as spam.
+//! Fingerprints of nearly equal mails, and how much a mail resembles one that was reported as spam.
 //!
 //! Bounds: [`PLACES`] shingles of a text, [`PARTS_MAX`] attachments.
 

@@ -1,4 +1,4 @@
-//! What a door holds back of an object: the machine under every door that hands content on.
+//! The held part of an object: the machine under every door that hands content on.
 //!
 //! ```text
 //!              the window is used up              something was found, and a copy is wanted
@@ -36,22 +36,22 @@ pub enum State {
     Streaming,
     /// Nothing goes on any more, and nothing is held: what comes is inspected, and counted.
     Watching,
-    /// What comes is counted.
+    /// Bytes are counted and dropped.
     Draining,
 }
 
-/// What a door asks of what it holds.
+/// The terms on which a door holds an object.
 #[derive(Debug, Clone, Default)]
 pub struct Terms {
     /// The most that is held before something has to be sent.
     pub window_bytes: usize,
-    /// What each class of findings asks for.
+    /// The action for each class of findings.
     pub policy: Policy,
     /// Whether findings may be taken back at the end: until then nothing is hopeless.
     pub takes_back: bool,
     /// Whether what is overwritten from its start says so there, since nobody else tells the reader.
     pub announces: bool,
-    /// What is known from an earlier time to be dangerous.
+    /// Ranges that an earlier inspection found dangerous.
     pub known: Vec<Blank>,
 }
 
@@ -69,7 +69,7 @@ pub struct Hold<P: Blocks> {
     marks: Vec<Mark>,
     /// A part was to be overwritten of which something had been sent.
     late: bool,
-    /// What is left out, in order and apart from each other.
+    /// Ranges that are left out, in order and apart from each other.
     cuts: Vec<Range<u64>>,
     /// Where the body of a mail begins.
     body: u64,
@@ -90,12 +90,12 @@ impl<P: Blocks> Hold<P> {
     pub const TAIL_BYTES: usize = 16 << 10;
     /// The most runs of bytes that are left out: a header of more forged fields, each apart from the others, keeps the rest.
     const CUTS_MAX: usize = 10_000;
-    /// What can always be taken at a time.
+    /// Bytes that can always be taken at a time.
     pub const PIECE_BYTES: usize = BLOCK_BYTES;
-    /// What may be taken at a time, where the pool has it, when the object streams: small steps cost more than they save. It is a
+    /// Bytes taken at a time when the object streams, where the pool has them: small steps cost more than they save. It is a
     /// read of 64 KiB, and what that may grow by where a line end is mended.
     const STREAMED_BYTES: usize = (64 << 10) + BLOCK_BYTES;
-    /// What of an object that streams is held at most, where the window is smaller.
+    /// The most bytes held of an object that streams, where the window is smaller.
     pub const STREAMING_BYTES: usize = Self::TAIL_BYTES + Self::STREAMED_BYTES;
     /// The blocks that every object may have when there is nothing left to borrow: for the tail, one piece, and the block in
     /// front that is partly sent.
@@ -271,7 +271,7 @@ impl<P: Blocks> Hold<P> {
         self.marks.clear();
     }
 
-    /// What is marked to be overwritten.
+    /// The ranges that are marked to be overwritten.
     pub fn blanks(&self) -> Vec<Blank> {
         self.marks.iter().map(|mark| mark.blank).collect()
     }
@@ -286,7 +286,7 @@ impl<P: Blocks> Hold<P> {
         !self.terms.takes_back && (self.late || self.heaviest > heaviest)
     }
 
-    /// What can still be done with it, for a door that is able to do all of it as long as nothing was sent.
+    /// Actions that are still possible, for a door that is able to do all of it as long as nothing was sent.
     pub fn capabilities(&self) -> Capabilities {
         let all_here = self.state == State::Holding;
         let goes_on = matches!(self.state, State::Holding | State::Streaming);

@@ -1,11 +1,11 @@
-//! Who inspects: in this process, or in another.
+//! The inspector, in this process or in another.
 
 use alloc::boxed::Box;
 use core::task::{Poll, Waker};
 
 use crate::{Answer, Context, Out, Recalled};
 
-/// What a door asks for inspections.
+/// Opens inspections for doors.
 pub trait Inspector: Send + Sync {
     /// Begins the inspection of one object.
     fn open(&self, context: Context) -> Box<dyn Inspecting>;
@@ -50,7 +50,7 @@ pub static NOBODY: &Waker = Waker::noop();
 /// How far an inspection came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// There is more to do: it is to be polled again, after others had their turn.
+    /// More work is left: poll again, after others had their turn.
     Tired,
     /// All that was fed is inspected; it waits for more.
     Hungry,
@@ -60,7 +60,7 @@ pub enum Progress {
     Waiting,
     /// The verdict has been given.
     Done,
-    /// There will be no verdict.
+    /// No verdict will come.
     Lost(Unfinished),
 }
 
@@ -71,7 +71,7 @@ pub enum Unfinished {
     Late,
     /// All inspections together hold too much, or this one does.
     Starved,
-    /// Whoever inspected is gone.
+    /// The inspecting process is gone.
     Gone,
 }
 

@@ -1,4 +1,4 @@
-//! What crosses the wall between a door and an inspection: plain values, both ways.
+//! Messages between a door and an inspection: plain values, both ways.
 //!
 //! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
 //! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Forged`], [`Out::Blank`], [`Out::Finding`],
@@ -16,12 +16,12 @@ use stream::{Coding, FileType, Finding, Kind, Object};
 
 use crate::{Ask, Authenticating, Flow, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict};
 
-/// What an inspection is to know of an object before its content.
+/// An object as the inspection knows it before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Context {
-    /// Who sends it to whom, and how.
+    /// Sender, receiver and transport.
     pub flow: Flow,
-    /// What each class of findings asks for.
+    /// The action for each class of findings.
     pub policy: Policy,
     /// The object that will be fed: its name and media type, if the door knows them. A declared `message/rfc822` is
     /// always parsed as a mail; everything else goes by content.
@@ -30,15 +30,15 @@ pub struct Context {
     pub rules: Arc<[Rule]>,
     /// Passwords that are tried where something is encrypted, besides words of the mail and those of the database.
     pub passwords: Arc<[Box<[u8]>]>,
-    /// What the door wants to know besides the verdict.
+    /// Reports that the door wants besides the verdict.
     pub wants: Wants,
-    /// What is asked of the rules of spam; none where they are not asked.
+    /// The question to the rules of spam; none where they are not asked.
     pub scoring: Option<Scoring>,
     /// How the mail is authenticated; none where it is not.
     pub authenticating: Option<Authenticating>,
 }
 
-/// What a door wants to know of an object besides the verdict, so that it has not to parse any content itself.
+/// Reports that a door wants besides the verdict, so that it parses no content itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wants {
     /// Names of header fields of the mail, in lower case: each is reported by [`Out::Field`].
@@ -53,11 +53,11 @@ pub struct Wants {
     /// Our own name in `Authentication-Results`: a mail that brings such a field along, or one that may be taken for it, is
     /// forged in the same way (RFC 8601 section 5).
     pub authserv_id: Option<Box<str>>,
-    /// What is looked for in the text of the object and of all that it holds.
+    /// Text that is searched for in the object and in all that it holds.
     pub sought: Option<Sought>,
 }
 
-/// What is looked for in text: that of mails, pages and documents, decoded, as a reader sees it.
+/// A search in the text of mails, pages and documents, decoded, as a reader sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sought {
     /// The terms of an index: [`Out::Terms`].
@@ -96,7 +96,7 @@ pub enum Out {
     Parts(Parts),
     /// Something is to be looked up in the DNS, while the inspection goes on.
     Ask(Ask),
-    /// What was learned is asked about the words of the mail; once.
+    /// A question to the learned words about those of the mail; once.
     Recall(Recall),
     /// Terms of its text, each followed by a line feed; one that stands there often may be told again (only with
     /// [`Sought::Terms`]).
@@ -120,7 +120,7 @@ impl Field {
         self.0.split(|&byte| byte == b':').next().unwrap_or_default().trim_ascii()
     }
 
-    /// What follows the colon, folds and all.
+    /// The bytes behind the colon, folds and all.
     pub fn value(&self) -> &[u8] {
         let colon = self.0.iter().position(|&byte| byte == b':');
         colon.and_then(|colon| self.0.get(colon + 1..)).unwrap_or_default().trim_ascii()
@@ -136,12 +136,12 @@ pub struct Blank {
     pub end: u64,
     /// The transfer coding that the filler has to keep to.
     pub coding: Coding,
-    /// What was found is the whole, known only at its end: if any byte of the part has been sent, overwriting the rest
+    /// The finding is about the whole, known only at its end: if any byte of the part has been sent, overwriting the rest
     /// does not help.
     pub late: bool,
 }
 
-/// What is known of one object at its end.
+/// The report of one object at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectReport {
     /// Numbers count from 0 in the order in which objects begin; 0 is the object that was fed.
@@ -154,7 +154,7 @@ pub struct ObjectReport {
     pub kind: Kind,
     /// Its own name, as declared.
     pub name: Option<Box<str>>,
-    /// What it is by content; none for containers without content of their own.
+    /// Its type by content; none for containers without content of their own.
     pub file_type: Option<FileType>,
     /// The declared media type.
     pub media_type: Option<Box<str>>,
@@ -166,7 +166,7 @@ pub struct ObjectReport {
     pub sha256: Option<[u8; 32]>,
     /// Whether this is a second reading of ambiguous content.
     pub second_reading: bool,
-    /// What was found in it.
+    /// Findings in it.
     pub findings: Vec<Finding>,
     /// Time spent by each of its readers, where the host handed in a clock.
     pub stages: Vec<StageTime>,

@@ -8,7 +8,7 @@ use stream::{Class, Finding};
 
 use crate::Glob;
 
-/// What is done with content in which something was found. Ordered by weight: of several, the heaviest counts.
+/// The treatment of content in which something was found. Ordered by weight: of several, the heaviest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum Action {
     /// Nothing.
@@ -37,16 +37,16 @@ impl Action {
     }
 }
 
-/// What matches of some signatures ask for, by their names.
+/// The action for matches of some signatures, by their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureRule {
     /// Patterns for the whole name, as it is reported.
     pub names: Vec<Glob>,
-    /// What is done.
+    /// The action.
     pub action: Action,
 }
 
-/// Which action each class of findings asks for.
+/// The action for each class of findings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// A signature matched.

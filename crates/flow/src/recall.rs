@@ -1,4 +1,4 @@
-//! What an inspection wants to know of what was learned, what it is told, and what is learned of a mail.
+//! Questions of an inspection to what was learned, the answers, and the lesson of a mail.
 //!
 //! Words are keys, as SpamAssassin keeps them: what a mail says does not leave its inspection. A mail asks once; the door has it
 //! looked up for whoever the mail is for, and keeps the time. Bounds are the inspection's: so many words of a mail as it says.
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// The key of a word: the last five bytes of its SHA-1.
 pub type Key = [u8; 5];
 
-/// What is known of these words, and of who has sent the mail?
+/// A question about these words, and about the sender of the mail.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recall {
     /// Each once.
@@ -24,7 +24,7 @@ pub struct Recall {
     pub fuzzy: Option<Fuzzy>,
 }
 
-/// What is known of words.
+/// The counts of words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recalled {
     /// Mails of spam that were learned.
@@ -33,7 +33,7 @@ pub struct Recalled {
     pub ham: u64,
     /// The words that are known.
     pub words: Vec<Word>,
-    /// What the names are known for, in their order.
+    /// The standings of the names, in their order.
     pub standings: Vec<Standing>,
     /// How much it is like a mail that was reported, where that was asked.
     pub alike: Option<Alike>,
@@ -50,7 +50,7 @@ pub struct Word {
     pub ham: u64,
 }
 
-/// What is to be learned of a mail.
+/// The lesson of a mail.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lesson {
     /// Whether it is spam, where the rules are sure of it; else whoever has asked says so.
@@ -61,7 +61,7 @@ pub struct Lesson {
     pub at: Option<i64>,
     /// Its words.
     pub keys: Vec<Key>,
-    /// Who has sent it, where a reputation is kept.
+    /// The sender's conduct, where a reputation is kept.
     pub conduct: Option<Box<Conduct>>,
     /// The mail, as it is compared with those that were reported, where rules ask for that.
     pub fuzzy: Option<Fuzzy>,

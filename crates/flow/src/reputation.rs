@@ -1,4 +1,4 @@
-//! What senders are known for, as an inspection asks for it, and what a mail changes about that.
+//! The reputation of senders, as an inspection asks for it, and how a mail changes it.
 //!
 //! Names of senders are digests: whoever keeps them cannot tell whose they are. Bounds: [`NAMES_MAX`] names of a sender, and
 //! recipients as many as the inspection says.
@@ -13,7 +13,7 @@ pub type Name = [u8; 16];
 /// Names of a sender at the most, with that of the mail.
 pub const NAMES_MAX: usize = 6;
 
-/// What is known of a name.
+/// The standing of a name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     /// Mails.
@@ -29,19 +29,19 @@ pub struct Conduct {
     pub mail: Option<Name>,
     /// The names of its sender.
     pub sender: Vec<Name>,
-    /// Those it was written to, where it is one of the site's own.
+    /// Its recipients, where it is one of the site's own mails.
     pub recipients: Vec<Name>,
     /// Its score before the reputation, in millionths.
     pub micros: i64,
     /// Its score with it.
     pub moved_micros: i64,
-    /// What being written to is worth, in millionths.
+    /// The worth of being written to, in millionths.
     pub welcome_micros: i64,
-    /// What it counts to be spam, as somebody says; and ham, below 0.
+    /// The worth of a report as spam; below 0, as ham. In millionths.
     pub spam_micros: i64,
     /// See [`Conduct::spam_micros`].
     pub ham_micros: i64,
-    /// What a mail leaves of what came before, in thousandths.
+    /// The share of earlier points that a mail leaves, in thousandths.
     pub dilution: u16,
 }
 

@@ -42,15 +42,15 @@ impl Way {
 /// One rule. It matches an object that fits all that it names; an empty list names nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// What a finding is called: `Policy.Forbidden.` and this.
+    /// The name of a finding behind `Policy.Forbidden.`.
     pub label: Box<str>,
     /// The object's name.
     pub names: Vec<Glob>,
     /// Its declared media type, as lower-case text. Everything declares one but members and streams.
     pub media_types: Vec<Glob>,
-    /// What it is by content.
+    /// Types by content.
     pub types: Vec<FileType>,
-    /// What is done with it.
+    /// The treatment.
     pub way: Way,
 }
 

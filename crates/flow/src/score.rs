@@ -1,4 +1,4 @@
-//! What rules of spam say of a mail: what a door asks for, and what it is told.
+//! The score of a mail by the rules of spam: the question of a door, and the answer.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
@@ -13,7 +13,7 @@ use crate::{Action, Conduct, Key, Lesson, Study};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Points(pub i32);
 
-/// What is asked about a mail whose score is wanted.
+/// The terms on which a mail is scored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scoring {
     /// Mails of more bytes have no score.
@@ -32,22 +32,22 @@ pub struct Scoring {
     pub links: bool,
     /// Whether a lesson is made of the mail.
     pub study: Study,
-    /// What the user wants whom it is for.
+    /// The recipient's own preferences.
     pub preferences: Option<Box<Preferences>>,
     /// Fields that the rules see in front of the mail: those that whoever delivers it will have put there.
     pub trace: Box<[u8]>,
 }
 
-/// What a user wants in the place of what the rules say: lines of SpamAssassin's, as they stand in a file.
+/// A user's preferences, which go before the site's: lines of SpamAssassin's, as they stand in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preferences {
-    /// What the file is called in complaints.
+    /// The name of the file in complaints.
     pub name: Box<str>,
     /// Its content.
     pub text: Box<[u8]>,
 }
 
-/// What the rules say of a mail.
+/// The score of a mail.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Score {
     /// The sum of what hit.
@@ -66,11 +66,11 @@ pub struct Score {
     pub subject: Option<u64>,
     /// Words that decided what was learned says of it.
     pub decided: Vec<Key>,
-    /// What is to be learned of it, where that is wanted.
+    /// The lesson of the mail, where one is wanted.
     pub lesson: Option<Box<Lesson>>,
     /// How it counts for who has sent it, where a reputation is kept.
     pub conduct: Option<Box<Conduct>>,
-    /// What is wrong with what the user wants, by file and line; at most [`Score::COMPLAINTS_MAX`].
+    /// Errors in the user's preferences, by file and line; at most [`Score::COMPLAINTS_MAX`].
     pub complaints: Vec<Box<str>>,
     /// Microseconds that it took.
     pub micros: u64,
@@ -90,14 +90,14 @@ pub struct Links {
 pub struct Hit {
     /// Its name.
     pub rule: Box<str>,
-    /// What it has added.
+    /// The points that it has added.
     pub points: Points,
 }
 
 /// A header field `X-Spam-NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// What follows `X-Spam-`.
+    /// The name behind `X-Spam-`.
     pub name: Box<str>,
     /// Its value; lines end in LF alone, and all but the first begin with a blank.
     pub value: Box<str>,
@@ -125,7 +125,7 @@ impl fmt::Display for Points {
 }
 
 impl Scoring {
-    /// What a score asks for.
+    /// The action for a score.
     pub fn action(&self, points: Points) -> Action {
         let reaches = |bound: Option<Points>| bound.is_some_and(|bound| points >= bound);
         match () {

@@ -13,7 +13,7 @@ use crate::{Action, Authenticity, Policy, Score};
 /// A finding, and in which object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spotted {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
     /// The names of the objects that it is in, outermost first; objects without a name are not in it.
     pub path: Arc<[Box<str>]>,
@@ -26,7 +26,7 @@ pub struct Spotted {
 pub struct Verdict {
     /// The heaviest action that the findings ask for.
     pub action: Action,
-    /// What was found, first found first; at most [`Verdict::FINDINGS_MAX`], of which half are for matches alone.
+    /// The findings, oldest first; at most [`Verdict::FINDINGS_MAX`], of which half are for matches alone.
     pub findings: Vec<Spotted>,
     /// Findings beyond those.
     pub more_findings: u32,
@@ -36,7 +36,7 @@ pub struct Verdict {
     pub objects: u32,
     /// Bytes of content read, of all objects together.
     pub bytes: u64,
-    /// What the rules of spam say, where they were asked.
+    /// The score by the rules of spam, where they were asked.
     pub score: Option<Score>,
     /// Whether it is from whom it says, where that was asked.
     pub authenticity: Option<Box<Authenticity>>,
@@ -57,14 +57,14 @@ impl Verdict {
     }
 }
 
-/// What a door can still do when the verdict comes.
+/// Actions that a door can still take when the verdict comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// Hand it on at all.
     pub pass: bool,
     /// Add a header field.
     pub tag: bool,
-    /// What becomes of a tag that comes too late: [`Action::Pass`] or [`Action::Reject`].
+    /// The action in the place of a tag that comes too late: [`Action::Pass`] or [`Action::Reject`].
     pub late_tag: Action,
     /// Overwrite the parts that are marked.
     pub blank: bool,
@@ -74,7 +74,7 @@ pub struct Capabilities {
     pub quarantine: bool,
 }
 
-/// What a door does about a verdict.
+/// A door's treatment of an object after the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     /// It goes on as it is.
@@ -93,8 +93,8 @@ pub enum Disposition {
 }
 
 impl Disposition {
-    /// What a verdict asks for, as far as the door is able to. What it cannot do becomes a refusal; never less than was
-    /// asked for, but for a tag.
+    /// The treatment that a verdict asks for, as far as the door is able to. What it cannot do becomes a refusal; never less than
+    /// was asked for, but for a tag.
     pub fn of(verdict: &Verdict, able: &Capabilities) -> Disposition {
         match verdict.action {
             Action::Quarantine if able.quarantine => Disposition::Quarantine,

@@ -2,7 +2,7 @@
 
 macro_rules! file_types {
     ($($(#[$doc:meta])* $variant:ident $name:literal,)*) => {
-        /// What a stream is, by its content and never by its name alone.
+        /// The type of a stream, by its content and never by its name alone.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub enum FileType { $($(#[$doc])* $variant,)* }
@@ -92,7 +92,7 @@ file_types! {
     Lzma "lzma",
     /// A compress (.Z) stream.
     Compress "compress",
-    /// What MS-DOS's COMPRESS made: SZDD or KWAJ.
+    /// MS-DOS's COMPRESS: SZDD or KWAJ.
     Szdd "szdd",
     /// A snappy stream in the framing format.
     Snappy "snappy",
@@ -112,7 +112,7 @@ file_types! {
     Xar "xar",
     /// An ALZ archive.
     Alz "alz",
-    /// What a Nullsoft installer carries behind its executable.
+    /// The archive behind the executable of a Nullsoft installer.
     Nsis "nsis",
     /// Files behind an InstallShield installer.
     InstallShield "installshield",

@@ -1,4 +1,4 @@
-//! What is reported about content.
+//! Findings: reports about content.
 
 use alloc::borrow::Cow;
 
@@ -6,7 +6,7 @@ use alloc::borrow::Cow;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Finding {
-    /// What sort of thing it is; policy is set by class.
+    /// Its class, by which policy is set.
     pub class: Class,
     /// The signature's name, or a name of our own in the form `Heuristics.Limits.Exceeded.Depth`,
     /// `Heuristics.Encrypted.Zip`, `Heuristics.Ambiguous.Mime.Boundary`, `Heuristics.Malformed.Gzip.Crc`,

@@ -21,7 +21,7 @@ impl Fuel {
         self.0 == 0
     }
 
-    /// What is left.
+    /// The fuel that is left.
     pub const fn left(&self) -> u64 {
         self.0
     }

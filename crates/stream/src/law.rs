@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::{Event, Fuel, Note, Object, Spool, Stage, Step, Window};
 
-/// What a stage told, adjacent content joined.
+/// The events of a stage, adjacent content joined.
 #[derive(Clone, PartialEq)]
 pub enum Told {
     /// Content of the innermost open object.
@@ -23,7 +23,7 @@ pub enum Told {
     Note(Note),
     /// A range was asked for.
     Keep(core::ops::Range<u64>),
-    /// What the second reading told, from the fork to its end.
+    /// The events of the second reading, from the fork to its end.
     Alternative(Vec<Told>),
     /// The stage ended after this many bytes of input.
     End(usize),

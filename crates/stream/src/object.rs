@@ -12,7 +12,7 @@ use crate::FileType;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Object {
-    /// What role the object plays in its container.
+    /// The role of the object in its container.
     pub kind: Kind,
     /// The file name, decoded.
     pub name: Option<Box<str>>,
@@ -27,7 +27,7 @@ pub struct Object {
     /// Where the content begins in the bytes that the stage reads, if the content is a contiguous run of them,
     /// unchanged. Compressed members have none.
     pub raw_offset: Option<u64>,
-    /// What its container's record of it says besides, if it has one.
+    /// Further facts from its container's record, if it has one.
     pub entry: Option<Box<Entry>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a driver keeps for a stage's `finish`: ranges of its input, in bounded memory.
+//! The input that a driver keeps for a stage's `finish`: ranges, in bounded memory.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 

@@ -34,7 +34,7 @@ pub trait Stage: Send {
     /// Without fuel it takes nothing and is [`Event::Idle`].
     fn step(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel) -> Step;
 
-    /// There is no more input. Called until it returns [`Event::End`].
+    /// Ends the input. Called until it returns [`Event::End`].
     ///
     /// [`Event::Idle`] means that the fuel ran out. `kept` holds the ranges that were asked for by [`Event::Keep`].
     fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event;
@@ -49,7 +49,7 @@ pub trait Stage: Send {
     }
 }
 
-/// What one call of [`Stage::step`] did: how much of the input it took, and the one thing that it tells.
+/// The outcome of one call of [`Stage::step`]: how much of the input it took, and one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// Bytes taken from the front of the input.
@@ -65,7 +65,7 @@ pub enum Event {
     Idle,
     /// All bytes taken by this step are content of the innermost open object, as they stand.
     Verbatim,
-    /// What was written to the window is content of the innermost open object.
+    /// The bytes written to the window are content of the innermost open object.
     Wrote,
     /// An object begins within the innermost open one.
     Open(Object),
