@@ -103,45 +103,58 @@ fn a_mail_that_is_to_be_learned_is_answered_in_rspamds_words() {
 fn what_is_no_mail_is_answered_at_once_and_nonsense_refused() {
     let pong = http("200 OK", "text/plain", "pong\r\n");
     assert_eq!(converse("GET /ping HTTP/1.1\r\n\r\n").2, pong);
-    assert_eq!(converse("\r\nGET /ping HTTP/1.0\n\n").2, pong);
+    assert_eq!(converse("\r\nGET /ping HTTP/1.0\r\n\r\n").2, pong);
     assert_eq!(converse("PING RSPAMC/1.3\r\n\r\n").2, "RSPAMD/1.3 0 PONG\r\n\r\n");
     assert_eq!(converse("").2, "");
     for (said, status, why) in [
         ("POST /fuzzyadd HTTP/1.1\r\nContent-Length: 5\r\n\r\n", "404 Not Found", "invalid command"),
         ("GET /checkv2 HTTP/1.1\r\n\r\n", "404 Not Found", "invalid command"),
-        ("nonsense\r\n\r\n", "400 Bad Request", "malformed request"),
-        ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5x\r\n\r\n", "400 Bad Request", "malformed length"),
-        ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "400 Bad Request", "two lengths"),
+        ("nonsense\r\n\r\n", "400 Bad Request", "malformed first line"),
+        ("GET /ping HTTP/1.1\n\n", "400 Bad Request", "line ends with LF alone"),
+        (
+            "POST /checkv2 HTTP/1.1\r\nContent-Length: 5x\r\n\r\n",
+            "400 Bad Request",
+            "malformed or contradictory Content-Length",
+        ),
+        (
+            "POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+            "400 Bad Request",
+            "malformed or contradictory Content-Length",
+        ),
         (
             "POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
             "400 Bad Request",
-            "both a length and chunks",
+            "Content-Length beside Transfer-Encoding",
         ),
-        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "400 Bad Request", "unknown transfer coding"),
-        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", "400 Bad Request", "malformed chunk"),
-        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab", "400 Bad Request", "malformed chunk"),
+        ("POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "400 Bad Request", "unsupported transfer coding"),
+        (
+            "POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+            "400 Bad Request",
+            "malformed chunk size",
+        ),
+        (
+            "POST /checkv2 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab",
+            "400 Bad Request",
+            "chunk longer than its size",
+        ),
         ("POST /checkv2 HTTP/1.1\r\nContent-Length: 5\r\n\r\nmail", "400 Bad Request", "the message is incomplete"),
         ("POST /checkv2 HTT", "400 Bad Request", "the request is incomplete"),
     ] {
         let reply = converse(said).2;
-        if why == "malformed chunk" {
-            assert!(reply.starts_with("HTTP/1.1 400"), "{said}: {reply}");
-            continue;
-        }
         assert_eq!(reply, http(status, "application/json", &format!("{{\"error\":\"{why}\"}}")), "{said}");
     }
     let coded = converse("POST /checkv2 HTTP/1.1\r\nCompression: zstd\r\nContent-Length: 1\r\n\r\nx").2;
     assert!(coded.starts_with("HTTP/1.1 415 "), "{coded}");
     let long = format!("POST /checkv2 HTTP/1.1\r\nA: {}\r\n\r\n", "x".repeat(300_000));
-    assert!(converse(&long).2.contains("the head is too long"));
+    assert!(converse(&long).2.contains("head too long"));
     let many = format!("POST /checkv2 HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(1_300));
-    assert!(converse(&many).2.contains("malformed request"));
+    assert!(converse(&many).2.contains("too many header fields"));
     let rcpt = format!("POST /checkv2 HTTP/1.1\r\n{}\r\n", "Rcpt: <a@b.example>\r\n".repeat(1_100));
     assert_eq!(converse(&rcpt).0.map(|request| request.rcpt.len()), Some(1_000));
-    assert!(converse("CHECK RSPAMC/1.3\r\nno field\r\n\r\n").2.contains("malformed header"));
+    assert!(converse("CHECK RSPAMC/1.3\r\nno field\r\n\r\n").2.contains("malformed field name"));
     let mut server = Server::default();
-    server.step(b"CHECK RSPAMC/1.3\n");
-    assert!(matches!(server.step(b"\n"), (1, ServerEvent::Asked(_))));
+    server.step(b"CHECK RSPAMC/1.3\r\n");
+    assert!(matches!(server.step(b"\r\n"), (2, ServerEvent::Asked(_))));
     assert_eq!(server.refuse(&Refusal::Unavailable("a \"b\"\r\n".into())), ServerEvent::Closed);
 }
 

@@ -21,7 +21,7 @@ pub enum Framing {
 
 impl Framing {
     /// The framing that fields declare; `None` without any.
-    pub(super) fn declared(fields: &Fields, version: Version) -> Result<Option<Framing>, Refusal> {
+    pub(crate) fn declared(fields: &Fields, version: Version) -> Result<Option<Framing>, Refusal> {
         let length = length(fields)?;
         if fields.get("transfer-encoding").is_none() {
             return Ok(length.map(Framing::Length));
@@ -56,7 +56,7 @@ fn length(fields: &Fields) -> Result<Option<u64>, Refusal> {
 
 /// A body that is being read.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Counted(u64),
     Chunked(Chunks),
     Endless,

@@ -11,7 +11,7 @@
 //! Not here: content codings, caching, cookies, HTTP/2 (the host's), and who may ask for what.
 #![deny(clippy::arithmetic_side_effects)]
 
-mod body;
+pub(crate) mod body;
 pub(crate) mod chunks;
 mod client;
 mod field;

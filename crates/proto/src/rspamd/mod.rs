@@ -8,7 +8,6 @@
 //! Not here: compression with zstd and encryption with HTTPCrypt, which are refused; the commands of Rspamd's controller
 //! (`/learnspam`, `/stat`); the client half.
 
-mod chunks;
 mod fuzz;
 mod reply;
 mod request;

@@ -4,13 +4,15 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-use httparse::Status;
+use crate::http::body::Framing;
+use crate::http::head::split;
+use crate::http::{Fields, Limits, Refusal, Version};
 
 /// The most recipients that are kept.
 const RECIPIENTS_MAX: usize = 1_000;
 
 /// The most header fields of one request, recipients among them.
-const FIELDS_MAX: usize = RECIPIENTS_MAX + 256;
+pub(super) const FIELDS_MAX: usize = RECIPIENTS_MAX + 256;
 
 /// How a request is written, and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,8 +65,8 @@ pub struct Request {
     pub queue_id: Option<String>,
     /// What shows that the client may have a mail learned (`Password`).
     pub password: Option<String>,
-    /// Whether the body comes in chunks (RFC 9112, section 7.1).
-    pub(super) is_chunked: bool,
+    /// How the body ends, where the client says so.
+    pub(super) framing: Option<Framing>,
     /// Whether the client waits until it is told to go on (RFC 9110, section 10.1.1).
     pub(super) waits: bool,
     /// Whether the body is coded in a way that is not undone here.
@@ -74,35 +76,28 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a head, its empty line included.
+    /// Parses a head.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub(super) fn read(head: &[u8]) -> Result<Request, &'static str> {
-        let end = head.iter().position(|&byte| byte == b'\n').unwrap_or(head.len());
-        let (line, rest) = head.split_at(end);
-        let line = line.trim_ascii_end();
-        if let Some(verb) = line.strip_suffix(b" RSPAMC/1.3").or_else(|| line.strip_suffix(b" RSPAMC/1.2")) {
+    /// The reason why it is none.
+    pub(super) fn parse(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
+        let (line, fields) = split(head, limits)?;
+        let text = core::str::from_utf8(line).map_err(|_| Refusal::StartLine)?;
+        if let Some(verb) = text.strip_suffix(" RSPAMC/1.3").or_else(|| text.strip_suffix(" RSPAMC/1.2")) {
             let command = match verb {
-                b"CHECK" | b"SYMBOLS" | b"REPORT" => Command::Check,
-                b"PING" => Command::Ping,
+                "CHECK" | "SYMBOLS" | "REPORT" => Command::Check,
+                "PING" => Command::Ping,
                 _ => Command::Other,
             };
-            let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-            let rest = rest.get(1..).unwrap_or_default();
-            let parsed = httparse::parse_headers(rest, &mut fields).map_err(|_| "malformed header")?;
-            let Status::Complete((_, fields)) = parsed else { return Err("malformed header") };
-            return Request::new(command, Form::Rspamc, fields);
+            return Request::new(command, Form::Rspamc, &fields);
         }
-        let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
-        let mut parsed = httparse::Request::new(&mut fields);
-        match parsed.parse(head) {
-            Ok(Status::Complete(_)) => {}
-            _ => return Err("malformed request"),
+        let mut words = text.split(' ');
+        let (method, target) = words.next().zip(words.next()).ok_or(Refusal::StartLine)?;
+        if !matches!(words.next(), Some("HTTP/1.1" | "HTTP/1.0")) || words.next().is_some() {
+            return Err(Refusal::StartLine);
         }
-        let path = parsed.path.unwrap_or_default();
-        let path = path.split(['?', '#']).next().unwrap_or_default();
-        let command = match (parsed.method.unwrap_or_default(), path) {
+        let path = target.split(['?', '#']).next().unwrap_or_default();
+        let command = match (method, path) {
             ("POST", "/checkv2") => Command::Check,
             ("POST", "/check" | "/symbols" | "/report" | "/scan") => Command::CheckDefault,
             ("OPTIONS", _) => Command::Options,
@@ -111,14 +106,16 @@ impl Request {
             ("GET" | "HEAD", "/ping") => Command::Ping,
             _ => Command::Other,
         };
-        Request::new(command, Form::Http, parsed.headers)
+        Request::new(command, Form::Http, &fields)
     }
 
-    fn new(command: Command, form: Form, fields: &[httparse::Header<'_>]) -> Result<Request, &'static str> {
+    fn new(command: Command, form: Form, fields: &Fields) -> Result<Request, Refusal> {
+        let framing = Framing::declared(fields, Version::Http11)?;
+        let length = if let Some(Framing::Length(length)) = framing { Some(length) } else { None };
         let mut request = Request {
             command,
             form,
-            length: None,
+            length,
             ip: None,
             helo: String::new(),
             from: String::new(),
@@ -126,39 +123,19 @@ impl Request {
             user: None,
             queue_id: None,
             password: None,
-            is_chunked: false,
+            framing,
             waits: false,
             is_coded: false,
             names_file: false,
         };
-        for field in fields {
-            request.take(field.name, field.value.trim_ascii())?;
-        }
-        if request.is_chunked && request.length.is_some() {
-            return Err("both a length and chunks");
-        }
+        fields.iter().for_each(|(name, value)| request.take(name, value));
         Ok(request)
     }
 
     /// Takes a field. What is not known is passed over.
-    fn take(&mut self, name: &str, value: &[u8]) -> Result<(), &'static str> {
+    fn take(&mut self, name: &str, value: &[u8]) {
         let text = || String::from_utf8_lossy(value).into_owned();
         match () {
-            () if name.eq_ignore_ascii_case("content-length") => {
-                let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-                let number = core::str::from_utf8(value).ok().filter(|_| is_number).ok_or("malformed length")?;
-                let length = number.parse().unwrap_or(u64::MAX);
-                if self.length.is_some_and(|before| before != length) {
-                    return Err("two lengths");
-                }
-                self.length = Some(length);
-            }
-            () if name.eq_ignore_ascii_case("transfer-encoding") => {
-                if !value.eq_ignore_ascii_case(b"chunked") || self.is_chunked {
-                    return Err("unknown transfer coding");
-                }
-                self.is_chunked = true;
-            }
             () if name.eq_ignore_ascii_case("expect") => self.waits = value.eq_ignore_ascii_case(b"100-continue"),
             () if ["content-encoding", "compression", "key"].iter().any(|coded| name.eq_ignore_ascii_case(coded)) => {
                 self.is_coded |= !value.eq_ignore_ascii_case(b"identity");
@@ -173,7 +150,6 @@ impl Request {
             () if name.eq_ignore_ascii_case("queue-id") => self.queue_id = Some(text()),
             () => {}
         }
-        Ok(())
     }
 }
 

@@ -7,9 +7,12 @@
 
 use alloc::vec::Vec;
 
-use super::chunks::{Chunks, Piece};
 use super::reply::{self, Answer, Refusal};
-use super::request::{Command, Form, Request};
+use super::request::{Command, FIELDS_MAX, Form, Request};
+use crate::http::body::{Body, Framing};
+use crate::http::chunks::Piece;
+use crate::http::head::HeadBuffer;
+use crate::http::{Limits, Refusal as Malformed};
 
 /// The longest head, in bytes.
 const HEAD_BYTES_MAX: usize = 256 << 10;
@@ -34,63 +37,62 @@ pub enum ServerEvent {
 pub struct Server {
     state: State,
     form: Form,
-    head: Vec<u8>,
+    limits: Limits,
     outbox: Vec<u8>,
     is_refused: bool,
 }
 
 #[derive(Debug)]
 enum State {
-    Head,
+    Head(HeadBuffer),
     Body(Body),
     Asked,
     Closed,
 }
 
-#[derive(Debug)]
-enum Body {
-    /// So many bytes are left.
-    Counted(u64),
-    Chunked(Chunks),
-    /// It ends with the client's half of the connection.
-    Endless,
-}
-
 impl Default for Server {
     fn default() -> Server {
-        Server { state: State::Head, form: Form::Http, head: Vec::new(), outbox: Vec::new(), is_refused: false }
+        let limits = Limits { head_bytes_max: HEAD_BYTES_MAX, fields_max: FIELDS_MAX, ..Limits::default() };
+        let state = State::Head(HeadBuffer::default());
+        Server { state, form: Form::Http, limits, outbox: Vec::new(), is_refused: false }
     }
 }
 
 impl Server {
     /// Takes a prefix of the input, and tells one thing.
     pub fn step(&mut self, input: &[u8]) -> (usize, ServerEvent) {
+        self.read(input).unwrap_or_else(|why| (0, self.refuse(&Refusal::Malformed(why.reason()))))
+    }
+
+    fn read(&mut self, input: &[u8]) -> Result<(usize, ServerEvent), Malformed> {
         match &mut self.state {
-            State::Head => self.step_head(input),
-            State::Body(body) => {
-                let piece = body.step(input);
-                match piece {
-                    Ok(Piece::Frame(count)) => (count, ServerEvent::Idle),
-                    Ok(Piece::Content(0)) => (0, ServerEvent::Idle),
-                    Ok(Piece::Content(count)) => (count, ServerEvent::Content),
-                    Ok(Piece::End) => (0, self.end()),
-                    Err(why) => (0, self.refuse(&Refusal::Malformed(why))),
+            State::Head(head) => {
+                let (count, complete) = head.take(input, &self.limits)?;
+                match complete {
+                    Some(head) => Ok((count, self.begin(Request::parse(&head, &self.limits)?))),
+                    None => Ok((count, ServerEvent::Idle)),
                 }
             }
-            State::Asked => (0, ServerEvent::Idle),
-            State::Closed => (input.len(), ServerEvent::Closed),
+            State::Body(body) => Ok(match body.step(input, &self.limits)? {
+                Piece::Frame(count) => (count, ServerEvent::Idle),
+                Piece::Content(0) => (0, ServerEvent::Idle),
+                Piece::Content(count) => (count, ServerEvent::Content),
+                Piece::End(_) => (0, self.end()),
+            }),
+            State::Asked => Ok((0, ServerEvent::Idle)),
+            State::Closed => Ok((input.len(), ServerEvent::Closed)),
         }
     }
 
     /// The client has ended its half of the connection, and all of that has been taken.
     pub fn finish(&mut self) -> ServerEvent {
         match &self.state {
-            State::Head if self.head.is_empty() => {
+            State::Head(head) if head.is_empty() => {
                 self.state = State::Closed;
                 ServerEvent::Closed
             }
-            State::Head => self.refuse(&Refusal::Malformed("the request is incomplete")),
-            State::Body(Body::Counted(0) | Body::Endless) => self.end(),
+            State::Head(_) => self.refuse(&Refusal::Malformed("the request is incomplete")),
+            State::Body(body) if body.finish().is_ok() => self.end(),
             State::Body(_) => self.refuse(&Refusal::Malformed("the message is incomplete")),
             State::Asked => ServerEvent::Idle,
             State::Closed => ServerEvent::Closed,
@@ -144,24 +146,6 @@ impl Server {
         ServerEvent::End
     }
 
-    fn step_head(&mut self, input: &[u8]) -> (usize, ServerEvent) {
-        let end = input.iter().position(|&byte| byte == b'\n');
-        let count = end.map_or(input.len(), |end| end + 1);
-        if self.head.len() + count > HEAD_BYTES_MAX {
-            return (count, self.refuse(&Refusal::Malformed("the head is too long")));
-        }
-        self.head.extend_from_slice(&input[..count]);
-        if !self.head.ends_with(b"\n\r\n") && !self.head.ends_with(b"\n\n") {
-            return (count, ServerEvent::Idle);
-        }
-        let head = core::mem::take(&mut self.head);
-        let event = match Request::read(&head) {
-            Ok(request) => self.begin(request),
-            Err(why) => self.refuse(&Refusal::Malformed(why)),
-        };
-        (count, event)
-    }
-
     /// The head is complete.
     fn begin(&mut self, request: Request) -> ServerEvent {
         self.form = request.form;
@@ -188,27 +172,8 @@ impl Server {
         if request.waits {
             self.outbox.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
-        self.state = State::Body(match (request.is_chunked, request.length, request.form) {
-            (true, ..) => Body::Chunked(Chunks::default()),
-            (_, Some(length), _) => Body::Counted(length),
-            (_, None, Form::Http) => Body::Counted(0),
-            (_, None, Form::Rspamc) => Body::Endless,
-        });
+        let undeclared = if request.form == Form::Http { Framing::Empty } else { Framing::Close };
+        self.state = State::Body(Body::new(request.framing.unwrap_or(undeclared)));
         ServerEvent::Asked(request)
-    }
-}
-
-impl Body {
-    fn step(&mut self, input: &[u8]) -> Result<Piece, &'static str> {
-        match self {
-            Body::Counted(0) => Ok(Piece::End),
-            Body::Counted(left) => {
-                let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
-                *left = left.saturating_sub(count as u64);
-                Ok(Piece::Content(count))
-            }
-            Body::Chunked(chunks) => chunks.step(input),
-            Body::Endless => Ok(Piece::Content(input.len())),
-        }
     }
 }

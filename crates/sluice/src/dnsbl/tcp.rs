@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use ::dnsbl::answer::{Outcome, Response, Scratch, Transport, respond};
 use edge::net::accept::accepted;
+use edge::net::http::{self, Page};
 use proto::dns::{Frames, Query, frame};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -36,6 +38,9 @@ const TRANSFER_AHEAD: usize = 4;
 
 /// The longest query.
 const QUERY_BYTES_MAX: usize = 1_024;
+
+/// Requests for the metrics that are answered at a time.
+const REQUESTS_MAX: usize = 64;
 
 /// Opens a listener.
 pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
@@ -241,19 +246,15 @@ async fn send(stream: &mut TcpStream, message: &[u8]) -> io::Result<()> {
     timeout(IDLE, stream.write_all(&bytes)).await?
 }
 
-/// Shows the metrics to whoever asks, whatever is asked for.
+/// Shows the metrics, whatever is asked for.
 pub async fn run_metrics(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    loop {
-        let (mut stream, _) = accepted("metrics", || listener.accept()).await;
-        let page = metrics(&shared);
+    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let (stream, _) = accepted("metrics", || listener.accept()).await;
+        let shared = shared.clone();
         tokio::spawn(async move {
-            let mut input = [0; 2_048];
-            let _ = timeout(IDLE, stream.read(&mut input)).await;
-            let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                page.len()
-            );
-            let _ = timeout(IDLE, stream.write_all((head + &page).as_bytes())).await;
+            let _ = http::answer(stream, |_| Some(Page::ok(metrics(&shared)))).await;
+            drop(place);
         });
     }
 }
