@@ -6,3 +6,5 @@ mod hits;
 mod hostile;
 mod peer;
 mod views;
+mod web;
+mod web_packs;

@@ -35,3 +35,10 @@ fn replay(target: &str, body: fn(&[u8]), places: usize) {
 fn every_mail_passes_its_fuzz_body() {
     replay("rules_message", rules::spam::message::fuzz_message, 200);
 }
+
+#[test]
+fn every_seed_of_web_lists_passes_its_fuzz_body() {
+    replay("rules_web_phrases", rules::web::fuzz_phrases, 30);
+    replay("rules_web_lists", rules::web::fuzz_lists, 30);
+    replay("rules_web_story", rules::web::fuzz_story, 30);
+}

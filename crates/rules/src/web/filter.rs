@@ -1,0 +1,272 @@
+//! A whole configuration: groups, what they share, and what is wrong with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::config::Options;
+use super::group::{Bound, Group};
+use super::limits::Limits;
+use super::list::{self, Kind, List};
+use super::loading::{Loading, Read, Source};
+use super::messages::Messages;
+use super::phrase::{Dialect, Lists, Phrases, Role, Settings};
+use super::request::{Decision, Request};
+use super::story::{self, Reader, State, Story};
+use super::trial::essence;
+use super::who::Membership;
+use crate::spam::{Place, Problem, Severity};
+
+/// What all groups share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub settings: Settings,
+    pub messages: Messages,
+    /// Lists of the main file, and the storyboard that runs on them before there is a group.
+    pub lists: Vec<Bound>,
+    pub preauth: Story,
+    types: Vec<Box<str>>,
+}
+
+/// A configuration that was loaded. Immutable, to be shared.
+#[derive(Debug)]
+pub struct Filter {
+    groups: Vec<Arc<Group>>,
+    membership: Membership,
+    problems: Vec<Problem>,
+    dropped: usize,
+    census: Census,
+}
+
+/// How much was loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Census {
+    /// Lists, each counted once.
+    pub lists: usize,
+    /// Their entries.
+    pub entries: usize,
+    /// The bytes of their tables.
+    pub bytes: usize,
+    /// Phrases of all groups.
+    pub phrases: usize,
+    /// Lines of phrase lists with a phrase that never occurs as E2Guardian 5.3.5 reads it.
+    pub revived: usize,
+}
+
+impl Filter {
+    /// Loads a configuration by its main file: `e2guardian.conf` or `dansguardian.conf`.
+    ///
+    /// What is wrong is told by [`Filter::problems`], and the rest holds.
+    pub fn load(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Filter {
+        let mut loader =
+            Loader { loading: Loading::new(read, limits), dialect, lists: HashMap::new(), phrases: HashMap::new() };
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        let mut options = Options::new(folder);
+        if let Some(source) = loader.loading.file(path, &Place { file: path.into(), line: 0 }) {
+            options.read(&source, &mut loader.loading);
+        }
+        let shared = Arc::new(loader.shared(&options));
+        let wanted = options.number("filtergroups", 1, &mut loader.loading).clamp(1, limits.groups_max);
+        let membership = Membership::load(&options, wanted, &mut loader.loading);
+        let stem = path.strip_suffix(".conf").unwrap_or(path);
+        let groups =
+            (1..=wanted).map(|number| loader.group(&format!("{stem}f{number}.conf"), number, &options, &shared));
+        let groups = groups.map(Arc::new).collect();
+        let census = loader.census();
+        Filter { groups, membership, problems: loader.loading.problems, dropped: loader.loading.dropped, census }
+    }
+
+    /// What is wrong, in the order in which it was found.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// How many errors there are.
+    pub fn errors(&self) -> usize {
+        self.problems.iter().filter(|problem| problem.severity == Severity::Error).count() + self.dropped
+    }
+
+    /// How much was loaded.
+    pub fn census(&self) -> Census {
+        self.census
+    }
+
+    /// The groups.
+    pub fn groups(&self) -> &[Arc<Group>] {
+        &self.groups
+    }
+
+    /// A group by its number, from 1.
+    pub fn group(&self, number: u32) -> Option<&Arc<Group>> {
+        self.groups.get(number.checked_sub(1)? as usize)
+    }
+
+    /// The group of whoever sends a request.
+    pub fn group_of(&self, request: &Request<'_>) -> Option<&Arc<Group>> {
+        self.group(self.membership.group_of(request)).or_else(|| self.groups.first())
+    }
+
+    /// Decides on a request by the group of whoever sends it.
+    pub fn request(&self, request: &Request<'_>) -> Decision {
+        self.group_of(request).map(|group| group.request(request)).unwrap_or_default()
+    }
+}
+
+impl Shared {
+    /// Whether content of a type is looked through for phrases.
+    pub fn is_text(&self, content_type: Option<&[u8]>) -> bool {
+        let Some(kind) = content_type.map(essence).filter(|kind| !kind.is_empty()) else { return true };
+        let is_more = self.settings.dialect == Dialect::Sluice && is_text_under_another_name(&kind);
+        kind.starts_with(b"text/") || is_more || self.types.iter().any(|known| known.as_bytes() == kind)
+    }
+}
+
+/// Types of text that E2Guardian does not look at.
+fn is_text_under_another_name(kind: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] =
+        [b"application/json", b"application/xml", b"application/javascript", b"application/x-javascript"];
+    NAMES.contains(&kind) || kind.ends_with(b"+xml") || kind.ends_with(b"+json")
+}
+
+/// The lists that phrases are of, and the limit of their group.
+type PhrasesKey = (Vec<(Role, Box<str>)>, i32);
+
+/// A configuration on its way in: lists and phrases that several groups name are loaded once.
+struct Loader<'l> {
+    loading: Loading<'l>,
+    dialect: Dialect,
+    lists: HashMap<(Kind, Box<str>), Arc<List>>,
+    phrases: HashMap<PhrasesKey, Arc<Phrases>>,
+}
+
+impl Loader<'_> {
+    fn shared(&mut self, options: &Options) -> Shared {
+        let loading = &mut self.loading;
+        let settings = Settings {
+            dialect: self.dialect,
+            weighting: options.number("weightedphrasemode", 2, loading),
+            views: options.number("phrasefiltermode", 2, loading),
+            case: options.number("preservecase", 0, loading),
+            decodes_percent: options.is_on("hexdecodecontent"),
+            page_bytes_max: options.number("maxcontentfiltersize", 2048u64, loading).saturating_mul(1024),
+        };
+        let types = options.get("textmimetypes").map_or("", |value| &value.text).to_ascii_lowercase();
+        let types = types.split(',').map(|kind| kind.trim().into()).collect();
+        let messages = self.messages(options);
+        let lists = self.bind(options);
+        let preauth = match options.get("preauthstoryboard").cloned() {
+            Some(value) => {
+                let source = self.loading.file(&value.text, &value.place);
+                self.story(source, &lists)
+            }
+            None => Story::default(),
+        };
+        Shared { settings, messages, lists, preauth, types }
+    }
+
+    /// The texts of the language that is set, where the host has them.
+    fn messages(&mut self, options: &Options) -> Messages {
+        let Some(folder) = options.get("languagedir") else { return Messages::default() };
+        let language = options.get("language").map_or("ukenglish", |value| &value.text);
+        let path = format!("{}/{language}/messages", folder.text);
+        match self.loading.optional(&path) {
+            Some(source) => Messages::read(&source, &mut self.loading),
+            None => Messages::default(),
+        }
+    }
+
+    fn group(&mut self, path: &str, number: u32, main: &Options, shared: &Arc<Shared>) -> Group {
+        let mut options = Options::beside(main);
+        if let Some(source) = self.loading.file(path, &Place { file: path.into(), line: 0 }) {
+            options.read(&source, &mut self.loading);
+        }
+        let limit = options.number("naughtynesslimit", 50, &mut self.loading);
+        let phrases =
+            self.phrases(&options, &["bannedphraselist", "weightedphraselist", "exceptionphraselist"], limit, shared);
+        let search_limit = options.number("searchtermlimit", 0, &mut self.loading);
+        let search = (search_limit > 0).then(|| {
+            let names = ["bannedsearchtermlist", "weightedsearchtermlist", "exceptionsearchtermlist"];
+            let has_own = names.iter().any(|name| options.get(name).is_some());
+            let names = if has_own { names } else { ["bannedphraselist", "weightedphraselist", "exceptionphraselist"] };
+            (search_limit, self.phrases(&options, &names, search_limit, shared))
+        });
+        let lists = self.bind(&options);
+        let story = match options.get("storyboard").cloned() {
+            Some(value) => self.loading.file(&value.text, &value.place),
+            None => Some(Source { name: "standard.story".into(), bytes: story::STANDARD.as_bytes().into() }),
+        };
+        let story = self.story(story, &lists);
+        Group {
+            number,
+            name: options.get("groupname").map(|value| value.text.clone()).unwrap_or_default(),
+            shared: shared.clone(),
+            lists,
+            story,
+            limit,
+            category_points_min: options.number("categorydisplaythreshold", 0, &mut self.loading),
+            phrases,
+            search,
+            intercepts: options.is_on("sslmitm"),
+        }
+    }
+
+    fn phrases(&mut self, options: &Options, names: &[&str; 3], limit: i32, shared: &Shared) -> Arc<Phrases> {
+        let roles = [Role::Banned, Role::Weighted, Role::Exception];
+        let named = roles.into_iter().zip(names).filter_map(|(role, name)| Some((role, options.get(name)?)));
+        let lists: Lists = named.map(|(role, value)| (role, value.text.clone(), value.place.clone())).collect();
+        let key = (lists.iter().map(|(role, path, _)| (*role, path.clone())).collect(), limit);
+        if let Some(known) = self.phrases.get(&key) {
+            return known.clone();
+        }
+        let phrases = Arc::new(Phrases::load(&lists, limit, shared.settings, &mut self.loading));
+        self.phrases.insert(key, phrases.clone());
+        phrases
+    }
+
+    fn bind(&mut self, options: &Options) -> Vec<Bound> {
+        options
+            .lists
+            .values()
+            .map(|definition| Bound { list: self.list(definition), definition: definition.clone() })
+            .collect()
+    }
+
+    fn list(&mut self, definition: &list::Definition) -> Arc<List> {
+        let key = (definition.kind, definition.path.clone());
+        if let Some(known) = self.lists.get(&key) {
+            return known.clone();
+        }
+        let decodes = self.dialect == Dialect::Sluice;
+        let list = list::load(definition.kind, &definition.path, &definition.place, decodes, &mut self.loading);
+        let list = Arc::new(list);
+        self.lists.insert(key, list.clone());
+        list
+    }
+
+    fn story(&mut self, source: Option<Source>, lists: &[Bound]) -> Story {
+        let mut reader = Reader::default();
+        if let Some(source) = source {
+            reader.file(&source, 0, &mut self.loading);
+        }
+        let resolve = |state: State, name: &str| {
+            let of_kind = |kind: Kind| {
+                let is_it = move |bound: &Bound| {
+                    bound.definition.kind == kind && bound.definition.name.eq_ignore_ascii_case(name)
+                };
+                lists.iter().position(is_it)
+            };
+            state.kinds().iter().filter_map(|kind| of_kind(*kind)).collect()
+        };
+        reader.finish(&resolve, &mut self.loading)
+    }
+
+    fn census(&self) -> Census {
+        let sections = || self.lists.values().flat_map(|list| &list.sections);
+        Census {
+            lists: self.lists.len(),
+            entries: sections().map(|section| section.body.len()).sum(),
+            bytes: sections().map(|section| section.body.bytes()).sum(),
+            phrases: self.phrases.values().map(|phrases| phrases.census().phrases as usize).sum(),
+            revived: self.phrases.values().map(|phrases| phrases.census().revived as usize).sum(),
+        }
+    }
+}

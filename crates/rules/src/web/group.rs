@@ -1,0 +1,151 @@
+//! A filter group: its lists, its phrases, its storyboard.
+
+use std::sync::Arc;
+
+use super::filter::Shared;
+use super::list::{Definition, List};
+use super::moment::Moment;
+use super::phrase::{Dialect, Outcome, Page, Phrases, Score};
+use super::request::{Decision, Reason, Request, Response, Verdict};
+use super::story::Story;
+use super::trial::Trial;
+
+/// A list under the name that a group has for it.
+#[derive(Debug)]
+pub(super) struct Bound {
+    pub definition: Definition,
+    pub list: Arc<List>,
+}
+
+/// A filter group. Immutable, to be asked by any number of doors.
+#[derive(Debug)]
+pub struct Group {
+    pub(super) number: u32,
+    pub(super) name: Box<str>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) lists: Vec<Bound>,
+    pub(super) story: Story,
+    /// The points beyond which a page is blocked.
+    pub(super) limit: i32,
+    /// The sum of points below which a category is not named.
+    pub(super) category_points_min: i32,
+    pub(super) phrases: Arc<Phrases>,
+    /// The points beyond which search terms are blocked, and their phrases.
+    pub(super) search: Option<(i32, Arc<Phrases>)>,
+    /// Connections of TLS may be read.
+    pub(super) intercepts: bool,
+}
+
+impl Group {
+    /// Its number, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The points beyond which a page is blocked.
+    pub fn limit(&self) -> i32 {
+        self.limit
+    }
+
+    /// Its phrases.
+    pub fn phrases(&self) -> &Phrases {
+        &self.phrases
+    }
+
+    /// Decides on a request.
+    pub fn request(&self, request: &Request<'_>) -> Decision {
+        let decision = self.once(request);
+        let Some(url) = decision.url.clone().filter(|_| decision.verdict != Verdict::Block) else { return decision };
+        // What a URL was changed to may be blocked itself.
+        let again = self.once(&Request { url: &url, ..*request });
+        if again.verdict != Verdict::Block {
+            return decision;
+        }
+        Decision { verdict: again.verdict, reason: again.reason, categories: again.categories, ..decision }
+    }
+
+    fn once(&self, request: &Request<'_>) -> Decision {
+        let mut trial = Trial::new(self, *request, Decision { group: self.number, ..Decision::default() });
+        let before = if self.shared.preauth.has("pre-authcheck") { &self.shared.preauth } else { &self.story };
+        trial.lists = if self.shared.preauth.has("pre-authcheck") { &self.shared.lists } else { &self.lists };
+        before.run("pre-authcheck", &mut trial);
+        trial.lists = &self.lists;
+        if !trial.is_over() {
+            self.story.run("checkrequest", &mut trial);
+        }
+        let mut decision = trial.finish();
+        if let Some(search) = decision.search.clone() {
+            self.weigh_search(&search, request.now, &mut decision);
+        }
+        decision
+    }
+
+    /// Blocks search terms by phrases.
+    fn weigh_search(&self, terms: &str, now: Moment, decision: &mut Decision) {
+        let Some((limit, phrases)) = &self.search else { return };
+        if matches!(decision.verdict, Verdict::Block | Verdict::Exception) {
+            return;
+        }
+        let mut page = Page::new(phrases);
+        page.feed(b" ");
+        page.feed(terms.as_bytes());
+        page.feed(b" ");
+        self.weigh(&page.finish(now), *limit, decision);
+    }
+
+    /// Decides on the head of a response to a request that was let through.
+    pub fn response(&self, request: &Request<'_>, response: &Response<'_>, decided: Decision) -> Decision {
+        if matches!(decided.verdict, Verdict::Block | Verdict::Exception) {
+            return decided;
+        }
+        let mut trial = Trial::new(self, *request, decided);
+        trial.response = Some(*response);
+        self.story.run("checkresponse", &mut trial);
+        trial.finish()
+    }
+
+    /// A page to feed the content of a response to; `None` where it is not looked at.
+    pub fn page(&self, response: &Response<'_>, decided: &Decision) -> Option<Page<'_>> {
+        let is_free = matches!(decided.verdict, Verdict::Block | Verdict::Exception);
+        let is_looked_at = !is_free && self.limit > 0 && self.shared.is_text(response.content_type);
+        is_looked_at.then(|| Page::new(&self.phrases))
+    }
+
+    /// Decides on a page by its score.
+    pub fn scored(&self, score: &Score, mut decided: Decision) -> Decision {
+        self.weigh(score, self.limit, &mut decided);
+        decided
+    }
+
+    fn weigh(&self, score: &Score, limit: i32, decision: &mut Decision) {
+        decision.is_partial |= score.is_partial;
+        let (verdict, number, about) = match &score.outcome {
+            Outcome::Passed => return,
+            Outcome::Exception { phrase, is_together } => {
+                (Verdict::Exception, 604 + u32::from(*is_together), phrase.clone())
+            }
+            Outcome::Banned { phrase, is_together } => {
+                (Verdict::Block, 300 + 100 * u32::from(*is_together), phrase.clone())
+            }
+            Outcome::Weighted => {
+                let names: Vec<&str> = score.found.iter().map(|found| &*found.phrase).collect();
+                (Verdict::Block, 402, format!("{limit} : {} ({})", score.points, names.join("+")))
+            }
+        };
+        let text = self.shared.messages.text(number, &about);
+        let shown = if number == 402 { self.shared.messages.text(403, "") } else { text.clone() };
+        decision.verdict = verdict;
+        decision.reason = Some(Reason { message: number, text: shown, log: text, list: "".into(), entry: about });
+        let named = score.categories.iter().filter(|(_, points)| *points > self.category_points_min);
+        decision.categories = named.map(|(name, _)| name.clone()).collect();
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.shared.settings.dialect
+    }
+}

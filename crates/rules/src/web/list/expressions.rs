@@ -1,0 +1,147 @@
+//! Lists of expressions, of which any may match: one pass for the strings that they need, and a search for those whose string is there.
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+
+use pattern::expression::{Expression, Flags, LiteralLimits, Progress, Search, Want, fold};
+use pattern::{Builder, Patterns, Piece, State};
+use stream::Fuel;
+
+/// Steps that all searches for one text may take.
+const STEPS_MAX: u64 = 5_000_000;
+/// Searches that one list keeps with the memory of their automata.
+const IDLE_MAX: usize = 16;
+
+/// How all expressions of lists are read.
+pub(in crate::web) const FLAGS: Flags = Flags { ignore_case: true, dot_all: true, ..Flags::NONE };
+
+/// Expressions of a list.
+#[derive(Debug, Default)]
+pub(in crate::web) struct Expressions {
+    all: Vec<Expression>,
+    needs: Needs,
+    /// Searches that nobody runs, with the place of their expression.
+    idle: Mutex<Vec<(u32, Search)>>,
+}
+
+/// The strings that expressions need.
+#[derive(Debug, Default)]
+pub(in crate::web) struct Needs {
+    /// Those that need none that can be looked for.
+    always: Vec<u32>,
+    patterns: Option<Patterns>,
+    /// The expressions of each pattern.
+    of_pattern: Vec<Vec<u32>>,
+}
+
+impl Needs {
+    pub fn new<'e>(all: impl Iterator<Item = &'e Expression>) -> Needs {
+        let limits = LiteralLimits { bytes_min: 2, ..LiteralLimits::default() };
+        let (mut builder, mut needs) = (Builder::new(), Needs::default());
+        for (number, expression) in (0..).zip(all) {
+            let parts = expression.literals(limits).and_then(|literals| {
+                let add = |literal: &Vec<u8>| builder.add(&Piece::bytes(literal)).ok();
+                literals.iter().map(add).collect::<Option<Vec<_>>>()
+            });
+            let Some(parts) = parts else {
+                needs.always.push(number);
+                continue;
+            };
+            for part in parts {
+                let part = part as usize;
+                needs.of_pattern.resize(needs.of_pattern.len().max(part + 1), Vec::new());
+                needs.of_pattern[part].push(number);
+            }
+        }
+        needs.patterns = Some(builder.build());
+        needs
+    }
+
+    /// The expressions that may match a text, in their order; `None` where any may.
+    pub fn of(&self, text: &[u8]) -> Option<Vec<u32>> {
+        let mut wanted = self.always.clone();
+        if let Some(patterns) = self.patterns.as_ref().filter(|patterns| !patterns.is_empty()) {
+            let mut folded = text.to_vec();
+            fold(&mut folded);
+            let wanted = RefCell::new(&mut wanted);
+            let mut state = State::new();
+            let mut hit = |found: pattern::Match| {
+                let of_pattern = self.of_pattern.get(found.part as usize);
+                wanted.borrow_mut().extend(of_pattern.into_iter().flatten());
+            };
+            patterns.scan(&mut state, &folded, &mut hit);
+            patterns.finish(&mut state, &mut hit);
+            if state.lost() > 0 {
+                return None;
+            }
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        Some(wanted)
+    }
+}
+
+impl Expressions {
+    /// Expressions in the order of their lines.
+    pub fn new(all: Vec<Expression>) -> Expressions {
+        Expressions { needs: Needs::new(all.iter()), all, idle: Mutex::default() }
+    }
+
+    /// The first expression that matches, and whether a search was given up.
+    pub fn find(&self, text: &[u8]) -> (Option<&Expression>, bool) {
+        let wanted = self.needs.of(text);
+        let count = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let wanted = wanted.unwrap_or_else(|| (0..count).collect());
+        let mut fuel = Fuel::new(STEPS_MAX);
+        for number in wanted {
+            let Some(expression) = self.all.get(number as usize) else { continue };
+            match self.search(number, expression, text, &mut fuel) {
+                Progress::Match(_) => return (Some(expression), false),
+                Progress::None => {}
+                Progress::Tired | Progress::Exhausted => return (None, true),
+            }
+        }
+        (None, false)
+    }
+
+    fn search(&self, number: u32, expression: &Expression, text: &[u8], fuel: &mut Fuel) -> Progress {
+        let take = |idle: &mut Vec<(u32, Search)>| {
+            let place = idle.iter().position(|(known, _)| *known == number)?;
+            Some(idle.swap_remove(place).1)
+        };
+        let idle = self.idle.lock().ok().and_then(|mut idle| take(&mut idle));
+        let mut search = idle.unwrap_or_else(|| expression.search(Want::Hit));
+        search.restart(0);
+        let progress = search.run(text, fuel);
+        if let Ok(mut idle) = self.idle.lock() {
+            if idle.len() >= IDLE_MAX {
+                idle.remove(0);
+            }
+            idle.push((number, search));
+        }
+        progress
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_expression_that_matches_is_told() {
+        let texts = ["(^|[-.])sex[a-z]+", "^.{0,3}$", "proxy.*list", "(a)\\1zz"];
+        let all = texts.iter().map(|text| Expression::new(text.as_bytes(), FLAGS).expect("an expression"));
+        let list = Expressions::new(all.collect());
+        let find = |text: &str| list.find(text.as_bytes()).0.map(|found| found.text().to_vec());
+        assert_eq!(find("www.SEXshop.test/PROXY/list").as_deref(), Some(texts[0].as_bytes()));
+        assert_eq!(find("a.test/proxy-a-list").as_deref(), Some(texts[2].as_bytes()));
+        assert_eq!(find("abc").as_deref(), Some(texts[1].as_bytes()));
+        assert_eq!(find("xaazz").as_deref(), Some(texts[3].as_bytes()));
+        assert_eq!(find("a.test/page"), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! The files of item lists, read line by line.
+
+use std::borrow::Cow;
+
+use pattern::expression::Expression;
+
+use super::keys::Keys;
+use super::{Addresses, Body, Expressions, FLAGS, Kind, List, Replacement, Section};
+use crate::spam::Place;
+use crate::web::loading::{Loading, Source, beside, included, lines};
+use crate::web::moment::Window;
+use crate::web::phrase::category;
+use crate::web::trial::sorted_terms;
+use crate::web::url;
+
+/// The most bytes of a line.
+const LINE_BYTES_MAX: usize = 2048;
+
+/// Reads a list; `decodes`: entries of URL lists are decoded, as requests are.
+pub(in crate::web) fn load(kind: Kind, path: &str, place: &Place, decodes: bool, loading: &mut Loading<'_>) -> List {
+    let mut reader = Reader { kind, decodes, sections: Vec::new() };
+    if let Some(source) = loading.file(path, place) {
+        reader.file(&source, 0, loading);
+    }
+    List { sections: reader.sections }
+}
+
+struct Reader {
+    kind: Kind,
+    decodes: bool,
+    sections: Vec<Section>,
+}
+
+impl Reader {
+    fn file(&mut self, source: &Source, depth: usize, loading: &mut Loading<'_>) {
+        let mut entries = Entries::new(self.kind, source);
+        let (mut name, mut window) = (None, None);
+        let mut includes = Vec::new();
+        for (place, line) in lines(source) {
+            if line.len() < 2 {
+                continue;
+            }
+            if line.len() > LINE_BYTES_MAX {
+                loading.error(&place, "the line is too long", "its entry is not read");
+                continue;
+            }
+            if line.starts_with(b"#ENDLIST") {
+                break;
+            }
+            if let Some(text) = line.strip_prefix(b"#time:") {
+                window = Window::read(text);
+                if window.is_none() {
+                    loading.error(
+                        &place,
+                        "the time is not understood",
+                        "write hour, minute, hour, minute and days from 0, Monday",
+                    );
+                }
+            } else if line.starts_with(b"#") {
+                name = category(line).or(name);
+            } else if let Some(path) = line.starts_with(b".I").then(|| included(line)).flatten() {
+                includes.push((beside(&place.file, &path), place));
+            } else {
+                entries.line(uncommented(line), &place, self.decodes, loading);
+            }
+        }
+        let name = name.unwrap_or_default();
+        self.sections.push(Section { category: name.as_str().into(), window, body: entries.seal() });
+        for (path, place) in includes {
+            self.include(&path, &place, depth, loading);
+        }
+    }
+
+    fn include(&mut self, path: &str, place: &Place, depth: usize, loading: &mut Loading<'_>) {
+        if depth >= loading.limits.include_depth_max {
+            return loading.error(place, "files include each other too deep", "take the line away");
+        }
+        if let Some(source) = loading.file(path, place) {
+            self.file(&source, depth + 1, loading);
+        }
+    }
+}
+
+/// The line up to its comment: `#` behind a blank.
+fn uncommented(line: &[u8]) -> &[u8] {
+    let comment = line.windows(2).position(|pair| matches!(pair, [b' ' | b'\t', b'#']));
+    line[..comment.unwrap_or(line.len())].trim_ascii()
+}
+
+/// The entries of a file on their way in.
+enum Entries {
+    Keys(Kind, Keys),
+    Addresses(Addresses<()>),
+    Expressions(Vec<Expression>),
+    Replacements(Vec<Replacement>),
+}
+
+impl Entries {
+    fn new(kind: Kind, source: &Source) -> Entries {
+        match kind {
+            Kind::Address | Kind::AddressSite => Entries::Addresses(Addresses::default()),
+            Kind::Expression => Entries::Expressions(Vec::new()),
+            Kind::Replacement => Entries::Replacements(Vec::new()),
+            Kind::Site | Kind::Url | Kind::Search | Kind::Extension | Kind::Type => {
+                Entries::Keys(kind, Keys::with_capacity(source.bytes.len()))
+            }
+        }
+    }
+
+    fn line(&mut self, line: &[u8], place: &Place, decodes: bool, loading: &mut Loading<'_>) {
+        match self {
+            Entries::Keys(kind, keys) => {
+                let entry = cleaned(*kind, line, decodes);
+                if let Some(reason) = never_matches(*kind, &entry, decodes) {
+                    loading.error(
+                        place,
+                        format!("{} never matches: {reason}", shown(line)),
+                        "write it as requests have it",
+                    );
+                }
+                if *kind == Kind::Search && decodes && !is_sorted(&line.to_ascii_lowercase()) {
+                    loading.note(place, format!("{} is not in order", shown(line)), "E2Guardian never finds it");
+                }
+                keys.push(&entry);
+            }
+            Entries::Addresses(addresses) => {
+                if !std::str::from_utf8(line).is_ok_and(|text| addresses.push(text, ())) {
+                    loading.error(
+                        place,
+                        format!("{} is no address", shown(line)),
+                        "write an address, a subnet or a range",
+                    );
+                }
+            }
+            Entries::Expressions(all) if all.len() < loading.limits.expressions_max => {
+                // The slash at the end goes here, too.
+                match Expression::new(line.strip_suffix(b"/").unwrap_or(line), FLAGS) {
+                    Ok(expression) => all.push(expression),
+                    Err(error) => {
+                        loading.error(place, format!("the expression is not understood: {error}"), "it never matches")
+                    }
+                }
+            }
+            Entries::Replacements(all) if all.len() < loading.limits.expressions_max => match Replacement::read(line) {
+                Ok(replacement) => all.extend(replacement),
+                Err(reason) => loading.error(place, reason, "write \"expression\"->\"text\""),
+            },
+            _ => loading.error(place, "there are too many expressions in the list", "it is not read"),
+        }
+    }
+
+    fn seal(self) -> Body {
+        match self {
+            Entries::Keys(_, mut keys) => {
+                keys.seal();
+                Body::Keys(keys)
+            }
+            Entries::Addresses(mut addresses) => {
+                addresses.seal();
+                Body::Addresses(addresses)
+            }
+            Entries::Expressions(all) => Body::Expressions(Box::new(Expressions::new(all))),
+            Entries::Replacements(all) => Body::Replacements(all),
+        }
+    }
+}
+
+/// An entry as it is compared.
+fn cleaned(kind: Kind, line: &[u8], decodes: bool) -> Vec<u8> {
+    let line = line.strip_suffix(b"/").unwrap_or(line);
+    let mut entry = line.to_ascii_lowercase();
+    if entry.starts_with(b"ftp://") {
+        entry.drain(..6);
+    }
+    if kind == Kind::Search && decodes {
+        return sorted_terms(&String::from_utf8_lossy(&entry)).into_bytes();
+    }
+    if kind == Kind::Url {
+        entry = without_port(entry);
+        if decodes && let Cow::Owned(decoded) = url::decoded(&entry) {
+            entry = decoded;
+        }
+    }
+    entry
+}
+
+/// `host:8080/path` without the port.
+fn without_port(mut entry: Vec<u8>) -> Vec<u8> {
+    let end = entry.iter().position(|&byte| byte == b'/').unwrap_or(entry.len());
+    if let Some(colon) = entry[..end].iter().position(|&byte| byte == b':')
+        && !entry.starts_with(b"[")
+        && entry[colon + 1..end].iter().all(u8::is_ascii_digit)
+    {
+        entry.drain(colon..end);
+    }
+    entry
+}
+
+/// Why no request can have an entry.
+fn never_matches(kind: Kind, entry: &[u8], decodes: bool) -> Option<&'static str> {
+    let has = |byte: u8| entry.contains(&byte);
+    match kind {
+        Kind::Site if entry.windows(3).any(|three| three == b"://") => Some("it has a scheme"),
+        Kind::Site if has(b'/') => Some("it has a path"),
+        Kind::Site if has(b':') && !entry.starts_with(b"[") => Some("it has a port"),
+        Kind::Site if entry.ends_with(b".") => Some("it ends with a dot"),
+        Kind::Site | Kind::Url if entry.starts_with(b"*") => Some("sites stand for those below them, without a star"),
+        Kind::Url if entry.windows(3).any(|three| three == b"://") && !has_host_before_scheme(entry) => {
+            Some("it has a scheme")
+        }
+        Kind::Url if !decodes && matches!(url::decoded(entry), Cow::Owned(_)) => Some("requests are decoded"),
+        Kind::Search if !is_sorted(entry) => Some("its words are not in order"),
+        _ => None,
+    }
+}
+
+fn has_host_before_scheme(entry: &[u8]) -> bool {
+    let slash = entry.iter().position(|&byte| byte == b'/');
+    slash.is_some_and(|slash| slash > 0 && entry[slash - 1] != b':')
+}
+
+fn is_sorted(entry: &[u8]) -> bool {
+    entry.split(|&byte| byte == b'+').collect::<Vec<_>>().is_sorted()
+}
+
+/// An entry as a message shows it.
+fn shown(entry: &[u8]) -> String {
+    String::from_utf8_lossy(entry.get(..60).unwrap_or(entry)).into_owned()
+}

@@ -1,0 +1,139 @@
+//! Looking something up in a list.
+
+use std::net::IpAddr;
+
+use super::keys::Hash;
+use super::{Body, Found, Keys, List, Replacement, Section};
+use crate::web::moment::Moment;
+
+impl List {
+    /// The first entry that `find` tells, in the files that hold at this moment.
+    fn first(&self, now: Moment, find: impl Fn(&Body) -> Option<String>) -> Option<Found> {
+        let holds = |section: &&Section| section.window.is_none_or(|window| window.has(now));
+        let mut sections = self.sections.iter().filter(holds);
+        sections.find_map(|section| {
+            let entry = find(&section.body)?;
+            Some(Found { entry, category: section.category.clone() })
+        })
+    }
+
+    /// The entry that a host is, or stands below. Addresses have nothing above them.
+    pub fn site(&self, host: &[u8], walks: bool, now: Moment) -> Option<Found> {
+        self.key_of(now, |keys| site(keys, host, walks))
+    }
+
+    /// The entry that a URL begins with, `host/path`, or one of a host above.
+    pub fn url(&self, url: &[u8], now: Moment) -> Option<Found> {
+        self.key_of(now, |keys| self::url(keys, url))
+    }
+
+    /// The longest entry that a path ends with.
+    pub fn extension(&self, path: &[u8], now: Moment) -> Option<Found> {
+        let longest = |keys: &Keys| keys.longest().min(path.len());
+        self.key_of(now, |keys| {
+            let ends = (path.len() - longest(keys)..path.len()).map(|at| &path[at..]);
+            ends.filter(|end| keys.has(end)).map(<[u8]>::to_vec).next()
+        })
+    }
+
+    /// The entry that equals a text.
+    pub fn exact(&self, text: &[u8], now: Moment) -> Option<Found> {
+        self.key_of(now, |keys| keys.has(text).then(|| text.to_vec()))
+    }
+
+    fn key_of(&self, now: Moment, find: impl Fn(&Keys) -> Option<Vec<u8>>) -> Option<Found> {
+        self.first(now, |body| match body {
+            Body::Keys(keys) => find(keys).map(|entry| String::from_utf8_lossy(&entry).into_owned()),
+            _ => None,
+        })
+    }
+
+    /// Whether an address is in the list.
+    pub fn address(&self, address: IpAddr, now: Moment) -> Option<Found> {
+        self.first(now, |body| match body {
+            Body::Addresses(addresses) => addresses.get(address).map(|()| address.to_string()),
+            _ => None,
+        })
+    }
+
+    /// The expression that matches a text, and whether a search was given up.
+    pub fn expression(&self, text: &[u8], now: Moment) -> (Option<Found>, bool) {
+        let mut is_partial = false;
+        for section in self.sections.iter().filter(|section| section.window.is_none_or(|window| window.has(now))) {
+            let Body::Expressions(all) = &section.body else { continue };
+            let (found, given_up) = all.find(text);
+            is_partial |= given_up;
+            if let Some(expression) = found {
+                let entry = String::from_utf8_lossy(expression.text()).into_owned();
+                return (Some(Found { entry, category: section.category.clone() }), is_partial);
+            }
+        }
+        (None, is_partial)
+    }
+
+    /// The text after all replacements that hold; `None` where nothing is replaced.
+    pub fn replaced(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
+        let mut changed: Option<Vec<u8>> = None;
+        for replacement in self.replacements(now) {
+            changed = replacement.apply(changed.as_deref().unwrap_or(text)).or(changed);
+        }
+        changed
+    }
+
+    /// The text after the first replacement that does anything.
+    pub fn replaced_once(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
+        self.replacements(now).find_map(|replacement| replacement.apply(text))
+    }
+
+    /// What the first replacement that matches puts in the place of its match.
+    pub fn expanded(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
+        self.replacements(now).find_map(|replacement| replacement.expand(text))
+    }
+
+    fn replacements(&self, now: Moment) -> impl Iterator<Item = &Replacement> {
+        self.sections
+            .iter()
+            .filter(move |section| section.window.is_none_or(|window| window.has(now)))
+            .filter_map(|section| match &section.body {
+                Body::Replacements(all) => Some(all),
+                _ => None,
+            })
+            .flatten()
+    }
+}
+
+/// The names that a host stands below, the host first.
+fn hosts(host: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_address = host.starts_with(b"[") || host.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    let dots = host.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| &host[at + 1..]);
+    std::iter::once(host).chain(dots.filter(move |_| !is_address)).filter(|name| !name.is_empty())
+}
+
+fn site(keys: &Keys, host: &[u8], walks: bool) -> Option<Vec<u8>> {
+    let names = if walks { usize::MAX } else { 1 };
+    if let Some(name) = hosts(host).take(names).find(|name| keys.has(name)) {
+        return Some(name.to_vec());
+    }
+    let last = host.rsplit(|&byte| byte == b'.').next().filter(|_| walks)?;
+    let dotted = [b".", last].concat();
+    keys.has(&dotted).then_some(dotted)
+}
+
+fn url(keys: &Keys, url: &[u8]) -> Option<Vec<u8>> {
+    let end = url.iter().position(|&byte| byte == b'/').unwrap_or(url.len());
+    let entry_of = |name: &[u8]| beginning(keys, &url[end - name.len()..], name.len());
+    hosts(&url[..end]).find_map(entry_of).map(<[u8]>::to_vec)
+}
+
+/// The shortest entry that a URL begins with, of those that end with it or before `/`, `?`, `&`, `=` or a zero.
+fn beginning<'u>(keys: &Keys, url: &'u [u8], host_bytes: usize) -> Option<&'u [u8]> {
+    let mut hash = Hash::new();
+    for (at, &byte) in url.iter().enumerate().take(keys.longest() + 1) {
+        let is_end = at >= host_bytes && matches!(byte, b'/' | b'?' | b'&' | b'=' | 0);
+        if is_end && keys.has_hashed(hash, &url[..at]) {
+            return Some(&url[..at]);
+        }
+        hash.add(byte);
+    }
+    (url.len() <= keys.longest() && keys.has_hashed(hash, url)).then_some(url)
+}

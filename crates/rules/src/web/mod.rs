@@ -1,0 +1,36 @@
+//! The lists and the configuration of DansGuardian and of E2Guardian 5, read as they stand.
+//!
+//! [`Filter::load`] reads a main file and all that it names: options, filter groups, phrase lists, item lists, storyboards, texts.
+//! A line that is not understood, and an entry that can never match, is a [`Problem`] with file and line; the rest holds.
+//! [`Group::request`] decides on a request, [`Group::response`] on the head of its response, [`Group::page`] gives the
+//! [`Page`](phrase::Page) that the content is fed to, and [`Group::scored`] decides by its score.
+//!
+//! Nothing here opens a file, asks the network or knows the time: the host hands in bytes and a [`Moment`].
+//!
+//! What is left out: how pages are fetched, shown and logged, who has logged in, and what certificates say.
+
+mod config;
+mod filter;
+mod fuzz;
+mod group;
+mod known;
+mod limits;
+mod list;
+mod loading;
+mod messages;
+mod moment;
+pub mod phrase;
+mod request;
+mod story;
+mod trial;
+mod url;
+mod who;
+
+pub use crate::spam::{Place, Problem, Severity};
+pub use filter::{Census, Filter};
+pub use fuzz::{fuzz_lists, fuzz_phrases, fuzz_story};
+pub use group::Group;
+pub use limits::Limits;
+pub use loading::Read;
+pub use moment::Moment;
+pub use request::{Decision, Field, Reason, Request, Response, Verdict};

@@ -1,0 +1,57 @@
+//! Times of a week at which lists and phrases hold: `#time: 8 0 17 30 01234`.
+
+/// A moment of a week, as the host's clock and zone have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moment {
+    /// The day, 0 is Monday.
+    pub day: u8,
+    /// Minutes since midnight.
+    pub minute: u16,
+}
+
+/// When something holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Window {
+    from: u16,
+    until: u16,
+    /// A bit for each day.
+    days: u8,
+}
+
+impl Window {
+    /// Reads the text behind `#time:`: hour, minute, hour, minute, and the digits of days.
+    pub fn read(text: &[u8]) -> Option<Window> {
+        let text = std::str::from_utf8(text).ok()?;
+        let mut words = text.split_ascii_whitespace();
+        let mut number = |max: u16| words.next()?.parse::<u16>().ok().filter(|&number| number <= max);
+        let from = number(23)? * 60 + number(59)?;
+        let until = number(23)? * 60 + number(59)?;
+        let digits = words.next().filter(|digits| digits.len() <= 7)?;
+        let days = digits.bytes().try_fold(0, |days, digit| match digit {
+            b'0'..=b'6' => Some(days | 1u8 << (digit - b'0')),
+            _ => None,
+        })?;
+        words.next().is_none().then_some(Window { from, until, days })
+    }
+
+    /// Whether it holds at a moment: at the last of its minutes, too.
+    pub fn has(self, now: Moment) -> bool {
+        let is_day = self.days >> now.day.min(7) & 1 != 0;
+        is_day && (self.from..=self.until).contains(&now.minute)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_its_days_and_both_ends() {
+        let window = Window::read(b" 8 0 17 30 01 ").expect("a window");
+        let has = |day, hour: u16, minute| window.has(Moment { day, minute: hour * 60 + minute });
+        assert!(has(0, 8, 0) && has(1, 17, 30) && !has(2, 9, 0) && !has(0, 7, 59) && !has(0, 17, 31));
+        for wrong in ["", "8 0 24 0 0", "8 0 9 60 0", "8 0 9 0", "8 0 9 0 7", "8 0 9 0 01234560", "8 0 9 0 0 0"] {
+            assert_eq!(Window::read(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Phrase lists, read and compiled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pattern::{Builder, Patterns, Piece};
+
+use super::line::Entry;
+use super::{Dialect, Settings, fold};
+use crate::spam::Place;
+use crate::web::loading::{Loading, Source, beside, included, lines};
+use crate::web::moment::Window;
+
+/// The kind of a phrase list. It says what a phrase without a weight does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::web) enum Role {
+    Banned,
+    Weighted,
+    Exception,
+}
+
+/// Lists of phrases in the order in which they are read.
+pub(in crate::web) type Lists = Vec<(Role, Box<str>, Place)>;
+
+/// What a phrase or a combination does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Exception,
+    Banned,
+    Weighted(i32),
+}
+
+/// An effect with its circumstances.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rule {
+    pub effect: Effect,
+    /// A place in the list of categories; 0 is none.
+    pub category: u32,
+    pub window: Option<Window>,
+}
+
+/// Phrases that have to occur all.
+#[derive(Debug, Clone)]
+pub(super) struct Combination {
+    pub members: Box<[u32]>,
+    pub rule: Rule,
+}
+
+/// How many phrases there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Census {
+    /// Lines with a phrase or a combination.
+    pub lines: u32,
+    /// Different phrases.
+    pub phrases: u32,
+    /// Combinations.
+    pub combinations: u32,
+    /// Lines with a phrase that never occurs as E2Guardian 5.3.5 reads it.
+    pub revived: u32,
+}
+
+/// The phrases of a group. Immutable, to be shared by all pages.
+#[derive(Debug)]
+pub struct Phrases {
+    pub(super) limit: i32,
+    pub(super) settings: Settings,
+    pub(super) patterns: Patterns,
+    /// The phrase of each pattern.
+    pub(super) phrase_of: Vec<u32>,
+    /// The phrases that are one byte, by that byte.
+    pub(super) single: Vec<(u8, u32)>,
+    pub(super) texts: Vec<Box<[u8]>>,
+    /// What each does alone.
+    pub(super) rules: Vec<Option<Rule>>,
+    pub(super) combinations: Vec<Combination>,
+    pub(super) categories: Vec<Arc<str>>,
+    census: Census,
+}
+
+impl Phrases {
+    /// Reads lists and the files that they include, for pages that are blocked beyond `limit` points.
+    pub(in crate::web) fn load(lists: &Lists, limit: i32, settings: Settings, loading: &mut Loading<'_>) -> Phrases {
+        let mut collector = Collector::new(limit, settings);
+        for (role, path, place) in lists {
+            if let Some(source) = loading.file(path, place) {
+                collector.file(&source, Context { role: *role, category: 0, window: None }, 0, loading);
+            }
+        }
+        collector.compile()
+    }
+
+    /// How many there are.
+    pub fn census(&self) -> Census {
+        self.census
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// The bytes that the tables of patterns take.
+    pub fn bytes(&self) -> usize {
+        self.patterns.bytes()
+    }
+}
+
+/// What holds for the lines of a file until it says otherwise. Included files inherit it.
+#[derive(Debug, Clone, Copy)]
+struct Context {
+    role: Role,
+    category: u32,
+    window: Option<Window>,
+}
+
+/// Phrases on their way in.
+struct Collector {
+    limit: i32,
+    settings: Settings,
+    known: HashMap<Box<[u8]>, u32>,
+    texts: Vec<Box<[u8]>>,
+    rules: Vec<Option<Rule>>,
+    combinations: Vec<Combination>,
+    categories: Vec<Arc<str>>,
+    census: Census,
+}
+
+impl Collector {
+    fn new(limit: i32, settings: Settings) -> Collector {
+        Collector {
+            limit,
+            settings,
+            known: HashMap::new(),
+            texts: Vec::new(),
+            rules: Vec::new(),
+            combinations: Vec::new(),
+            categories: vec!["".into()],
+            census: Census::default(),
+        }
+    }
+
+    fn file(&mut self, source: &Source, mut context: Context, depth: usize, loading: &mut Loading<'_>) {
+        let mut keeps_case = self.settings.case != 0;
+        for (place, line) in lines(source) {
+            // E2Guardian passes over a line with a byte order mark.
+            let is_marked = self.settings.dialect == Dialect::Sluice && place.line == 1;
+            let line = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_marked).unwrap_or(line);
+            if line.len() < 2 {
+                continue;
+            }
+            if line.starts_with(b"#") {
+                self.directive(line, &place, &mut context, &mut keeps_case, loading);
+            } else if let Some(path) = included(line) {
+                self.include(&beside(&place.file, &path), &place, context, depth, loading);
+            } else {
+                self.entry(line, &place, context, keeps_case, loading);
+            }
+        }
+    }
+
+    fn include(&mut self, path: &str, place: &Place, context: Context, depth: usize, loading: &mut Loading<'_>) {
+        if depth >= loading.limits.include_depth_max {
+            return loading.error(place, "files include each other too deep", "take the line away");
+        }
+        if let Some(source) = loading.file(path, place) {
+            self.file(&source, context, depth + 1, loading);
+        }
+    }
+
+    fn directive(
+        &mut self,
+        line: &[u8],
+        place: &Place,
+        context: &mut Context,
+        keeps_case: &mut bool,
+        loading: &mut Loading<'_>,
+    ) {
+        if let Some(name) = category(line) {
+            context.category = self.category(&name);
+        } else if let Some(text) = line.strip_prefix(b"#time:") {
+            context.window = Window::read(text);
+            if context.window.is_none() {
+                loading.error(
+                    place,
+                    "the time is not understood",
+                    "write hour, minute, hour, minute and days from 0, Monday",
+                );
+            }
+        } else if line.starts_with(b"#noconvert") {
+            *keeps_case = true;
+        }
+    }
+
+    /// The place of a category in the list of all.
+    fn category(&mut self, name: &str) -> u32 {
+        let place = self.categories.iter().position(|known| **known == *name).unwrap_or_else(|| {
+            self.categories.push(name.into());
+            self.categories.len() - 1
+        });
+        u32::try_from(place).unwrap_or(0)
+    }
+
+    fn entry(&mut self, line: &[u8], place: &Place, context: Context, keeps_case: bool, loading: &mut Loading<'_>) {
+        let Some(entry) = Entry::read(line) else {
+            return loading.note(place, "this is no phrase", "write <phrase><weight>");
+        };
+        if self.texts.len() + entry.phrases.len() + self.combinations.len() > loading.limits.phrases_max {
+            return loading.error(place, "there are too many phrases", "take some away");
+        }
+        if let Some(warning) = entry.warning {
+            loading.note(place, warning, "check the line");
+        }
+        let effect = match (entry.weight, context.role) {
+            (Some(weight), _) => Effect::Weighted(weight.points(self.limit)),
+            (None, Role::Exception) => Effect::Exception,
+            (None, Role::Banned | Role::Weighted) => Effect::Banned,
+        };
+        let rule = Rule { effect, category: context.category, window: context.window };
+        self.count(&entry, keeps_case);
+        let members: Box<[u32]> = entry.phrases.iter().map(|phrase| self.phrase(phrase, keeps_case)).collect();
+        match &*members {
+            [alone] => self.alone(*alone, rule),
+            _ => self.combinations.push(Combination { members, rule }),
+        }
+    }
+
+    fn count(&mut self, entry: &Entry<'_>, keeps_case: bool) {
+        self.census.lines += 1;
+        let is_dead = |phrase: &&[u8]| {
+            let folded = fold::phrase(phrase, Dialect::E2guardian535, keeps_case);
+            let page = fold::of_page(Dialect::E2guardian535, keeps_case);
+            folded.iter().any(|&byte| page.iter().all(|&of_page| of_page != byte))
+        };
+        self.census.revived += u32::from(entry.phrases.iter().any(is_dead));
+    }
+
+    fn phrase(&mut self, phrase: &[u8], keeps_case: bool) -> u32 {
+        let text: Box<[u8]> = fold::phrase(phrase, self.settings.dialect, keeps_case).into();
+        if let Some(&known) = self.known.get(&text) {
+            return known;
+        }
+        let number = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.known.insert(text.clone(), number);
+        self.texts.push(text);
+        self.rules.push(None);
+        number
+    }
+
+    /// Of two lines with one phrase an exception counts before a ban, that before a weight, and of two weights the higher.
+    fn alone(&mut self, phrase: u32, rule: Rule) {
+        let Some(known) = self.rules.get_mut(phrase as usize) else { return };
+        let rank = |effect: Effect| match effect {
+            Effect::Exception => (2, 0),
+            Effect::Banned => (1, 0),
+            Effect::Weighted(weight) => (0, weight),
+        };
+        if known.is_none_or(|known| rank(rule.effect) > rank(known.effect)) {
+            *known = Some(rule);
+        }
+    }
+
+    fn compile(mut self) -> Phrases {
+        let mut builder = Builder::new();
+        let (mut phrase_of, mut single) = (Vec::new(), Vec::new());
+        for (number, text) in (0..).zip(&self.texts) {
+            if let [byte] = **text {
+                single.push((byte, number));
+                continue;
+            }
+            // What is left: a phrase has two bytes at least and 127 at most.
+            let Ok(part) = builder.add(&Piece::bytes(text)) else { continue };
+            let part = part as usize;
+            phrase_of.resize(phrase_of.len().max(part + 1), 0);
+            phrase_of[part] = number;
+        }
+        self.census.phrases = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        self.census.combinations = u32::try_from(self.combinations.len()).unwrap_or(u32::MAX);
+        Phrases {
+            limit: self.limit,
+            settings: self.settings,
+            patterns: builder.build(),
+            phrase_of,
+            single,
+            texts: self.texts,
+            rules: self.rules,
+            combinations: self.combinations,
+            categories: self.categories,
+            census: self.census,
+        }
+    }
+}
+
+/// The name in `#listcategory: "name"`.
+pub(in crate::web) fn category(line: &[u8]) -> Option<String> {
+    let name = line.strip_prefix(b"#listcategory:")?.trim_ascii();
+    let name = name.strip_prefix(b"\"").unwrap_or(name);
+    let end = name.iter().position(|&byte| byte == b'"').unwrap_or(name.len());
+    Some(String::from_utf8_lossy(&name[..end]).into_owned())
+}

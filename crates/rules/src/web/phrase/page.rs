@@ -1,0 +1,183 @@
+//! A page while it comes in.
+
+use pattern::State;
+
+use super::fold::{self, Fold};
+use super::load::Phrases;
+use super::score::Score;
+use super::view::{Head, Percent, Text};
+use super::{Dialect, Settings};
+use crate::web::moment::Moment;
+
+/// So much of a page is folded at once.
+const PIECE_BYTES: usize = 4096;
+
+/// A page that is looked through for phrases: its bytes are fed as they come, decoded but else as the server sent them.
+///
+/// However they are cut, the score is the same.
+#[derive(Debug)]
+pub struct Page<'p> {
+    phrases: &'p Phrases,
+    percent: Option<Percent>,
+    decoded: Vec<u8>,
+    views: Vec<View>,
+    bytes: u64,
+}
+
+/// What a view shows.
+#[derive(Debug, Clone)]
+enum Cut {
+    Bytes,
+    Text(Text),
+    Head(Head),
+}
+
+/// A view of a page, and what has occurred in it.
+#[derive(Debug)]
+struct View {
+    fold: Box<Fold>,
+    cut: Cut,
+    folded: Vec<u8>,
+    shown: Vec<u8>,
+    /// The last byte of the text, which E2Guardian does not look at.
+    held: Option<u8>,
+    state: State,
+    counts: Vec<u32>,
+}
+
+impl<'p> Page<'p> {
+    /// A page of which nothing has come.
+    pub fn new(phrases: &'p Phrases) -> Page<'p> {
+        let settings = &phrases.settings;
+        let cuts: &[fn() -> Cut] = match settings.views {
+            0 => &[|| Cut::Bytes],
+            1 => &[|| Cut::Text(Text::new())],
+            3 => &[|| Cut::Head(Head::default())],
+            _ => &[|| Cut::Text(Text::new()), || Cut::Bytes],
+        };
+        let cases: &[bool] = match settings.case {
+            0 => &[false],
+            1 => &[true],
+            _ => &[false, true],
+        };
+        let views = cases.iter().flat_map(|&case| cuts.iter().map(move |cut| View::new(phrases, case, cut())));
+        Page {
+            phrases,
+            percent: settings.decodes_percent.then(Percent::default),
+            decoded: Vec::new(),
+            views: if phrases.is_empty() { Vec::new() } else { views.collect() },
+            bytes: 0,
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        for piece in bytes.chunks(PIECE_BYTES) {
+            let piece = match &mut self.percent {
+                None => piece,
+                Some(percent) => {
+                    self.decoded.clear();
+                    percent.feed(piece, &mut self.decoded);
+                    &self.decoded
+                }
+            };
+            self.views.iter_mut().for_each(|view| view.feed(piece, self.phrases));
+        }
+    }
+
+    /// Ends the page: its score at this moment.
+    pub fn finish(mut self, now: Moment) -> Score {
+        if let Some(mut percent) = self.percent.take() {
+            self.decoded.clear();
+            percent.finish(&mut self.decoded);
+            self.views.iter_mut().for_each(|view| view.feed(&self.decoded, self.phrases));
+        }
+        let settings = &self.phrases.settings;
+        if settings.dialect == Dialect::E2guardian535 && self.bytes > settings.page_bytes_max {
+            return Score::default();
+        }
+        let lost: u64 = self.views.iter().map(|view| view.state.lost()).sum();
+        let mut score: Option<Score> = None;
+        for view in &mut self.views {
+            view.finish(self.phrases);
+            let next = Score::of(self.phrases, &view.counts, now);
+            let is_final = next.outcome.is_final();
+            let is_better = is_final || score.as_ref().is_none_or(|score| score.points <= next.points.max(0));
+            if is_better {
+                score = Some(next);
+            }
+            if is_final {
+                break;
+            }
+        }
+        let mut score = score.unwrap_or_default();
+        score.is_partial = lost > 0;
+        score
+    }
+}
+
+impl View {
+    fn new(phrases: &Phrases, keeps_case: bool, cut: Cut) -> View {
+        let Settings { dialect, .. } = phrases.settings;
+        let mut fold = Box::new(fold::of_page(dialect, keeps_case));
+        if matches!(cut, Cut::Bytes) {
+            // What stands in a tag is words, too.
+            [b'<', b'>'].into_iter().for_each(|byte| fold[usize::from(byte)] = b' ');
+        }
+        let mut view = View {
+            fold,
+            cut,
+            folded: Vec::with_capacity(PIECE_BYTES),
+            shown: Vec::with_capacity(PIECE_BYTES + 2),
+            held: None,
+            state: State::new(),
+            counts: vec![0; phrases.texts.len()],
+        };
+        if dialect == Dialect::Sluice || matches!(view.cut, Cut::Text(_)) {
+            view.scan(phrases, b" ");
+        }
+        view
+    }
+
+    fn feed(&mut self, piece: &[u8], phrases: &Phrases) {
+        self.folded.clear();
+        self.folded.extend(piece.iter().map(|&byte| self.fold[usize::from(byte)]));
+        self.shown.clear();
+        self.shown.extend(self.held.take());
+        match &mut self.cut {
+            Cut::Bytes => std::mem::swap(&mut self.shown, &mut self.folded),
+            Cut::Text(text) => text.feed(&self.folded, &mut self.shown),
+            Cut::Head(head) => head.feed(&self.folded, &mut self.shown),
+        }
+        if matches!(self.cut, Cut::Text(_)) && phrases.settings.dialect != Dialect::Sluice {
+            self.held = self.shown.pop();
+        }
+        let shown = std::mem::take(&mut self.shown);
+        self.scan(phrases, &shown);
+        self.shown = shown;
+    }
+
+    fn scan(&mut self, phrases: &Phrases, bytes: &[u8]) {
+        let counts = &mut self.counts;
+        phrases.patterns.scan(&mut self.state, bytes, &mut |found| {
+            let phrase = phrases.phrase_of.get(found.part as usize);
+            if let Some(count) = phrase.and_then(|&phrase| counts.get_mut(phrase as usize)) {
+                *count = count.saturating_add(1);
+            }
+        });
+        for &(byte, phrase) in &phrases.single {
+            let times = memchr::memchr_iter(byte, bytes).count();
+            if let Some(count) = counts.get_mut(phrase as usize) {
+                *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
+            }
+        }
+    }
+
+    fn finish(&mut self, phrases: &Phrases) {
+        if phrases.settings.dialect == Dialect::Sluice {
+            self.scan(phrases, b" ");
+        }
+        phrases.patterns.finish(&mut self.state, &mut |_| {});
+    }
+}

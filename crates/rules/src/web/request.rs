@@ -1,0 +1,126 @@
+//! What is asked about a request and about its response, and what is decided.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::moment::Moment;
+
+/// A field of a head.
+pub type Field<'r> = (&'r [u8], &'r [u8]);
+
+/// A request as a door has it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Request<'r> {
+    /// `GET`, `CONNECT` and others.
+    pub method: &'r [u8],
+    /// The whole URL; of `CONNECT` the host and the port.
+    pub url: &'r [u8],
+    /// The fields of the head.
+    pub fields: &'r [Field<'r>],
+    /// The client's address.
+    pub client: Option<IpAddr>,
+    /// The port that it came to.
+    pub port: u16,
+    /// The name that it has logged in with.
+    pub user: Option<&'r str>,
+    /// The connection is TLS that is read here.
+    pub is_tls: bool,
+    /// The client has named the server that it wants.
+    pub has_server_name: bool,
+    /// What time it is.
+    pub now: Moment,
+}
+
+impl<'r> Request<'r> {
+    /// The value of the first field of a name.
+    pub fn header(&self, name: &[u8]) -> Option<&'r [u8]> {
+        self.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+}
+
+/// The head of a response.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Response<'r> {
+    /// The type that it says, with or without parameters.
+    pub content_type: Option<&'r [u8]>,
+    /// The name of a file in `Content-Disposition`.
+    pub file_name: Option<&'r [u8]>,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verdict {
+    /// No list knows it: its content is looked at.
+    #[default]
+    Allow,
+    /// A list lets it pass that would be blocked: its content is looked at.
+    Grey,
+    /// A list lets it pass whatever is in it.
+    Exception,
+    /// It is blocked.
+    Block,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Allow => "allow",
+            Verdict::Grey => "grey",
+            Verdict::Exception => "exception",
+            Verdict::Block => "block",
+        }
+    }
+}
+
+/// Why something was decided.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reason {
+    /// The number of the message; 0 where the list has none.
+    pub message: u32,
+    /// What whoever is blocked is shown.
+    pub text: String,
+    /// What the log says.
+    pub log: String,
+    /// The name of the list.
+    pub list: Box<str>,
+    /// The entry of it.
+    pub entry: String,
+}
+
+/// What is decided of a request or a response.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Decision {
+    /// The number of the client's group, from 1.
+    pub group: u32,
+    /// What is to be done.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// The categories that it belongs to.
+    pub categories: Vec<Arc<str>>,
+    /// The URL to ask in place of the client's. It was decided on, too.
+    pub url: Option<Vec<u8>>,
+    /// The URL that the client is sent to.
+    pub redirect: Option<Vec<u8>>,
+    /// The fields with other values, by their places; with an empty value a field is left out.
+    pub fields: Vec<(usize, Vec<u8>)>,
+    /// A field to add.
+    pub added: Option<(Vec<u8>, Vec<u8>)>,
+    /// What is searched for.
+    pub search: Option<String>,
+    /// The server that `CONNECT` is to reach in place of the client's.
+    pub connect: Option<Vec<u8>>,
+    /// TLS is to be read.
+    pub intercepts: bool,
+    /// The server's certificate is not checked.
+    pub trusts_certificate: bool,
+    /// Content is not looked through for malware.
+    pub skips_scan: bool,
+    /// Nothing is logged.
+    pub is_silent: bool,
+    /// Goes past what the group asks for, without a login.
+    pub is_direct: bool,
+    /// Some expression took too many steps: it may match.
+    pub is_partial: bool,
+}

@@ -1,0 +1,169 @@
+//! The names of states and actions.
+
+use crate::web::list::Kind;
+
+/// Something that a line asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) enum State {
+    True,
+    /// The line before did something that came to something.
+    Returned,
+    Url,
+    Site,
+    Search,
+    Embedded,
+    Referer,
+    Header,
+    FullUrl,
+    Extension,
+    Type,
+    Client,
+    UserAgent,
+    Flag(Flag),
+    /// Known to E2Guardian; never holds here.
+    Foreign,
+}
+
+/// A state without a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) enum Flag {
+    Connect,
+    Post,
+    Get,
+    SiteIsAddress,
+    Tls,
+    Exception,
+    Grey,
+    Block,
+    Intercept,
+    Done,
+    HasServerName,
+    Redirect,
+    VirusCheck,
+}
+
+/// Something that a line does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::web) enum Action {
+    True,
+    False,
+    Exception,
+    Grey,
+    Block,
+    ChangeUrl,
+    Done,
+    Intercept,
+    DoNotIntercept,
+    LogCategory,
+    AddHeader,
+    Redirect,
+    NoCertificateCheck,
+    SearchTerm,
+    ChangeHeader,
+    Direct,
+    NoLog,
+    NoVirusCheck,
+    ConnectSite,
+    /// Known to E2Guardian; does nothing here.
+    Foreign,
+}
+
+impl State {
+    /// The state of a name.
+    pub fn of(name: &str) -> Option<State> {
+        Some(match name {
+            "true" => State::True,
+            "returnset" => State::Returned,
+            "urlin" => State::Url,
+            "sitein" => State::Site,
+            "searchin" => State::Search,
+            "embeddedin" => State::Embedded,
+            "refererin" => State::Referer,
+            "headerin" => State::Header,
+            "fullurlin" => State::FullUrl,
+            "extensionin" => State::Extension,
+            "mimein" => State::Type,
+            "clientin" => State::Client,
+            "useragentin" => State::UserAgent,
+            "connect" => State::Flag(Flag::Connect),
+            "post" => State::Flag(Flag::Post),
+            "get" => State::Flag(Flag::Get),
+            "siteisip" => State::Flag(Flag::SiteIsAddress),
+            "tls" => State::Flag(Flag::Tls),
+            "exceptionset" => State::Flag(Flag::Exception),
+            "greyset" => State::Flag(Flag::Grey),
+            "blockset" => State::Flag(Flag::Block),
+            "mitmset" => State::Flag(Flag::Intercept),
+            "doneset" => State::Flag(Flag::Done),
+            "hassniset" => State::Flag(Flag::HasServerName),
+            "redirectset" => State::Flag(Flag::Redirect),
+            "viruscheckset" => State::Flag(Flag::VirusCheck),
+            "bypassset"
+            | "bypassallowset"
+            | "infectionbypassallowset"
+            | "semiexceptionset"
+            | "timein"
+            | "userin"
+            | "listenportin"
+            | "responseheaderin"
+            | "categoryin"
+            | "alertset" => State::Foreign,
+            _ => return None,
+        })
+    }
+
+    /// The kinds of lists that it looks into, in their order.
+    pub fn kinds(self) -> &'static [Kind] {
+        match self {
+            State::Url | State::Embedded | State::Referer => {
+                &[Kind::AddressSite, Kind::Site, Kind::Url, Kind::Extension, Kind::Expression]
+            }
+            State::Site => &[Kind::AddressSite, Kind::Site],
+            State::Search => &[Kind::Search],
+            State::Header => &[Kind::Expression, Kind::Replacement],
+            State::FullUrl => &[Kind::Replacement, Kind::Expression],
+            State::Extension => &[Kind::Extension],
+            State::Type => &[Kind::Type],
+            State::Client => &[Kind::Address],
+            State::UserAgent => &[Kind::Expression],
+            State::True | State::Returned | State::Flag(_) | State::Foreign => &[],
+        }
+    }
+}
+
+impl Action {
+    /// The action of a name.
+    pub fn of(name: &str) -> Option<Action> {
+        Some(match name {
+            "true" => Action::True,
+            "false" => Action::False,
+            "setexception" => Action::Exception,
+            "setgrey" => Action::Grey,
+            "setblock" => Action::Block,
+            "setmodurl" => Action::ChangeUrl,
+            "setdone" => Action::Done,
+            "setgomitm" => Action::Intercept,
+            "setnomitm" => Action::DoNotIntercept,
+            "setlogcategory" => Action::LogCategory,
+            "setaddheader" => Action::AddHeader,
+            "setredirect" => Action::Redirect,
+            "setnocheckcert" => Action::NoCertificateCheck,
+            "setsearchterm" => Action::SearchTerm,
+            "setmodheader" => Action::ChangeHeader,
+            "setgodirect" => Action::Direct,
+            "setnolog" => Action::NoLog,
+            "unsetviruscheck" => Action::NoVirusCheck,
+            "setconnectsite" => Action::ConnectSite,
+            "unsetbypass"
+            | "unsetbypassallow"
+            | "unsetinfectionbypassallow"
+            | "setalert"
+            | "setautomitm"
+            | "unsetautomitm"
+            | "setgroup"
+            | "setsemiexception"
+            | "unsetsemiexception" => Action::Foreign,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,361 @@
+//! A request while its storyboard runs.
+
+use super::group::{Bound, Group};
+use super::list::{Found, Kind};
+use super::phrase::Dialect;
+use super::request::{Decision, Reason, Request, Response, Verdict};
+use super::story::{Action, Flag, Messages, State, World};
+use super::url::{self, Url};
+
+/// Terms of a search that are compared.
+const TERMS_MAX: usize = 200;
+
+/// What is known of a request so far.
+pub(super) struct Trial<'t> {
+    group: &'t Group,
+    request: Request<'t>,
+    pub response: Option<Response<'t>>,
+    pub lists: &'t [Bound],
+    url: Url,
+    decision: Decision,
+    /// The reason that the state before has found.
+    found: Option<(Reason, Option<std::sync::Arc<str>>)>,
+    /// The text that the state before has made.
+    made: Option<Vec<u8>>,
+    /// The fields that the state before has changed.
+    changed: Vec<(usize, Vec<u8>)>,
+    is_done: bool,
+    is_grey: bool,
+}
+
+impl<'t> Trial<'t> {
+    pub fn new(group: &'t Group, request: Request<'t>, decision: Decision) -> Trial<'t> {
+        let is_grey = decision.verdict == Verdict::Grey;
+        Trial {
+            group,
+            request,
+            response: None,
+            lists: &group.lists,
+            url: Url::read(request.url),
+            decision,
+            found: None,
+            made: None,
+            changed: Vec::new(),
+            is_done: false,
+            is_grey,
+        }
+    }
+
+    /// Whether nothing else is to be asked.
+    pub fn is_over(&self) -> bool {
+        matches!(self.decision.verdict, Verdict::Block | Verdict::Exception)
+    }
+
+    pub fn finish(self) -> Decision {
+        self.decision
+    }
+
+    fn is_connect(&self) -> bool {
+        self.request.method.eq_ignore_ascii_case(b"CONNECT")
+    }
+
+    fn flag(&self, flag: Flag) -> bool {
+        match flag {
+            Flag::Connect => self.is_connect(),
+            Flag::Post => self.request.method.eq_ignore_ascii_case(b"POST"),
+            Flag::Get => self.request.method.eq_ignore_ascii_case(b"GET"),
+            Flag::SiteIsAddress => self.url.address.is_some(),
+            Flag::Tls => self.request.is_tls,
+            Flag::Exception => self.decision.verdict == Verdict::Exception,
+            Flag::Grey => self.is_grey,
+            Flag::Block => self.decision.verdict == Verdict::Block,
+            Flag::Intercept => self.decision.intercepts,
+            Flag::Done => self.is_done,
+            Flag::HasServerName => self.request.has_server_name,
+            Flag::Redirect => self.decision.redirect.is_some(),
+            Flag::VirusCheck => !self.decision.skips_scan,
+        }
+    }
+
+    /// The first of some lists that knows something.
+    fn first(
+        &mut self,
+        lists: &[usize],
+        messages: Messages,
+        find: impl Fn(&Bound, &mut bool) -> Option<Found>,
+    ) -> bool {
+        let mut is_partial = false;
+        let known = lists.iter().filter_map(|&place| self.lists.get(place));
+        let found = known.filter_map(|bound| Some((bound, find(bound, &mut is_partial)?))).next();
+        let note = found.map(|(bound, found)| self.reason(bound, messages, found));
+        self.decision.is_partial |= is_partial;
+        let is_known = note.is_some();
+        self.found = note.or(self.found.take());
+        is_known
+    }
+
+    fn reason(&self, bound: &Bound, messages: Messages, found: Found) -> (Reason, Option<std::sync::Arc<str>>) {
+        let chosen = |by_line: u32, by_list: u32| if by_line > 0 { by_line } else { by_list };
+        let shown = chosen(messages.shown, bound.definition.message);
+        let logged = match chosen(messages.logged, bound.definition.log_message) {
+            0 => shown,
+            logged => logged,
+        };
+        let text = |number| self.group.shared.messages.text(number, &found.entry);
+        let reason = Reason {
+            message: shown,
+            text: text(shown),
+            log: text(logged),
+            list: bound.definition.name.clone(),
+            entry: found.entry.clone(),
+        };
+        (reason, Some(found.category).filter(|category| !category.is_empty()))
+    }
+
+    /// Looks for a URL in lists of sites, URLs, extensions and expressions.
+    fn url_in(&mut self, url: &Url, lists: &[usize], messages: Messages) -> bool {
+        let now = self.request.now;
+        let (bare, file) = (url.bare(), self.file(url));
+        self.first(lists, messages, |bound, is_partial| match bound.definition.kind {
+            Kind::AddressSite => bound.list.address(url.address?, now),
+            Kind::Site => bound.list.site(&url.host, bound.definition.walks, now),
+            Kind::Url => bound.list.url(&bare, now),
+            Kind::Extension => bound.list.extension(&file, now),
+            Kind::Expression => expression(bound, &bare, now, is_partial),
+            _ => None,
+        })
+    }
+
+    /// What extensions are looked for at the end of. E2Guardian takes the query for a part of it.
+    fn file(&self, url: &Url) -> Vec<u8> {
+        match self.group.dialect() {
+            Dialect::Sluice => url.file(),
+            Dialect::E2guardian535 | Dialect::E2guardian558 => url.path.to_ascii_lowercase(),
+        }
+    }
+
+    fn text_in(&mut self, text: &[u8], lists: &[usize], messages: Messages) -> bool {
+        let now = self.request.now;
+        self.first(lists, messages, |bound, is_partial| expression(bound, text, now, is_partial))
+    }
+
+    /// Looks for what is searched for: its words in their order, whatever their order is.
+    fn search_in(&mut self, lists: &[usize], messages: Messages) -> bool {
+        let Some(terms) = self.decision.search.as_deref() else { return false };
+        let key = sorted_terms(terms);
+        let now = self.request.now;
+        self.first(lists, messages, |bound, _| bound.list.exact(key.as_bytes(), now))
+    }
+
+    /// Looks for fields: expressions match them, replacements change them. The line of the request is none of them.
+    fn header_in(&mut self, lists: &[usize], messages: Messages) -> bool {
+        let (now, fields) = (self.request.now, self.request.fields);
+        let line = |name: &[u8], value: &[u8]| [name, b": ", value].concat();
+        let is_known = self.first(lists, messages, |bound, is_partial| {
+            fields.iter().find_map(|(name, value)| expression(bound, &line(name, value), now, is_partial))
+        });
+        let replacements = lists.iter().filter_map(|&place| self.lists.get(place));
+        let replacements: Vec<&Bound> =
+            replacements.filter(|bound| bound.definition.kind == Kind::Replacement).collect();
+        self.changed.clear();
+        for (place, (name, value)) in fields.iter().enumerate() {
+            let changed = replacements.iter().find_map(|bound| bound.list.replaced(&line(name, value), now));
+            let Some(changed) = changed else { continue };
+            let same_name = changed.get(name.len()..).and_then(|rest| rest.strip_prefix(b":"));
+            let value =
+                same_name.filter(|_| changed.get(..name.len()).is_some_and(|head| head.eq_ignore_ascii_case(name)));
+            let value = value.map_or(Vec::new(), |value| value.trim_ascii().to_vec());
+            self.changed.push((place, value.into_iter().filter(|byte| !byte.is_ascii_control()).collect()));
+        }
+        is_known || !self.changed.is_empty()
+    }
+
+    /// Changes the URL by replacements, or matches it by expressions.
+    fn full_url_in(&mut self, lists: &[usize], messages: Messages) -> bool {
+        let now = self.request.now;
+        let whole = self.url.whole();
+        let replacements = lists.iter().filter_map(|&place| self.lists.get(place));
+        let mut replacements = replacements.filter(|bound| bound.definition.kind == Kind::Replacement);
+        self.made = replacements.find_map(|bound| match &*bound.definition.name {
+            "addheader" => bound.list.expanded(&whole, now),
+            "searchterms" => bound.list.replaced_once(&whole, now),
+            _ => bound.list.replaced(&whole, now),
+        });
+        if self.made.is_some() {
+            return true;
+        }
+        self.text_in(&whole, lists, messages)
+    }
+
+    /// Puts the scheme of the client's URL before one that was made of it.
+    fn changed_url(&self, made: Vec<u8>) -> Vec<u8> {
+        match made.strip_prefix(b"http://") {
+            Some(rest) if self.url.scheme == b"https" => [b"https://", rest].concat(),
+            _ => made,
+        }
+    }
+
+    fn decide(&mut self, verdict: Verdict) -> bool {
+        if let Some((reason, category)) = self.found.take() {
+            self.decision.reason = Some(reason);
+            self.decision.categories = category.into_iter().collect();
+        }
+        self.decision.verdict = verdict;
+        true
+    }
+
+    fn grey(&mut self) -> bool {
+        self.is_grey = true;
+        let is_listed = self.found.is_some();
+        if is_listed && !self.is_over() {
+            return self.decide(Verdict::Grey);
+        }
+        true
+    }
+
+    /// Does something with a text that was made; false where there is none.
+    fn with_made(&mut self, act: impl FnOnce(&mut Self, Vec<u8>)) -> bool {
+        let made = self.made.take();
+        let has_made = made.is_some();
+        if let Some(made) = made {
+            act(self, made);
+        }
+        has_made
+    }
+}
+
+fn expression(bound: &Bound, text: &[u8], now: super::Moment, is_partial: &mut bool) -> Option<Found> {
+    let (found, given_up) = bound.list.expression(text, now);
+    *is_partial |= given_up;
+    found
+}
+
+/// The words of a search: decoded, in lower case, in order, each once.
+pub(super) fn sorted_terms(terms: &str) -> String {
+    let terms = terms.to_ascii_lowercase();
+    let mut words: Vec<&str> = terms.split([' ', '+']).filter(|word| !word.is_empty()).take(TERMS_MAX).collect();
+    words.sort_unstable();
+    words.dedup();
+    words.join("+")
+}
+
+impl World for Trial<'_> {
+    fn holds(&mut self, state: State, lists: &[usize], messages: Messages) -> bool {
+        if !matches!(state, State::Flag(_)) {
+            self.found = None;
+        }
+        match state {
+            State::True | State::Returned => true,
+            State::Foreign => false,
+            State::Flag(flag) => {
+                let holds = self.flag(flag);
+                if messages.shown > 0 && !holds {
+                    let text =
+                        self.group.shared.messages.text(messages.shown, &String::from_utf8_lossy(&self.url.host));
+                    let reason = Reason { message: messages.shown, log: text.clone(), text, ..Reason::default() };
+                    self.found = Some((reason, None));
+                }
+                holds
+            }
+            _ if lists.is_empty() => false,
+            State::Url | State::Site => {
+                let url = self.url.clone();
+                self.url_in(&url, lists, messages)
+            }
+            State::Embedded => {
+                let embedded = self.url.embedded();
+                embedded.iter().any(|url| self.url_in(url, lists, messages))
+            }
+            State::Referer => {
+                let referer = self.request.header(b"referer").map(Url::read);
+                referer.is_some_and(|url| self.url_in(&url, lists, messages))
+            }
+            State::Search => self.search_in(lists, messages),
+            State::Header => self.header_in(lists, messages),
+            State::FullUrl => self.full_url_in(lists, messages),
+            State::UserAgent => {
+                let agent = self.request.header(b"user-agent").unwrap_or(b"");
+                self.text_in(agent, lists, messages)
+            }
+            State::Extension => {
+                let name = self.response.and_then(|response| response.file_name);
+                let names = [Some(self.file(&self.url)), name.map(<[u8]>::to_ascii_lowercase)];
+                let now = self.request.now;
+                self.first(lists, messages, |bound, _| {
+                    names.iter().flatten().find_map(|name| bound.list.extension(name, now))
+                })
+            }
+            State::Type => {
+                let Some(kind) = self.response.and_then(|response| response.content_type) else { return false };
+                let kind = essence(kind);
+                let now = self.request.now;
+                self.first(lists, messages, |bound, _| bound.list.exact(&kind, now))
+            }
+            State::Client => {
+                let (Some(client), now) = (self.request.client, self.request.now) else { return false };
+                self.first(lists, messages, |bound, _| bound.list.address(client, now))
+            }
+        }
+    }
+
+    fn act(&mut self, action: Action) -> bool {
+        match action {
+            Action::True => return true,
+            Action::False | Action::Foreign => return false,
+            Action::Exception => return self.decide(Verdict::Exception),
+            Action::Block => return self.decide(Verdict::Block),
+            Action::Grey => return self.grey(),
+            Action::ChangeUrl => {
+                return self.with_made(|trial, made| trial.decision.url = Some(trial.changed_url(made)));
+            }
+            Action::Redirect => return self.with_made(|trial, made| trial.decision.redirect = Some(made)),
+            Action::ConnectSite => return self.with_made(|trial, made| trial.decision.connect = Some(made)),
+            Action::AddHeader => return self.with_made(Trial::add_header),
+            Action::SearchTerm => return self.with_made(Trial::search_for),
+            Action::ChangeHeader => {
+                self.decision.fields = std::mem::take(&mut self.changed);
+                return !self.decision.fields.is_empty();
+            }
+            Action::Done => self.is_done = true,
+            Action::Intercept => {
+                self.decision.intercepts = self.group.intercepts && self.is_connect();
+                return self.decision.intercepts;
+            }
+            Action::DoNotIntercept => self.decision.intercepts = false,
+            Action::LogCategory => {
+                self.decision.categories = self.found.take().and_then(|found| found.1).into_iter().collect()
+            }
+            Action::NoCertificateCheck => self.decision.trusts_certificate = true,
+            Action::Direct => self.decision.is_direct = true,
+            Action::NoLog => self.decision.is_silent = true,
+            Action::NoVirusCheck => self.decision.skips_scan = true,
+        }
+        true
+    }
+}
+
+impl Trial<'_> {
+    fn add_header(&mut self, made: Vec<u8>) {
+        let Some(colon) = made.iter().position(|&byte| byte == b':') else { return };
+        let is_clean = !made.iter().any(u8::is_ascii_control);
+        if is_clean && colon > 0 {
+            self.decision.added = Some((made[..colon].to_vec(), made[colon + 1..].trim_ascii().to_vec()));
+        }
+    }
+
+    fn search_for(&mut self, made: Vec<u8>) {
+        let spaced: Vec<u8> = made.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
+        let decoded = url::decoded(&spaced);
+        let mut terms = String::from_utf8_lossy(&decoded).into_owned();
+        if self.group.dialect() == Dialect::Sluice {
+            terms = terms.to_lowercase();
+        }
+        self.decision.search = Some(terms);
+    }
+}
+
+/// A type without its parameters, in lower case.
+pub(super) fn essence(kind: &[u8]) -> Vec<u8> {
+    let kind = kind.split(|&byte| byte == b';').next().unwrap_or(kind);
+    kind.trim_ascii().to_ascii_lowercase()
+}

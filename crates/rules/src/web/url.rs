@@ -1,0 +1,170 @@
+//! URLs as lists have them: `host/path`, lower case, decoded once, without scheme, user, port and what leads back up.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// URLs within a URL that are looked at.
+const EMBEDDED_MAX: usize = 8;
+
+/// A URL taken apart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Url {
+    /// The scheme, `http` where the URL has none.
+    pub scheme: Vec<u8>,
+    /// The host without port and user, in lower case; an address of IPv6 without its brackets.
+    pub host: Vec<u8>,
+    /// The host with its port, as they came.
+    pub raw_host: Vec<u8>,
+    /// The path and the query, decoded, with a slash before it.
+    pub path: Vec<u8>,
+    /// The path and the query as they came.
+    pub raw_path: Vec<u8>,
+    /// The host as an address.
+    pub address: Option<IpAddr>,
+}
+
+impl Url {
+    /// Takes a URL apart, however it is written.
+    pub fn read(url: &[u8]) -> Url {
+        let (scheme, rest) = match url.windows(3).position(|three| three == b"://") {
+            Some(at) if at < 16 && url[..at].iter().all(u8::is_ascii_alphanumeric) => (&url[..at], &url[at + 3..]),
+            _ => (&b"http"[..], url),
+        };
+        let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let host = host(authority);
+        let address = std::str::from_utf8(&host).ok().and_then(|text| text.parse().ok());
+        let path = if path.is_empty() { b"/" } else { path };
+        let slash: &[u8] = if path.starts_with(b"/") { b"" } else { b"/" };
+        let raw_path = [slash, path].concat();
+        let raw_host = authority.rsplit(|&byte| byte == b'@').next().unwrap_or(authority).to_vec();
+        Url {
+            scheme: scheme.to_ascii_lowercase(),
+            host,
+            raw_host,
+            path: resolved(&decoded(&raw_path)),
+            raw_path,
+            address,
+        }
+    }
+
+    /// `host/path` as URL lists have it, in lower case.
+    pub fn bare(&self) -> Vec<u8> {
+        let mut bare = [&self.host, &self.path[..]].concat();
+        if bare.ends_with(b"/") {
+            bare.pop();
+        }
+        bare.make_ascii_lowercase();
+        bare
+    }
+
+    /// The whole URL as replacements see it: as it came, but with `http` and without user; nothing stands behind a bare host.
+    pub fn whole(&self) -> Vec<u8> {
+        let path: &[u8] = if self.raw_path == b"/" { b"" } else { &self.raw_path };
+        [&b"http://"[..], &self.raw_host, path].concat()
+    }
+
+    /// The path without its query, in lower case.
+    pub fn file(&self) -> Vec<u8> {
+        let end = self.path.iter().position(|&byte| byte == b'?').unwrap_or(self.path.len());
+        self.path[..end].to_ascii_lowercase()
+    }
+
+    /// URLs that stand in the path.
+    pub fn embedded(&self) -> Vec<Url> {
+        let path = self.file();
+        let starts = memchr::memmem::find_iter(&path, b"://").filter_map(|at| {
+            let scheme = [&b"https"[..], b"http"].into_iter().find(|scheme| path[..at].ends_with(scheme))?;
+            Some(at - scheme.len())
+        });
+        starts.take(EMBEDDED_MAX).map(|at| Url::read(&self.path[at..])).collect()
+    }
+}
+
+/// The host in an authority: without user and port, decoded, in lower case, without the dot at its end.
+fn host(authority: &[u8]) -> Vec<u8> {
+    let authority = authority.rsplit(|&byte| byte == b'@').next().unwrap_or(authority);
+    let host = match authority.strip_prefix(b"[") {
+        Some(rest) => rest.split(|&byte| byte == b']').next().unwrap_or(rest),
+        None => authority.split(|&byte| byte == b':').next().unwrap_or(authority),
+    };
+    let mut host = decoded(host).to_ascii_lowercase();
+    while host.last() == Some(&b'.') {
+        host.pop();
+    }
+    host
+}
+
+/// `%41` decoded, once.
+pub(super) fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+    let digit = |byte: Option<&u8>| byte.and_then(|&byte| (byte as char).to_digit(16));
+    let mut out: Option<Vec<u8>> = None;
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let coded = digit(text.get(at + 1)).zip(digit(text.get(at + 2))).filter(|_| byte == b'%');
+        let (byte, length) = coded.map_or((byte, 1), |(high, low)| ((high << 4 | low) as u8, 3));
+        if length > 1 && out.is_none() {
+            out = Some(text[..at].to_vec());
+        }
+        if let Some(out) = &mut out {
+            out.push(byte);
+        }
+        at += length;
+    }
+    out.map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// A path with `//` as one slash, and `/x/..` taken back; its query stays.
+fn resolved(path: &[u8]) -> Vec<u8> {
+    let end = path.iter().position(|&byte| byte == b'?').unwrap_or(path.len());
+    let (path, query) = path.split_at(end);
+    let mut out: Vec<u8> = Vec::with_capacity(path.len() + query.len());
+    let mut names = path.split(|&byte| byte == b'/').peekable();
+    while let Some(name) = names.next() {
+        let is_last = names.peek().is_none();
+        if name == b".." {
+            let start = out.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+            out.truncate(start);
+        } else if !name.is_empty() {
+            // The slashes of a URL within stay two.
+            out.push(b'/');
+            out.extend(name);
+            if name.ends_with(b":") && names.peek().is_some_and(|next| next.is_empty()) {
+                out.push(b'/');
+            }
+            continue;
+        }
+        if is_last {
+            out.push(b'/');
+        }
+    }
+    if out.is_empty() {
+        out.push(b'/');
+    }
+    out.extend(query);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart_however_it_is_written() {
+        let bare = |url: &str| String::from_utf8(Url::read(url.as_bytes()).bare()).expect("text");
+        assert_eq!(bare("http://user:pw@B%61nned.TEST.:8080/A/../b//c/?x=%41"), "banned.test/b/c/?x=a");
+        assert_eq!(bare("a.test"), "a.test");
+        assert_eq!(bare("http://[2001:db8::1]:80/x/"), "2001:db8::1/x");
+        assert_eq!(bare("http://a.test/%2561/./b"), "a.test/%61/./b");
+        assert_eq!(bare("http://a.test/http://b.test/c"), "a.test/http://b.test/c");
+        assert!(Url::read(b"http://[2001:db8::1]/").address.is_some());
+    }
+
+    #[test]
+    fn urls_within_a_path_are_found() {
+        let found = |url: &str| Url::read(url.as_bytes()).embedded().iter().map(Url::bare).collect::<Vec<_>>();
+        assert_eq!(found("http://o.test/http://u.test/a"), [b"u.test/a".to_vec()]);
+        assert_eq!(found("http://o.test/x/https://u.test/a"), [b"u.test/a".to_vec()]);
+        assert!(found("http://o.test/?u=http://u.test/a").is_empty());
+    }
+}
