@@ -14,7 +14,7 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Ask, Authenticating, Flow, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict};
+use crate::{Ask, Authenticating, Flow, Paging, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict};
 
 /// An object as the inspection knows it before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -36,6 +36,8 @@ pub struct Context {
     pub scoring: Option<Scoring>,
     /// How the mail is authenticated; none where it is not.
     pub authenticating: Option<Authenticating>,
+    /// How the content is scored as a web page; none where it is not.
+    pub paging: Option<Paging>,
 }
 
 /// Reports that a door wants besides the verdict, so that it parses no content itself.

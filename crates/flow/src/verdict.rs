@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use stream::Finding;
 
-use crate::{Action, Authenticity, Policy, Score};
+use crate::{Action, Authenticity, PageScore, Policy, Score};
 
 /// A finding, and in which object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub struct Verdict {
     pub score: Option<Score>,
     /// Whether it is from whom it says, where that was asked.
     pub authenticity: Option<Box<Authenticity>>,
+    /// The score as a web page, where one was asked for.
+    pub page: Option<Box<PageScore>>,
 }
 
 impl Verdict {

@@ -16,6 +16,7 @@ use stream::Fuel;
 use crate::authenticate::Authentication;
 use crate::inquest::Authenticated;
 use crate::inspection::{Clocks, Engine, Inspection, Progress};
+use crate::page::PageRules;
 use crate::score::{Kept, Planned, Scorer};
 
 /// What an object is examined with.
@@ -25,6 +26,8 @@ pub struct Examiner {
     pub engine: Arc<Engine>,
     /// The rules of mails, where there are any.
     pub scorer: Option<Arc<Scorer>>,
+    /// The phrases of web pages, where there are any.
+    pub pages: Option<Arc<PageRules>>,
 }
 
 /// One object under examination.
@@ -121,7 +124,9 @@ impl Examination {
         let authenticating = context.authenticating.take();
         let authentication = authenticating.map(|terms| Authentication::new(terms, &context.flow, now));
         Examination {
-            inspection: Inspection::new(examiner.engine.clone(), context).with_clocks(clocks),
+            inspection: Inspection::new(examiner.engine.clone(), context)
+                .with_pages(examiner.pages.clone())
+                .with_clocks(clocks),
             scorer,
             authentication,
             kept,

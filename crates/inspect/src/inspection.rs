@@ -13,6 +13,7 @@ mod findings;
 mod gathering;
 mod keys;
 mod members;
+mod paging;
 mod turns;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -28,8 +29,9 @@ pub use self::budget::Clocks;
 use crate::facts::Facts;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
+use crate::page::PageRules;
 use crate::words::{COMMON, Words};
-use flow::{Action, Context, In, Out, Spotted};
+use flow::{Action, Context, In, Out, PageScore, Spotted};
 
 /// What all inspections share: the signatures and the bounds.
 #[derive(Debug, Clone)]
@@ -104,6 +106,9 @@ pub struct Inspection {
     words: Words,
     /// They and the operator's: what readers are given.
     passwords: Passwords,
+    /// The phrases of web pages, and the score of this one.
+    pages: Option<Arc<PageRules>>,
+    page: Option<PageScore>,
     /// The text that was looked for is there.
     is_present: bool,
     /// Set once it has ended before its content.
@@ -151,6 +156,8 @@ impl Inspection {
             context,
             words: Words::default(),
             passwords,
+            pages: None,
+            page: None,
             is_present: false,
             clock: None,
             nodes: Vec::new(),
@@ -184,6 +191,13 @@ impl Inspection {
     /// Measures the time spent in each stage by `clock`, which counts nanoseconds.
     pub fn with_clock(mut self, clock: fn() -> u64) -> Inspection {
         self.clock = Some(clock);
+        self
+    }
+
+    /// Scores the content by these phrases, where the context asks for it.
+    #[must_use]
+    pub fn with_pages(mut self, pages: Option<Arc<PageRules>>) -> Inspection {
+        self.pages = pages;
         self
     }
 

@@ -120,6 +120,7 @@ impl Ledger {
             bytes: self.bytes,
             score: None,
             authenticity: None,
+            page: None,
         }
     }
 

@@ -9,8 +9,10 @@ use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
 use crate::gather::Gather;
+use crate::page::PAGE_COST;
 use crate::words::Text;
 use flow::StageTime;
+use rules::web::phrase::Page;
 
 /// Bytes of text that are gathered from in one turn, and what each costs beside one that is looked at.
 const GATHERED_BYTES_MAX: usize = 16 << 10;
@@ -161,6 +163,14 @@ impl Node {
         })
     }
 
+    /// The page that it is, if its phrases were counted.
+    pub fn page(&mut self) -> Option<Box<Page>> {
+        self.readers.iter_mut().find_map(|reader| match &mut reader.work {
+            Work::Page(page) => page.take(),
+            _ => None,
+        })
+    }
+
     /// The time spent by each reader.
     pub fn stage_times(&self) -> Vec<StageTime> {
         let timed = self.readers.iter().filter(|reader| reader.nanos > 0);
@@ -288,6 +298,8 @@ pub(crate) enum Work {
     Words(Box<Text>),
     /// Gathers what is looked for in its text.
     Gather(Box<Gather>),
+    /// Counts the phrases of a web page.
+    Page(Option<Box<Page>>),
 }
 
 impl Work {
@@ -316,6 +328,11 @@ impl Work {
                 fuel.burn(input.len());
                 Step::idle(input.len())
             }
+            Work::Page(page) => {
+                page.iter_mut().for_each(|page| page.feed(input));
+                fuel.burn(input.len() * PAGE_COST);
+                Step::idle(input.len())
+            }
             Work::Gather(gather) => {
                 let input = &input[..input.len().min(GATHERED_BYTES_MAX)];
                 gather.read(input);
@@ -335,7 +352,7 @@ impl Work {
                 gather.end();
                 Event::End
             }
-            Work::Sha256(_) | Work::Words(_) => Event::End,
+            Work::Sha256(_) | Work::Words(_) | Work::Page(_) => Event::End,
         }
     }
 }

@@ -15,6 +15,7 @@ mod held;
 mod inspection;
 mod magic;
 mod metadata;
+mod pages;
 mod passwords;
 mod phishing;
 mod pipeline;

@@ -37,6 +37,8 @@ pub struct Start {
     pub now: i64,
     /// Whether there are rules to score mails with, in a file of their own.
     pub has_rules: bool,
+    /// Whether there are phrases to score web pages with, in a file of their own.
+    pub has_pages: bool,
 }
 
 /// What a template says once it has read what it was handed.

@@ -34,13 +34,19 @@ pub struct Signatures {
     pub now: i64,
     /// Rules to score mails with: an [`inspect::RuleFiles`] in its byte form.
     pub rules: Option<OwnedFd>,
+    /// Phrases to score web pages with: an [`inspect::PageFiles`] in its byte form.
+    pub pages: Option<OwnedFd>,
 }
 
 impl Signatures {
     /// The files, in the order in which a template expects them.
     fn files(&self) -> Vec<BorrowedFd<'_>> {
         let overlay = self.overlay.as_ref().map(|(overlay, _)| overlay);
-        [Some(&self.base), overlay, self.rules.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect()
+        [Some(&self.base), overlay, self.rules.as_ref(), self.pages.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(AsFd::as_fd)
+            .collect()
     }
 
     /// What a template is told.
@@ -51,6 +57,7 @@ impl Signatures {
             replaced: self.overlay.as_ref().map_or_else(Vec::new, |(_, replaced)| replaced.clone()),
             now: self.now,
             has_rules: self.rules.is_some(),
+            has_pages: self.pages.is_some(),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::{
     Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Inspector, Lesson,
-    NOBODY, Out, Parts, Progress, Scoring, State, Terms, Unfinished,
+    NOBODY, Out, Paging, Parts, Progress, Scoring, State, Terms, Unfinished,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -69,6 +69,8 @@ pub struct Asked {
     pub scoring: Option<Scoring>,
     /// How it is authenticated.
     pub authenticating: Option<Authenticating>,
+    /// How it is scored as a web page.
+    pub paging: Option<Paging>,
     /// Whose memory of mails is asked; empty: that of the site.
     pub owner: Box<str>,
     /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
@@ -102,7 +104,7 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(means: &Means, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, object, terms, mut wants, scoring, authenticating, owner, heaviest } = asked;
+        let Asked { flow, object, terms, mut wants, scoring, authenticating, paging, owner, heaviest } = asked;
         // The log names it.
         wants.fields.to_mut().push(MESSAGE_ID.into());
         let memory = means.memory.clone().filter(|_| scoring.is_some());
@@ -120,6 +122,7 @@ impl Passage {
             wants,
             scoring,
             authenticating,
+            paging,
         };
         let terms = Terms { policy: ruling.policy.clone(), takes_back: means.inspector.takes_back(), ..terms };
         Passage {

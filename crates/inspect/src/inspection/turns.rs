@@ -12,7 +12,7 @@ use super::gathering::GATHERED_FIELD_BYTES_MAX;
 use super::{Inspection, Unit, keys};
 use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::opener;
-use flow::{ObjectReport, Out, StageTime, Way};
+use flow::{Action, ObjectReport, Out, StageTime, Way};
 
 /// What each decompressor is granted whatever others have: enough for bzip2.
 const CODEC_BYTES_MIN: u32 = 4 << 20;
@@ -80,6 +80,9 @@ impl Inspection {
         }
         if self.context.wants.objects {
             node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
+        }
+        if is_scanned {
+            self.read_page(node);
         }
         if way != Way::Bypass {
             self.keep_words(node, by_content);
@@ -227,6 +230,7 @@ impl Inspection {
         self.strike_off(&node);
         self.conclude_roll(&mut node, slot);
         self.take_words(&mut node);
+        self.take_page(&mut node);
         self.order.retain(|&other| other != slot);
         self.awake.remove(&(self.births[slot], slot));
         if node.form.is_none() && node.scan().is_some_and(Scan::allowed) {
@@ -285,7 +289,11 @@ impl Inspection {
             self.out.push_back(Out::Cleared(fed));
         }
         self.out.extend(self.facts.finish());
-        let verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
+        let mut verdict = std::mem::take(&mut self.ledger).verdict(&self.context);
+        if let Some(page) = self.page.take() {
+            verdict.action = verdict.action.max(if page.is_blocked() { Action::Reject } else { Action::Pass });
+            verdict.page = Some(Box::new(page));
+        }
         self.out.push_back(Out::Verdict(verdict));
     }
 }

@@ -59,13 +59,9 @@ impl Filter {
     pub fn load(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Filter {
         let mut loader =
             Loader { loading: Loading::new(read, limits), dialect, lists: HashMap::new(), phrases: HashMap::new() };
-        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
-        let mut options = Options::new(folder);
-        if let Some(source) = loader.loading.file(path, &Place { file: path.into(), line: 0 }) {
-            options.read(&source, &mut loader.loading);
-        }
+        let options = loader.main(path);
         let shared = Arc::new(loader.shared(&options));
-        let wanted = options.number("filtergroups", 1, &mut loader.loading).clamp(1, limits.groups_max);
+        let wanted = options_of_groups(&options, limits, &mut loader.loading);
         let membership = Membership::load(&options, wanted, &mut loader.loading);
         let stem = path.strip_suffix(".conf").unwrap_or(path);
         let groups =
@@ -111,6 +107,31 @@ impl Filter {
     }
 }
 
+/// Loads nothing but the phrases of each group, in the order of the groups: for a process that scores pages and decides on no
+/// request.
+pub fn load_phrases(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Vec<Arc<Phrases>> {
+    let mut loader =
+        Loader { loading: Loading::new(read, limits), dialect, lists: HashMap::new(), phrases: HashMap::new() };
+    let main = loader.main(path);
+    let settings = loader.settings(&main);
+    let wanted = options_of_groups(&main, limits, &mut loader.loading);
+    let stem = path.strip_suffix(".conf").unwrap_or(path);
+    let mut group = |number: u32| {
+        let options = loader.options(&format!("{stem}f{number}.conf"), &main);
+        let limit = options.number("naughtynesslimit", 50, &mut loader.loading);
+        loader.phrases(&options, &PHRASE_LISTS, limit, settings)
+    };
+    (1..=wanted).map(&mut group).collect()
+}
+
+/// The number of filter groups.
+fn options_of_groups(main: &Options, limits: Limits, loading: &mut Loading<'_>) -> u32 {
+    main.number("filtergroups", 1, loading).clamp(1, limits.groups_max)
+}
+
+/// The options that name the phrase lists of pages.
+const PHRASE_LISTS: [&str; 3] = ["bannedphraselist", "weightedphraselist", "exceptionphraselist"];
+
 impl Shared {
     /// Whether content of a type is looked through for phrases.
     pub fn is_text(&self, content_type: Option<&[u8]>) -> bool {
@@ -139,16 +160,39 @@ struct Loader<'l> {
 }
 
 impl Loader<'_> {
-    fn shared(&mut self, options: &Options) -> Shared {
+    /// The options of the main file.
+    fn main(&mut self, path: &str) -> Options {
+        let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
+        let mut options = Options::new(folder);
+        if let Some(source) = self.loading.file(path, &Place { file: path.into(), line: 0 }) {
+            options.read(&source, &mut self.loading);
+        }
+        options
+    }
+
+    /// The options of a group, beside those of the main file.
+    fn options(&mut self, path: &str, main: &Options) -> Options {
+        let mut options = Options::beside(main);
+        if let Some(source) = self.loading.file(path, &Place { file: path.into(), line: 0 }) {
+            options.read(&source, &mut self.loading);
+        }
+        options
+    }
+
+    fn settings(&mut self, options: &Options) -> Settings {
         let loading = &mut self.loading;
-        let settings = Settings {
+        Settings {
             dialect: self.dialect,
             weighting: options.number("weightedphrasemode", 2, loading),
             views: options.number("phrasefiltermode", 2, loading),
             case: options.number("preservecase", 0, loading),
             decodes_percent: options.is_on("hexdecodecontent"),
             page_bytes_max: options.number("maxcontentfiltersize", 2048u64, loading).saturating_mul(1024),
-        };
+        }
+    }
+
+    fn shared(&mut self, options: &Options) -> Shared {
+        let settings = self.settings(options);
         let types = options.get("textmimetypes").map_or("", |value| &value.text).to_ascii_lowercase();
         let types = types.split(',').map(|kind| kind.trim().into()).collect();
         let messages = self.messages(options);
@@ -175,19 +219,15 @@ impl Loader<'_> {
     }
 
     fn group(&mut self, path: &str, number: u32, main: &Options, shared: &Arc<Shared>) -> Group {
-        let mut options = Options::beside(main);
-        if let Some(source) = self.loading.file(path, &Place { file: path.into(), line: 0 }) {
-            options.read(&source, &mut self.loading);
-        }
+        let options = self.options(path, main);
         let limit = options.number("naughtynesslimit", 50, &mut self.loading);
-        let phrases =
-            self.phrases(&options, &["bannedphraselist", "weightedphraselist", "exceptionphraselist"], limit, shared);
+        let phrases = self.phrases(&options, &PHRASE_LISTS, limit, shared.settings);
         let search_limit = options.number("searchtermlimit", 0, &mut self.loading);
         let search = (search_limit > 0).then(|| {
             let names = ["bannedsearchtermlist", "weightedsearchtermlist", "exceptionsearchtermlist"];
             let has_own = names.iter().any(|name| options.get(name).is_some());
-            let names = if has_own { names } else { ["bannedphraselist", "weightedphraselist", "exceptionphraselist"] };
-            (search_limit, self.phrases(&options, &names, search_limit, shared))
+            let names = if has_own { names } else { PHRASE_LISTS };
+            (search_limit, self.phrases(&options, &names, search_limit, shared.settings))
         });
         let lists = self.bind(&options);
         let story = match options.get("storyboard").cloned() {
@@ -209,7 +249,7 @@ impl Loader<'_> {
         }
     }
 
-    fn phrases(&mut self, options: &Options, names: &[&str; 3], limit: i32, shared: &Shared) -> Arc<Phrases> {
+    fn phrases(&mut self, options: &Options, names: &[&str; 3], limit: i32, settings: Settings) -> Arc<Phrases> {
         let roles = [Role::Banned, Role::Weighted, Role::Exception];
         let named = roles.into_iter().zip(names).filter_map(|(role, name)| Some((role, options.get(name)?)));
         let lists: Lists = named.map(|(role, value)| (role, value.text.clone(), value.place.clone())).collect();
@@ -217,7 +257,7 @@ impl Loader<'_> {
         if let Some(known) = self.phrases.get(&key) {
             return known.clone();
         }
-        let phrases = Arc::new(Phrases::load(&lists, limit, shared.settings, &mut self.loading));
+        let phrases = Arc::new(Phrases::load(&lists, limit, settings, &mut self.loading));
         self.phrases.insert(key, phrases.clone());
         phrases
     }

@@ -53,7 +53,7 @@ impl Group {
     }
 
     /// Its phrases.
-    pub fn phrases(&self) -> &Phrases {
+    pub fn phrases(&self) -> &Arc<Phrases> {
         &self.phrases
     }
 
@@ -110,7 +110,7 @@ impl Group {
     }
 
     /// A page to feed the content of a response to; `None` where it is not looked at.
-    pub fn page(&self, response: &Response<'_>, decided: &Decision) -> Option<Page<'_>> {
+    pub fn page(&self, response: &Response<'_>, decided: &Decision) -> Option<Page> {
         let is_free = matches!(decided.verdict, Verdict::Block | Verdict::Exception);
         let is_looked_at = !is_free && self.limit > 0 && self.shared.is_text(response.content_type);
         is_looked_at.then(|| Page::new(&self.phrases))

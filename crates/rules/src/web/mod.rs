@@ -27,7 +27,7 @@ mod url;
 mod who;
 
 pub use crate::spam::{Place, Problem, Severity};
-pub use filter::{Census, Filter};
+pub use filter::{Census, Filter, load_phrases};
 pub use fuzz::{fuzz_lists, fuzz_phrases, fuzz_story};
 pub use group::Group;
 pub use limits::Limits;

@@ -132,6 +132,7 @@ impl Loaded {
             takes_back: self.database.takes_back(),
             now: now(),
             rules: None,
+            pages: None,
         })
     }
 

@@ -31,6 +31,25 @@ pub enum Dialect {
     E2guardian558,
 }
 
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Dialect; 3] = [Dialect::Sluice, Dialect::E2guardian535, Dialect::E2guardian558];
+
+    /// The name in the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dialect::Sluice => "sluice",
+            Dialect::E2guardian535 => "e2guardian-5.3.5",
+            Dialect::E2guardian558 => "e2guardian-5.5.8",
+        }
+    }
+
+    /// The dialect of a name.
+    pub fn of_name(name: &str) -> Option<Dialect> {
+        Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+}
+
 /// Settings of phrase filtering, as the main configuration has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {

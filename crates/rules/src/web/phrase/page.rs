@@ -1,5 +1,7 @@
 //! A page while it comes in.
 
+use std::sync::Arc;
+
 use pattern::State;
 
 use super::fold::{self, Fold};
@@ -16,8 +18,8 @@ const PIECE_BYTES: usize = 4096;
 ///
 /// However they are cut, the score is the same.
 #[derive(Debug)]
-pub struct Page<'p> {
-    phrases: &'p Phrases,
+pub struct Page {
+    phrases: Arc<Phrases>,
     percent: Option<Percent>,
     decoded: Vec<u8>,
     views: Vec<View>,
@@ -45,9 +47,9 @@ struct View {
     counts: Vec<u32>,
 }
 
-impl<'p> Page<'p> {
+impl Page {
     /// A page of which nothing has come.
-    pub fn new(phrases: &'p Phrases) -> Page<'p> {
+    pub fn new(phrases: &Arc<Phrases>) -> Page {
         let settings = &phrases.settings;
         let cuts: &[fn() -> Cut] = match settings.views {
             0 => &[|| Cut::Bytes],
@@ -62,7 +64,7 @@ impl<'p> Page<'p> {
         };
         let views = cases.iter().flat_map(|&case| cuts.iter().map(move |cut| View::new(phrases, case, cut())));
         Page {
-            phrases,
+            phrases: phrases.clone(),
             percent: settings.decodes_percent.then(Percent::default),
             decoded: Vec::new(),
             views: if phrases.is_empty() { Vec::new() } else { views.collect() },
@@ -82,7 +84,7 @@ impl<'p> Page<'p> {
                     &self.decoded
                 }
             };
-            self.views.iter_mut().for_each(|view| view.feed(piece, self.phrases));
+            self.views.iter_mut().for_each(|view| view.feed(piece, &self.phrases));
         }
     }
 
@@ -91,7 +93,7 @@ impl<'p> Page<'p> {
         if let Some(mut percent) = self.percent.take() {
             self.decoded.clear();
             percent.finish(&mut self.decoded);
-            self.views.iter_mut().for_each(|view| view.feed(&self.decoded, self.phrases));
+            self.views.iter_mut().for_each(|view| view.feed(&self.decoded, &self.phrases));
         }
         let settings = &self.phrases.settings;
         if settings.dialect == Dialect::E2guardian535 && self.bytes > settings.page_bytes_max {
@@ -100,8 +102,8 @@ impl<'p> Page<'p> {
         let lost: u64 = self.views.iter().map(|view| view.state.lost()).sum();
         let mut score: Option<Score> = None;
         for view in &mut self.views {
-            view.finish(self.phrases);
-            let next = Score::of(self.phrases, &view.counts, now);
+            view.finish(&self.phrases);
+            let next = Score::of(&self.phrases, &view.counts, now);
             let is_final = next.outcome.is_final();
             let is_better = is_final || score.as_ref().is_none_or(|score| score.points <= next.points.max(0));
             if is_better {
