@@ -11,6 +11,7 @@ use crate::net::listening::{Owner, Sockets};
 use crate::settings::{Address, Listener, Network, Rulings, Tls, Transparent, Verify};
 use crate::trust::strangers::{Stranger, Strangers};
 use crate::upstream::route::Route;
+use crate::web::cuts::Cuts;
 
 /// A listener with its settings. After a reload there is a new one for the same sockets.
 pub struct Door {
@@ -26,6 +27,8 @@ pub struct Door {
     pub gate: Arc<Gate>,
     /// The way to the next hop.
     pub route: Route,
+    /// Objects of the web that were broken off.
+    pub cuts: Arc<Cuts>,
     /// The server that the client wanted, where the connection was meant for somebody else.
     server: Option<SocketAddr>,
 }
@@ -54,6 +57,7 @@ impl Door {
             rulings,
             sockets,
             gate,
+            cuts: Arc::default(),
             server: None,
         })
     }
@@ -101,11 +105,16 @@ impl Door {
         }
     }
 
+    /// The server that the client wanted, where the connection was meant for somebody else.
+    pub const fn meant_for(&self) -> Option<SocketAddr> {
+        self.server
+    }
+
     /// The same door with another way.
     fn with(&self, route: Route) -> Door {
         let (listener, rulings) = (self.listener.clone(), self.rulings.clone());
         let (address, sockets, gate) = (self.address.clone(), self.sockets.clone(), self.gate.clone());
-        Door { listener, rulings, address, sockets, gate, route, server: self.server }
+        Door { listener, rulings, address, sockets, gate, route, cuts: self.cuts.clone(), server: self.server }
     }
 }
 

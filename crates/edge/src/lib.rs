@@ -25,5 +25,5 @@ mod shared;
 pub mod smtp;
 pub mod trust;
 pub mod upstream;
-mod web;
+pub mod web;
 pub mod worker;

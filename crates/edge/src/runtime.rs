@@ -22,6 +22,7 @@ use crate::net::identity::Identities;
 use crate::recipients::directory::Directory;
 use crate::settings::Tls;
 use crate::trust::warden::Warden;
+use crate::web::filter::Filter;
 
 /// What is served until the next reload.
 #[derive(Clone)]
@@ -58,6 +59,8 @@ pub struct Runtime {
     pub resolver: Option<Arc<dyn Resolver>>,
     /// Who keeps what was learned from mails, where anybody does.
     pub memory: Option<Arc<dyn Memory>>,
+    /// Who says which requests of the web may be made.
+    pub filter: Arc<dyn Filter>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

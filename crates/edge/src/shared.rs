@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::control::Control;
 use crate::runtime::Runtime;
 use crate::upstream::smtp_hop::Leases;
+use crate::web::origin::Origins;
 
 /// What a session is given besides its client.
 pub struct Shared {
@@ -15,6 +16,8 @@ pub struct Shared {
     pub runtime: RefCell<Arc<Runtime>>,
     /// Connections to next hops that wait for their next transaction.
     pub upstreams: Leases,
+    /// Connections to origins of the web that wait for their next request.
+    pub origins: Origins,
     /// Says when to stop.
     pub control: watch::Receiver<Control>,
 }

@@ -15,7 +15,6 @@ use crate::door::Door;
 use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::net::tls::Connector;
 use crate::settings::ListenerTls;
-use crate::shared::Shared;
 
 /// Bytes read at a time from a side that sends faster than we read.
 const INPUT_BYTES: usize = 64 << 10;
@@ -36,12 +35,15 @@ pub struct Wire {
 impl Wire {
     /// Begins with a client of a listener: shakes hands where TLS comes first. The door is that of the server that the
     /// client asked for.
-    pub async fn begin(shared: &Shared, door: &Arc<Door>, stream: Stream) -> io::Result<(Wire, Arc<Door>)> {
+    pub async fn begin(
+        tls: Option<Arc<ServerConfig>>,
+        door: &Arc<Door>,
+        stream: Stream,
+    ) -> io::Result<(Wire, Arc<Door>)> {
         let mut wire = Wire::new(stream);
         if door.listener.place.tls != ListenerTls::Implicit {
             return Ok((wire, door.clone()));
         }
-        let tls = shared.runtime.borrow().tls.clone();
         wire.accept_tls(tls.ok_or_else(|| io::Error::other("no certificate any more"))?).await?;
         let door = door.clone().asked_for(wire.server_name());
         Ok((wire, door))
@@ -127,6 +129,24 @@ impl Wire {
         }
         timeout(WRITE_WAIT, self.stream()?.write_all(bytes)).await??;
         timeout(WRITE_WAIT, self.stream()?.flush()).await?
+    }
+
+    /// Whether nothing has come that is not taken yet, not even the end.
+    pub fn is_quiet(&self) -> bool {
+        self.input().is_empty() && self.stream.as_ref().is_some_and(Stream::is_quiet)
+    }
+
+    /// The stream, and what was read from it and not taken.
+    pub fn into_parts(mut self) -> Option<(Stream, Vec<u8>)> {
+        self.input.drain(..self.at);
+        self.stream.map(|stream| (stream, self.input))
+    }
+
+    /// Ends it so that the other side sees that something is missing.
+    pub fn reset(self) {
+        if let Some(stream) = self.stream {
+            stream.reset();
+        }
     }
 
     /// Ends it in good order.

@@ -17,6 +17,7 @@ use edge::recipients::directory::Directory;
 use edge::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::settings::Rulings;
 use edge::trust::warden::Warden;
+use edge::web::filter::AllowAll;
 use flow::Inspector;
 use inspect::Engine;
 use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
@@ -229,6 +230,7 @@ impl Site {
                 }
             }),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
+            filter: Arc::new(AllowAll),
             metrics,
             metrics_socket,
         };

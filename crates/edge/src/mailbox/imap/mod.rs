@@ -61,7 +61,8 @@ async fn converse(
     stream: Stream,
 ) -> std::io::Result<()> {
     let begin = async {
-        let (wire, door) = Wire::begin(shared, door, stream).await?;
+        let tls = shared.runtime.borrow().tls.clone();
+        let (wire, door) = Wire::begin(tls, door, stream).await?;
         let upstream = Upstream::connect(&door.route).await;
         std::io::Result::Ok((wire, door, upstream))
     };
