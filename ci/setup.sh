@@ -70,6 +70,7 @@ if [ "$kind" != run ]; then
     need mpop mpop
     need rspamc rspamd
     need squid squid
+    need nginx nginx-light
     need c-icap-client c-icap
     # databases and directories
     need_file /usr/lib/postgresql postgresql

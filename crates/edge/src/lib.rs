@@ -23,5 +23,5 @@ pub mod settings;
 pub mod smtp;
 pub mod trust;
 pub mod upstream;
-mod web;
+pub mod web;
 pub mod worker;

@@ -26,9 +26,9 @@ use crate::message::spam;
 use crate::message::trace::{self, Origin, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
+use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
-use crate::porch::wire::Wire;
 use crate::settings::Parties;
 
 /// How long a mail server may say nothing: as libmilter's default.

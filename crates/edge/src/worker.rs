@@ -20,7 +20,7 @@ use crate::mailbox::imap;
 use crate::mailbox::pop3;
 use crate::milter;
 use crate::net::accept::accepted;
-use crate::net::http::{self, Page};
+use crate::net::http::{self as pages, Page};
 use crate::net::intercept;
 use crate::net::listening::{LOCAL, Socket, network_address};
 use crate::net::relay;
@@ -32,8 +32,9 @@ use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
 use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
+use crate::upstream::origin::Origins;
 use crate::upstream::smtp_hop::Leases;
-use crate::web::icap;
+use crate::web::{http, icap};
 
 /// Runs an event loop until the program stops and its last session has ended, and `beside` with it, which need not end.
 pub fn run(
@@ -52,8 +53,12 @@ pub fn run(
 
 async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
     let runtime = control.borrow_and_update().runtime.clone();
-    let shared =
-        Rc::new(Shared { runtime: RefCell::new(runtime), upstreams: Leases::default(), control: control.clone() });
+    let shared = Rc::new(Shared {
+        runtime: RefCell::new(runtime),
+        upstreams: Leases::default(),
+        origins: Origins::default(),
+        control: control.clone(),
+    });
     let mut accepting: HashMap<String, JoinHandle<()>> = HashMap::new();
     let mut clamd = Accepting::default();
     shared.open(&mut accepting);
@@ -129,7 +134,7 @@ impl Shared {
         let listener = TcpListener::from_std(socket).ok()?;
         let shared = Rc::downgrade(self);
         let page = move |path: &[u8]| shared.upgrade()?.page(path);
-        Some(tokio::task::spawn_local(http::serve(listener, page)))
+        Some(tokio::task::spawn_local(pages::serve(listener, page)))
     }
 
     /// The page at a path: `GET /metrics`, `/healthz` (the program runs) and `/readyz` (and takes new sessions), meant for a private
@@ -276,6 +281,10 @@ fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket
         Speaks::Icap => {
             tokio::task::spawn_local(icap::run(shared, door, client, ticket, stream));
         }
+        Speaks::Http(settings) => {
+            let settings = settings.clone();
+            tokio::task::spawn_local(http::run(shared, door, settings, client, ticket, stream));
+        }
     }
 }
 
@@ -295,7 +304,9 @@ async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
         Protocol::Milter | Protocol::Icap => return,
         // spamc goes on to the next server, or hands the mail on as it came.
         // Its clients defer the mail, or hand it on.
-        Protocol::Rspamd => "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".into(),
+        Protocol::Rspamd | Protocol::Http => {
+            "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".into()
+        }
         Protocol::Spamd => format!("SPAMD/1.0 69 Service Unavailable: {text}\r\n"),
     };
     let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;

@@ -49,4 +49,6 @@ pub enum Protocol {
     Rspamd,
     /// RFC 3507.
     Icap,
+    /// RFC 9112.
+    Http,
 }

@@ -1,7 +1,7 @@
 //! Which stages open an object: by its content, and by what its container says of it.
 
 use scan::Database;
-use stream::{Coding, FileType, Kind, Limits, Object, Stage};
+use stream::{Coding, ContentCoding, FileType, Kind, Limits, Object, Stage};
 use unpack::{Claim, Due, Opener, Passwords};
 
 /// What `head` is. A mail is one by declaration too: any text can be its body.
@@ -48,8 +48,21 @@ pub(crate) fn openers(
     let declared = (is_mail || declared_mail(object)).then(mail);
     let found = (!is_mail && magic == FileType::Mail).then(mail);
     let encoded = is_encoded.then(|| of_mail("mime", Box::new(mime::Parser::of_multipart(limits))));
-    let openers = declared.into_iter().chain(found).chain(by_magic).chain(encoded).chain(by_claim);
+    let coded = unpack::undo(object, head, limits);
+    let is_undone = |opener: &Opener| !coded.is_empty() && undoes(object, content) && opener.name == content.name();
+    let by_claim = by_claim.into_iter().filter(|opener| !is_undone(opener)).collect::<Vec<_>>();
+    let openers = coded.into_iter().chain(declared).chain(found).chain(by_magic).chain(encoded).chain(by_claim);
     openers.map(|opener| (opener, false)).chain(of_text(object, content, head, limits)).collect()
+}
+
+/// Whether what is of this type is what its last content coding says: then it is not read by its type once more.
+fn undoes(object: &Object, content: FileType) -> bool {
+    matches!(
+        (object.content_codings.last(), content),
+        (Some(ContentCoding::Gzip), FileType::Gzip)
+            | (Some(ContentCoding::Deflate), FileType::Zlib)
+            | (Some(ContentCoding::Zstd), FileType::Zstd)
+    )
 }
 
 fn of_mail(name: &'static str, stage: Box<dyn Stage>) -> Opener {

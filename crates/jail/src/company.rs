@@ -47,7 +47,8 @@ impl Company {
             | Protocol::Milter
             | Protocol::Spamd
             | Protocol::Rspamd
-            | Protocol::Icap => Company::Awaited,
+            | Protocol::Icap
+            | Protocol::Http => Company::Awaited,
         }
     }
 

@@ -23,3 +23,4 @@ pub mod rspamd;
 mod sasl;
 pub mod smtp;
 pub mod spamd;
+pub mod tls;

@@ -6,7 +6,8 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 17] = [
+    let bodies: [(&str, Body); 18] = [
+        ("proto_tls_client_hello", proto::tls::fuzz_client_hello),
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_http_server", proto::http::fuzz_server),
         ("proto_http_client", proto::http::fuzz_client),

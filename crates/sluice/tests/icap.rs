@@ -1,13 +1,12 @@
 //! The ICAP door: with conversations as proxies have them, with c-icap's client, and behind Squid.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::Write;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
 use crate::harness::squid::Squid;
+use crate::harness::web::{Origin, zip_of};
 use crate::harness::{Gateway, Wire, eicar};
 
 fn gateway(more: &str) -> Gateway {
@@ -121,16 +120,6 @@ fn a_large_object_streams_and_what_is_found_in_it_breaks_it_off() {
     gateway.wait_for_log("action=\"cut\"");
 }
 
-/// A zip archive of Python's with one member, which is stored.
-fn zip_of(content: &[u8]) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let (member, archive) = (folder.path().join("eicar.com"), folder.path().join("a.zip"));
-    fs::write(&member, content).unwrap();
-    let made = Command::new("python3").args(["-m", "zipfile", "-c"]).arg(&archive).arg(&member).status().unwrap();
-    assert!(made.success());
-    fs::read(archive).unwrap()
-}
-
 #[test]
 fn the_client_of_c_icap_is_answered() {
     let gateway = gateway("");
@@ -155,35 +144,6 @@ fn the_client_of_c_icap_is_answered() {
     assert!(told.contains("204"), "{told}");
 }
 
-/// An origin server that answers each path with its content.
-fn origin(objects: Vec<(&'static str, Vec<u8>)>) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let (mut stream, mut said) = (stream.unwrap(), Vec::new());
-            let mut piece = [0; 4096];
-            while !said.windows(4).any(|end| end == b"\r\n\r\n") {
-                match stream.read(&mut piece) {
-                    Ok(count @ 1..) => said.extend_from_slice(&piece[..count]),
-                    _ => break,
-                }
-            }
-            let said = String::from_utf8_lossy(&said).into_owned();
-            let path = said.split(' ').nth(1).unwrap_or_default();
-            let body = objects.iter().find(|(name, _)| *name == path).map(|(_, body)| &body[..]).unwrap_or_default();
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
-            // Squid 5 stalls where the head and 64 KiB come in one burst.
-            _ = stream.write_all(head.as_bytes());
-            for piece in body.chunks(16 << 10) {
-                thread::sleep(Duration::from_millis(5));
-                _ = stream.write_all(piece);
-            }
-        }
-    });
-    port
-}
-
 #[test]
 fn squid_gets_the_same_bytes_and_the_page() {
     let gateway = gateway("[resources]\nhead_window_bytes = 262144\n");
@@ -199,7 +159,7 @@ fn squid_gets_the_same_bytes_and_the_page() {
         ("/eicar", eicar()),
         ("/infected", infected.clone()),
     ];
-    let port = origin(objects.clone());
+    let port = Origin::of_objects(objects.clone()).address.port();
     let fetch = |path: &str| {
         let mut wire = Wire::connect(squid.address);
         wire.send(format!("GET http://127.0.0.1:{port}{path} HTTP/1.0\r\n\r\n").as_bytes());

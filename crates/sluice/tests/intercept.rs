@@ -7,6 +7,7 @@ use crate::harness::imap::{Imap, ask};
 use crate::harness::mailbox::Pop3;
 use crate::harness::namespaces::Machines;
 use crate::harness::tls::Certificate;
+use crate::harness::web::{Origin, response};
 use crate::harness::{Behaviour, Gateway, Sink, SinkTls, Wire, base64, eicar, mail_with};
 
 fn infected() -> Vec<u8> {
@@ -250,4 +251,27 @@ fn real_clients_do_not_notice() {
     let mut curl = Command::new("curl");
     let (got, text) = machines.on("client", || run(curl.args(["-sS", "pop3://tim:secret@198.51.100.2/1"])));
     assert!(got && text.contains("Hello"), "{text}");
+}
+
+#[test]
+fn requests_of_http_go_where_their_connection_was_meant_to() {
+    let Some(machines) = Machines::start() else { return };
+    let origin = machines.on("server", || {
+        Origin::at("[::]:80", |head, _| {
+            Some(if head.starts_with("GET /eicar") { response("", &eicar()) } else { response("", b"hello") })
+        })
+    });
+    for (names, other) in [("log", "200"), ("refuse", "421")] {
+        let settings = format!("mode = \"transparent\"\nmismatched_names = \"{names}\"");
+        let gateway = gateway(&machines, &listener("http 8000", "redirect", &settings));
+        for server in ["198.51.100.2", "[2001:db8:2::2]"] {
+            let mut wire = connect(&machines, &format!("{server}:80"));
+            let mut get = |path: &str, host: &str| wire.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+            assert_eq!(get("/", server).text(), "hello");
+            assert_eq!(get("/eicar", server).status(), "403");
+            assert_eq!(get("/", "192.0.2.77").status(), other);
+        }
+        gateway.wait_for_log("Host has another address");
+    }
+    assert!(origin.said().concat().contains("Host: [2001:db8:2::2]\r\nVia: 1.1 mx.test\r\n"));
 }

@@ -32,7 +32,7 @@ pub use file_type::FileType;
 pub use finding::{Class, Finding};
 pub use fuel::Fuel;
 pub use limits::Limits;
-pub use object::{Coding, Entry, Kind, Object};
+pub use object::{Coding, ContentCoding, Entry, Kind, Object};
 pub use spool::Spool;
 pub use stage::{Event, Note, Nothing, ReadAt, Stage, Step};
 pub use window::Window;

@@ -22,6 +22,8 @@ pub struct Object {
     pub charset: Option<Box<str>>,
     /// The transfer coding in which the content is told. The driver decodes it.
     pub coding: Coding,
+    /// The content codings, in the order in which they were applied: the last one is undone first.
+    pub content_codings: Box<[ContentCoding]>,
     /// The declared size of the content in bytes, as told (before the transfer coding is undone).
     pub size: Option<u64>,
     /// Where the content begins in the bytes that the stage reads, if the content is a contiguous run of them,
@@ -93,6 +95,20 @@ pub enum Coding {
     BinHex,
     /// yEnc draft 1.3.
     Yenc,
+}
+
+/// Content codings of HTTP (RFC 9110, section 8.4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum ContentCoding {
+    /// RFC 1952.
+    Gzip,
+    /// RFC 1950; and RFC 1951, which some servers send by this name and all browsers read.
+    Deflate,
+    /// RFC 7932.
+    Brotli,
+    /// RFC 8878.
+    Zstd,
 }
 
 impl Coding {

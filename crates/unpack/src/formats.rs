@@ -24,6 +24,7 @@ pub const STREAMS: &[Format] = &[
     stream::snappy::FORMAT,
     stream::lzop::FORMAT,
     stream::zisofs::FORMAT,
+    stream::coded::FORMAT,
 ];
 
 /// Archives: containers of named members.

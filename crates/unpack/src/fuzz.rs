@@ -54,6 +54,7 @@ pub use crate::program::packed::fuzz_packed;
 pub use crate::program::pyinstaller::fuzz_pyinstaller;
 pub use crate::program::sis::fuzz_sis;
 pub use crate::stream::activemime::fuzz_activemime;
+pub use crate::stream::coded::fuzz_coded;
 pub use documents::{fuzz_cms, fuzz_html, fuzz_ole2, fuzz_onenote, fuzz_pdf, fuzz_rtf, fuzz_tnef};
 
 /// Fuzz body: looks for archives, and for executables.

@@ -26,3 +26,4 @@ mod stream;
 pub use frame::password::Passwords;
 pub use open::{Claim, Due, Opener, ROWS, Row, When, open, reader};
 pub use recognise::head::{HEAD_BYTES, HEAD_BYTES_MAX, head_bytes, recognise, recognise_second};
+pub use stream::coded::undo;

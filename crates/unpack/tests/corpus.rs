@@ -33,6 +33,7 @@ const BODIES: &[(&str, Body)] = &[
     ("unpack_7z", unpack::fuzz::fuzz_7z),
     ("unpack_iso", unpack::fuzz::fuzz_iso),
     ("unpack_brotli", unpack::fuzz::fuzz_brotli),
+    ("unpack_coded", unpack::fuzz::fuzz_coded),
     ("unpack_snappy", unpack::fuzz::fuzz_snappy),
     ("unpack_lzop", unpack::fuzz::fuzz_lzop),
     ("unpack_zisofs", unpack::fuzz::fuzz_zisofs),

@@ -40,7 +40,7 @@ fn original(stream: &TcpStream, local: SocketAddr) -> io::Result<SocketAddr> {
 }
 
 /// Whether who connects to `meant` arrives at the door at `door`.
-fn is_at(door: SocketAddr, meant: SocketAddr) -> bool {
+pub fn is_at(door: SocketAddr, meant: SocketAddr) -> bool {
     let here = || door.ip().is_unspecified() && is_ours(meant.ip());
     door.port() == meant.port() && (canonical(door) == meant || here())
 }

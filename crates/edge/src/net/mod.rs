@@ -12,3 +12,4 @@ pub mod pem;
 pub mod relay;
 pub mod stream;
 pub mod tls;
+pub mod wire;

@@ -199,6 +199,17 @@ impl Stream {
         let _ = SockRef::from(tcp).set_tcp_cork(true);
     }
 
+    /// Ends it by a reset: whoever reads gets an error, and no end.
+    pub fn reset(self) {
+        let tcp = match &self {
+            Stream::Tcp(stream) => stream,
+            Stream::Tls(stream) => stream.get_ref().0,
+            Stream::Unix(_) => return,
+        };
+        // Where that cannot be it ends without the farewell of TLS, or as any other does.
+        let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+    }
+
     /// Ends it in good order, as far as the other side goes along.
     pub async fn close(mut self) {
         let _ = timeout(FAREWELL_WAIT, self.shutdown()).await;

@@ -2,13 +2,19 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tokio_rustls::rustls::ServerConfig;
+
 use crate::net::listening::{Owner, Sockets};
-use crate::settings::{Address, Listener, Network, Rulings, Tls, Transparent, Verify};
+use crate::net::stream::Stream;
+use crate::net::wire::Wire;
+use crate::porch::cuts::Cuts;
+use crate::settings::{Address, Listener, ListenerTls, Network, Rulings, Tls, Transparent, Verify};
 use crate::trust::strangers::{Stranger, Strangers};
 use crate::upstream::route::Route;
 
@@ -26,6 +32,8 @@ pub struct Door {
     pub gate: Arc<Gate>,
     /// The way to the next hop.
     pub route: Arc<Route>,
+    /// Objects of the web that were broken off.
+    pub cuts: Arc<Cuts>,
     /// The server that the client wanted, where the connection was meant for somebody else.
     server: Option<SocketAddr>,
 }
@@ -54,8 +62,28 @@ impl Door {
             rulings,
             sockets,
             gate,
+            cuts: Arc::default(),
             server: None,
         })
+    }
+
+    /// Begins with a client: shakes hands where TLS comes first. The door that comes back is that of the server that the client
+    /// asked for.
+    ///
+    /// # Errors
+    /// When the handshake fails, or there is no certificate any more.
+    pub async fn begin(
+        self: Arc<Door>,
+        tls: Option<Arc<ServerConfig>>,
+        stream: Stream,
+    ) -> io::Result<(Wire, Arc<Door>)> {
+        let mut wire = Wire::new(stream);
+        if self.listener.place.tls != ListenerTls::Implicit {
+            return Ok((wire, self));
+        }
+        wire.accept_tls(tls.ok_or_else(|| io::Error::other("no certificate any more"))?).await?;
+        let door = self.asked_for(wire.server_name());
+        Ok((wire, door))
     }
 
     /// The same sockets with other settings.
@@ -106,11 +134,25 @@ impl Door {
         (self.address.to_string(), self.route.forward.to_string())
     }
 
+    /// The server that the client wanted, where the connection was meant for somebody else.
+    pub const fn meant_for(&self) -> Option<SocketAddr> {
+        self.server
+    }
+
     /// The same door with another way.
     fn with(&self, route: Route) -> Door {
         let (listener, rulings) = (self.listener.clone(), self.rulings.clone());
         let (address, sockets, gate) = (self.address.clone(), self.sockets.clone(), self.gate.clone());
-        Door { listener, rulings, address, sockets, gate, route: Arc::new(route), server: self.server }
+        Door {
+            listener,
+            rulings,
+            address,
+            sockets,
+            gate,
+            route: Arc::new(route),
+            cuts: self.cuts.clone(),
+            server: self.server,
+        }
     }
 }
 

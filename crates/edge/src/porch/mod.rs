@@ -3,7 +3,8 @@
 
 pub mod caretaker;
 pub mod control;
+pub mod cuts;
 pub mod door;
+pub mod filter;
 pub mod runtime;
 pub(crate) mod shared;
-pub mod wire;

@@ -15,6 +15,7 @@ use crate::message::passage::Means;
 use crate::metrics::Metrics;
 use crate::net::identity::Identities;
 use crate::porch::door::Door;
+use crate::porch::filter::Filter;
 use crate::recipients::directory::Directory;
 use crate::scanner::door::Clamd;
 use crate::settings::Tls;
@@ -47,6 +48,8 @@ pub struct Runtime {
     pub known: Arc<Known>,
     /// Who may talk; what is known of clients is kept for the whole run.
     pub warden: Arc<Warden>,
+    /// Who says which requests of the web may be made.
+    pub filter: Arc<dyn Filter>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::porch::control::Control;
 use crate::porch::runtime::Runtime;
+use crate::upstream::origin::Origins;
 use crate::upstream::smtp_hop::Leases;
 
 /// What a session is given besides its client.
@@ -15,6 +16,8 @@ pub struct Shared {
     pub runtime: RefCell<Arc<Runtime>>,
     /// Connections to next hops that wait for their next transaction.
     pub upstreams: Leases,
+    /// Connections to origins of the web that wait for their next request.
+    pub origins: Origins,
     /// Says when to stop.
     pub control: watch::Receiver<Control>,
 }

@@ -28,9 +28,9 @@ use crate::message::spam;
 use crate::message::trace::{self, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
+use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
-use crate::porch::wire::Wire;
 use crate::settings::{BayesSettings, Spam};
 
 /// How long a client may say nothing.

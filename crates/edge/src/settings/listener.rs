@@ -16,8 +16,9 @@ use super::authentication::{Authentication, AuthenticationSettings};
 use super::content::Content;
 use super::forward::Forward;
 use super::guests::Guests;
+use super::http::{HttpListener, Mode};
 use super::keys::{Fault, Keys};
-use super::next_hop::NextHop;
+use super::next_hop::{NextHop, Transparent};
 use super::policy::{MailRule, Parties};
 use super::protocol::Protocol;
 use super::smtp::{Auth, SmtpListener};
@@ -76,6 +77,8 @@ pub enum Speaks {
     Rspamd,
     /// RFC 3507.
     Icap,
+    /// RFC 9112.
+    Http(Arc<HttpListener>),
 }
 
 /// `protocol = "milter"`
@@ -109,7 +112,6 @@ impl Listener {
         let mut keys = Keys::new(table);
         let Named { protocol } = keys.take()?;
         let (place, guests, mut hop): (_, _, NextHop) = (keys.take()?, keys.take()?, keys.take()?);
-        hop.aim();
         let content = Content::read(&mut keys, protocol)?;
         let speaks = match protocol {
             Protocol::Smtp => Speaks::Smtp(Arc::new(keys.take()?)),
@@ -120,7 +122,12 @@ impl Listener {
             Protocol::Spamd => Speaks::Spamd,
             Protocol::Rspamd => Speaks::Rspamd,
             Protocol::Icap => Speaks::Icap,
+            Protocol::Http => Speaks::Http(Arc::new(keys.take()?)),
         };
+        if matches!(&speaks, Speaks::Http(own) if own.mode == Mode::Transparent) {
+            hop.transparent.get_or_insert(Transparent::Redirect);
+        }
+        hop.aim();
         let mut unused: Vec<String> = keys.left().map(str::to_owned).collect();
         // What SMTP has may stand in a file that was written when nobody looked; it has to make sense, and is told of.
         let others: SmtpListener = keys.take()?;
@@ -141,6 +148,15 @@ impl Listener {
             Speaks::Spamd => Protocol::Spamd,
             Speaks::Rspamd => Protocol::Rspamd,
             Speaks::Icap => Protocol::Icap,
+            Speaks::Http(_) => Protocol::Http,
+        }
+    }
+
+    /// What is set for HTTP, where that is spoken.
+    pub fn http(&self) -> Option<&Arc<HttpListener>> {
+        match &self.speaks {
+            Speaks::Http(own) => Some(own),
+            _ => None,
         }
     }
 
@@ -148,7 +164,7 @@ impl Listener {
     pub fn smtp(&self) -> Option<&SmtpListener> {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => Some(own),
-            Speaks::Pop3 | Speaks::Imap | Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd | Speaks::Icap => None,
+            _ => None,
         }
     }
 
@@ -157,7 +173,7 @@ impl Listener {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => &own.rules,
             Speaks::Milter(own) => &own.rules,
-            Speaks::Pop3 | Speaks::Imap | Speaks::Spamd | Speaks::Rspamd | Speaks::Icap => &[],
+            _ => &[],
         }
     }
 
@@ -292,7 +308,25 @@ impl Listener {
         if !matches!(self.content.on_late_tag, Action::Reject | Action::Pass) {
             return Err("on_late_tag is \"reject\" or \"pass\"".into());
         }
+        self.check_http()?;
         self.guests.check()
+    }
+
+    /// Whether a proxy of HTTP is no open one, and knows where requests go.
+    fn check_http(&self) -> Result<(), String> {
+        let Speaks::Http(own) = &self.speaks else { return Ok(()) };
+        if (own.mode == Mode::Transparent) != self.hop.transparent.is_some() {
+            return Err("transparent goes with mode = \"transparent\"".into());
+        }
+        if !matches!(self.place.tls, ListenerTls::Off | ListenerTls::Implicit) {
+            return Err("tls is \"off\" or \"implicit\" with http".into());
+        }
+        let is_open = self.guests.clients.is_empty()
+            && self.place.address.tcp().is_some_and(|address| !address.ip().is_loopback());
+        if own.mode == Mode::Explicit && is_open {
+            return Err("a proxy that anybody may use: name who may come, clients = [\"192.0.2.0/24\"]".into());
+        }
+        own.check()
     }
 
     /// Whether what is spoken here and there fits together.
@@ -305,6 +339,7 @@ impl Listener {
             Speaks::Milter(_) | Speaks::Spamd | Speaks::Rspamd | Speaks::Icap => {
                 *forward == Forward::Caller && self.place.tls == ListenerTls::Off
             }
+            Speaks::Http(_) => matches!(forward, Forward::Caller | Forward::Original),
         };
         if *forward == Forward::Caller && !self.protocol().answers() {
             return Err("forward is missing".into());

@@ -22,6 +22,8 @@ pub enum Protocol {
     Rspamd,
     /// RFC 3507.
     Icap,
+    /// RFC 9112.
+    Http,
 }
 
 impl Protocol {
@@ -36,6 +38,7 @@ impl Protocol {
             Protocol::Spamd => "spamd",
             Protocol::Rspamd => "rspamd",
             Protocol::Icap => "icap",
+            Protocol::Http => "http",
         }
     }
 
@@ -54,9 +57,14 @@ impl Protocol {
         matches!(self, Protocol::Smtp | Protocol::Lmtp | Protocol::Milter)
     }
 
-    /// Whether the content stays with who asks, so that there is no next hop.
+    /// Whether the content stays with who asks, or goes where each request says, so that there is no next hop.
     pub const fn answers(self) -> bool {
-        matches!(self, Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap)
+        self.is_web() || matches!(self, Protocol::Milter | Protocol::Spamd | Protocol::Rspamd)
+    }
+
+    /// Whether it carries objects of the web, and no mails.
+    pub const fn is_web(self) -> bool {
+        matches!(self, Protocol::Icap | Protocol::Http)
     }
 
     /// Whether a reader is told the size of a message before it comes, so that it cannot change.

@@ -17,6 +17,8 @@ impl Listener {
             (Protocol::Pop3, _) => Scheme::Pop3,
             (Protocol::Imap, ListenerTls::Implicit) => Scheme::Imaps,
             (Protocol::Imap, _) => Scheme::Imap,
+            // Each request is sent there by itself.
+            (Protocol::Http, _) => return Some(Forward::Original),
             (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap, _) => {
                 return None;
             }
@@ -36,6 +38,7 @@ impl Listener {
             (Protocol::Pop3, _) => vec![110],
             (Protocol::Imap, ListenerTls::Implicit) => vec![993],
             (Protocol::Imap, _) => vec![143],
+            (Protocol::Http, _) => vec![80],
             (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap, _) => Vec::new(),
         }
     }

@@ -12,21 +12,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Action, Flow, Protocol, State, Terms, Unfinished, Verdict};
+use flow::{Flow, Protocol, State, Unfinished, Verdict};
 use proto::http::{Fields, Limits};
-use proto::icap::{Method, Request, Server, ServerEvent, Service};
+use proto::icap::{Head, Method, Request, Server, ServerEvent, Service};
 use tokio::time::timeout;
 
-use super::{object, page};
-use crate::message::journal;
-use crate::message::passage::{Asked, Passage};
-use crate::message::trace::{self, new_id};
+use super::object;
+use super::subject::{Outcome, Subject};
+use crate::message::trace;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
+use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::runtime::Signatures;
 use crate::porch::shared::Shared;
-use crate::porch::wire::Wire;
 
 /// How long a client may say nothing.
 const SILENCE_WAIT: Duration = Duration::from_secs(300);
@@ -42,14 +41,9 @@ const CONNECTIONS_MAX: u32 = 1_000;
 
 /// A message that is asked about.
 struct Asking {
-    passage: Passage,
-    method: &'static str,
-    url: String,
-    media_type: Option<Box<str>>,
+    subject: Subject,
     /// The client has all of it, and takes 204 for it: nothing has to go back.
     stays: bool,
-    /// The answer has begun with the head.
-    has_begun: bool,
 }
 
 struct Session {
@@ -131,22 +125,10 @@ impl Session {
             Method::Respmod => "RESPMOD",
         };
         let stays = request.allows_204;
-        let http_request = request.http_request.as_ref();
-        let object = object::described(http_request, request.subject());
-        let media_type = object.media_type.clone();
-        let url = http_request.map(|head| trace::printable(&String::from_utf8_lossy(head.second_word())));
-        let asked = Asked {
-            flow: self.flow(request),
-            object: Some(object),
-            terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
-            heaviest: Action::Tag,
-            ..Asked::default()
-        };
-        let ruling = self.door.rulings.under(None);
-        let mut passage = Passage::mail(&runtime.means, &new_id(), ruling, asked);
-        passage.forgo_copy();
-        let url = url.unwrap_or_default();
-        self.asking = Some(Box::new(Asking { passage, method, url, media_type, stays, has_begun: false }));
+        let target = request.http_request.as_ref().map(Head::second_word).unwrap_or_default();
+        let object = request.subject().map(|head| object::described(target, &head.fields)).unwrap_or_default();
+        let subject = Subject::open(&runtime, &self.door, self.flow(request), object, method, target);
+        self.asking = Some(Box::new(Asking { subject, stays }));
     }
 
     /// Who sends it: the proxy says it of its own client, where it is set to.
@@ -165,26 +147,26 @@ impl Session {
         let Some(asking) = &mut self.asking else { return Ok(()) };
         let mut at = 0;
         while at < count {
-            let piece = asking.passage.hold().piece_bytes(count - at);
+            let piece = asking.subject.passage.hold().piece_bytes(count - at);
             let end = count.min(at + piece);
-            asking.passage.take(&self.wire.input()[at..end], false).await;
+            asking.subject.passage.take(&self.wire.input()[at..end], false).await;
             at = end;
-            if asking.passage.state() != State::Streaming {
+            if asking.subject.passage.state() != State::Streaming {
                 continue;
             }
             if asking.stays {
-                asking.passage.hold().watch();
+                asking.subject.passage.hold().watch();
             } else {
                 asking.go_on(&mut self.server, false);
                 self.wire.write(self.server.outbox()).await?;
                 self.server.sent();
             }
         }
-        if !asking.passage.is_hopeless() {
+        if !asking.subject.passage.is_hopeless() {
             return Ok(());
         }
         // What was found is known so.
-        let verdict = asking.passage.finish().await;
+        let verdict = asking.subject.passage.finish().await;
         self.conclude(verdict).await
     }
 
@@ -192,7 +174,7 @@ impl Session {
     async fn end(&mut self) -> io::Result<()> {
         match &mut self.asking {
             Some(asking) => {
-                let verdict = asking.passage.finish().await;
+                let verdict = asking.subject.passage.finish().await;
                 self.conclude(verdict).await
             }
             None => {
@@ -225,7 +207,7 @@ impl Session {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let outcome = asking.answer(&mut self.server, &verdict);
         self.send().await?;
-        while outcome == Outcome::Passed && asking.has_begun && asking.passage.hold().held() > 0 {
+        while outcome == Outcome::Passed && asking.subject.has_begun && asking.subject.passage.hold().held() > 0 {
             asking.go_on(&mut self.server, true);
             self.send().await?;
         }
@@ -234,89 +216,40 @@ impl Session {
         }
         self.send().await?;
         let runtime = self.shared.runtime.borrow().clone();
-        let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
-        journal::count(&runtime.metrics, &asking.passage, action, true);
-        tracing::info!(
-            id = asking.passage.id(),
-            door = self.door.listener.protocol().name(),
-            client = %self.peer.ip(),
-            method = asking.method,
-            url = asking.url,
-            media_type = asking.media_type.as_deref().map(trace::printable),
-            bytes = asking.passage.received(),
-            action = outcome.name(),
-            found = verdict.as_ref().ok().map(journal::found),
-            streamed = asking.has_begun,
-            ms = asking.passage.age().as_millis() as u64,
-            "object"
-        );
+        asking.subject.conclude(&runtime, &self.door, self.peer.ip(), None, outcome, verdict.as_ref().ok());
         Ok(())
-    }
-}
-
-/// What was done with a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Passed,
-    /// A page stands in its place.
-    Replaced,
-    /// It was broken off.
-    Cut,
-    /// Nothing is known of it: as the one or the other.
-    Lost,
-}
-
-impl Outcome {
-    const fn name(self) -> &'static str {
-        match self {
-            Outcome::Passed => "pass",
-            Outcome::Replaced => "block",
-            Outcome::Cut => "cut",
-            Outcome::Lost => "lost",
-        }
     }
 }
 
 impl Asking {
     /// Answers as far as the verdict decides it; what is passed on and held has to follow.
     fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
-        let action = verdict.as_ref().map(|verdict| verdict.action);
-        let is_passed = matches!(action, Ok(Action::Pass | Action::Tag));
-        if is_passed && !self.has_begun && server.unmodified(&Fields::default()) {
-            self.passage.drain();
-            return Outcome::Passed;
+        let outcome = self.subject.outcome(verdict);
+        match outcome {
+            Outcome::Passed if !self.subject.has_begun && server.unmodified(&Fields::default()) => {
+                self.subject.passage.drain();
+            }
+            Outcome::Passed => self.begin(server),
+            Outcome::Cut => server.cut(),
+            Outcome::Lost if self.subject.has_begun => server.cut(),
+            Outcome::Replaced | Outcome::Lost => {
+                let (response, body) = self.subject.page(verdict);
+                let mut fields = Fields::default();
+                if let Ok(verdict) = verdict {
+                    // As other scanners tell it (draft-stecher-icap-subid, section 3).
+                    let threat = trace::printable(&self.subject.passage.reason(verdict));
+                    let found = format!("Type=0; Resolution=2; Threat={threat};");
+                    fields.push("X-Infection-Found", found.as_bytes());
+                }
+                server.replace(&response, &body, &fields);
+            }
         }
-        if is_passed {
-            self.begin(server);
-            return Outcome::Passed;
-        }
-        if self.has_begun {
-            server.cut();
-            return if verdict.is_ok() { Outcome::Cut } else { Outcome::Lost };
-        }
-        let id = self.passage.id().to_owned();
-        let Ok(verdict) = verdict else {
-            let reason = "The content could not be inspected now. Try again later.";
-            let (response, body) = page::blocked(503, "Not available", reason, &self.url, &id);
-            server.replace(&response, &body, &Fields::default());
-            return Outcome::Lost;
-        };
-        let reason = self.passage.reason(verdict);
-        let mut fields = Fields::default();
-        // As other scanners tell it (draft-stecher-icap-subid, section 3).
-        fields.push(
-            "X-Infection-Found",
-            format!("Type=0; Resolution=2; Threat={};", trace::printable(&reason)).as_bytes(),
-        );
-        let words = self.passage.refusal(verdict);
-        let (response, body) = page::blocked(403, "Blocked", &words, &self.url, &id);
-        server.replace(&response, &body, &fields);
-        Outcome::Replaced
+        outcome
     }
 
     /// Begins to send it back, once.
     fn begin(&mut self, server: &mut Server) {
-        if !std::mem::replace(&mut self.has_begun, true) {
+        if !std::mem::replace(&mut self.subject.has_begun, true) {
             server.original(&Fields::default());
         }
     }
@@ -324,14 +257,6 @@ impl Asking {
     /// Sends back what may go.
     fn go_on(&mut self, server: &mut Server, has_verdict: bool) {
         self.begin(server);
-        let hold = self.passage.hold();
-        let mut left = hold.sendable(has_verdict);
-        while left > 0 {
-            let piece = hold.front(left);
-            let count = piece.len();
-            server.content(piece);
-            hold.forget(count);
-            left -= count;
-        }
+        self.subject.go_on(has_verdict, |piece| server.content(piece));
     }
 }

@@ -1,27 +1,50 @@
-//! What a head of HTTP says of the object behind it: its name, type and coding. All of it is a claim.
+//! What heads of HTTP say of the object behind them: its name, type and codings. All of it is a claim.
 
-use proto::icap::Head;
-use stream::Object;
+use proto::http::Fields;
+use stream::{ContentCoding, Object};
 
 /// Letters of a name or a type that are looked at.
 const NAME_BYTES_MAX: usize = 255;
 
-/// The object that follows these heads.
-pub fn described(request: Option<&Head>, subject: Option<&Head>) -> Object {
-    let field = |name| subject.and_then(|head| head.fields.get(name));
-    let media_type = field("content-type").and_then(|value| value.split(|&byte| byte == b';').next());
+/// Content codings of one object. Nobody applies more than one but to hide something.
+const CODINGS_MAX: usize = 3;
+
+/// The object that follows a head with these fields, in a request for `target` or the response to it.
+pub fn described(target: &[u8], fields: &Fields) -> Object {
+    let media_type = fields.get("content-type").and_then(|value| value.split(|&byte| byte == b';').next());
     let media_type = media_type.map(|value| text(value.trim_ascii()).to_ascii_lowercase());
-    let target = request.map(Head::second_word).unwrap_or_default();
-    let named = field("content-disposition").and_then(file_name).or_else(|| last_segment(target));
-    let name = match field("content-encoding").map(<[u8]>::trim_ascii) {
-        // It has no mark at its beginning: by this name it is known.
-        Some(coding) if coding.eq_ignore_ascii_case(b"br") => Some(named.unwrap_or_default() + ".br"),
-        _ => named,
-    };
+    let name = fields.get("content-disposition").and_then(file_name).or_else(|| last_segment(target));
     Object {
         media_type: media_type.filter(|media_type| !media_type.is_empty()).map(Into::into),
         name: name.map(Into::into),
+        content_codings: codings(fields).unwrap_or_default().into(),
         ..Object::default()
+    }
+}
+
+/// The content codings that the fields name, in their order; none if one of them is not known, or if there are too many.
+pub fn codings(fields: &Fields) -> Option<Vec<ContentCoding>> {
+    let mut codings = Vec::new();
+    for name in fields.elements("content-encoding") {
+        codings.push(match &*name.to_ascii_lowercase() {
+            b"gzip" | b"x-gzip" => ContentCoding::Gzip,
+            b"deflate" => ContentCoding::Deflate,
+            b"br" => ContentCoding::Brotli,
+            b"zstd" => ContentCoding::Zstd,
+            b"identity" => continue,
+            _ => return None,
+        });
+    }
+    Some(codings).filter(|codings| codings.len() <= CODINGS_MAX)
+}
+
+/// The name of a coding, as it stands in a field.
+pub const fn coding_name(coding: ContentCoding) -> &'static str {
+    match coding {
+        ContentCoding::Gzip => "gzip",
+        ContentCoding::Deflate => "deflate",
+        ContentCoding::Brotli => "br",
+        ContentCoding::Zstd => "zstd",
     }
 }
 

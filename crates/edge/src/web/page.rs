@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use proto::http::Response;
+use proto::http::{Framing, Response};
 
 /// A response of HTTP with a page that says this.
 pub fn blocked(status: u16, title: &str, reason: &str, url: &str, id: &str) -> (Response, Vec<u8>) {
@@ -16,7 +16,7 @@ pub fn blocked(status: u16, title: &str, reason: &str, url: &str, id: &str) -> (
         escaped(url),
         escaped(id),
     );
-    let mut response = Response::new(status);
+    let mut response = Response { framing: Framing::Length(body.len() as u64), ..Response::new(status) };
     for (name, value) in [
         ("Content-Type", "text/html; charset=utf-8"),
         ("Cache-Control", "no-store"),

@@ -13,6 +13,7 @@ use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::{listening, tls};
 use edge::porch::door::{Door, House};
+use edge::porch::filter::AllowAll;
 use edge::porch::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::recipients::directory::Directory;
 use edge::scanner::door::Clamd;
@@ -237,6 +238,7 @@ impl Site {
             clamd,
             notices: Arc::new(notices),
             known,
+            filter: Arc::new(AllowAll),
             metrics,
             metrics_socket,
         };

@@ -20,10 +20,12 @@ pub mod exim;
 pub mod imap;
 pub mod mailbox;
 pub mod namespaces;
+pub mod nginx;
 pub mod postfix;
 pub mod sendmail;
 pub mod squid;
 pub mod tls;
+pub mod web;
 
 /// How long anything may take before a test fails: far more than it ever does, since other loads share the machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);

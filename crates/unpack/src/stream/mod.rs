@@ -3,6 +3,7 @@
 pub(crate) mod activemime;
 pub(crate) mod brotli;
 pub(crate) mod bzip2;
+pub(crate) mod coded;
 pub(crate) mod gzip;
 pub(crate) mod lz4;
 pub(crate) mod lzip;

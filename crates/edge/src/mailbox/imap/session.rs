@@ -16,9 +16,9 @@ use super::told::Told;
 use super::upstream::{Upstream, capabilities_in};
 use crate::message::known::{Fate, Identity, Key, Named};
 use crate::message::trace::{new_id, printable};
+use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
-use crate::porch::wire::Wire;
 use crate::settings::ListenerTls;
 
 /// How long the server may take to answer.

@@ -8,7 +8,7 @@ use super::OUTBOX_BYTES;
 use super::overwrite::Overwriter;
 use crate::mailbox::retrieval::Retrieval;
 use crate::message::known::Identity;
-use crate::porch::wire::Wire;
+use crate::net::wire::Wire;
 
 /// A FETCH response that is being read.
 pub struct Told {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::imap::{Client, ClientEvent, Command, Kind, Status, Verb, offers};
 use tokio::time::timeout;
 
-use crate::porch::wire::Wire;
+use crate::net::wire::Wire;
 use crate::settings::ForwardTls;
 use crate::upstream::route::Route;
 

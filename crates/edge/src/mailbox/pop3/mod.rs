@@ -21,7 +21,6 @@ use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
-use crate::porch::wire::Wire;
 use session::Session;
 use upstream::Upstream;
 
@@ -44,7 +43,8 @@ async fn converse(
     stream: Stream,
 ) -> std::io::Result<()> {
     let begin = async {
-        let (wire, door) = Wire::begin(shared, door, stream).await?;
+        let tls = shared.runtime.borrow().tls.clone();
+        let (wire, door) = door.clone().begin(tls, stream).await?;
         let upstream = Upstream::connect(&door.route).await;
         std::io::Result::Ok((wire, door, upstream))
     };

@@ -18,9 +18,9 @@ use super::upstream::Upstream;
 use crate::mailbox::retrieval::{Outcome, Reader, Retrieval, Sees};
 use crate::message::known::{Key, Named};
 use crate::message::trace::printable;
+use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
-use crate::porch::wire::Wire;
 use crate::settings::ListenerTls;
 
 /// How long the server may take to answer.

@@ -8,7 +8,7 @@ use proto::smtp::LineReader;
 use stream::Window;
 use tokio::time::timeout;
 
-use crate::porch::wire::Wire;
+use crate::net::wire::Wire;
 use crate::settings::ForwardTls;
 use crate::upstream::route::Route;
 

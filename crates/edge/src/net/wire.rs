@@ -13,9 +13,6 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::net::stream::{SHARED_BYTES, Stream};
 use crate::net::tls::Connector;
-use crate::porch::door::Door;
-use crate::porch::shared::Shared;
-use crate::settings::ListenerTls;
 
 /// Bytes read at a time from a side that sends faster than we read.
 const INPUT_BYTES: usize = 64 << 10;
@@ -34,19 +31,6 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Begins with a client of a listener: shakes hands where TLS comes first. The door is that of the server that the
-    /// client asked for.
-    pub async fn begin(shared: &Shared, door: &Arc<Door>, stream: Stream) -> io::Result<(Wire, Arc<Door>)> {
-        let mut wire = Wire::new(stream);
-        if door.listener.place.tls != ListenerTls::Implicit {
-            return Ok((wire, door.clone()));
-        }
-        let tls = shared.runtime.borrow().tls.clone();
-        wire.accept_tls(tls.ok_or_else(|| io::Error::other("no certificate any more"))?).await?;
-        let door = door.clone().asked_for(wire.server_name());
-        Ok((wire, door))
-    }
-
     /// Nothing read yet.
     pub fn new(stream: Stream) -> Wire {
         Wire { stream: Some(stream), input: Vec::new(), at: 0, flows: false }
@@ -127,6 +111,24 @@ impl Wire {
         }
         timeout(WRITE_WAIT, self.stream()?.write_all(bytes)).await??;
         timeout(WRITE_WAIT, self.stream()?.flush()).await?
+    }
+
+    /// Whether nothing has come that is not taken yet, not even the end.
+    pub fn is_quiet(&self) -> bool {
+        self.input().is_empty() && self.stream.as_ref().is_some_and(Stream::is_quiet)
+    }
+
+    /// The stream, and what was read from it and not taken.
+    pub fn into_parts(mut self) -> Option<(Stream, Vec<u8>)> {
+        self.input.drain(..self.at);
+        self.stream.map(|stream| (stream, self.input))
+    }
+
+    /// Ends it so that the other side sees that something is missing.
+    pub fn reset(self) {
+        if let Some(stream) = self.stream {
+            stream.reset();
+        }
     }
 
     /// Ends it in good order.

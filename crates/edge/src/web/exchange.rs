@@ -1,0 +1,148 @@
+//! One request and its response: the request goes to the origin as it is inspected, and the response comes back so.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use flow::{Flow, Protocol};
+use proto::http::{ClientEvent, Fields, Response};
+
+use super::head;
+use super::object;
+use super::session::{Refused, SILENCE_WAIT, Session};
+use super::subject::Subject;
+use super::upload::Sent;
+use super::vet::Order;
+use crate::net::intercept;
+use crate::porch::runtime::Runtime;
+use crate::settings::{HttpListener, Ranges};
+use crate::upstream::destination::{Destination, Failure, connect};
+use crate::upstream::origin::Origin;
+
+impl Session {
+    /// Hands a request on, and its response back.
+    pub(super) async fn exchange(&mut self, order: &Order) -> io::Result<()> {
+        match self.try_exchange(order).await {
+            Err(Failure::Client(error)) => Err(error),
+            Err(failure) => {
+                self.shared.runtime.borrow().metrics.http_origin_failures_total.add(1);
+                self.refuse(&Refused::from(&failure), &order.request.method, &order.url).await
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    async fn try_exchange(&mut self, order: &Order) -> Result<(), Failure> {
+        if !order.has_body() {
+            let (origin, response) = self.ask(order).await?;
+            return self.download(order, origin, response).await;
+        }
+        self.server.proceed();
+        self.send().await?;
+        let mut origin = None;
+        if let Sent::Answered = self.upload(order, &mut origin).await? {
+            return Ok(());
+        }
+        let mut origin = origin.ok_or(Failure::Ended)?;
+        let response = self.response(&mut origin).await?;
+        self.download(order, origin, response).await
+    }
+
+    /// Asks an origin without sending a body. A connection that has waited may end as the request is on its way: then it is made
+    /// again on a new one.
+    async fn ask(&mut self, order: &Order) -> Result<(Origin, Box<Response>), Failure> {
+        let mut origin = self.lease(order).await?;
+        loop {
+            origin.client.request(&order.request);
+            origin.client.end(&Fields::default());
+            let response = match origin.send().await {
+                Ok(()) => self.response(&mut origin).await,
+                Err(failure) => Err(failure),
+            };
+            match response {
+                Ok(response) => return Ok((origin, response)),
+                Err(Failure::Ended) if origin.is_reused => origin = self.dial(order).await?,
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// A connection to the origin: one that waits, if the request can be repeated.
+    pub(super) async fn lease(&self, order: &Order) -> Result<Origin, Failure> {
+        let runtime = self.shared.runtime.borrow().clone();
+        let allows = |address| self.may_reach(&runtime, address);
+        let waiting = order.is_repeatable().then(|| self.shared.origins.take(&order.destination, allows)).flatten();
+        match waiting {
+            Some(origin) => Ok(origin),
+            None => self.dial(order).await,
+        }
+    }
+
+    async fn dial(&self, order: &Order) -> Result<Origin, Failure> {
+        let runtime = self.shared.runtime.borrow().clone();
+        let mut addresses = self.addresses(&order.destination).await?;
+        addresses.retain(|&address| self.may_reach(&runtime, address));
+        if addresses.is_empty() {
+            return Err(Failure::Forbidden);
+        }
+        let (stream, address) = connect(&addresses).await?;
+        Ok(Origin::new(stream, address))
+    }
+
+    /// The addresses of a destination.
+    pub(super) async fn addresses(&self, destination: &Destination) -> Result<Vec<SocketAddr>, Failure> {
+        let _place = self.shared.origins.lookups.acquire().await;
+        destination.addresses().await
+    }
+
+    /// Whether this door may connect to an address.
+    pub(super) fn may_reach(&self, runtime: &Runtime, address: SocketAddr) -> bool {
+        may_reach(runtime, &self.settings, address)
+    }
+
+    /// Waits for the head of the response; interim ones go on.
+    async fn response(&mut self, origin: &mut Origin) -> Result<Box<Response>, Failure> {
+        loop {
+            let (taken, event) = origin.next(SILENCE_WAIT).await?;
+            origin.wire.take(taken);
+            match event {
+                ClientEvent::Response(response) => return Ok(response),
+                // That one was ours to say.
+                ClientEvent::Interim(interim) if interim.status.0 == 100 => {}
+                ClientEvent::Interim(mut interim) => {
+                    self.prepare(&mut interim);
+                    self.server.interim(&interim);
+                    self.send().await?;
+                }
+                _ => return Err(Failure::Ended),
+            }
+        }
+    }
+
+    /// Makes a response as the client gets it.
+    pub(super) fn prepare(&self, response: &mut Response) {
+        let runtime = self.shared.runtime.borrow();
+        head::for_client(response, &runtime.settings.hostname, self.settings.ranges == Ranges::Pass);
+    }
+
+    fn flow(&self) -> Flow {
+        Flow {
+            protocol: Protocol::Http,
+            client: Some(self.peer.ip()),
+            encrypted: self.wire.is_encrypted(),
+            ..Flow::default()
+        }
+    }
+
+    /// A body of this exchange, of which these fields speak.
+    pub(super) fn subject(&self, runtime: &Arc<Runtime>, order: &Order, fields: &Fields) -> Subject {
+        let object = object::described(order.request.path(), fields);
+        Subject::open(runtime, &self.door, self.flow(), object, &order.request.method, &order.url)
+    }
+}
+
+/// Whether a door may connect to an address: it is none of our own, and the settings do not forbid it.
+fn may_reach(runtime: &Runtime, settings: &HttpListener, address: SocketAddr) -> bool {
+    let own = runtime.doors.iter().filter_map(|door| door.address.tcp()).chain(runtime.settings.metrics);
+    settings.leads_to(address.ip()) && !own.into_iter().any(|own| intercept::is_at(own, address))
+}

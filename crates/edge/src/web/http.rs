@@ -1,0 +1,131 @@
+//! HTTP/1.1 (RFC 9112): a proxy that clients know of, one that stands before a server, or one that connections are sent to.
+//!
+//! Each message is read, and written again in one canonical form: what was read here is what the next reader reads. Bodies are
+//! inspected in both directions. What fits into the head window is answered when all of it was inspected; what is larger goes on as
+//! it is inspected, but for its end, and what is found then breaks it off.
+//!
+//! Not here: HTTP/2, interception of TLS, WebSocket, caching, user names.
+//! Bounds: the head window for each body in flight; two heads of 64 KiB; 64 KiB read from either side.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto::http::{Limits, Request, Server, ServerEvent, Version};
+use tokio::time::{Instant, timeout_at};
+
+use super::session::{SILENCE_WAIT, Session};
+use super::vet::{has_body, url};
+use crate::metrics::SessionOpen;
+use crate::net::stream::Stream;
+use crate::porch::door::{Door, Ticket};
+use crate::porch::shared::Shared;
+use crate::settings::HttpListener;
+
+/// How long a client may take for a head.
+const HEAD_WAIT: Duration = Duration::from_secs(30);
+
+/// Runs a connection from its first byte to its last.
+pub async fn run(
+    shared: Rc<Shared>,
+    door: Arc<Door>,
+    settings: Arc<HttpListener>,
+    peer: SocketAddr,
+    ticket: Ticket,
+    stream: Stream,
+) {
+    let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
+    let tls = shared.runtime.borrow().tls.clone();
+    let outcome = match door.clone().begin(tls, stream).await {
+        Ok((wire, door)) => {
+            let server = Server::new(Limits::default());
+            Session { shared, door, settings, peer, wire, server, is_sending: false, is_old: false, is_cut: false }
+                .converse()
+                .await
+        }
+        Err(error) => Err(error),
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(%peer, %error, "connection aborted");
+    }
+    drop(ticket);
+}
+
+impl Session {
+    async fn converse(mut self) -> io::Result<()> {
+        while let Some(request) = self.next_request().await? {
+            self.shared.runtime.borrow().metrics.http_requests_total.add(1);
+            if request.method == "CONNECT" {
+                return self.tunnel(&request).await;
+            }
+            if let Err(error) = self.serve(&request).await {
+                // It would be an end like any other.
+                if self.is_cut && self.is_old {
+                    self.wire.reset();
+                }
+                return Err(error);
+            }
+            self.send().await?;
+            if self.server.is_over() {
+                break;
+            }
+        }
+        self.end().await
+    }
+
+    /// Waits for the next request; none where the connection is over.
+    async fn next_request(&mut self) -> io::Result<Option<Box<Request>>> {
+        let mut deadline = Instant::now() + SILENCE_WAIT;
+        let mut is_idle = true;
+        loop {
+            let (taken, event) = self.server.step(self.wire.input());
+            self.wire.take(taken);
+            match event {
+                ServerEvent::Request(request) => return Ok(Some(request)),
+                ServerEvent::Refused(refusal) => {
+                    tracing::info!(client = %self.peer.ip(), reason = refusal.reason(), "request refused");
+                    self.is_sending = true;
+                    return Ok(None);
+                }
+                ServerEvent::Closed | ServerEvent::Tunnel => return Ok(None),
+                ServerEvent::Idle if taken == 0 => {
+                    self.send().await?;
+                    if std::mem::replace(&mut is_idle, self.server.is_idle()) && !is_idle {
+                        deadline = Instant::now() + HEAD_WAIT;
+                    }
+                    if !self.read(deadline).await? {
+                        self.server.finish();
+                        return Ok(None);
+                    }
+                }
+                ServerEvent::Idle | ServerEvent::Content | ServerEvent::End(_) => {}
+            }
+        }
+    }
+
+    /// Waits for more of the client; whether any came. Between two requests it ends when the program stops.
+    async fn read(&mut self, deadline: Instant) -> io::Result<bool> {
+        let mut control = self.shared.control.clone();
+        let is_idle = self.server.is_idle();
+        tokio::select! {
+            outcome = timeout_at(deadline, self.wire.read()) => outcome?,
+            _ = control.wait_for(|control| control.stopping), if is_idle => Ok(false),
+        }
+    }
+
+    /// Answers a request.
+    async fn serve(&mut self, request: &Request) -> io::Result<()> {
+        self.is_old = request.version < Version::Http11;
+        self.is_sending = has_body(request);
+        if !self.is_sending {
+            // A request without a body is complete.
+            self.server.step(b"");
+        }
+        match self.vet(request).await {
+            Ok(order) => self.exchange(&order).await,
+            Err(refused) => self.refuse(&refused, &request.method, &url(request)).await,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A connection of a client, and how it is answered and ended.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto::http::Server;
+use tokio::time::{Instant, timeout_at};
+
+use super::page;
+use crate::message::trace::{self, new_id};
+use crate::net::wire::Wire;
+use crate::porch::door::Door;
+use crate::porch::shared::Shared;
+use crate::settings::HttpListener;
+use crate::upstream::destination::Failure;
+
+/// How long a connection may be idle, and how long either side may be silent within a message.
+pub const SILENCE_WAIT: Duration = Duration::from_secs(300);
+
+/// How much is read of a request that was answered before its end, and for how long: a client that sends still would lose the
+/// answer.
+const DRAINED_BYTES_MAX: usize = 4 << 20;
+const DRAIN_WAIT: Duration = Duration::from_secs(2);
+
+/// A connection of a client.
+pub struct Session {
+    pub(super) shared: Rc<Shared>,
+    pub(super) door: Arc<Door>,
+    pub(super) settings: Arc<HttpListener>,
+    pub(super) peer: SocketAddr,
+    pub(super) wire: Wire,
+    pub(super) server: Server,
+    /// The client has not sent all of its request.
+    pub(super) is_sending: bool,
+    /// The client speaks HTTP/1.0: a body ends with the connection.
+    pub(super) is_old: bool,
+    /// The response was broken off.
+    pub(super) is_cut: bool,
+}
+
+/// Why a request is answered by a page of ours.
+#[derive(Debug)]
+pub struct Refused {
+    /// The status.
+    pub status: u16,
+    /// A sentence for the client.
+    pub words: Box<str>,
+    /// What the log says besides.
+    pub detail: Box<str>,
+}
+
+impl Refused {
+    /// With this status and sentence.
+    pub fn new(status: u16, words: &str) -> Refused {
+        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into() }
+    }
+}
+
+impl From<&Failure> for Refused {
+    fn from(failure: &Failure) -> Refused {
+        Refused { detail: failure.detail().into(), ..Refused::new(failure.status(), failure.words()) }
+    }
+}
+
+impl Session {
+    pub(super) async fn send(&mut self) -> io::Result<()> {
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent();
+        Ok(())
+    }
+
+    /// Answers with a page of ours, and writes it down.
+    pub(super) async fn refuse(&mut self, refused: &Refused, method: &str, url: &[u8]) -> io::Result<()> {
+        let id = new_id();
+        let url = trace::printable(&String::from_utf8_lossy(url));
+        let title = if refused.status == 403 { "Blocked" } else { "Not available" };
+        let (response, body) = page::blocked(refused.status, title, &refused.words, &url, &id);
+        self.server.answer(&response, &body);
+        self.shared.runtime.borrow().metrics.http_refused_total.add(1);
+        tracing::info!(
+            id,
+            door = self.door.listener.protocol().name(),
+            client = %self.peer.ip(),
+            method,
+            url,
+            status = refused.status,
+            action = "refuse",
+            reason = &*refused.detail,
+            "object"
+        );
+        self.send().await
+    }
+
+    /// Ends the connection in good order.
+    pub(super) async fn end(mut self) -> io::Result<()> {
+        self.send().await?;
+        let (deadline, mut left) = (Instant::now() + DRAIN_WAIT, DRAINED_BYTES_MAX);
+        while self.is_sending && left > 0 {
+            let count = self.wire.input().len();
+            self.wire.take(count);
+            left = left.saturating_sub(count);
+            match timeout_at(deadline, self.wire.read()).await {
+                Ok(Ok(true)) => {}
+                _ => break,
+            }
+        }
+        self.wire.close().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,134 @@
+//! A body of HTTP on its way, at every door of the web: what is known of it, the page in its place, and its line in the log.
+
+use std::net::IpAddr;
+
+use flow::{Action, Flow, Terms, Unfinished, Verdict};
+use proto::http::Response;
+use stream::Object;
+
+use super::page;
+use crate::message::journal;
+use crate::message::passage::{Asked, Passage};
+use crate::message::trace::{self, new_id};
+use crate::porch::door::Door;
+use crate::porch::runtime::Runtime;
+
+/// A body on its way.
+pub struct Subject {
+    /// Where it is inspected and held.
+    pub passage: Passage,
+    /// The method, or what stands in its place.
+    pub method: Box<str>,
+    /// The URL, in printable characters.
+    pub url: Box<str>,
+    media_type: Option<Box<str>>,
+    /// Its head has gone on.
+    pub has_begun: bool,
+}
+
+/// What was done with a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It went on.
+    Passed,
+    /// A page stands in its place.
+    Replaced,
+    /// It was broken off.
+    Cut,
+    /// Nothing is known of it: as the one or the other.
+    Lost,
+}
+
+impl Outcome {
+    /// The name in the log.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Outcome::Passed => "pass",
+            Outcome::Replaced => "block",
+            Outcome::Cut => "cut",
+            Outcome::Lost => "lost",
+        }
+    }
+}
+
+impl Subject {
+    /// A body that begins.
+    pub fn open(runtime: &Runtime, door: &Door, flow: Flow, object: Object, method: &str, url: &[u8]) -> Subject {
+        let media_type = object.media_type.clone();
+        let asked = Asked {
+            flow,
+            object: Some(object),
+            terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
+            heaviest: Action::Tag,
+            ..Asked::default()
+        };
+        let mut passage = Passage::mail(&runtime.means, &new_id(), door.rulings.under(None), asked);
+        passage.forgo_copy();
+        let url = trace::printable(&String::from_utf8_lossy(url)).into();
+        Subject { passage, method: method.into(), url, media_type, has_begun: false }
+    }
+
+    /// What is to be done under a verdict.
+    pub fn outcome(&self, verdict: &Result<Verdict, Unfinished>) -> Outcome {
+        match verdict {
+            Ok(verdict) if matches!(verdict.action, Action::Pass | Action::Tag) => Outcome::Passed,
+            Ok(_) if self.has_begun => Outcome::Cut,
+            Ok(_) => Outcome::Replaced,
+            Err(_) => Outcome::Lost,
+        }
+    }
+
+    /// The page in its place.
+    pub fn page(&self, verdict: &Result<Verdict, Unfinished>) -> (Response, Vec<u8>) {
+        let id = self.passage.id();
+        match verdict {
+            Ok(verdict) => page::blocked(403, "Blocked", &self.passage.refusal(verdict), &self.url, id),
+            Err(_) => {
+                let reason = "The content could not be inspected now. Try again later.";
+                page::blocked(503, "Not available", reason, &self.url, id)
+            }
+        }
+    }
+
+    /// Takes from what is held all that may go on.
+    pub fn go_on(&mut self, has_verdict: bool, mut send: impl FnMut(&[u8])) {
+        let hold = self.passage.hold();
+        let mut left = hold.sendable(has_verdict);
+        while left > 0 {
+            let piece = hold.front(left);
+            let count = piece.len();
+            send(piece);
+            hold.forget(count);
+            left -= count;
+        }
+    }
+
+    /// Counts it, and writes it down.
+    pub fn conclude(
+        &self,
+        runtime: &Runtime,
+        door: &Door,
+        client: IpAddr,
+        status: Option<u16>,
+        outcome: Outcome,
+        verdict: Option<&Verdict>,
+    ) {
+        let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
+        journal::count(&runtime.metrics, &self.passage, action, true);
+        tracing::info!(
+            id = self.passage.id(),
+            door = door.listener.protocol().name(),
+            %client,
+            method = &*self.method,
+            url = &*self.url,
+            status,
+            media_type = self.media_type.as_deref().map(trace::printable),
+            bytes = self.passage.received(),
+            action = outcome.name(),
+            found = verdict.map(journal::found),
+            streamed = self.has_begun && self.passage.is_streamed(),
+            ms = self.passage.age().as_millis() as u64,
+            "object"
+        );
+    }
+}

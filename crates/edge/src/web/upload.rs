@@ -1,0 +1,124 @@
+//! The body of a request: it goes to the origin as it is inspected. A connection to the origin is made when something may go there,
+//! so that nobody hears of a body that is refused from its beginning.
+
+use std::io;
+
+use flow::State;
+use proto::http::ServerEvent;
+use tokio::time::timeout;
+
+use super::session::{SILENCE_WAIT, Session};
+use super::subject::{Outcome, Subject};
+use super::vet::Order;
+use crate::upstream::destination::Failure;
+use crate::upstream::origin::Origin;
+
+/// How far the body of a request has come.
+pub enum Sent {
+    /// All of it has gone on.
+    Whole,
+    /// The origin answers before its end.
+    Early,
+    /// The client has its answer.
+    Answered,
+}
+
+impl Session {
+    /// Hands the body of a request on as it is inspected.
+    pub(super) async fn upload(&mut self, order: &Order, origin: &mut Option<Origin>) -> Result<Sent, Failure> {
+        let runtime = self.shared.runtime.borrow().clone();
+        let mut subject = self.subject(&runtime, order, &order.request.fields);
+        let trailer = loop {
+            let (taken, event) = self.server.step(self.wire.input());
+            match event {
+                ServerEvent::Content => {
+                    let mut at = 0;
+                    while at < taken {
+                        let end = taken.min(at + subject.passage.hold().piece_bytes(taken - at));
+                        subject.passage.take(&self.wire.input()[at..end], false).await;
+                        at = end;
+                        if subject.passage.state() == State::Streaming && !subject.passage.is_hopeless() {
+                            self.send_on(order, origin, &mut subject, false).await?;
+                        }
+                    }
+                }
+                ServerEvent::End(trailer) => break Some(trailer),
+                ServerEvent::Idle if taken == 0 => {
+                    if !self.read_or_hear(origin).await? {
+                        return Ok(Sent::Early);
+                    }
+                }
+                ServerEvent::Refused(refusal) => {
+                    self.send().await?;
+                    return Err(Failure::Client(io::Error::other(refusal.reason())));
+                }
+                ServerEvent::Idle => {}
+                _ => return Err(Failure::Client(io::ErrorKind::UnexpectedEof.into())),
+            }
+            self.wire.take(taken);
+            if subject.passage.is_hopeless() {
+                break None;
+            }
+        };
+        self.is_sending = trailer.is_none();
+        let verdict = subject.passage.finish().await;
+        let outcome = subject.outcome(&verdict);
+        if outcome == Outcome::Passed {
+            while subject.passage.hold().held() > 0 || origin.is_none() {
+                self.send_on(order, origin, &mut subject, true).await?;
+            }
+            let reached = origin.as_mut().ok_or(Failure::Ended)?;
+            reached.client.end(&trailer.unwrap_or_default());
+            reached.send().await?;
+            subject.conclude(&runtime, &self.door, self.peer.ip(), None, outcome, verdict.as_ref().ok());
+            return Ok(Sent::Whole);
+        }
+        // What the origin has of it is without an end.
+        *origin = None;
+        let (response, body) = subject.page(&verdict);
+        self.server.answer(&response, &body);
+        let status = Some(response.status.0);
+        subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
+        self.send().await?;
+        Ok(Sent::Answered)
+    }
+
+    /// Sends on what may go of the body of a request.
+    async fn send_on(
+        &self,
+        order: &Order,
+        origin: &mut Option<Origin>,
+        subject: &mut Subject,
+        has_verdict: bool,
+    ) -> Result<(), Failure> {
+        if origin.is_none() {
+            let mut reached = self.lease(order).await?;
+            reached.client.request(&order.request);
+            *origin = Some(reached);
+            subject.has_begun = true;
+        }
+        let reached = origin.as_mut().ok_or(Failure::Ended)?;
+        subject.go_on(has_verdict, |piece| reached.client.content(piece));
+        reached.send().await
+    }
+
+    /// Waits for more of the client; false where the origin speaks first.
+    async fn read_or_hear(&mut self, origin: &mut Option<Origin>) -> Result<bool, Failure> {
+        self.send().await?;
+        let hear = async {
+            match origin {
+                Some(origin) => origin.wire.read().await,
+                None => std::future::pending().await,
+            }
+        };
+        let has_more = tokio::select! {
+            has_more = timeout(SILENCE_WAIT, self.wire.read()) => has_more.map_err(io::Error::from)??,
+            _ = hear => return Ok(false),
+        };
+        if !has_more {
+            self.server.finish();
+            return Err(Failure::Client(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(true)
+    }
+}

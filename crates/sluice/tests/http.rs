@@ -1,0 +1,315 @@
+//! The doors of HTTP: conversations as clients and origins have them.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+
+use crate::harness::nginx::Nginx;
+use crate::harness::web::{Origin, response, zip_of};
+use crate::harness::{Gateway, Wire, eicar, free_port};
+
+/// A proxy that may go to this machine, at any port.
+fn gateway(origin: &Origin, head: &str, more: &str) -> Gateway {
+    let port = origin.address.port();
+    Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n{head}\n[[listener]]\nprotocol = \"http\"\naddress = \"127.0.0.1:0\"\n\
+         destinations = [\"127.0.0.0/8\"]\nports = [80, {port}]\n{more}\n"
+    ))
+}
+
+fn get(url: &str, fields: &str) -> String {
+    let host = url.split('/').nth(2).unwrap();
+    format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n")
+}
+
+/// Bytes that no two parts of are alike, and that do not compress.
+fn noise(count: u32) -> Vec<u8> {
+    (0..count).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect()
+}
+
+#[test]
+fn a_request_goes_on_in_one_form_and_connections_are_kept() {
+    let origin = Origin::start(|head, body| {
+        let path = head.split(' ').nth(1).unwrap();
+        Some(match path {
+            "/empty" => b"HTTP/1.1 204 No Content\r\nX: 1\r\n\r\n".to_vec(),
+            "/same" => b"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n".to_vec(),
+            "/head" => b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n".to_vec(),
+            "/chunks" => {
+                b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\
+                Trailer: X-Sum\r\n\r\n3;a=b\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n"
+                    .to_vec()
+            }
+            "/upload" => response("", body),
+            _ => {
+                response("Alt-Svc: h3=\":443\"\r\nConnection: x-own\r\nX-Own: 1\r\nAccept-Ranges: bytes\r\n", b"hello")
+            }
+        })
+    });
+    let gateway = gateway(&origin, "", "");
+    let mut wire = gateway.connect();
+    let answer = wire.ask(&get(
+        &origin.url("/a?b=1"),
+        "Proxy-Connection: keep-alive\r\nRange: bytes=3-\r\nAccept-Encoding: gzip, sdch\r\n",
+    ));
+    assert_eq!((answer.status(), &answer.body[..]), ("200", &b"hello"[..]));
+    assert_eq!(answer.head, "HTTP/1.1 200 OK\nVia: 1.1 proxy.test\nContent-Length: 5\n");
+    let expected = format!(
+        "GET /a?b=1 HTTP/1.1\r\nHost: {}\r\nAccept-Encoding: gzip\r\nVia: 1.1 proxy.test\r\n\r\n",
+        origin.address
+    );
+    assert_eq!(origin.said(), [expected]);
+    assert_eq!(wire.ask(&get(&origin.url("/empty"), "")).status(), "204");
+    assert_eq!(wire.ask(&get(&origin.url("/same"), "")).status(), "304");
+    let answer = wire.ask(&get(&origin.url("/head"), "").replace("GET", "HEAD"));
+    assert!(answer.head.contains("Content-Length: 7\n"), "{answer:?}");
+    let hints = wire.ask(&get(&origin.url("/chunks"), ""));
+    assert!(hints.head.starts_with("HTTP/1.1 103 ") && hints.head.contains("Link: </a>"), "{hints:?}");
+    let answer = wire.answer(false);
+    assert_eq!((answer.text().as_str(), answer.is_whole), ("abc", true));
+    assert_eq!(origin.said().len(), 1, "one connection for all of them");
+    // A body goes over a connection of its own.
+    let url = origin.url("/upload");
+    wire.send(
+        format!("POST {url} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n").as_bytes(),
+    );
+    assert_eq!(wire.answer(false).status(), "100");
+    wire.send(b"data");
+    assert_eq!(wire.answer(false).text(), "data");
+    wire.send(
+        format!("PUT {url} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x\r\nc\r\n0\r\n\r\n")
+            .as_bytes(),
+    );
+    assert_eq!(wire.answer(false).text(), "abc");
+    wire.send(format!("GET {} HTTP/1.0\r\n\r\n", origin.url("/chunks")).as_bytes());
+    let answer = wire.answer(false);
+    assert!(answer.head.contains("Connection: close\n") && answer.text() == "abc", "{answer:?}");
+    let log = gateway.wait_for_log("status=204");
+    for part in ["method=\"POST\"", "door=\"http\"", "action=\"pass\"", "client=127.0.0.1"] {
+        assert!(log.contains(part), "{part}: {log}");
+    }
+}
+
+#[test]
+fn what_is_found_in_a_small_response_becomes_a_page_and_a_large_one_is_cut() {
+    let clean = noise(3_000_000);
+    let infected = [&clean[..], &zip_of(&eicar())].concat();
+    let origin = Origin::start(move |head, _| {
+        let tag = "ETag: \"1\"\r\n";
+        Some(match head.split(' ').nth(1).unwrap() {
+            "/eicar" => response(tag, &eicar()),
+            "/clean" => response(tag, &clean),
+            "/large" => response(tag, &infected),
+            "/endless" => [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", &infected[..]].concat(),
+            _ => response("", b"small"),
+        })
+    });
+    let gateway = gateway(&origin, "[resources]\nhead_window_bytes = 131072\n", "");
+    let mut wire = gateway.connect();
+    let answer = wire.ask(&get(&origin.url("/eicar"), ""));
+    assert!(answer.status() == "403" && answer.text().contains("Eicar"), "{answer:?}");
+    assert!(answer.head.contains("Cache-Control: no-store"), "{answer:?}");
+    assert_eq!(wire.ask(&get(&origin.url("/x"), "")).text(), "small", "the connection goes on");
+    let answer = wire.ask(&get(&origin.url("/clean"), ""));
+    assert!(answer.is_whole && answer.body == noise(3_000_000), "{}", answer.body.len());
+    for path in ["/large", "/endless"] {
+        let answer = gateway.connect().ask(&get(&origin.url(path), ""));
+        assert!(answer.status() == "200" && !answer.is_whole && answer.body.len() > 1_000_000, "{}", answer.body.len());
+        let answer = gateway.connect().ask(&get(&origin.url(path), ""));
+        assert!(answer.status() == "403" && answer.is_whole, "the second time there is a page: {}", answer.head);
+    }
+    let mut wire = gateway.connect();
+    wire.send(format!("GET {} HTTP/1.0\r\n\r\n", origin.url("/large?2")).as_bytes());
+    let log = gateway.wait_for_log("action=\"cut\"");
+    assert!(log.contains("action=\"block\""), "{log}");
+}
+
+#[test]
+fn what_is_found_in_a_request_never_reaches_the_origin_whole() {
+    let origin = Origin::start(|_, body| Some(response("", format!("{}", body.len()).as_bytes())));
+    let gateway = gateway(&origin, "[resources]\nhead_window_bytes = 131072\n", "");
+    let url = origin.url("/up");
+    let post = |body: &[u8]| {
+        let mut wire = gateway.connect();
+        let head = format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
+        let mut sender = Wire::new(wire.stream.try_clone().unwrap());
+        thread::scope(|scope| {
+            scope.spawn(|| _ = sender.try_send(&[head.as_bytes(), body].concat()));
+            wire.answer(false)
+        })
+    };
+    let answer = post(&eicar());
+    assert!(answer.status() == "403" && answer.text().contains("Eicar"), "{answer:?}");
+    assert!(origin.said().is_empty(), "nobody has heard of it");
+    let clean = noise(3_000_000);
+    assert_eq!(post(&clean).text(), "3000000");
+    let infected = [&clean[..], &zip_of(&eicar())].concat();
+    assert_eq!(post(&infected).status(), "403");
+    assert!(origin.counts()[1] < infected.len(), "its end has not gone on");
+}
+
+#[test]
+fn requests_that_lead_nowhere_are_answered_by_a_page() {
+    let origin = Origin::start(|head, _| match head.split(' ').nth(1).unwrap() {
+        "/part" => {
+            Some(b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/9\r\nContent-Length: 1\r\n\r\nx".to_vec())
+        }
+        "/coded" => Some(response("Content-Encoding: lzma\r\n", b"x")),
+        "/two" => Some(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx".to_vec()),
+        "/short" => Some(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nx".to_vec()),
+        _ => None,
+    });
+    let gateway = gateway(&origin, "", "");
+    let closed = free_port();
+    let ask = |request: &str| gateway.connect().ask(request);
+    for (path, status) in [("/part", "502"), ("/coded", "502"), ("/two", "502"), ("/short", "502"), ("/gone", "502")] {
+        let answer = ask(&get(&origin.url(path), ""));
+        assert_eq!(answer.status(), status, "{path} {answer:?}");
+        assert!(answer.text().contains("The "), "{answer:?}");
+    }
+    for (request, status) in [
+        (get(&format!("http://127.0.0.1:{closed}/"), ""), "403"),
+        (get("http://127.0.0.1/", ""), "502"),
+        (get("http://[::1]:80/", ""), "403"),
+        (get("http://169.254.169.254/", ""), "403"),
+        (get("http://no-such-name.invalid/", ""), "502"),
+        (get(&origin.url("/x"), "Via: 1.0 a, 1.1 proxy.test\r\n"), "508"),
+        (get(&origin.url("/x"), "Connection: Upgrade\r\nUpgrade: websocket\r\n"), "501"),
+        (get("https://o.test/", ""), "501"),
+        (get("ftp://o.test/", ""), "501"),
+        (get(&origin.url("/x"), "").replace("GET", "TRACE"), "405"),
+        ("GET /x HTTP/1.1\r\nHost: o.test\r\n\r\n".into(), "400"),
+        ("GET http://o%2etest/ HTTP/1.1\r\nHost: o.test\r\n\r\n".into(), "400"),
+        ("GET http://o.test/ HTTP/1.1\nHost: o.test\r\n\r\n".into(), "400"),
+        ("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n".into(), "403"),
+        ("CONNECT [::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n".into(), "403"),
+    ] {
+        let answer = ask(&request);
+        assert_eq!(answer.status(), status, "{request} {answer:?}");
+    }
+    let answer = ask(&get("http://169.254.169.254/", "").replace("GET", "HEAD"));
+    assert!(answer.status() == "403" && answer.body.is_empty());
+    // A port that may be asked for, and where our own door is.
+    let port = free_port();
+    let second =
+        format!("connect_ports = [{port}]\n[[listener]]\nprotocol = \"http\"\naddress = \"127.0.0.1:{port}\"\n");
+    let reaches = self::gateway(&origin, "", &second);
+    for host in ["127.0.0.1", "[::ffff:127.0.0.1]"] {
+        let answer = reaches.connect().ask(&format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert_eq!(answer.status(), "403", "{host}");
+    }
+}
+
+/// A handshake of a client that asks for this name.
+fn hello(name: &str) -> Vec<u8> {
+    let vector = |bytes: usize, content: &[u8]| [&(content.len() as u32).to_be_bytes()[4 - bytes..], content].concat();
+    let list = vector(2, &[&[0][..], &vector(2, name.as_bytes())].concat());
+    let extensions = vector(2, &[&[0, 0][..], &vector(2, &list)].concat());
+    let body = [&[3, 3][..], &[7; 32], &[0], &vector(2, &[0x13, 1]), &vector(1, &[0]), &extensions].concat();
+    [&[22, 3, 1][..], &vector(2, &[&[1][..], &vector(3, &body)].concat())].concat()
+}
+
+#[test]
+fn a_tunnel_goes_to_the_host_and_what_its_handshake_names_is_known() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || {
+                let stream = stream.unwrap();
+                std::io::copy(&mut stream.try_clone().unwrap(), &mut stream.try_clone().unwrap())
+            });
+        }
+    });
+    let origin = Origin::start(|_, _| None);
+    for (how, passes) in [("log", true), ("refuse", false)] {
+        let settings = format!("connect_ports = [{port}]\nmismatched_names = \"{how}\"");
+        let gateway = gateway(&origin, "", &settings);
+        let tunnel = |said: &[u8]| {
+            let mut wire = gateway.connect();
+            let answer = wire.ask(&format!("CONNECT localhost:{port} HTTP/1.1\r\nHost: x\r\n\r\n"));
+            assert!(answer.head.starts_with("HTTP/1.1 200 OK\n") && !answer.head.contains(':'), "{answer:?}");
+            wire.send(said);
+            _ = wire.stream.shutdown(std::net::Shutdown::Write);
+            wire.rest()
+        };
+        let long = [&hello("localhost")[..], &noise(500_000)].concat();
+        assert!(tunnel(&long) == long, "byte for byte, in both directions");
+        gateway.wait_for_log("server_name=\"localhost\"");
+        let other = hello("other.test");
+        assert_eq!(tunnel(&other) == other, passes, "{how}");
+        assert_eq!(tunnel(b"SSH-2.0-x\r\n") == b"SSH-2.0-x\r\n", passes, "{how}");
+        let log = gateway.wait_for_log("server_name=\"other.test\"");
+        assert!(log.contains("mismatch=true") && log.contains("mismatch=false"), "{log}");
+    }
+}
+
+#[test]
+fn a_server_behind_is_told_its_own_name_and_the_client() {
+    let origin = Origin::start(|_, _| Some(response("", &eicar())));
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[[listener]]\nprotocol = \"http\"\nmode = \"reverse\"\n\
+         address = \"127.0.0.1:0\"\nupstream = \"{}\"\n",
+        origin.address
+    ));
+    let answer = gateway.connect().ask("GET /a HTTP/1.1\r\nHost: www.test:8000\r\nX-Forwarded-For: 9.9.9.9\r\n\r\n");
+    assert_eq!(answer.status(), "403");
+    let said = origin.said().concat();
+    assert!(said.starts_with("GET /a HTTP/1.1\r\nHost: www.test:8000\r\nX-Forwarded-For: 127.0.0.1\r\n"), "{said}");
+    let answer = gateway.connect().ask("CONNECT www.test:443 HTTP/1.1\r\nHost: www.test\r\n\r\n");
+    assert_eq!(answer.status(), "403", "no tunnels from there");
+}
+
+#[test]
+fn curl_gets_through_it_what_nginx_has() {
+    let text = "some text of a page, and more of it\n".repeat(20_000);
+    let large = noise(3_000_000);
+    let infected = [&large[..], &zip_of(&eicar())].concat();
+    let files: [(&str, &[u8]); 5] = [
+        ("small", b"hello"),
+        ("text.txt", text.as_bytes()),
+        ("large", &large),
+        ("eicar", &eicar()),
+        ("infected", &infected),
+    ];
+    let Some(nginx) = Nginx::start(&files) else { return };
+    let port = nginx.address.port();
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[resources]\nhead_window_bytes = 131072\n[[listener]]\nprotocol = \"http\"\n\
+         address = \"127.0.0.1:0\"\ndestinations = [\"127.0.0.0/8\"]\nports = [{port}]\nconnect_ports = [{port}]\n"
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    let curl = |words: &[&str], path: &str| {
+        let out = folder.path().join("out");
+        let mut command = Command::new("curl");
+        command.args(["-sS", "-x", &format!("http://{}", gateway.address), "-w", "%{http_code}", "-o"]).arg(&out);
+        let output = command.args(words).arg(format!("http://{}/{path}", nginx.address)).output().unwrap();
+        let body = fs::read(&out).unwrap_or_default();
+        _ = fs::remove_file(&out);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), body)
+    };
+    for (words, path, content) in [
+        (&[][..], "small", &b"hello"[..]),
+        (&["--compressed"], "text.txt", text.as_bytes()),
+        (&["-r", "2-3"], "text.txt", text.as_bytes()),
+        (&["-H", "Accept-Encoding: dcb, gzip;q=0"], "text.txt", text.as_bytes()),
+        (&[], "large", &large),
+        (&["--http1.0"], "large", &large),
+        (&["-p"], "large", &large),
+        (&["-d", "a=b"], "up", b"taken"),
+        (&["-H", "Transfer-Encoding: chunked", "--data-binary", "x"], "up", b"taken"),
+    ] {
+        let (code, status, body) = curl(words, path);
+        assert_eq!((code, status.as_str()), (Some(0), "200"), "{words:?} {path}");
+        assert!(body == content, "{words:?} {path}: {} bytes of {}", body.len(), content.len());
+    }
+    let (_, status, body) = curl(&["--compressed"], "eicar");
+    assert!(status == "403" && String::from_utf8_lossy(&body).contains("Eicar"));
+    let (code, status, body) = curl(&[], "infected");
+    assert!(code == Some(18) && status == "200" && body.len() < infected.len(), "{code:?} {status} {}", body.len());
+    assert_eq!(curl(&[], "infected").1, "403");
+    let file = folder.path().join("up");
+    fs::write(&file, eicar()).unwrap();
+    let upload = format!("@{}", file.display());
+    assert_eq!(curl(&["--data-binary", &upload], "up").1, "403");
+}
