@@ -32,6 +32,7 @@ mod source;
 mod spam;
 mod store;
 pub mod update;
+pub mod web;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -59,6 +60,7 @@ use crate::output::Failure;
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use interception::Interception;
 pub use store::{Door, StoreSettings};
+pub use web::WebSettings;
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -113,6 +115,8 @@ pub struct Config {
     /// Which ways objects take.
     #[serde(rename = "attachment")]
     pub attachments: Vec<Attachment>,
+    /// Lists that decide on what goes through the doors of the web.
+    pub web: Option<WebSettings>,
     /// The mail store of the gateway itself.
     pub store: Option<StoreSettings>,
     /// Who has a mailbox.
@@ -327,6 +331,7 @@ impl Default for Config {
             quarantine: QuarantineSettings::default(),
             notices: NoticeSettings::default(),
             attachments: Vec::new(),
+            web: None,
             store: None,
             recipients: Vec::new(),
             lookups: Vec::new(),
@@ -456,6 +461,7 @@ impl Config {
         bayes.for_each(|bayes| bayes.ledger = folder.join(&bayes.ledger));
         config.tls.count_paths_from(folder);
         config.store.iter_mut().for_each(|store| store.count_paths_from(folder));
+        config.web.iter_mut().for_each(|web| web.count_paths_from(folder));
         config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));
         config.notices.templates = config.notices.templates.take().map(|path| folder.join(path));
         Ok(config)

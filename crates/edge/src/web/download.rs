@@ -34,7 +34,8 @@ impl Session {
         }
         self.prepare(&mut response);
         if has_body && let Some(words) = self.door.cuts.find(&order.url, &response, Instant::now()) {
-            let refused = Refused { status: 403, words, detail: "it was broken off before".into() };
+            let detail = "it was broken off before".into();
+            let refused = Refused { status: 403, words, detail, location: None };
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
@@ -44,8 +45,12 @@ impl Session {
             // A body that ends with the connection could not be broken off so that the client sees it.
             response.framing = Framing::Chunked;
         }
+        let pass = match self.filter_content(order, &response) {
+            Ok(pass) => pass,
+            Err(refused) => return Ok(self.refuse(&refused, &order.request.method, &order.url).await?),
+        };
         let runtime = self.shared.runtime.borrow().clone();
-        let mut subject = self.subject(&runtime, order, &response.fields);
+        let mut subject = self.subject(&runtime, order, &response.fields, pass.paging);
         let received = self.receive(&mut origin, &mut subject, &response).await;
         let status = Some(response.status.0);
         let (trailer, verdict) = match received {
@@ -70,7 +75,7 @@ impl Session {
                 self.shared.origins.give(&order.destination, origin);
             }
             _ if !subject.has_begun => {
-                let (response, body) = subject.page(&verdict);
+                let (response, body) = subject.page(&runtime, &verdict);
                 self.server.answer(&response, &body);
                 self.send().await?;
                 let status = Some(response.status.0);
@@ -79,7 +84,7 @@ impl Session {
             }
             _ => {
                 if let Ok(verdict) = &verdict {
-                    self.door.cuts.add(&order.url, &response, subject.passage.refusal(verdict), Instant::now());
+                    self.door.cuts.add(&order.url, &response, subject.words(&runtime, verdict), Instant::now());
                 }
                 subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
                 return Err(self.cut());

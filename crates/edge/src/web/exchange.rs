@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flow::{Flow, Protocol};
+use flow::{Flow, Paging, Protocol};
 use proto::http::{ClientEvent, Fields, Response};
 
 use super::head;
@@ -135,9 +135,15 @@ impl Session {
     }
 
     /// A body of this exchange, of which these fields speak.
-    pub(super) fn subject(&self, runtime: &Arc<Runtime>, order: &Order, fields: &Fields) -> Subject {
+    pub(super) fn subject(
+        &self,
+        runtime: &Arc<Runtime>,
+        order: &Order,
+        fields: &Fields,
+        paging: Option<Paging>,
+    ) -> Subject {
         let object = object::described(order.request.path(), fields);
-        Subject::open(runtime, &self.door, self.flow(), object, &order.request.method, &order.url)
+        Subject::open(runtime, &self.door, self.flow(), object, paging, &order.request.method, &order.url)
     }
 }
 

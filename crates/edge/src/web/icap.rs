@@ -24,7 +24,8 @@ use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
-use crate::porch::runtime::Signatures;
+use crate::porch::filter::{ContentFacts, Decision, Pass, Reason, RequestFacts};
+use crate::porch::runtime::{Runtime, Signatures};
 use crate::porch::shared::Shared;
 
 /// How long a client may say nothing.
@@ -44,6 +45,8 @@ struct Asking {
     subject: Subject,
     /// The client has all of it, and takes 204 for it: nothing has to go back.
     stays: bool,
+    /// Lists have decided against it.
+    blocked: Option<Reason>,
 }
 
 struct Session {
@@ -64,6 +67,11 @@ pub async fn run(shared: Rc<Shared>, door: Arc<Door>, peer: SocketAddr, ticket: 
         tracing::debug!(%peer, %error, "connection aborted");
     }
     drop(ticket);
+}
+
+/// The first word of a line.
+fn first_word(line: &[u8]) -> &[u8] {
+    line.split(|&byte| byte == b' ').next().unwrap_or_default()
 }
 
 /// What changes with every set of signatures, at most 32 characters.
@@ -90,7 +98,7 @@ impl Session {
                 ServerEvent::Idle => {}
                 ServerEvent::Request => self.begin(),
                 ServerEvent::Content => self.content(taken).await?,
-                ServerEvent::Preview => self.server.proceed(),
+                ServerEvent::Preview => self.preview().await?,
                 ServerEvent::End => self.end().await?,
                 ServerEvent::Refused(refusal) => {
                     tracing::debug!(peer = %self.peer, reason = refusal.reason(), "refused");
@@ -127,8 +135,34 @@ impl Session {
         let stays = request.allows_204;
         let target = request.http_request.as_ref().map(Head::second_word).unwrap_or_default();
         let object = request.subject().map(|head| object::described(target, &head.fields)).unwrap_or_default();
-        let subject = Subject::open(&runtime, &self.door, self.flow(request), object, method, target);
-        self.asking = Some(Box::new(Asking { subject, stays }));
+        let flow = self.flow(request);
+        let (paging, blocked) = match self.decide(&runtime, request, &flow) {
+            Decision::Pass(pass) => (pass.paging, None),
+            Decision::Block(reason) => (None, Some(reason)),
+            Decision::Redirect(_) => {
+                (None, Some(Reason { words: "The page is elsewhere.".into(), ..Reason::default() }))
+            }
+        };
+        let subject = Subject::open(&runtime, &self.door, flow, object, paging, method, target);
+        self.asking = Some(Box::new(Asking { subject, stays, blocked }));
+    }
+
+    /// Decides by the lists on a request, or on the head of its response.
+    fn decide(&self, runtime: &Runtime, request: &Request, flow: &Flow) -> Decision {
+        let Some(head) = &request.http_request else { return Decision::Pass(Pass::default()) };
+        let method = String::from_utf8_lossy(first_word(head.line()));
+        let facts = RequestFacts {
+            client: flow.client,
+            user: flow.login.as_deref(),
+            port: self.door.address.tcp().map_or(0, |address| address.port()),
+            method: &method,
+            url: head.second_word(),
+            fields: &head.fields,
+        };
+        let Some(response) = &request.http_response else { return runtime.filter.request(&facts) };
+        let file_name = response.fields.get("content-disposition").and_then(object::file_name);
+        let media_type = response.fields.get("content-type");
+        runtime.filter.content(&facts, &ContentFacts { media_type, file_name: file_name.as_deref() })
     }
 
     /// Who sends it: the proxy says it of its own client, where it is set to.
@@ -154,7 +188,7 @@ impl Session {
             if asking.subject.passage.state() != State::Streaming {
                 continue;
             }
-            if asking.stays {
+            if asking.stays || asking.blocked.is_some() {
                 asking.subject.passage.hold().watch();
             } else {
                 asking.go_on(&mut self.server, false);
@@ -162,12 +196,26 @@ impl Session {
                 self.server.sent();
             }
         }
-        if !asking.subject.passage.is_hopeless() {
+        if !asking.subject.passage.is_hopeless() && asking.blocked.is_none() {
             return Ok(());
         }
         // What was found is known so.
         let verdict = asking.subject.passage.finish().await;
         self.conclude(verdict).await
+    }
+
+    /// All of the preview has come: the rest is wanted, unless it is decided already.
+    async fn preview(&mut self) -> io::Result<()> {
+        match &mut self.asking {
+            Some(asking) if asking.blocked.is_some() => {
+                let verdict = asking.subject.passage.finish().await;
+                self.conclude(verdict).await
+            }
+            _ => {
+                self.server.proceed();
+                Ok(())
+            }
+        }
     }
 
     /// The body is complete.
@@ -205,7 +253,8 @@ impl Session {
     /// Answers, and writes it down.
     async fn conclude(&mut self, verdict: Result<Verdict, Unfinished>) -> io::Result<()> {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
-        let outcome = asking.answer(&mut self.server, &verdict);
+        let runtime = self.shared.runtime.borrow().clone();
+        let outcome = asking.answer(&runtime, &mut self.server, &verdict);
         self.send().await?;
         while outcome == Outcome::Passed && asking.subject.has_begun && asking.subject.passage.hold().held() > 0 {
             asking.go_on(&mut self.server, true);
@@ -215,7 +264,6 @@ impl Session {
             self.server.end();
         }
         self.send().await?;
-        let runtime = self.shared.runtime.borrow().clone();
         asking.subject.conclude(&runtime, &self.door, self.peer.ip(), None, outcome, verdict.as_ref().ok());
         Ok(())
     }
@@ -223,7 +271,12 @@ impl Session {
 
 impl Asking {
     /// Answers as far as the verdict decides it; what is passed on and held has to follow.
-    fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
+    fn answer(&mut self, runtime: &Runtime, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
+        if let Some(reason) = &self.blocked {
+            let (response, body) = self.subject.blocked(&reason.words);
+            server.replace(&response, &body, &Fields::default());
+            return Outcome::Replaced;
+        }
         let outcome = self.subject.outcome(verdict);
         match outcome {
             Outcome::Passed if !self.subject.has_begun && server.unmodified(&Fields::default()) => {
@@ -233,7 +286,7 @@ impl Asking {
             Outcome::Cut => server.cut(),
             Outcome::Lost if self.subject.has_begun => server.cut(),
             Outcome::Replaced | Outcome::Lost => {
-                let (response, body) = self.subject.page(verdict);
+                let (response, body) = self.subject.page(runtime, verdict);
                 let mut fields = Fields::default();
                 if let Ok(verdict) = verdict {
                     // As other scanners tell it (draft-stecher-icap-subid, section 3).

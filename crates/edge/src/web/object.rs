@@ -49,7 +49,7 @@ pub const fn coding_name(coding: ContentCoding) -> &'static str {
 }
 
 /// The value of `filename`, quoted or not (RFC 6266); the extended form is percent-decoded.
-fn file_name(disposition: &[u8]) -> Option<String> {
+pub fn file_name(disposition: &[u8]) -> Option<String> {
     let parameters = || disposition.split(|&byte| byte == b';').skip(1).map(<[u8]>::trim_ascii);
     let value = |name: &[u8]| {
         parameters().find_map(|parameter| {

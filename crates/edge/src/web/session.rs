@@ -13,6 +13,7 @@ use super::page;
 use crate::message::trace::{self, new_id};
 use crate::net::wire::Wire;
 use crate::porch::door::Door;
+use crate::porch::filter::Reason;
 use crate::porch::shared::Shared;
 use crate::settings::HttpListener;
 use crate::upstream::destination::Failure;
@@ -50,18 +51,27 @@ pub struct Refused {
     pub words: Box<str>,
     /// What the log says besides.
     pub detail: Box<str>,
+    /// The URL that the client is sent to.
+    pub location: Option<Box<[u8]>>,
 }
 
 impl Refused {
     /// With this status and sentence.
     pub fn new(status: u16, words: &str) -> Refused {
-        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into() }
+        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into(), location: None }
     }
 }
 
 impl From<&Failure> for Refused {
     fn from(failure: &Failure) -> Refused {
         Refused { detail: failure.detail().into(), ..Refused::new(failure.status(), failure.words()) }
+    }
+}
+
+impl From<Reason> for Refused {
+    fn from(reason: Reason) -> Refused {
+        let detail = [&*reason.detail, &*reason.category].join(" ");
+        Refused { status: 403, words: reason.words, detail: trace::printable(detail.trim()).into(), location: None }
     }
 }
 
@@ -77,7 +87,8 @@ impl Session {
         let id = new_id();
         let url = trace::printable(&String::from_utf8_lossy(url));
         let title = if refused.status == 403 { "Blocked" } else { "Not available" };
-        let (response, body) = page::blocked(refused.status, title, &refused.words, &url, &id);
+        let (mut response, body) = page::blocked(refused.status, title, &refused.words, &url, &id);
+        refused.location.iter().for_each(|location| _ = response.fields.push("Location", location));
         self.server.answer(&response, &body);
         self.shared.runtime.borrow().metrics.http_refused_total.add(1);
         tracing::info!(

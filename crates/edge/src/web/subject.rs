@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use flow::{Action, Flow, Terms, Unfinished, Verdict};
+use flow::{Action, Flow, PageScore, Paging, Terms, Unfinished, Verdict};
 use proto::http::Response;
 use stream::Object;
 
@@ -17,6 +17,8 @@ use crate::porch::runtime::Runtime;
 pub struct Subject {
     /// Where it is inspected and held.
     pub passage: Passage,
+    /// The filter group by whose phrases it is scored.
+    group: Option<u32>,
     /// The method, or what stands in its place.
     pub method: Box<str>,
     /// The URL, in printable characters.
@@ -53,19 +55,29 @@ impl Outcome {
 
 impl Subject {
     /// A body that begins.
-    pub fn open(runtime: &Runtime, door: &Door, flow: Flow, object: Object, method: &str, url: &[u8]) -> Subject {
+    pub fn open(
+        runtime: &Runtime,
+        door: &Door,
+        flow: Flow,
+        object: Object,
+        paging: Option<Paging>,
+        method: &str,
+        url: &[u8],
+    ) -> Subject {
         let media_type = object.media_type.clone();
         let asked = Asked {
             flow,
             object: Some(object),
             terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
             heaviest: Action::Tag,
+            paging,
             ..Asked::default()
         };
         let mut passage = Passage::mail(&runtime.means, &new_id(), door.rulings.under(None), asked);
         passage.forgo_copy();
         let url = trace::printable(&String::from_utf8_lossy(url)).into();
-        Subject { passage, method: method.into(), url, media_type, has_begun: false }
+        let group = paging.map(|paging| paging.group);
+        Subject { passage, group, method: method.into(), url, media_type, has_begun: false }
     }
 
     /// What is to be done under a verdict.
@@ -79,14 +91,27 @@ impl Subject {
     }
 
     /// The page in its place.
-    pub fn page(&self, verdict: &Result<Verdict, Unfinished>) -> (Response, Vec<u8>) {
+    pub fn page(&self, runtime: &Runtime, verdict: &Result<Verdict, Unfinished>) -> (Response, Vec<u8>) {
         let id = self.passage.id();
         match verdict {
-            Ok(verdict) => page::blocked(403, "Blocked", &self.passage.refusal(verdict), &self.url, id),
+            Ok(verdict) => self.blocked(&self.words(runtime, verdict)),
             Err(_) => {
                 let reason = "The content could not be inspected now. Try again later.";
                 page::blocked(503, "Not available", reason, &self.url, id)
             }
+        }
+    }
+
+    /// The page that says this in its place.
+    pub fn blocked(&self, words: &str) -> (Response, Vec<u8>) {
+        page::blocked(403, "Blocked", words, &self.url, self.passage.id())
+    }
+
+    /// The reason of a block, in words for the client.
+    pub fn words(&self, runtime: &Runtime, verdict: &Verdict) -> String {
+        match (self.group, verdict.page.as_deref().filter(|page| page.is_blocked())) {
+            (Some(group), Some(page)) => runtime.filter.scored(group, page).words.into(),
+            _ => self.passage.refusal(verdict),
         }
     }
 
@@ -113,6 +138,7 @@ impl Subject {
         outcome: Outcome,
         verdict: Option<&Verdict>,
     ) {
+        let page = verdict.and_then(|verdict| verdict.page.as_deref());
         let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
         journal::count(&runtime.metrics, &self.passage, action, true);
         tracing::info!(
@@ -126,9 +152,16 @@ impl Subject {
             bytes = self.passage.received(),
             action = outcome.name(),
             found = verdict.map(journal::found),
+            points = page.map(|page| page.points),
+            categories = page.map(categories),
             streamed = self.has_begun && self.passage.is_streamed(),
             ms = self.passage.age().as_millis() as u64,
             "object"
         );
     }
+}
+
+/// The categories of a page, in one line.
+fn categories(page: &PageScore) -> String {
+    page.categories.iter().map(|(name, _)| trace::printable(name)).collect::<Vec<_>>().join(", ")
 }

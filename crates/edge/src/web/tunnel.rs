@@ -88,7 +88,7 @@ impl Session {
         if !is_allowed {
             return Err(refused(Failure::Forbidden));
         }
-        self.filter(request, &destination)?;
+        self.filter(request).map(drop)?;
         let mut addresses = self.addresses(&destination).await.map_err(refused)?;
         addresses.retain(|&address| self.may_reach(&runtime, address));
         if addresses.is_empty() {

@@ -27,7 +27,7 @@ impl Session {
     /// Hands the body of a request on as it is inspected.
     pub(super) async fn upload(&mut self, order: &Order, origin: &mut Option<Origin>) -> Result<Sent, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let mut subject = self.subject(&runtime, order, &order.request.fields);
+        let mut subject = self.subject(&runtime, order, &order.request.fields, None);
         let trailer = loop {
             let (taken, event) = self.server.step(self.wire.input());
             match event {
@@ -75,7 +75,7 @@ impl Session {
         }
         // What the origin has of it is without an end.
         *origin = None;
-        let (response, body) = subject.page(&verdict);
+        let (response, body) = subject.page(&runtime, &verdict);
         self.server.answer(&response, &body);
         let status = Some(response.status.0);
         subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());

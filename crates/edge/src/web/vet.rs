@@ -2,13 +2,12 @@
 
 use std::net::IpAddr;
 
-use proto::http::{Framing, Request, Target};
+use proto::http::{Fields, Framing, Request, Response, Target};
 
 use super::head::{self, Manner};
 use super::object;
 use super::session::{Refused, Session};
-use crate::message::trace;
-use crate::porch::filter::{Decision, RequestFacts};
+use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
 
@@ -67,8 +66,9 @@ impl Session {
         if has_body(request) && !may_be_coded && object::codings(&request.fields).is_none() {
             return Err(Refused::new(415, "The content is in a coding that is not known here."));
         }
+        let pass = self.filter(request)?;
+        let request = &changed(request, &pass);
         let destination = self.destination(request).await?;
-        self.filter(request, &destination)?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.wire.is_encrypted()));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
         Ok(Order { destination, request: head::for_origin(request, &manner), url: url(request) })
@@ -118,23 +118,103 @@ impl Session {
         }
     }
 
-    /// What lists say of a request.
-    pub(super) fn filter(&self, request: &Request, destination: &Destination) -> Result<(), Refused> {
-        let named = request.authority().and_then(|authority| Destination::parse(authority, destination.port));
-        let named = named.as_ref().unwrap_or(destination);
-        let facts = RequestFacts {
-            client: self.peer.ip(),
+    /// Decides on a request by the lists.
+    pub(super) fn filter(&self, request: &Request) -> Result<Pass, Refused> {
+        let url = url(request);
+        decided(self.shared.runtime.borrow().filter.request(&self.facts(request, &url)))
+    }
+
+    /// Decides on the head of the response to a request by the lists.
+    pub(super) fn filter_content(&self, order: &Order, response: &Response) -> Result<Pass, Refused> {
+        let file_name = response.fields.get("content-disposition").and_then(object::file_name);
+        let content = ContentFacts { media_type: response.fields.get("content-type"), file_name: file_name.as_deref() };
+        let facts = self.facts(&order.request, &order.url);
+        decided(self.shared.runtime.borrow().filter.content(&facts, &content))
+    }
+
+    fn facts<'a>(&self, request: &'a Request, url: &'a [u8]) -> RequestFacts<'a> {
+        RequestFacts {
+            client: Some(self.peer.ip()),
+            user: None,
+            port: self.door.address.tcp().map_or(0, |address| address.port()),
             method: &request.method,
-            host: &named.host,
-            port: named.port,
-            path: request.path(),
+            url,
             fields: &request.fields,
-        };
-        match self.shared.runtime.borrow().filter.request(&facts) {
-            Decision::Allow => Ok(()),
-            Decision::Block { reason, category } => {
-                Err(Refused { status: 403, words: reason, detail: trace::printable(&category).into() })
+        }
+    }
+}
+
+fn decided(decision: Decision) -> Result<Pass, Refused> {
+    match decision {
+        Decision::Pass(pass) => Ok(pass),
+        Decision::Block(reason) => Err(reason.into()),
+        Decision::Redirect(location) => {
+            Err(Refused { location: Some(location), ..Refused::new(302, "The page is elsewhere.") })
+        }
+    }
+}
+
+/// The request with what the lists change of it.
+fn changed(request: &Request, pass: &Pass) -> Request {
+    let mut request = request.clone();
+    if !pass.fields.is_empty() {
+        let mut fields = Fields::default();
+        for (at, (name, value)) in request.fields.iter().enumerate() {
+            let other = pass.fields.iter().find(|(place, _)| *place == at).map(|(_, value)| &**value);
+            let value = other.unwrap_or(value);
+            if other.is_none() || !value.is_empty() {
+                fields.push(name, value);
             }
+        }
+        request.fields = fields;
+    }
+    if let Some((name, value)) = &pass.added {
+        request.fields.set(&String::from_utf8_lossy(name), value);
+    }
+    if let Some((authority, path)) = pass.url.as_deref().and_then(parts) {
+        request.target = Target::Absolute { scheme: "http".into(), authority: authority.into(), path };
+    }
+    request
+}
+
+/// Host and port of a URL of HTTP, and its path with the query.
+fn parts(url: &[u8]) -> Option<(&[u8], Vec<u8>)> {
+    let rest = url.strip_prefix(b"http://")?;
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let slash: &[u8] = if path.first() == Some(&b'/') { b"" } else { b"/" };
+    let is_clean = url.iter().all(|byte| matches!(byte, b'!'..=b'~'));
+    (is_clean && !authority.is_empty()).then(|| (authority, [slash, path].concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_changed_as_the_lists_say() {
+        let target = |authority: &[u8], path: &[u8]| Target::Absolute {
+            scheme: "http".into(),
+            authority: authority.into(),
+            path: path.into(),
+        };
+        let mut request = Request::new("GET", target(b"a.test", b"/x"));
+        for (name, value) in [("Host", "a.test"), ("A", "1"), ("B", "2")] {
+            request.fields.push(name, value.as_bytes());
+        }
+        let pass = Pass {
+            url: Some(b"http://b.test:81?q".to_vec()),
+            fields: vec![(1, b"other".to_vec()), (2, Vec::new())],
+            added: Some((b"YouTube-Restrict".to_vec(), b"Strict".to_vec())),
+            paging: None,
+        };
+        let changed = changed(&request, &pass);
+        assert_eq!(changed.target, target(b"b.test:81", b"/?q"));
+        let fields: Vec<_> = changed.fields.iter().map(|(name, value)| (name, value.to_vec())).collect();
+        let wanted = [("Host", "a.test"), ("A", "other"), ("YouTube-Restrict", "Strict")];
+        assert_eq!(fields, wanted.map(|(name, value)| (name, value.as_bytes().to_vec())));
+        for none in ["https://a.test/", "http:///x", "http://a.test/a b", "ftp://a"] {
+            assert_eq!(parts(none.as_bytes()), None, "{none}");
         }
     }
 }

@@ -111,9 +111,13 @@ impl Group {
 
     /// A page to feed the content of a response to; `None` where it is not looked at.
     pub fn page(&self, response: &Response<'_>, decided: &Decision) -> Option<Page> {
+        self.scores(response, decided).then(|| Page::new(&self.phrases))
+    }
+
+    /// Whether the content of a response is scored.
+    pub fn scores(&self, response: &Response<'_>, decided: &Decision) -> bool {
         let is_free = matches!(decided.verdict, Verdict::Block | Verdict::Exception);
-        let is_looked_at = !is_free && self.limit > 0 && self.shared.is_text(response.content_type);
-        is_looked_at.then(|| Page::new(&self.phrases))
+        !is_free && self.limit > 0 && self.shared.is_text(response.content_type)
     }
 
     /// Decides on a page by its score.

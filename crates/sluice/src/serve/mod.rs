@@ -17,6 +17,7 @@ mod site;
 mod sweep;
 mod systemd;
 pub mod watcher;
+mod web;
 
 use std::future::Future;
 use std::net::TcpListener;

@@ -202,6 +202,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
             reach.read(chain).read(key);
         }
     }
+    config.web.iter().for_each(|web| _ = reach.read(web.folder()));
     config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));
     // The folders of lists that are at hand, since a file is replaced by another of its name.
     crate::config::block_lists::local_files(&config.trust)

@@ -90,7 +90,7 @@ fn words_max(rules: &Rules) -> Option<u64> {
 }
 
 /// A file in memory that nobody can change any more.
-fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
+pub(super) fn sealed(bytes: &[u8]) -> std::io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create("rules", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.write_all(bytes)?;
     rustix::fs::fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;

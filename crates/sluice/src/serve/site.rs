@@ -13,7 +13,7 @@ use edge::metrics::Metrics;
 use edge::net::identity::Identities;
 use edge::net::{listening, tls};
 use edge::porch::door::{Door, House};
-use edge::porch::filter::AllowAll;
+use edge::porch::filter::{AllowAll, Filter};
 use edge::porch::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::recipients::directory::Directory;
 use edge::scanner::door::Clamd;
@@ -26,6 +26,7 @@ use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
 use super::rights;
 use super::scorer::SpamRules;
 use super::watcher::{Stamp, stamps};
+use super::web::WebLists;
 use crate::cli::Serve;
 use crate::config::clamd_conf;
 use crate::config::{Config, Isolation};
@@ -59,6 +60,8 @@ pub struct Site {
     pub database: Arc<Loaded>,
     /// The rules that mails are scored with.
     spam: Option<Arc<SpamRules>>,
+    /// The lists of the web.
+    web: Option<Arc<WebLists>>,
     /// The mail store, for the whole run.
     pub store: Option<Arc<Store>>,
     /// Tables of databases and directories.
@@ -204,7 +207,8 @@ impl Site {
         let recipients = Directory::load(&config.recipients, &tables, &config.tls, before.map(|old| &*old.recipients))?;
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
         let spam = SpamRules::load(&config)?.map(Arc::new);
-        let (inspector, measure) = inspector(&config, threads, &database, spam.as_deref(), &common)?;
+        let web = WebLists::load(&config)?.map(Arc::new);
+        let (inspector, measure) = inspector(&config, threads, &database, (spam.as_deref(), web.as_deref()), &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
         let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
@@ -238,7 +242,7 @@ impl Site {
             clamd,
             notices: Arc::new(notices),
             known,
-            filter: Arc::new(AllowAll),
+            filter: web.as_ref().map_or_else(|| Arc::new(AllowAll) as Arc<dyn Filter>, |web| web.filter.clone()),
             metrics,
             metrics_socket,
         };
@@ -251,6 +255,7 @@ impl Site {
             wanted,
             database,
             spam,
+            web,
             store,
             lookups,
             resolver,
@@ -282,8 +287,13 @@ impl Site {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
         let generation = self.runtime.signatures.generation + 1;
-        let (inspector, measure) =
-            inspector(&self.config, self.threads, &database, self.spam.as_deref(), &self.common)?;
+        let (inspector, measure) = inspector(
+            &self.config,
+            self.threads,
+            &database,
+            (self.spam.as_deref(), self.web.as_deref()),
+            &self.common,
+        )?;
         let runtime = Runtime {
             means: Means { inspector, ..self.runtime.means.clone() },
             measure: with_store(with_lookups(measure, &self.lookups), self.store.as_ref()),
@@ -411,7 +421,7 @@ fn inspector(
     config: &Config,
     threads: usize,
     database: &Loaded,
-    spam: Option<&SpamRules>,
+    (spam, web): (Option<&SpamRules>, Option<&WebLists>),
     common: &Common,
 ) -> Result<(Arc<dyn Inspector>, Measure), Failure> {
     let (limits, memory_bytes) = (config.limits.limits(), config.resources.inspection_pool_bytes);
@@ -422,7 +432,7 @@ fn inspector(
             metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
             processes(None, &[], metrics)
         };
-        let local = Local::new(engine, Some(common.memory.clone()));
+        let local = Local::new(engine, Some(common.memory.clone())).with_pages(web.and_then(|web| web.pages.clone()));
         let local = match spam.and_then(|spam| spam.scorer.clone()) {
             Some(scorer) => local.scoring_apart(scorer)?,
             None => local,
@@ -437,7 +447,8 @@ fn inspector(
     let settings = jail::Settings { count: threads, limits, memory_bytes, launch, bells };
     let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
     let rules = spam.map(SpamRules::file).transpose()?.flatten();
-    let handed = jail::Signatures { rules, ..database.signatures()? };
+    let pages = web.map(WebLists::file).transpose()?.flatten();
+    let handed = jail::Signatures { rules, pages, ..database.signatures()? };
     let (jails, confined) = Jails::start(settings, handed, counts.clone(), suspects)?;
     tracing::info!(processes = threads, %confined, "inspections are isolated");
     let missing = confined.missing();
