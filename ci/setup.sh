@@ -71,6 +71,7 @@ if [ "$kind" != run ]; then
     need rspamc rspamd
     need squid squid
     need c-icap-client c-icap
+    need e2guardian e2guardian
     # databases and directories
     need_file /usr/lib/postgresql postgresql
     need mariadbd mariadb-server

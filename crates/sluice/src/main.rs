@@ -54,6 +54,7 @@ mod top;
 mod update;
 mod update_settings;
 mod values;
+mod web_command;
 
 use std::process::ExitCode;
 
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
         Command::Account(args) => store::account::run(&args),
         Command::Sieve(args) => sieve_command::run(&args),
         Command::Spam(args) => spam_command::run(&args),
+        Command::Web(args) => web_command::run(&args),
         Command::Learn(args) => learn_command::run(&args),
         Command::Man { folder } => manual::pages(folder.as_deref()),
         Command::Completions { shell } => manual::completions(shell),

@@ -56,3 +56,4 @@ mod trust;
 mod update;
 mod walk;
 mod watch;
+mod web;
