@@ -9,7 +9,8 @@ data=$PWD/target/data
 [ -d "$packs" ] || exit 0
 command -v zstd >/dev/null || exit 0
 mkdir -p "$data"
-for pack in av-evasion av-clamav av-signatures mail-mime mail-spamassassin archives protocols ids-suricata-verify; do
+for pack in av-evasion av-clamav av-signatures mail-mime mail-spamassassin archives protocols ids-suricata-verify \
+    web-filter web-pages; do
     [ -e "$data/$pack" ] || tar --zstd -xf "$packs/$pack.tar.zst" -C "$data"
 done
 echo "$data"

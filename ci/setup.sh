@@ -72,6 +72,7 @@ if [ "$kind" != run ]; then
     need squid squid
     need nginx nginx-light
     need c-icap-client c-icap
+    need e2guardian e2guardian
     # databases and directories
     need_file /usr/lib/postgresql postgresql
     need mariadbd mariadb-server

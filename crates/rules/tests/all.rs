@@ -8,3 +8,4 @@ mod peer;
 mod views;
 mod web;
 mod web_packs;
+mod web_peer;

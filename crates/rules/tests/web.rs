@@ -415,3 +415,38 @@ fn a_tunnel_is_decided_by_its_site() {
         |url: &str| filter.request(&Request { method: b"CONNECT", url: url.as_bytes(), ..Request::default() }).verdict;
     assert_eq!((verdict("www.a.test:443"), verdict("b.test:443")), (Verdict::Block, Verdict::Allow));
 }
+
+#[test]
+fn folders_of_categories_and_hosts_files_are_lists() {
+    let group = "bannedsitelist = 'e/ads'\nbannedurllist = 'e/ads'\nbannedregexpurllist = 'e/ads'\nsitelist = 'name=grey,path=e/hosts'\n";
+    let files = [
+        ("ads/domains", "ads.test\n"),
+        ("ads/urls", "a.test/banner\n"),
+        ("ads/expressions", "(^|[-.])popup[0-9]\n"),
+        ("hosts", "127.0.0.1 localhost\n0.0.0.0 0.0.0.0\n0.0.0.0 Track.test other.test # both\n::1 ip6-localhost\n"),
+    ];
+    let filter = lists(group, &files);
+    assert_eq!(filter.problems(), []);
+    let verdicts = ["x.ads.test", "a.test/banner/1.png", "a.popup7.test", "www.track.test", "localhost", "a.test"];
+    let verdicts = verdicts.map(|url| ask(&filter, &format!("http://{url}")).verdict);
+    let (block, grey, allow) = (Verdict::Block, Verdict::Grey, Verdict::Allow);
+    assert_eq!(verdicts, [block, block, block, grey, allow, allow]);
+}
+
+#[test]
+fn blocks_are_passed_with_a_token_where_the_group_has_a_key() {
+    let group = "bypass = 300\nbypasskey = 'secret'\nbannedsitelist = 'e/banned'\nsitelist = 'name=bannedbypass,path=e/never'\nstoryboard = 'e/story'\n";
+    let story = "function(checkrequest)\nif(bypassallowset) never\nif(urlin,banned) return setblock\n\
+                 function(never)\nif(urlin,bannedbypass) return unsetbypassallow\n";
+    let filter = lists(group, &[("banned", "a.test\nb.test\n"), ("never", "b.test\n"), ("story", story)]);
+    assert_eq!(filter.problems(), []);
+    assert_eq!(["a", "b"].map(|host| ask(&filter, &format!("http://{host}.test/")).may_bypass), [true, false]);
+    let group = &filter.groups()[0];
+    let token = group.bypass_token(b"http://a.test/", None, 1000).expect("a token");
+    assert!(
+        group.accepts_bypass(&token, b"http://a.test/", None, 1300)
+            && !group.accepts_bypass(&token, b"http://a.test/", None, 1301)
+    );
+    let without = lists("bypass = 300\n", &[]);
+    assert_eq!(without.groups()[0].bypass_token(b"http://a.test/", None, 1000), None);
+}

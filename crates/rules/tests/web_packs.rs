@@ -141,3 +141,55 @@ fn domains_and_urls_of_a_tree_are_found() {
     }
     assert_eq!(verdict("http://nowhere.example/".into()), Verdict::Allow);
 }
+
+/// `cargo test -p sluice-rules --release --test all -- --ignored --nocapture web_packs::`
+#[test]
+#[ignore = "a measurement"]
+fn measure_a_list_of_a_million_sites() {
+    let mut seed = 1u64;
+    let mut line = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let name = format!("{:x}", seed >> 20);
+        format!(
+            "{}.{}\n",
+            &name[..name.len().min(6 + (seed >> 60) as usize)],
+            ["com", "net", "org", "co.uk"][(seed >> 40) as usize % 4]
+        )
+    };
+    let sites: String = (0..1_000_000).map(|_| line()).collect();
+    let mut read = |path: &str| match path {
+        "e.conf" => Ok(Vec::new()),
+        "ef1.conf" => Ok(b"sitelist = 'name=banned,messageno=500,path=sites'\n".to_vec()),
+        "sites" => Ok(sites.clone().into_bytes()),
+        _ => Err("there is no such file".to_string()),
+    };
+    let begun = Instant::now();
+    let filter = Filter::load("e.conf", Dialect::Sluice, Limits::default(), &mut read);
+    let census = filter.census();
+    eprintln!(
+        "{} sites of {} bytes in {} bytes, loaded in {:?}",
+        census.entries,
+        sites.len(),
+        census.bytes,
+        begun.elapsed()
+    );
+    let request = Request { method: b"GET", url: b"http://www.a.b.example.com/some/page?x=1", ..Request::default() };
+    let begun = Instant::now();
+    (0..10_000).for_each(|_| assert_eq!(filter.request(&request).verdict, Verdict::Allow));
+    eprintln!("a request takes {:?}", begun.elapsed() / 10_000);
+}
+
+#[test]
+fn a_page_that_is_built_to_cost_much_is_bounded_and_told() {
+    let Some(filter) = debian(Dialect::Sluice) else { return };
+    let phrases = filter.groups()[0].phrases();
+    for text in [" sex ", "<", "a", " xxx", "sexy girl "] {
+        let page = text.repeat((4 << 20) / text.len());
+        let begun = Instant::now();
+        let mut run = Page::new(phrases);
+        run.feed(page.as_bytes());
+        let score = run.finish(Moment::default());
+        eprintln!("{text:?}: {:?}, truncated: {}", begun.elapsed(), score.is_partial);
+        assert!(begun.elapsed().as_secs() < 10, "{text:?}");
+    }
+}

@@ -11,6 +11,7 @@ mod scan;
 mod sieve;
 mod store;
 pub mod values;
+mod web;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use self::store::{
     Account, AccountCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand,
     StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreQueue, StoreServe, StoreStat, Who,
 };
+pub use self::web::{Web, WebCheck, WebCommand, WebDialect, WebLint};
 
 /// The configuration of all commands, unless another is named.
 pub const CONFIG: &str = "/etc/sluice/sluice.toml";
@@ -157,6 +159,8 @@ pub enum Command {
     Recall(Recall),
     /// Check mails with SpamAssassin's rules.
     Spam(Spam),
+    /// Check pages with the lists of E2Guardian or DansGuardian, and check those lists.
+    Web(Web),
     /// Learn from mails what is spam and what is not, and look after what was learned.
     ///
     /// Words are those of SpamAssassin's Bayes, and so are the settings (`bayes_...`): what sa-learn has learned can be

@@ -87,6 +87,7 @@ fn main() -> ExitCode {
         Command::Account(args) => store::account::run(&args),
         Command::Sieve(args) => command::sieve::run(&args),
         Command::Spam(args) => command::spam::run(&args),
+        Command::Web(args) => command::web::run(&args),
         Command::Learn(args) => command::learn::run(&args),
         Command::Man { folder } => command::manual::pages(folder.as_deref()),
         Command::Completions { shell } => command::manual::completions(shell),

@@ -59,3 +59,4 @@ mod trust;
 mod update;
 mod walk;
 mod watch;
+mod web;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::bypass::Bypass;
 use super::config::Options;
 use super::group::{Bound, Group};
 use super::limits::Limits;
@@ -245,8 +246,22 @@ impl Loader<'_> {
             category_points_min: options.number("categorydisplaythreshold", 0, &mut self.loading),
             phrases,
             search,
+            bypass: self.bypass(&options),
             intercepts: options.is_on("sslmitm"),
         }
+    }
+
+    /// How blocks can be passed. A group without a key has none, since a key that is made up here would not outlive the process.
+    fn bypass(&mut self, options: &Options) -> Option<Bypass> {
+        let seconds: i64 = options.number("bypass", 0, &mut self.loading);
+        let seconds = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0)?;
+        let key = options.get("bypasskey").map(|value| value.text.as_bytes().into());
+        if key.is_none()
+            && let Some(value) = options.get("bypass")
+        {
+            self.loading.note(&value.place, "there is no bypasskey", "blocks are not passed");
+        }
+        Some(Bypass { seconds, key: key? })
     }
 
     fn phrases(&mut self, options: &Options, names: &[&str; 3], limit: i32, settings: Settings) -> Arc<Phrases> {

@@ -1,7 +1,9 @@
 //! A filter group: its lists, its phrases, its storyboard.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::bypass::Bypass;
 use super::filter::Shared;
 use super::list::{Definition, List};
 use super::moment::Moment;
@@ -32,6 +34,7 @@ pub struct Group {
     pub(super) phrases: Arc<Phrases>,
     /// The points beyond which search terms are blocked, and their phrases.
     pub(super) search: Option<(i32, Arc<Phrases>)>,
+    pub(super) bypass: Option<Bypass>,
     /// Connections of TLS may be read.
     pub(super) intercepts: bool,
 }
@@ -57,6 +60,16 @@ impl Group {
         &self.phrases
     }
 
+    /// A token that lets a client past a block of a URL's site, where the group has such; `now` is in seconds.
+    pub fn bypass_token(&self, url: &[u8], client: Option<IpAddr>, now: u64) -> Option<String> {
+        self.bypass.as_ref().map(|bypass| bypass.token(url, client, now))
+    }
+
+    /// Whether a token lets a client past a block of a URL's site.
+    pub fn accepts_bypass(&self, token: &str, url: &[u8], client: Option<IpAddr>, now: u64) -> bool {
+        self.bypass.as_ref().is_some_and(|bypass| bypass.accepts(token, url, client, now))
+    }
+
     /// Decides on a request.
     pub fn request(&self, request: &Request<'_>) -> Decision {
         let decision = self.once(request);
@@ -70,7 +83,11 @@ impl Group {
     }
 
     fn once(&self, request: &Request<'_>) -> Decision {
-        let mut trial = Trial::new(self, *request, Decision { group: self.number, ..Decision::default() });
+        let mut trial = Trial::new(
+            self,
+            *request,
+            Decision { group: self.number, may_bypass: self.bypass.is_some(), ..Decision::default() },
+        );
         let before = if self.shared.preauth.has("pre-authcheck") { &self.shared.preauth } else { &self.story };
         trial.lists = if self.shared.preauth.has("pre-authcheck") { &self.shared.lists } else { &self.lists };
         before.run("pre-authcheck", &mut trial);

@@ -53,6 +53,17 @@ impl<'a> Loading<'a> {
         read.ok()
     }
 
+    /// Reads a file, or where `path` is a folder the file of that name in it.
+    pub fn file_or_within(&mut self, path: &str, name: Option<&str>, place: &Place) -> Option<Source> {
+        if let Some(name) = name.filter(|_| !matches!(self.known.get(path), Some(Ok(_)))) {
+            let within = format!("{}/{name}", path.trim_end_matches('/'));
+            if let Some(source) = self.optional(&within) {
+                return Some(source);
+            }
+        }
+        self.file(path, place)
+    }
+
     /// Reads a file that may be missing.
     pub fn optional(&mut self, path: &str) -> Option<Source> {
         self.fetch(path).ok()

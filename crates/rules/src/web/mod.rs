@@ -7,8 +7,11 @@
 //!
 //! Nothing here opens a file, asks the network or knows the time: the host hands in bytes and a [`Moment`].
 //!
+//! [`Group::bypass_token`] gives a token with which a client comes past a block, and [`Group::accepts_bypass`] checks one.
+//!
 //! What is left out: how pages are fetched, shown and logged, who has logged in, and what certificates say.
 
+mod bypass;
 mod config;
 mod filter;
 mod fuzz;

@@ -117,6 +117,8 @@ pub struct Decision {
     pub trusts_certificate: bool,
     /// Content is not looked through for malware.
     pub skips_scan: bool,
+    /// The client may come past the block with a token.
+    pub may_bypass: bool,
     /// Nothing is logged.
     pub is_silent: bool,
     /// Goes past what the group asks for, without a login.

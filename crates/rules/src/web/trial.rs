@@ -74,6 +74,7 @@ impl<'t> Trial<'t> {
             Flag::HasServerName => self.request.has_server_name,
             Flag::Redirect => self.decision.redirect.is_some(),
             Flag::VirusCheck => !self.decision.skips_scan,
+            Flag::BypassAllowed => self.decision.may_bypass,
         }
     }
 
@@ -329,6 +330,7 @@ impl World for Trial<'_> {
             Action::Direct => self.decision.is_direct = true,
             Action::NoLog => self.decision.is_silent = true,
             Action::NoVirusCheck => self.decision.skips_scan = true,
+            Action::NoBypass => self.decision.may_bypass = false,
         }
         true
     }

@@ -15,3 +15,4 @@ pub mod scan;
 pub mod sieve;
 pub mod spam;
 pub mod top;
+pub mod web;

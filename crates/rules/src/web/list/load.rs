@@ -1,6 +1,7 @@
 //! The files of item lists, read line by line.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use pattern::expression::Expression;
 
@@ -19,10 +20,20 @@ const LINE_BYTES_MAX: usize = 2048;
 /// Reads a list; `decodes`: entries of URL lists are decoded, as requests are.
 pub(in crate::web) fn load(kind: Kind, path: &str, place: &Place, decodes: bool, loading: &mut Loading<'_>) -> List {
     let mut reader = Reader { kind, decodes, sections: Vec::new() };
-    if let Some(source) = loading.file(path, place) {
+    if let Some(source) = loading.file_or_within(path, name_in_tree(kind), place) {
         reader.file(&source, 0, loading);
     }
     List { sections: reader.sections }
+}
+
+/// The file of a kind in a folder of a category, as SquidGuard and the lists of the University of Toulouse have it.
+fn name_in_tree(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Site => Some("domains"),
+        Kind::Url => Some("urls"),
+        Kind::Expression => Some("expressions"),
+        _ => None,
+    }
 }
 
 struct Reader {
@@ -75,7 +86,7 @@ impl Reader {
         if depth >= loading.limits.include_depth_max {
             return loading.error(place, "files include each other too deep", "take the line away");
         }
-        if let Some(source) = loading.file(path, place) {
+        if let Some(source) = loading.file_or_within(path, name_in_tree(self.kind), place) {
             self.file(&source, depth + 1, loading);
         }
     }
@@ -109,6 +120,9 @@ impl Entries {
 
     fn line(&mut self, line: &[u8], place: &Place, decodes: bool, loading: &mut Loading<'_>) {
         match self {
+            Entries::Keys(Kind::Site, keys) if hosts(line).is_some() => {
+                hosts(line).into_iter().flatten().for_each(|host| keys.push(host.as_bytes()));
+            }
             Entries::Keys(kind, keys) => {
                 let entry = cleaned(*kind, line, decodes);
                 if let Some(reason) = never_matches(*kind, &entry, decodes) {
@@ -163,6 +177,17 @@ impl Entries {
             Entries::Replacements(all) => Body::Replacements(all),
         }
     }
+}
+
+/// The names on a line of a hosts file; those of the machine itself are left out.
+fn hosts(line: &[u8]) -> Option<Vec<String>> {
+    const OWN: [&str; 4] = ["localhost", "localhost.localdomain", "broadcasthost", "local"];
+    let line = std::str::from_utf8(line).ok()?;
+    let mut words = line.split_ascii_whitespace();
+    let address: IpAddr = words.next()?.parse().ok()?;
+    let names: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+    let is_own = |name: &String| OWN.contains(&&**name) || name.parse() == Ok(address) || name.starts_with("ip6-");
+    (!names.is_empty()).then(|| names.into_iter().filter(|name| !is_own(name)).collect())
 }
 
 /// An entry as it is compared.

@@ -143,8 +143,8 @@ impl Collector {
         let mut keeps_case = self.settings.case != 0;
         for (place, line) in lines(source) {
             // E2Guardian passes over a line with a byte order mark.
-            let is_marked = self.settings.dialect == Dialect::Sluice && place.line == 1;
-            let line = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_marked).unwrap_or(line);
+            let is_first = self.settings.dialect == Dialect::Sluice && place.line == 1;
+            let line = if is_first && is_marked(line) { &line[MARK.len()..] } else { line };
             if line.len() < 2 {
                 continue;
             }
@@ -202,12 +202,22 @@ impl Collector {
 
     fn entry(&mut self, line: &[u8], place: &Place, context: Context, keeps_case: bool, loading: &mut Loading<'_>) {
         let Some(entry) = Entry::read(line) else {
-            return loading.note(place, "this is no phrase", "write <phrase><weight>");
+            let advice = "write <phrase><weight>";
+            return match line.first() {
+                Some(b'<') => loading.note(place, "the phrase is not closed, and the line is passed over", advice),
+                _ if is_marked(line) => loading.note(place, "the line begins with a mark, and is passed over", advice),
+                _ => loading.error(place, "this is no phrase", advice),
+            };
         };
         if self.texts.len() + entry.phrases.len() + self.combinations.len() > loading.limits.phrases_max {
             return loading.error(place, "there are too many phrases", "take some away");
         }
-        if let Some(warning) = entry.warning {
+        let warning = entry.warning.or(match (entry.weight, context.role) {
+            (Some(_), Role::Banned) => Some("a phrase with a weight is not banned but counts"),
+            (Some(_), Role::Exception) => Some("a phrase with a weight is no exception but counts"),
+            _ => None,
+        });
+        if let Some(warning) = warning {
             loading.note(place, warning, "check the line");
         }
         let effect = match (entry.weight, context.role) {
@@ -288,6 +298,13 @@ impl Collector {
             census: self.census,
         }
     }
+}
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+fn is_marked(line: &[u8]) -> bool {
+    line.starts_with(MARK)
 }
 
 /// The name in `#listcategory: "name"`.

@@ -40,6 +40,7 @@ pub(in crate::web) enum Flag {
     HasServerName,
     Redirect,
     VirusCheck,
+    BypassAllowed,
 }
 
 /// Something that a line does.
@@ -63,6 +64,7 @@ pub(in crate::web) enum Action {
     Direct,
     NoLog,
     NoVirusCheck,
+    NoBypass,
     ConnectSite,
     /// Known to E2Guardian; does nothing here.
     Foreign,
@@ -98,8 +100,8 @@ impl State {
             "hassniset" => State::Flag(Flag::HasServerName),
             "redirectset" => State::Flag(Flag::Redirect),
             "viruscheckset" => State::Flag(Flag::VirusCheck),
+            "bypassallowset" => State::Flag(Flag::BypassAllowed),
             "bypassset"
-            | "bypassallowset"
             | "infectionbypassallowset"
             | "semiexceptionset"
             | "timein"
@@ -154,8 +156,8 @@ impl Action {
             "setnolog" => Action::NoLog,
             "unsetviruscheck" => Action::NoVirusCheck,
             "setconnectsite" => Action::ConnectSite,
+            "unsetbypassallow" => Action::NoBypass,
             "unsetbypass"
-            | "unsetbypassallow"
             | "unsetinfectionbypassallow"
             | "setalert"
             | "setautomitm"

@@ -1,0 +1,81 @@
+//! `sluice web`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+/// `sluice web`
+#[derive(Debug, Args)]
+pub struct Web {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: WebCommand,
+}
+
+/// What can be done with lists of a web filter.
+#[derive(Debug, Subcommand)]
+pub enum WebCommand {
+    /// Check pages: their score by the phrases of a group, and what the group would do with them.
+    ///
+    /// The configuration is that of E2Guardian 5 or DansGuardian 2, as it stands. Exit status: 0 no page is blocked, 1 one or more
+    /// are, 2 an error.
+    Check(WebCheck),
+    /// Read a configuration, count what it holds, and name the lines that are not understood or can never match.
+    ///
+    /// Notes name lines that mean another thing than they seem to. Exit status: 0 there is no error or only notes, 1 a line is wrong,
+    /// 2 the configuration cannot be read.
+    Lint(WebLint),
+}
+
+/// Whose reading of lists is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WebDialect {
+    /// Ours: phrases with accents and punctuation occur, and entries that are percent-coded match.
+    Sluice,
+    /// E2Guardian 5.3.5.
+    #[value(name = "e2guardian-5.3.5")]
+    E2guardian535,
+    /// E2Guardian 5.5.8.
+    #[value(name = "e2guardian-5.5.8")]
+    E2guardian558,
+}
+
+/// `sluice web check`
+#[derive(Debug, Args)]
+pub struct WebCheck {
+    /// The pages, as servers send them after decoding; `-` for standard input.
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Read the configuration of this folder: e2guardian.conf or dansguardian.conf.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/etc/e2guardian")]
+    pub config: PathBuf,
+    /// Check by this filter group.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub group: u32,
+    /// The URL that the pages come from: lists of sites and URLs count, too.
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub url: Option<String>,
+    /// The type that the server says; without it, pages are text.
+    #[arg(long = "type", value_name = "MIME")]
+    pub content_type: Option<String>,
+    /// Read lists as this program does.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "sluice")]
+    pub dialect: WebDialect,
+    /// Print a JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice web lint`
+#[derive(Debug, Args)]
+pub struct WebLint {
+    /// Read the configuration of this folder: e2guardian.conf or dansguardian.conf.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub config: PathBuf,
+    /// Read lists as this program does.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "sluice")]
+    pub dialect: WebDialect,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,202 @@
+//! `sluice web`: pages and requests checked by the lists of E2Guardian or DansGuardian, and what is wrong with a configuration.
+//!
+//! Files are read whole, each within a bound; pages are fed to the filter piece by piece. A path of the configuration that begins
+//! where packages install it is looked for in the folder that is given first, so that a copied configuration works where it lies.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rules::web::phrase::{Dialect, Outcome, Score};
+use rules::web::{Decision, Filter, Group, Limits, Moment, Request, Response, Severity, Verdict};
+use serde_json::{Value, json};
+
+use crate::cli::{self, WebCheck, WebCommand, WebDialect, WebLint};
+use crate::output::Failure;
+use crate::process::confine::Reach;
+use crate::process::privileges;
+
+/// Where packages install configurations.
+const INSTALLED: [&str; 4] =
+    ["/etc/e2guardian/", "/etc/dansguardian/", "/usr/local/etc/e2guardian/", "/usr/local/etc/dansguardian/"];
+/// Bytes of a page that are looked at.
+const PAGE_BYTES_MAX: u64 = 64 << 20;
+/// Bytes of a page that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Does what the command line says.
+pub fn run(args: &cli::Web) -> Result<ExitCode, Failure> {
+    match &args.command {
+        WebCommand::Check(args) => check(args),
+        WebCommand::Lint(args) => lint(args),
+    }
+}
+
+fn lint(args: &WebLint) -> Result<ExitCode, Failure> {
+    let filter = load(&args.config, args.dialect)?;
+    let problems = filter.problems().iter();
+    if args.json {
+        let problems: Vec<Value> = problems
+            .map(|problem| {
+                json!({
+                    "file": &*problem.place.file,
+                    "line": problem.place.line,
+                    "severity": if problem.severity == Severity::Error { "error" } else { "note" },
+                    "reason": problem.reason,
+                    "advice": problem.advice,
+                })
+            })
+            .collect();
+        println!("{:#}", json!({ "counts": counts(&filter), "errors": filter.errors(), "problems": problems }));
+    } else {
+        problems.for_each(|problem| println!("{problem}"));
+        let census = filter.census();
+        println!(
+            "{} groups, {} lists with {} entries, {} phrases",
+            filter.groups().len(),
+            census.lists,
+            census.entries,
+            census.phrases
+        );
+        println!("{} phrase lines never occur as E2Guardian 5.3.5 reads them", census.revived);
+        println!("{} errors", filter.errors());
+    }
+    Ok(ExitCode::from(u8::from(filter.errors() > 0)))
+}
+
+fn counts(filter: &Filter) -> Value {
+    let census = filter.census();
+    json!({
+        "groups": filter.groups().len(),
+        "lists": census.lists,
+        "entries": census.entries,
+        "phrases": census.phrases,
+        "revived": census.revived,
+    })
+}
+
+/// Loads the configuration of a folder, and gives up what is not needed for that.
+fn load(folder: &Path, dialect: WebDialect) -> Result<Filter, Failure> {
+    privileges::harden()?;
+    Reach::reading().confine(&[])?;
+    let names = ["e2guardian.conf", "dansguardian.conf"];
+    let main = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    let main = main.ok_or_else(|| format!("{}: no e2guardian.conf or dansguardian.conf", folder.display()))?;
+    let limits = Limits::default();
+    let mut read = |path: &str| {
+        let mut bytes = Vec::new();
+        let file = File::open(placed(folder, path)).map_err(|error| error.to_string())?;
+        file.take(limits.file_bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    };
+    let dialect = match dialect {
+        WebDialect::Sluice => Dialect::Sluice,
+        WebDialect::E2guardian535 => Dialect::E2guardian535,
+        WebDialect::E2guardian558 => Dialect::E2guardian558,
+    };
+    let main = main.to_str().ok_or("the folder's name is not UTF-8")?;
+    Ok(Filter::load(main, dialect, limits, &mut read))
+}
+
+/// The place of a file that a configuration names.
+fn placed(folder: &Path, path: &str) -> PathBuf {
+    let moved = INSTALLED.iter().find_map(|installed| path.strip_prefix(installed)).map(|rest| folder.join(rest));
+    match moved.filter(|moved| moved.is_file()) {
+        Some(moved) => moved,
+        None if Path::new(path).is_absolute() || Path::new(path).starts_with(folder) => path.into(),
+        None => folder.join(path),
+    }
+}
+
+fn check(args: &WebCheck) -> Result<ExitCode, Failure> {
+    let filter = load(&args.config, args.dialect)?;
+    let errors = filter.errors();
+    if errors > 0 {
+        eprintln!("sluice: {errors} errors in the configuration: sluice web lint names them");
+    }
+    let group = filter.group(args.group).ok_or_else(|| format!("there is no group {}", args.group))?;
+    let (mut is_blocked, mut has_failed) = (false, false);
+    for file in &args.files {
+        match page(group, args, file) {
+            Ok((decision, score)) => {
+                is_blocked |= decision.verdict == Verdict::Block;
+                print(args.json, file, &decision, &score);
+            }
+            Err(error) => {
+                has_failed = true;
+                eprintln!("sluice: {}: {error}", file.display());
+            }
+        }
+    }
+    Ok(ExitCode::from(if has_failed { 2 } else { u8::from(is_blocked) }))
+}
+
+/// Decides on a page as on one that a client has asked for.
+fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Score)> {
+    let url = args.url.as_deref().unwrap_or("");
+    let request = Request { method: b"GET", url: url.as_bytes(), now: now(), ..Request::default() };
+    let response = Response { content_type: args.content_type.as_deref().map(str::as_bytes), file_name: None };
+    let mut decision = Decision { group: group.number(), ..Decision::default() };
+    if args.url.is_some() {
+        decision = group.request(&request);
+    }
+    decision = group.response(&request, &response, decision);
+    let Some(mut page) = group.page(&response, &decision) else { return Ok((decision, Score::default())) };
+    let mut source: Box<dyn Read> = match file.to_str() {
+        Some("-") => Box::new(io::stdin()),
+        _ => Box::new(File::open(file)?),
+    };
+    source = Box::new(source.take(PAGE_BYTES_MAX));
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match source.read(&mut piece)? {
+            0 => break,
+            count => page.feed(&piece[..count]),
+        }
+    }
+    let score = page.finish(request.now);
+    Ok((group.scored(&score, decision), score))
+}
+
+/// Now, as the clocks of UTC have it.
+fn now() -> Moment {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    // 1 January 1970 was a Thursday.
+    Moment { day: ((seconds / 86_400 + 3) % 7) as u8, minute: (seconds / 60 % 1440) as u16 }
+}
+
+fn print(as_json: bool, file: &Path, decision: &Decision, score: &Score) {
+    let reason = decision.reason.as_ref().map_or("", |reason| &reason.log);
+    if as_json {
+        let phrases = score
+            .found
+            .iter()
+            .map(|found| json!({ "phrase": found.phrase, "weight": found.weight, "count": found.count }));
+        let mut value = json!({
+            "file": file.to_string_lossy(),
+            "score": score.points,
+            "verdict": decision.verdict.name(),
+            "reason": reason,
+            "categories": categories(decision, score),
+            "phrases": phrases.collect::<Vec<_>>(),
+        });
+        if score.is_partial || decision.is_partial {
+            value["truncated"] = true.into();
+        }
+        return println!("{value}");
+    }
+    let categories = categories(decision, score).join(", ");
+    let about = [reason, &categories].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("; ");
+    let about = about.replace(char::is_control, "?");
+    println!("{}: {} {} {about}", file.display(), decision.verdict.name(), score.points);
+}
+
+/// The categories of the list that decided, or of the phrases that count.
+fn categories(decision: &Decision, score: &Score) -> Vec<String> {
+    if !decision.categories.is_empty() || score.outcome != Outcome::Passed {
+        return decision.categories.iter().map(ToString::to_string).collect();
+    }
+    score.categories.iter().map(|(name, _)| name.to_string()).collect()
+}

@@ -1,0 +1,105 @@
+//! `sluice web`: verdicts of pages and requests, problems with file and line, exit status.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn web(args: &[&str], folder: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_sluice")).arg("web").args(args).arg(folder).args(more).output().unwrap()
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("lists")).unwrap();
+    files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+    folder
+}
+
+const MAIN: &str = "filtergroups = 2\n";
+const GROUP: &str = "naughtynesslimit = 50\nweightedphraselist = '/etc/e2guardian/lists/weighted'\n\
+    bannedphraselist = '/etc/e2guardian/lists/banned'\nexceptionphraselist = '/etc/e2guardian/lists/exception'\n\
+    bannedsitelist = '/etc/e2guardian/lists/sites'\nbannedmimetypelist = '/etc/e2guardian/lists/types'\n";
+
+fn site() -> tempfile::TempDir {
+    folder(&[
+        ("e2guardian.conf", MAIN),
+        ("e2guardianf1.conf", GROUP),
+        ("e2guardianf2.conf", "naughtynesslimit = 500\nweightedphraselist = '/etc/e2guardian/lists/weighted'\n"),
+        ("lists/weighted", "#listcategory: \"Gambling\"\n<poker><30>\n<dice>,<roulette><25>\n<chess><-10>\n"),
+        ("lists/banned", "<ban word>\n"),
+        ("lists/exception", "<free word>\n"),
+        ("lists/sites", "bad.test\n"),
+        ("lists/types", "audio/mpeg\n"),
+        ("good.html", "<p>Poker and chess</p>"),
+        ("bad.html", "<p>poker, dice, <b>roulette</b></p>"),
+        ("free.html", "poker dice roulette: a free word"),
+    ])
+}
+
+#[test]
+fn pages_have_a_score_a_verdict_and_a_reason() {
+    let site = site();
+    let path = |name: &str| site.path().join(name).display().to_string();
+    let check = |more: &[&str]| {
+        let output = web(&["check", "--json", "--config"], site.path(), more);
+        let lines = String::from_utf8(output.stdout).unwrap();
+        let values: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (output.status.code(), values)
+    };
+    let (status, told) = check(&[&path("good.html"), &path("bad.html"), &path("free.html")]);
+    assert_eq!((status, told.len()), (Some(1), 3));
+    let row = |value: &Value| (value["verdict"].as_str().unwrap().to_string(), value["score"].as_i64().unwrap());
+    assert_eq!(
+        told.iter().map(row).collect::<Vec<_>>(),
+        [("allow".into(), 20), ("block".into(), 55), ("exception".into(), 0)]
+    );
+    assert_eq!(told[1]["reason"], "The points of phrases are above the limit: 50 : 55 (dice, roulette+poker)");
+    assert_eq!(told[1]["categories"], serde_json::json!(["Gambling"]));
+    assert_eq!(told[1]["phrases"][1], serde_json::json!({ "phrase": "poker", "weight": 30, "count": 1 }));
+    assert_eq!(check(&["--group", "2", &path("bad.html")]).0, Some(0));
+    let (status, told) = check(&["--url", "http://www.bad.test/x", &path("good.html")]);
+    assert_eq!((status, told[0]["reason"].as_str()), (Some(1), Some("The site is blocked: bad.test")));
+    let (status, told) = check(&["--type", "audio/mpeg", &path("good.html")]);
+    assert_eq!((status, told[0]["verdict"].as_str()), (Some(1), Some("block")));
+    assert_eq!(check(&[&path("none.html")]).0, Some(2));
+    assert_eq!(check(&["--group", "3", &path("good.html")]).0, Some(2));
+    let plain = web(&["check", "--config"], site.path(), &[&path("good.html")]);
+    assert_eq!(String::from_utf8(plain.stdout).unwrap(), format!("{}: allow 20 Gambling\n", path("good.html")));
+}
+
+#[test]
+fn lines_that_are_wrong_are_named_with_file_and_line() {
+    let good = site();
+    let output = web(&["lint"], good.path(), &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.starts_with("2 groups, 2 lists with 2 entries, "), "{text}");
+    fs::write(good.path().join("lists/sites"), "bad.test\nworse.test:8080\n").unwrap();
+    fs::write(good.path().join("e2guardianf2.conf"), "naughtynesslimit = much\nnothing\n").unwrap();
+    let output = web(&["lint", "--json"], good.path(), &[]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    let places: Vec<String> = told["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| {
+            let file = Path::new(problem["file"].as_str().unwrap()).file_name().unwrap().to_string_lossy().into_owned();
+            format!("{file}:{}", problem["line"])
+        })
+        .collect();
+    assert_eq!(places, ["sites:2", "e2guardianf2.conf:2", "e2guardianf2.conf:1"]);
+    assert_eq!(web(&["lint"], &good.path().join("lists"), &[]).status.code(), Some(2));
+}
+
+#[test]
+fn the_configuration_of_the_package_loads_without_an_error() {
+    if !Path::new("/etc/e2guardian/e2guardian.conf").exists() {
+        eprintln!("skipped: e2guardian is not installed");
+        return;
+    }
+    let output = web(&["lint"], Path::new("/etc/e2guardian"), &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+}
