@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use crate::build;
 use flow::{Action, Context, In, Out, PageOutcome, PageScore, Paging, Verdict};
 use inspect::{Engine, Inspection, PageFiles, PageRules, Progress};
 use rules::web::phrase::Dialect;
 use scan::Database;
-use stream::{Fuel, Limits, Object};
+use stream::{ContentCoding, Fuel, Limits, Object};
 
 const FILES: [(&str, &str); 4] = [
     ("/e/e2guardian.conf", "filtergroups = 2\n"),
@@ -26,8 +27,12 @@ fn rules() -> Arc<PageRules> {
 }
 
 fn inspect(rules: &Arc<PageRules>, group: u32, page: &[u8], piece: usize) -> Verdict {
+    inspect_coded(rules, group, page, piece, &[])
+}
+
+fn inspect_coded(rules: &Arc<PageRules>, group: u32, page: &[u8], piece: usize, codings: &[ContentCoding]) -> Verdict {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
-    let object = Object { media_type: Some("text/html".into()), ..Object::default() };
+    let object = Object { media_type: Some("text/html".into()), content_codings: codings.into(), ..Object::default() };
     let paging = Some(Paging { group, day: 0, minute: 0 });
     let mut inspection = Inspection::new(engine, Context { object, paging, ..Context::default() });
     inspection = inspection.with_pages(Some(rules.clone()));
@@ -61,6 +66,19 @@ fn a_page_is_scored_by_the_phrases_of_its_group() {
     let small = inspect(&rules, 1, b"<p>a mailbox, and a zork</p>", 5);
     let score = small.page.expect("a score");
     assert_eq!((score.points, score.outcome), (35, PageOutcome::Passed));
+}
+
+#[test]
+fn a_page_is_scored_without_its_codings_and_what_lies_in_it_is_not() {
+    let (rules, page) = (rules(), b"<html>zork grue lamp zork</html>");
+    let once = build::gzip(page);
+    let twice = build::gzip(&once);
+    for (bytes, codings) in [(&once, 1), (&twice, 2)] {
+        let verdict = inspect_coded(&rules, 1, bytes, 9, &vec![ContentCoding::Gzip; codings]);
+        assert_eq!(verdict.page.map(|score| score.points), Some(70), "{codings}");
+    }
+    let file = inspect(&rules, 1, &once, 9);
+    assert_eq!(file.page.map(|score| score.points), Some(0), "a file that was asked for as such");
 }
 
 #[test]

@@ -60,3 +60,4 @@ mod update;
 mod walk;
 mod watch;
 mod web;
+mod web_lists;

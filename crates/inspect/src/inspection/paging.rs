@@ -22,8 +22,17 @@ impl Inspection {
         self.page = Some(page::score(*page, paging));
     }
 
-    /// Whether a node is the content that is fed, without the codings that it was sent in.
+    /// Whether a node is the content that is fed, its content codings undone.
     fn is_content(&self, node: &Node) -> bool {
-        node.form.is_none() && !node.second_reading && node.source.is_none()
+        if node.form.is_some() || node.second_reading || !node.object.content_codings.is_empty() {
+            return false;
+        }
+        let mut source = node.source;
+        while let Some(slot) = source {
+            let coded = self.nodes[slot].as_deref().filter(|above| !above.object.content_codings.is_empty());
+            let Some(above) = coded else { return false };
+            source = above.source;
+        }
+        true
     }
 }

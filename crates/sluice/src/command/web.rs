@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,13 +14,11 @@ use rules::web::{Decision, Filter, Group, Limits, Moment, Request, Response, Sev
 use serde_json::{Value, json};
 
 use crate::cli::{self, WebCheck, WebCommand, WebDialect, WebLint};
+use crate::config::web::{main_file, reader};
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
 
-/// Where packages install configurations.
-const INSTALLED: [&str; 4] =
-    ["/etc/e2guardian/", "/etc/dansguardian/", "/usr/local/etc/e2guardian/", "/usr/local/etc/dansguardian/"];
 /// Bytes of a page that are looked at.
 const PAGE_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of a page that are read at once.
@@ -81,16 +79,9 @@ fn counts(filter: &Filter) -> Value {
 fn load(folder: &Path, dialect: WebDialect) -> Result<Filter, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
-    let names = ["e2guardian.conf", "dansguardian.conf"];
-    let main = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
-    let main = main.ok_or_else(|| format!("{}: no e2guardian.conf or dansguardian.conf", folder.display()))?;
+    let main = main_file(folder)?;
     let limits = Limits::default();
-    let mut read = |path: &str| {
-        let mut bytes = Vec::new();
-        let file = File::open(placed(folder, path)).map_err(|error| error.to_string())?;
-        file.take(limits.file_bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-        Ok(bytes)
-    };
+    let mut read = reader(&main, limits);
     let dialect = match dialect {
         WebDialect::Sluice => Dialect::Sluice,
         WebDialect::E2guardian535 => Dialect::E2guardian535,
@@ -98,16 +89,6 @@ fn load(folder: &Path, dialect: WebDialect) -> Result<Filter, Failure> {
     };
     let main = main.to_str().ok_or("the folder's name is not UTF-8")?;
     Ok(Filter::load(main, dialect, limits, &mut read))
-}
-
-/// The place of a file that a configuration names.
-fn placed(folder: &Path, path: &str) -> PathBuf {
-    let moved = INSTALLED.iter().find_map(|installed| path.strip_prefix(installed)).map(|rest| folder.join(rest));
-    match moved.filter(|moved| moved.is_file()) {
-        Some(moved) => moved,
-        None if Path::new(path).is_absolute() || Path::new(path).starts_with(folder) => path.into(),
-        None => folder.join(path),
-    }
 }
 
 fn check(args: &WebCheck) -> Result<ExitCode, Failure> {

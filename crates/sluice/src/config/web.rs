@@ -1,11 +1,17 @@
 //! `[web]`: lists that decide on what goes through the doors of the web.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rules::web::Limits;
 use rules::web::phrase::Dialect;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
+/// Where packages install configurations.
+const INSTALLED: [&str; 4] =
+    ["/etc/e2guardian/", "/etc/dansguardian/", "/usr/local/etc/e2guardian/", "/usr/local/etc/dansguardian/"];
 /// The main files that a folder may have, in the order in which they are looked for.
 const MAIN_FILES: [&str; 2] = ["e2guardian.conf", "dansguardian.conf"];
 
@@ -31,14 +37,6 @@ impl WebSettings {
         let path = self.config.as_path();
         if path.is_dir() { path } else { path.parent().unwrap_or(path) }
     }
-
-    /// The main file.
-    ///
-    /// # Errors
-    /// When the folder has none.
-    pub fn main_file(&self) -> Result<PathBuf, String> {
-        main_file(&self.config)
-    }
 }
 
 /// The main file of a configuration of E2Guardian, or of the folder that has it.
@@ -50,7 +48,29 @@ pub fn main_file(path: &Path) -> Result<PathBuf, String> {
         return Ok(path.into());
     }
     let found = MAIN_FILES.iter().map(|name| path.join(name)).find(|file| file.is_file());
-    found.ok_or_else(|| format!("web.config: {} has no {}", path.display(), MAIN_FILES.join(" and no ")))
+    found.ok_or_else(|| format!("{}: no {}", path.display(), MAIN_FILES.join(" or ")))
+}
+
+/// Reads the files of the configuration with this main file, each within a bound. A path that begins where packages install
+/// configurations is looked for beside the main file first, so that a copied configuration works where it lies.
+pub fn reader(main: &Path, limits: Limits) -> impl FnMut(&str) -> Result<Vec<u8>, String> + use<> {
+    let folder = main.parent().unwrap_or(Path::new(".")).to_path_buf();
+    move |path| {
+        let mut bytes = Vec::new();
+        let file = File::open(placed(&folder, path)).map_err(|error| error.to_string())?;
+        file.take(limits.file_bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+}
+
+/// The place of a file that a configuration names.
+fn placed(folder: &Path, path: &str) -> PathBuf {
+    let moved = INSTALLED.iter().find_map(|installed| path.strip_prefix(installed)).map(|rest| folder.join(rest));
+    match moved.filter(|moved| moved.is_file()) {
+        Some(moved) => moved,
+        None if Path::new(path).is_absolute() || Path::new(path).starts_with(folder) => path.into(),
+        None => folder.join(path),
+    }
 }
 
 fn dialect<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dialect, D::Error> {

@@ -12,6 +12,7 @@ use rules::web::phrase::{Found, Outcome, Score};
 use rules::web::{Filter, Group, Limits, Moment, Reason, Request, Response, Severity, Verdict};
 
 use super::scorer::sealed;
+use crate::config::web::{main_file, reader};
 use crate::config::{Config, Isolation};
 use crate::output::Failure;
 
@@ -41,10 +42,10 @@ impl WebLists {
     /// When the main file cannot be read.
     pub fn load(config: &Config) -> Result<Option<WebLists>, Failure> {
         let Some(settings) = &config.web else { return Ok(None) };
-        let main = settings.main_file()?;
+        let main = main_file(&settings.config).map_err(|error| format!("web.config: {error}"))?;
         fs::File::open(&main).map_err(|error| format!("web.config: {}: {error}", main.display()))?;
         let path = main.to_string_lossy();
-        let mut read = |name: &str| fs::read(name).map_err(|error| error.to_string());
+        let mut read = reader(&main, Limits::default());
         let filter = Filter::load(&path, settings.dialect, Limits::default(), &mut read);
         let errors = filter.problems().iter().filter(|problem| problem.severity == Severity::Error);
         errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "lists of the web"));
