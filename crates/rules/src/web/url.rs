@@ -1,7 +1,7 @@
 //! URLs as lists have them: `host/path`, lower case, decoded once, without scheme, user, port and what leads back up.
 
+use core::net::IpAddr;
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 /// URLs within a URL that are looked at.
 const EMBEDDED_MAX: usize = 8;
