@@ -220,7 +220,7 @@ impl Peer {
         let _ = write!(
             text,
             "filterports = {port}\nfilterip = 127.0.0.1\nproxyip = 127.0.0.1\nproxyport = {behind}\nloglevel = 3\n\
-             logfileformat = 4\nlogexceptionhits = 2\nhttpworkers = 10\nnodaemon = on\nmapportstoips = off\n\
+             logfileformat = 4\nlogexceptionhits = 2\nhttpworkers = 20\nnodaemon = on\nmapportstoips = off\n\
              loglocation = '{root}/log/access.log'\npidfilename = '{root}/log/pid'\nstatlocation = '{root}/log/stats'\n\
              ipcfilename = '{root}/log/ipc'\nurlipcfilename = '{root}/log/urls'\nipipcfilename = '{root}/log/ips'\n\
              maxheaderlines = 100\n{main}"

@@ -53,7 +53,7 @@ fn pages_have_a_score_a_verdict_and_a_reason() {
     let row = |value: &Value| (value["verdict"].as_str().unwrap().to_string(), value["score"].as_i64().unwrap());
     assert_eq!(
         told.iter().map(row).collect::<Vec<_>>(),
-        [("allow".into(), 20), ("block".into(), 55), ("exception".into(), 0)]
+        [("allow".to_string(), 20), ("block".to_string(), 55), ("exception".to_string(), 0)]
     );
     assert_eq!(told[1]["reason"], "The points of phrases are above the limit: 50 : 55 (dice, roulette+poker)");
     assert_eq!(told[1]["categories"], serde_json::json!(["Gambling"]));

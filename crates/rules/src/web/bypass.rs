@@ -2,7 +2,7 @@
 //!
 //! E2Guardian's own tokens (MD5) are not taken.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::url::Url;
 

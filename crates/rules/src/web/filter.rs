@@ -5,28 +5,17 @@ use std::sync::Arc;
 
 use super::bypass::Bypass;
 use super::config::Options;
-use super::group::{Bound, Group};
+use super::group::Group;
 use super::limits::Limits;
-use super::list::{self, Kind, List};
+use super::list::{self, Bound, Kind, List};
 use super::loading::{Loading, Read, Source};
 use super::messages::Messages;
 use super::phrase::{Dialect, Lists, Phrases, Role, Settings};
 use super::request::{Decision, Request};
+use super::shared::Shared;
 use super::story::{self, Reader, State, Story};
-use super::trial::essence;
 use super::who::Membership;
 use crate::spam::{Place, Problem, Severity};
-
-/// What all groups share.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    pub settings: Settings,
-    pub messages: Messages,
-    /// Lists of the main file, and the storyboard that runs on them before there is a group.
-    pub lists: Vec<Bound>,
-    pub preauth: Story,
-    types: Vec<Box<str>>,
-}
 
 /// A configuration that was loaded. Immutable, to be shared.
 #[derive(Debug)]
@@ -132,22 +121,6 @@ fn options_of_groups(main: &Options, limits: Limits, loading: &mut Loading<'_>) 
 
 /// The options that name the phrase lists of pages.
 const PHRASE_LISTS: [&str; 3] = ["bannedphraselist", "weightedphraselist", "exceptionphraselist"];
-
-impl Shared {
-    /// Whether content of a type is looked through for phrases.
-    pub fn is_text(&self, content_type: Option<&[u8]>) -> bool {
-        let Some(kind) = content_type.map(essence).filter(|kind| !kind.is_empty()) else { return true };
-        let is_more = self.settings.dialect == Dialect::Sluice && is_text_under_another_name(&kind);
-        kind.starts_with(b"text/") || is_more || self.types.iter().any(|known| known.as_bytes() == kind)
-    }
-}
-
-/// Types of text that E2Guardian does not look at.
-fn is_text_under_another_name(kind: &[u8]) -> bool {
-    const NAMES: [&[u8]; 4] =
-        [b"application/json", b"application/xml", b"application/javascript", b"application/x-javascript"];
-    NAMES.contains(&kind) || kind.ends_with(b"+xml") || kind.ends_with(b"+json")
-}
 
 /// The lists that phrases are of, and the limit of their group.
 type PhrasesKey = (Vec<(Role, Box<str>)>, i32);

@@ -1,23 +1,16 @@
 //! A filter group: its lists, its phrases, its storyboard.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use super::bypass::Bypass;
-use super::filter::Shared;
-use super::list::{Definition, List};
+use super::list::Bound;
 use super::moment::Moment;
-use super::phrase::{Dialect, Outcome, Page, Phrases, Score};
+use super::phrase::{Outcome, Page, Phrases, Score};
 use super::request::{Decision, Reason, Request, Response, Verdict};
+use super::shared::Shared;
 use super::story::Story;
-use super::trial::Trial;
-
-/// A list under the name that a group has for it.
-#[derive(Debug)]
-pub(super) struct Bound {
-    pub definition: Definition,
-    pub list: Arc<List>,
-}
+use super::trial::{Scene, Trial};
 
 /// A filter group. Immutable, to be asked by any number of doors.
 #[derive(Debug)]
@@ -84,14 +77,14 @@ impl Group {
 
     fn once(&self, request: &Request<'_>) -> Decision {
         let mut trial = Trial::new(
-            self,
+            self.scene(),
             *request,
             Decision { group: self.number, may_bypass: self.bypass.is_some(), ..Decision::default() },
         );
         let before = if self.shared.preauth.has("pre-authcheck") { &self.shared.preauth } else { &self.story };
-        trial.lists = if self.shared.preauth.has("pre-authcheck") { &self.shared.lists } else { &self.lists };
+        trial.scene.lists = if self.shared.preauth.has("pre-authcheck") { &self.shared.lists } else { &self.lists };
         before.run("pre-authcheck", &mut trial);
-        trial.lists = &self.lists;
+        trial.scene.lists = &self.lists;
         if !trial.is_over() {
             self.story.run("checkrequest", &mut trial);
         }
@@ -120,7 +113,7 @@ impl Group {
         if matches!(decided.verdict, Verdict::Block | Verdict::Exception) {
             return decided;
         }
-        let mut trial = Trial::new(self, *request, decided);
+        let mut trial = Trial::new(self.scene(), *request, decided);
         trial.response = Some(*response);
         self.story.run("checkresponse", &mut trial);
         trial.finish()
@@ -166,7 +159,13 @@ impl Group {
         decision.categories = named.map(|(name, _)| name.clone()).collect();
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
-        self.shared.settings.dialect
+    /// What a storyboard of the group sees.
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            lists: &self.lists,
+            messages: &self.shared.messages,
+            dialect: self.shared.settings.dialect,
+            intercepts: self.intercepts,
+        }
     }
 }

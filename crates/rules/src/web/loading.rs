@@ -12,13 +12,13 @@ pub type Read<'a> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'a;
 
 /// A file that was read.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(crate) struct Source {
     pub name: Arc<str>,
     pub bytes: Arc<[u8]>,
 }
 
 /// A configuration on its way in.
-pub(super) struct Loading<'a> {
+pub(crate) struct Loading<'a> {
     read: &'a mut Read<'a>,
     pub limits: Limits,
     pub problems: Vec<Problem>,

@@ -24,6 +24,7 @@ mod messages;
 mod moment;
 pub mod phrase;
 mod request;
+mod shared;
 mod story;
 mod trial;
 mod url;

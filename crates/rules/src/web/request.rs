@@ -1,6 +1,6 @@
 //! What is asked about a request and about its response, and what is decided.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use super::moment::Moment;
@@ -125,4 +125,10 @@ pub struct Decision {
     pub is_direct: bool,
     /// Some expression took too many steps: it may match.
     pub is_partial: bool,
+}
+
+/// A type without its parameters, in lower case.
+pub(super) fn essence(kind: &[u8]) -> Vec<u8> {
+    let kind = kind.split(|&byte| byte == b';').next().unwrap_or(kind);
+    kind.trim_ascii().to_ascii_lowercase()
 }

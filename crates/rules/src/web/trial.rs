@@ -1,21 +1,27 @@
 //! A request while its storyboard runs.
 
-use super::group::{Bound, Group};
-use super::list::{Found, Kind};
+use super::list::{Bound, Found, Kind, sorted_terms};
+use super::messages;
+use super::moment::Moment;
 use super::phrase::Dialect;
-use super::request::{Decision, Reason, Request, Response, Verdict};
+use super::request::{Decision, Reason, Request, Response, Verdict, essence};
 use super::story::{Action, Flag, Messages, State, World};
 use super::url::{self, Url};
 
-/// Terms of a search that are compared.
-const TERMS_MAX: usize = 200;
+/// What a group has for storyboards to see.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'t> {
+    pub lists: &'t [Bound],
+    pub messages: &'t messages::Messages,
+    pub dialect: Dialect,
+    pub intercepts: bool,
+}
 
 /// What is known of a request so far.
 pub(super) struct Trial<'t> {
-    group: &'t Group,
+    pub scene: Scene<'t>,
     request: Request<'t>,
     pub response: Option<Response<'t>>,
-    pub lists: &'t [Bound],
     url: Url,
     decision: Decision,
     /// The reason that the state before has found.
@@ -29,13 +35,12 @@ pub(super) struct Trial<'t> {
 }
 
 impl<'t> Trial<'t> {
-    pub fn new(group: &'t Group, request: Request<'t>, decision: Decision) -> Trial<'t> {
+    pub fn new(scene: Scene<'t>, request: Request<'t>, decision: Decision) -> Trial<'t> {
         let is_grey = decision.verdict == Verdict::Grey;
         Trial {
-            group,
+            scene,
             request,
             response: None,
-            lists: &group.lists,
             url: Url::read(request.url),
             decision,
             found: None,
@@ -86,7 +91,7 @@ impl<'t> Trial<'t> {
         find: impl Fn(&Bound, &mut bool) -> Option<Found>,
     ) -> bool {
         let mut is_partial = false;
-        let known = lists.iter().filter_map(|&place| self.lists.get(place));
+        let known = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         let found = known.filter_map(|bound| Some((bound, find(bound, &mut is_partial)?))).next();
         let note = found.map(|(bound, found)| self.reason(bound, messages, found));
         self.decision.is_partial |= is_partial;
@@ -102,7 +107,7 @@ impl<'t> Trial<'t> {
             0 => shown,
             logged => logged,
         };
-        let text = |number| self.group.shared.messages.text(number, &found.entry);
+        let text = |number| self.scene.messages.text(number, &found.entry);
         let reason = Reason {
             message: shown,
             text: text(shown),
@@ -129,7 +134,7 @@ impl<'t> Trial<'t> {
 
     /// What extensions are looked for at the end of. E2Guardian takes the query for a part of it.
     fn file(&self, url: &Url) -> Vec<u8> {
-        match self.group.dialect() {
+        match self.scene.dialect {
             Dialect::Sluice => url.file(),
             Dialect::E2guardian535 | Dialect::E2guardian558 => url.path.to_ascii_lowercase(),
         }
@@ -155,7 +160,7 @@ impl<'t> Trial<'t> {
         let is_known = self.first(lists, messages, |bound, is_partial| {
             fields.iter().find_map(|(name, value)| expression(bound, &line(name, value), now, is_partial))
         });
-        let replacements = lists.iter().filter_map(|&place| self.lists.get(place));
+        let replacements = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         let replacements: Vec<&Bound> =
             replacements.filter(|bound| bound.definition.kind == Kind::Replacement).collect();
         self.changed.clear();
@@ -175,7 +180,7 @@ impl<'t> Trial<'t> {
     fn full_url_in(&mut self, lists: &[usize], messages: Messages) -> bool {
         let now = self.request.now;
         let whole = self.url.whole();
-        let replacements = lists.iter().filter_map(|&place| self.lists.get(place));
+        let replacements = lists.iter().filter_map(|&place| self.scene.lists.get(place));
         let mut replacements = replacements.filter(|bound| bound.definition.kind == Kind::Replacement);
         self.made = replacements.find_map(|bound| match &*bound.definition.name {
             "addheader" => bound.list.expanded(&whole, now),
@@ -225,19 +230,10 @@ impl<'t> Trial<'t> {
     }
 }
 
-fn expression(bound: &Bound, text: &[u8], now: super::Moment, is_partial: &mut bool) -> Option<Found> {
+fn expression(bound: &Bound, text: &[u8], now: Moment, is_partial: &mut bool) -> Option<Found> {
     let (found, given_up) = bound.list.expression(text, now);
     *is_partial |= given_up;
     found
-}
-
-/// The words of a search: decoded, in lower case, in order, each once.
-pub(super) fn sorted_terms(terms: &str) -> String {
-    let terms = terms.to_ascii_lowercase();
-    let mut words: Vec<&str> = terms.split([' ', '+']).filter(|word| !word.is_empty()).take(TERMS_MAX).collect();
-    words.sort_unstable();
-    words.dedup();
-    words.join("+")
 }
 
 impl World for Trial<'_> {
@@ -251,8 +247,7 @@ impl World for Trial<'_> {
             State::Flag(flag) => {
                 let holds = self.flag(flag);
                 if messages.shown > 0 && !holds {
-                    let text =
-                        self.group.shared.messages.text(messages.shown, &String::from_utf8_lossy(&self.url.host));
+                    let text = self.scene.messages.text(messages.shown, &String::from_utf8_lossy(&self.url.host));
                     let reason = Reason { message: messages.shown, log: text.clone(), text, ..Reason::default() };
                     self.found = Some((reason, None));
                 }
@@ -319,7 +314,7 @@ impl World for Trial<'_> {
             }
             Action::Done => self.is_done = true,
             Action::Intercept => {
-                self.decision.intercepts = self.group.intercepts && self.is_connect();
+                self.decision.intercepts = self.scene.intercepts && self.is_connect();
                 return self.decision.intercepts;
             }
             Action::DoNotIntercept => self.decision.intercepts = false,
@@ -349,15 +344,9 @@ impl Trial<'_> {
         let spaced: Vec<u8> = made.iter().map(|&byte| if byte == b'+' { b' ' } else { byte }).collect();
         let decoded = url::decoded(&spaced);
         let mut terms = String::from_utf8_lossy(&decoded).into_owned();
-        if self.group.dialect() == Dialect::Sluice {
+        if self.scene.dialect == Dialect::Sluice {
             terms = terms.to_lowercase();
         }
         self.decision.search = Some(terms);
     }
-}
-
-/// A type without its parameters, in lower case.
-pub(super) fn essence(kind: &[u8]) -> Vec<u8> {
-    let kind = kind.split(|&byte| byte == b';').next().unwrap_or(kind);
-    kind.trim_ascii().to_ascii_lowercase()
 }

@@ -1,7 +1,7 @@
 //! URLs as lists have them: `host/path`, lower case, decoded once, without scheme, user, port and what leads back up.
 
+use core::net::IpAddr;
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 /// URLs within a URL that are looked at.
 const EMBEDDED_MAX: usize = 8;
@@ -114,7 +114,7 @@ pub(super) fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     out.map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// A path with `//` as one slash, and `/x/..` taken back; its query stays.
+/// A path with `//` as one slash, `/x/..` taken back, and `/.` left out at its end; its query stays.
 fn resolved(path: &[u8]) -> Vec<u8> {
     let end = path.iter().position(|&byte| byte == b'?').unwrap_or(path.len());
     let (path, query) = path.split_at(end);
@@ -125,7 +125,7 @@ fn resolved(path: &[u8]) -> Vec<u8> {
         if name == b".." {
             let start = out.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
             out.truncate(start);
-        } else if !name.is_empty() {
+        } else if !name.is_empty() && !(name == b"." && is_last) {
             // The slashes of a URL within stay two.
             out.push(b'/');
             out.extend(name);
@@ -155,6 +155,7 @@ mod tests {
         assert_eq!(bare("http://user:pw@B%61nned.TEST.:8080/A/../b//c/?x=%41"), "banned.test/b/c/?x=a");
         assert_eq!(bare("a.test"), "a.test");
         assert_eq!(bare("http://[2001:db8::1]:80/x/"), "2001:db8::1/x");
+        assert_eq!(bare("http://a.test/b/."), "a.test/b");
         assert_eq!(bare("http://a.test/%2561/./b"), "a.test/%61/./b");
         assert_eq!(bare("http://a.test/http://b.test/c"), "a.test/http://b.test/c");
         assert!(Url::read(b"http://[2001:db8::1]/").address.is_some());

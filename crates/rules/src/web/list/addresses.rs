@@ -3,11 +3,11 @@
 //! A single address counts before a subnet, a subnet before a range, whatever their order is. Of two lines with one address the
 //! last counts, of overlapping subnets and ranges the first.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 /// Addresses, each with a value.
 #[derive(Debug, Clone)]
-pub(in crate::web) struct Addresses<V> {
+pub(crate) struct Addresses<V> {
     single: Vec<(u128, V)>,
     subnets: Vec<(u128, u128, V)>,
     ranges: Vec<(u128, u128, V)>,

@@ -13,11 +13,11 @@ const STEPS_MAX: u64 = 5_000_000;
 const IDLE_MAX: usize = 16;
 
 /// How all expressions of lists are read.
-pub(in crate::web) const FLAGS: Flags = Flags { ignore_case: true, dot_all: true, ..Flags::NONE };
+pub(crate) const FLAGS: Flags = Flags { ignore_case: true, dot_all: true, ..Flags::NONE };
 
 /// Expressions of a list.
 #[derive(Debug, Default)]
-pub(in crate::web) struct Expressions {
+pub(crate) struct Expressions {
     all: Vec<Expression>,
     needs: Needs,
     /// Searches that nobody runs, with the place of their expression.
@@ -26,7 +26,7 @@ pub(in crate::web) struct Expressions {
 
 /// The strings that expressions need.
 #[derive(Debug, Default)]
-pub(in crate::web) struct Needs {
+pub(crate) struct Needs {
     /// Those that need none that can be looked for.
     always: Vec<u32>,
     patterns: Option<Patterns>,

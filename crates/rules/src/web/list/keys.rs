@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A hash of a text that is read byte by byte, so that all beginnings of a text are hashed in one pass (FNV-1a).
 #[derive(Debug, Clone, Copy)]
-pub(in crate::web) struct Hash(u64);
+pub(crate) struct Hash(u64);
 
 impl Hash {
     pub const fn new() -> Hash {
@@ -33,7 +33,7 @@ impl Hash {
 
 /// Texts that were collected, to be looked up.
 #[derive(Default)]
-pub(in crate::web) struct Keys {
+pub(crate) struct Keys {
     texts: Vec<u8>,
     /// Where a text begins, and one more; 0 is free.
     table: Vec<u32>,

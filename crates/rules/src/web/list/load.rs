@@ -1,7 +1,7 @@
 //! The files of item lists, read line by line.
 
+use core::net::IpAddr;
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use pattern::expression::Expression;
 
@@ -11,14 +11,13 @@ use crate::spam::Place;
 use crate::web::loading::{Loading, Source, beside, included, lines};
 use crate::web::moment::Window;
 use crate::web::phrase::category;
-use crate::web::trial::sorted_terms;
 use crate::web::url;
 
 /// The most bytes of a line.
 const LINE_BYTES_MAX: usize = 2048;
 
 /// Reads a list; `decodes`: entries of URL lists are decoded, as requests are.
-pub(in crate::web) fn load(kind: Kind, path: &str, place: &Place, decodes: bool, loading: &mut Loading<'_>) -> List {
+pub(crate) fn load(kind: Kind, path: &str, place: &Place, decodes: bool, loading: &mut Loading<'_>) -> List {
     let mut reader = Reader { kind, decodes, sections: Vec::new() };
     if let Some(source) = loading.file_or_within(path, name_in_tree(kind), place) {
         reader.file(&source, 0, loading);
@@ -251,4 +250,16 @@ fn is_sorted(entry: &[u8]) -> bool {
 /// An entry as a message shows it.
 fn shown(entry: &[u8]) -> String {
     String::from_utf8_lossy(entry.get(..60).unwrap_or(entry)).into_owned()
+}
+
+/// Terms of a search that are compared.
+const TERMS_MAX: usize = 200;
+
+/// The words of a search: decoded, in lower case, in order, each once.
+pub(crate) fn sorted_terms(terms: &str) -> String {
+    let terms = terms.to_ascii_lowercase();
+    let mut words: Vec<&str> = terms.split([' ', '+']).filter(|word| !word.is_empty()).take(TERMS_MAX).collect();
+    words.sort_unstable();
+    words.dedup();
+    words.join("+")
 }

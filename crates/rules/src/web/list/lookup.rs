@@ -1,6 +1,6 @@
 //! Looking something up in a list.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::keys::Hash;
 use super::{Body, Found, Keys, List, Replacement, Section};

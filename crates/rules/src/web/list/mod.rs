@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(super) use addresses::Addresses;
 pub(super) use expressions::{Expressions, FLAGS};
 use keys::Keys;
-pub(super) use load::load;
+pub(super) use load::{load, sorted_terms};
 pub(super) use replace::Replacement;
 
 use super::moment::Window;
@@ -66,6 +66,13 @@ pub(super) struct Definition {
     /// Names of sites stand for those below them, too.
     pub walks: bool,
     pub place: Place,
+}
+
+/// A list under the name that a group has for it.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    pub definition: Definition,
+    pub list: Arc<List>,
 }
 
 /// A list that was read.

@@ -12,7 +12,7 @@ const STEPS_MAX: u64 = 5_000_000;
 
 /// A replacement.
 #[derive(Debug)]
-pub(in crate::web) struct Replacement {
+pub(crate) struct Replacement {
     expression: Expression,
     with: Vec<Piece>,
 }

@@ -13,14 +13,14 @@ use crate::web::moment::Window;
 
 /// The kind of a phrase list. It says what a phrase without a weight does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::web) enum Role {
+pub(crate) enum Role {
     Banned,
     Weighted,
     Exception,
 }
 
 /// Lists of phrases in the order in which they are read.
-pub(in crate::web) type Lists = Vec<(Role, Box<str>, Place)>;
+pub(crate) type Lists = Vec<(Role, Box<str>, Place)>;
 
 /// What a phrase or a combination does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct Phrases {
 
 impl Phrases {
     /// Reads lists and the files that they include, for pages that are blocked beyond `limit` points.
-    pub(in crate::web) fn load(lists: &Lists, limit: i32, settings: Settings, loading: &mut Loading<'_>) -> Phrases {
+    pub(crate) fn load(lists: &Lists, limit: i32, settings: Settings, loading: &mut Loading<'_>) -> Phrases {
         let mut collector = Collector::new(limit, settings);
         for (role, path, place) in lists {
             if let Some(source) = loading.file(path, place) {
@@ -308,7 +308,7 @@ fn is_marked(line: &[u8]) -> bool {
 }
 
 /// The name in `#listcategory: "name"`.
-pub(in crate::web) fn category(line: &[u8]) -> Option<String> {
+pub(crate) fn category(line: &[u8]) -> Option<String> {
     let name = line.strip_prefix(b"#listcategory:")?.trim_ascii();
     let name = name.strip_prefix(b"\"").unwrap_or(name);
     let end = name.iter().position(|&byte| byte == b'"').unwrap_or(name.len());

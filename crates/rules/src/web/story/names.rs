@@ -4,7 +4,7 @@ use crate::web::list::Kind;
 
 /// Something that a line asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) enum State {
+pub(crate) enum State {
     True,
     /// The line before did something that came to something.
     Returned,
@@ -26,7 +26,7 @@ pub(in crate::web) enum State {
 
 /// A state without a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) enum Flag {
+pub(crate) enum Flag {
     Connect,
     Post,
     Get,
@@ -45,7 +45,7 @@ pub(in crate::web) enum Flag {
 
 /// Something that a line does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::web) enum Action {
+pub(crate) enum Action {
     True,
     False,
     Exception,

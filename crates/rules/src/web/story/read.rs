@@ -8,7 +8,7 @@ use crate::web::loading::{Loading, Source, beside, included, lines};
 
 /// Reads the storyboards of a group.
 #[derive(Debug, Default)]
-pub(in crate::web) struct Reader {
+pub(crate) struct Reader {
     functions: Vec<Vec<Line>>,
     names: HashMap<Box<str>, usize>,
     open: Option<usize>,

@@ -8,7 +8,7 @@ const STEPS_MAX: u32 = 20_000;
 const DEPTH_MAX: usize = 32;
 
 /// The request that a storyboard is run for.
-pub(in crate::web) trait World {
+pub(crate) trait World {
     /// Whether a state holds, by lists at these places.
     fn holds(&mut self, state: State, lists: &[usize], messages: Messages) -> bool;
     /// Does something, and says whether it came to something.
