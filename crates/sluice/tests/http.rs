@@ -1,6 +1,8 @@
 //! The doors of HTTP: conversations as clients and origins have them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::Command;
 use std::thread;
 
@@ -149,6 +151,35 @@ fn what_is_found_in_a_request_never_reaches_the_origin_whole() {
 }
 
 #[test]
+fn an_origin_that_answers_early_is_heard() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (done, wait) = std::sync::mpsc::channel::<()>();
+    thread::spawn(move || {
+        let (mut stream, mut piece) = (listener.accept().unwrap().0, [0; 4096]);
+        stream.read_exact(&mut piece).unwrap();
+        stream.write_all(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nmuch").unwrap();
+        // Nothing more is read.
+        _ = wait.recv();
+    });
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[resources]\nhead_window_bytes = 131072\n[[listener]]\nprotocol = \"http\"\n\
+         mode = \"reverse\"\naddress = \"127.0.0.1:0\"\nupstream = \"{address}\"\n"
+    ));
+    let mut wire = gateway.connect();
+    let body = noise(20_000_000);
+    let head = format!("PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
+    let mut sender = Wire::new(wire.stream.try_clone().unwrap());
+    let answer = thread::scope(|scope| {
+        scope.spawn(|| _ = sender.try_send(&[head.as_bytes(), &body].concat()));
+        wire.answer(false)
+    });
+    assert!(answer.status() == "413" && answer.text() == "much", "{answer:?}");
+    assert!(answer.head.contains("Connection: close"), "{answer:?}");
+    drop(done);
+}
+
+#[test]
 fn requests_that_lead_nowhere_are_answered_by_a_page() {
     let origin = Origin::start(|head, _| match head.split(' ').nth(1).unwrap() {
         "/part" => {
@@ -211,7 +242,7 @@ fn hello(name: &str) -> Vec<u8> {
 
 #[test]
 fn a_tunnel_goes_to_the_host_and_what_its_handshake_names_is_known() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming() {

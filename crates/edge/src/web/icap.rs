@@ -44,6 +44,8 @@ struct Asking {
     subject: Subject,
     /// The client has all of it, and takes 204 for it: nothing has to go back.
     stays: bool,
+    /// All of the body has come.
+    is_whole: bool,
 }
 
 struct Session {
@@ -128,7 +130,7 @@ impl Session {
         let target = request.http_request.as_ref().map(Head::second_word).unwrap_or_default();
         let object = request.subject().map(|head| object::described(target, &head.fields)).unwrap_or_default();
         let subject = Subject::open(&runtime, &self.door, self.flow(request), object, method, target);
-        self.asking = Some(Box::new(Asking { subject, stays }));
+        self.asking = Some(Box::new(Asking { subject, stays, is_whole: false }));
     }
 
     /// Who sends it: the proxy says it of its own client, where it is set to.
@@ -157,9 +159,10 @@ impl Session {
             if asking.stays {
                 asking.subject.passage.hold().watch();
             } else {
-                asking.go_on(&mut self.server, false);
-                self.wire.write(self.server.outbox()).await?;
-                self.server.sent();
+                while asking.go_on(&mut self.server, false) {
+                    self.wire.write(self.server.outbox()).await?;
+                    self.server.sent();
+                }
             }
         }
         if !asking.subject.passage.is_hopeless() {
@@ -174,6 +177,7 @@ impl Session {
     async fn end(&mut self) -> io::Result<()> {
         match &mut self.asking {
             Some(asking) => {
+                asking.is_whole = true;
                 let verdict = asking.subject.passage.finish().await;
                 self.conclude(verdict).await
             }
@@ -207,8 +211,7 @@ impl Session {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let outcome = asking.answer(&mut self.server, &verdict);
         self.send().await?;
-        while outcome == Outcome::Passed && asking.subject.has_begun && asking.subject.passage.hold().held() > 0 {
-            asking.go_on(&mut self.server, true);
+        while outcome == Outcome::Passed && asking.subject.has_begun && asking.go_on(&mut self.server, true) {
             self.send().await?;
         }
         if outcome == Outcome::Passed {
@@ -224,7 +227,7 @@ impl Session {
 impl Asking {
     /// Answers as far as the verdict decides it; what is passed on and held has to follow.
     fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
-        let outcome = self.subject.outcome(verdict);
+        let outcome = self.subject.outcome(verdict, self.is_whole);
         match outcome {
             Outcome::Passed if !self.subject.has_begun && server.unmodified(&Fields::default()) => {
                 self.subject.passage.drain();
@@ -255,8 +258,8 @@ impl Asking {
     }
 
     /// Sends back what may go.
-    fn go_on(&mut self, server: &mut Server, has_verdict: bool) {
+    fn go_on(&mut self, server: &mut Server, has_verdict: bool) -> bool {
         self.begin(server);
-        self.subject.go_on(has_verdict, |piece| server.content(piece));
+        self.subject.go_on(has_verdict, |piece| server.content(piece))
     }
 }
