@@ -1,7 +1,7 @@
 """bench/web: pages of 5 and 40 kB from nginx, directly, through Squid without a cache, and through Sluice.
 
-Each writes a line of each request into its log. One round asks all of them in turn. A cell is the median over the rounds, with the least and the most; a ratio is the median of
-the ratios within each round.
+Squid and Sluice write a line of each request into a log. One round asks all of them in turn. A cell is the median over the
+rounds, with the least and the most; a ratio is the median of the ratios within each round.
 """
 
 import argparse
