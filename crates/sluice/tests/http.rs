@@ -1,10 +1,14 @@
 //! The doors of HTTP: conversations as clients and origins have them.
 
 use std::fs;
-use std::process::Command;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::harness::nginx::Nginx;
+use crate::harness::tls::Certificate;
 use crate::harness::web::{Origin, response, zip_of};
 use crate::harness::{Gateway, Wire, eicar, free_port};
 
@@ -148,6 +152,93 @@ fn what_is_found_in_a_request_never_reaches_the_origin_whole() {
     assert!(origin.counts()[1] < infected.len(), "its end has not gone on");
 }
 
+/// Content in a coding, by a program that reads and writes it.
+fn coded(coding: &str, content: &[u8]) -> Option<Vec<u8>> {
+    let python =
+        |code: &str| vec!["python3".into(), "-c".into(), format!("import sys,zlib\nd=sys.stdin.buffer.read()\n{code}")];
+    let words: Vec<String> = match coding {
+        "gzip" => vec!["gzip".into(), "-c".into()],
+        "deflate" => python("sys.stdout.buffer.write(zlib.compress(d))"),
+        "raw" => python("c=zlib.compressobj(9,8,-15);sys.stdout.buffer.write(c.compress(d)+c.flush())"),
+        "br" => vec!["brotli".into(), "-c".into(), "-w".into(), "18".into()],
+        _ => vec!["zstd".into(), "-c".into()],
+    };
+    let mut command = Command::new(&words[0]);
+    let started = command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let Ok(mut child) = started else {
+        println!("skipped: {} is not installed", words[0]);
+        return None;
+    };
+    child.stdin.take().unwrap().write_all(content).unwrap();
+    Some(child.wait_with_output().unwrap().stdout)
+}
+
+#[test]
+fn codings_are_undone_in_their_order_and_go_on_as_they_came() {
+    let said: Arc<Mutex<Vec<u8>>> = Arc::default();
+    let answer = said.clone();
+    let origin = Origin::start(move |_, _| Some(answer.lock().unwrap().clone()));
+    let gateway = gateway(&origin, "", "");
+    let mut wire = gateway.connect();
+    let mut ask = |names: &str, body: &[u8]| {
+        *said.lock().unwrap() = response(&format!("Content-Encoding: {}\r\n", names.replace("raw", "deflate")), body);
+        wire.ask(&get(&origin.url("/x"), ""))
+    };
+    let all = ["gzip", "deflate", "raw", "br", "zstd"];
+    for first in all {
+        let (Some(infected), Some(clean)) = (coded(first, &eicar()), coded(first, b"hello, hello, hello")) else {
+            continue;
+        };
+        assert_eq!(ask(first, &infected).status(), "403", "{first}");
+        let answer = ask(first, &clean);
+        assert!(answer.status() == "200" && answer.body == clean, "{first} {answer:?}");
+        for second in all {
+            let (Some(infected), Some(clean)) = (coded(second, &infected), coded(second, &clean)) else { continue };
+            let names = format!("{first},  {second}");
+            assert_eq!(ask(&names, &infected).status(), "403", "{names}");
+            let answer = ask(&names, &clean);
+            let written = format!("Content-Encoding: {first}, {second}\n").replace("raw", "deflate");
+            assert!(answer.body == clean && answer.head.contains(&written), "{names} {answer:?}");
+        }
+        assert_eq!(ask(first, b"hello, this is plain").status(), "403", "it does not begin as {first}");
+    }
+    let content = eicar();
+    let members = [&content[..30], &content[30..]].map(|member| coded("gzip", member).unwrap()).concat();
+    assert_eq!(ask("gzip", &members).status(), "403");
+    for refused in ["compress", "gzip, lzma", "gzip;q=1", "gzip, gzip, gzip, gzip"] {
+        assert_eq!(ask(refused, &members).status(), "502", "{refused}");
+    }
+}
+
+#[test]
+fn an_origin_that_answers_early_is_heard() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (done, wait) = std::sync::mpsc::channel::<()>();
+    thread::spawn(move || {
+        let (mut stream, mut piece) = (listener.accept().unwrap().0, [0; 4096]);
+        stream.read_exact(&mut piece).unwrap();
+        stream.write_all(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nmuch").unwrap();
+        // Nothing more is read.
+        _ = wait.recv();
+    });
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[resources]\nhead_window_bytes = 131072\n[[listener]]\nprotocol = \"http\"\n\
+         mode = \"reverse\"\naddress = \"127.0.0.1:0\"\nupstream = \"{address}\"\n"
+    ));
+    let mut wire = gateway.connect();
+    let body = noise(20_000_000);
+    let head = format!("PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
+    let mut sender = Wire::new(wire.stream.try_clone().unwrap());
+    let answer = thread::scope(|scope| {
+        scope.spawn(|| _ = sender.try_send(&[head.as_bytes(), &body].concat()));
+        wire.answer(false)
+    });
+    assert!(answer.status() == "413" && answer.text() == "much", "{answer:?}");
+    assert!(answer.head.contains("Connection: close"), "{answer:?}");
+    drop(done);
+}
+
 #[test]
 fn requests_that_lead_nowhere_are_answered_by_a_page() {
     let origin = Origin::start(|head, _| match head.split(' ').nth(1).unwrap() {
@@ -211,7 +302,7 @@ fn hello(name: &str) -> Vec<u8> {
 
 #[test]
 fn a_tunnel_goes_to_the_host_and_what_its_handshake_names_is_known() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming() {
@@ -258,6 +349,20 @@ fn a_server_behind_is_told_its_own_name_and_the_client() {
     assert!(said.starts_with("GET /a HTTP/1.1\r\nHost: www.test:8000\r\nX-Forwarded-For: 127.0.0.1\r\n"), "{said}");
     let answer = gateway.connect().ask("CONNECT www.test:443 HTTP/1.1\r\nHost: www.test\r\n\r\n");
     assert_eq!(answer.status(), "403", "no tunnels from there");
+    // The same over TLS.
+    let certificate = Certificate::of("www.test");
+    let folder = tempfile::tempdir().unwrap();
+    certificate.store(folder.path(), "www");
+    let at = folder.path().display();
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[[tls.certificate]]\nchain = \"{at}/www.crt\"\nkey = \"{at}/www.key\"\n\
+         [[listener]]\nprotocol = \"http\"\nmode = \"reverse\"\naddress = \"127.0.0.1:0\"\nupstream = \"{}\"\n\
+         tls = \"implicit\"\n",
+        origin.address
+    ));
+    let mut wire = gateway.connect().secure(certificate.client("www.test"));
+    assert_eq!(wire.ask("GET /b HTTP/1.1\r\nHost: www.test\r\n\r\n").status(), "403");
+    assert!(origin.said().concat().contains("X-Forwarded-Proto: https\r\n"));
 }
 
 #[test]

@@ -318,6 +318,9 @@ impl Listener {
         if (own.mode == Mode::Transparent) != self.hop.transparent.is_some() {
             return Err("transparent goes with mode = \"transparent\"".into());
         }
+        if self.hop.keep_source || self.hop.forward_proxy.is_some() {
+            return Err("keep_source and forward_proxy are not for http".into());
+        }
         if !matches!(self.place.tls, ListenerTls::Off | ListenerTls::Implicit) {
             return Err("tls is \"off\" or \"implicit\" with http".into());
         }
@@ -389,6 +392,32 @@ mod tests {
             let fault = format!("{head}{key}").parse::<Listener>().unwrap_err();
             assert!(fault.message.contains(wanted), "{fault}");
             assert!(fault.span.is_some_and(|span| span.start >= head.len()), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_anybody_may_use_is_refused() {
+        let check = |text: &str| format!("protocol='http'\n{text}").parse::<Listener>().unwrap().check();
+        for good in [
+            "address='127.0.0.1:3128'",
+            "address='unix:/run/proxy'",
+            "address='0.0.0.0:3128'\nclients=['192.0.2.0/24']",
+            "address='0.0.0.0:80'\nmode='reverse'\nupstream='127.0.0.1:8080'\ntls='implicit'",
+            "address='0.0.0.0:8000'\nmode='transparent'",
+            "address='0.0.0.0:8000'\nmode='transparent'\ntransparent='tproxy'",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "address='0.0.0.0:3128'",
+            "address='[::]:3128'",
+            "address='127.0.0.1:3128'\nforward='discard:'",
+            "address='127.0.0.1:3128'\ntransparent='redirect'",
+            "address='127.0.0.1:3128'\ntls='offer'",
+            "address='0.0.0.0:8000'\nmode='transparent'\ntransparent='tproxy'\nkeep_source=true",
+            "address='0.0.0.0:80'\nmode='reverse'",
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
         }
     }
 }

@@ -111,12 +111,13 @@ impl Destination {
             _ => (text, None),
         };
         let port = port.map_or(Some(default_port), |port| port.parse().ok()).filter(|&port| port != 0)?;
-        let host = match host.strip_prefix('[') {
-            Some(rest) => rest.strip_suffix(']').filter(|host| host.parse::<IpAddr>().is_ok())?,
-            None => host.strip_suffix('.').unwrap_or(host),
-        };
+        if let Some(rest) = host.strip_prefix('[') {
+            let host = rest.strip_suffix(']').filter(|host| host.parse::<IpAddr>().is_ok())?;
+            return Some(Destination { host: host.to_ascii_lowercase(), port });
+        }
+        let host = host.strip_suffix('.').unwrap_or(host);
         let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
-        let is_host = (is_name && !host.is_empty() && host.len() <= NAME_BYTES_MAX) || host.parse::<IpAddr>().is_ok();
+        let is_host = is_name && !host.is_empty() && host.len() <= NAME_BYTES_MAX;
         is_host.then(|| Destination { host: host.to_ascii_lowercase(), port })
     }
 

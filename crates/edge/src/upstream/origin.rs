@@ -51,6 +51,18 @@ impl Origin {
         outcome.map_err(|_| Failure::Ended)
     }
 
+    /// Whether the origin has said something, or ended. It waits for nothing.
+    pub async fn has_spoken(&mut self) -> bool {
+        if !self.wire.input().is_empty() {
+            return true;
+        }
+        tokio::select! {
+            biased;
+            _ = self.wire.read() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
     /// The next event that matters, and how many bytes of input are its own: the caller takes them. `wait`: how long the origin
     /// may say nothing.
     ///

@@ -15,6 +15,13 @@ use crate::settings::UnknownCodings;
 use crate::upstream::destination::Failure;
 use crate::upstream::origin::Origin;
 
+/// How the body of a response has come to an end.
+struct Ended {
+    /// None, if it was not read to its end.
+    trailer: Option<Fields>,
+    verdict: Result<Verdict, Unfinished>,
+}
+
 impl Session {
     /// Hands a response back as it is inspected.
     pub(super) async fn download(
@@ -23,15 +30,8 @@ impl Session {
         mut origin: Origin,
         mut response: Box<Response>,
     ) -> Result<(), Failure> {
-        let is_part = response.status.0 == 206 && order.request.fields.get("range").is_none();
-        if is_part {
-            return Err(Failure::Part);
-        }
         let has_body = order.request.method != "HEAD" && !matches!(response.status.0, 204 | 304);
-        let passes = self.settings.unknown_codings == UnknownCodings::Pass;
-        if has_body && !passes && object::codings(&response.fields).is_none() {
-            return Err(Failure::Coding);
-        }
+        self.vet_response(order, &response, has_body)?;
         self.prepare(&mut response);
         if has_body && let Some(words) = self.door.cuts.find(&order.url, &response, Instant::now()) {
             let detail = "it was broken off before".into();
@@ -51,47 +51,60 @@ impl Session {
         };
         let runtime = self.shared.runtime.borrow().clone();
         let mut subject = self.subject(&runtime, order, &response.fields, pass.paging);
-        let received = self.receive(&mut origin, &mut subject, &response).await;
-        let status = Some(response.status.0);
-        let (trailer, verdict) = match received {
+        let ended = match self.receive(&mut origin, &mut subject, &response).await {
+            Ok(ended) => ended,
             Err(failure) if !subject.has_begun => return Err(failure),
             Err(failure) => {
                 tracing::info!(id = subject.passage.id(), reason = failure.detail(), "the response has no end");
-                subject.conclude(&runtime, &self.door, self.peer.ip(), status, Outcome::Lost, None);
-                return Err(self.cut());
+                Ended { trailer: None, verdict: Err(Unfinished::Gone) }
             }
-            Ok(received) => received,
         };
-        let outcome = subject.outcome(&verdict);
-        match outcome {
+        let outcome = subject.outcome(&ended.verdict, ended.trailer.is_some());
+        let (status, told) = match outcome {
             Outcome::Passed => {
-                self.begin(&mut subject, &response);
-                while subject.passage.hold().held() > 0 {
-                    subject.go_on(true, |piece| self.server.content(piece));
-                    self.send().await?;
+                let told = self.complete(&mut subject, &response, &ended.trailer.unwrap_or_default()).await;
+                if told.is_ok() {
+                    self.shared.origins.give(&order.destination, origin);
                 }
-                self.server.end(&trailer);
-                self.send().await?;
-                self.shared.origins.give(&order.destination, origin);
+                (response.status, told)
             }
-            _ if !subject.has_begun => {
-                let (response, body) = subject.page(&runtime, &verdict);
-                self.server.answer(&response, &body);
-                self.send().await?;
-                let status = Some(response.status.0);
-                subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
-                return Ok(());
-            }
-            _ => {
-                if let Ok(verdict) = &verdict {
+            _ if subject.has_begun => {
+                if let Ok(verdict) = &ended.verdict {
                     self.door.cuts.add(&order.url, &response, subject.words(&runtime, verdict), Instant::now());
                 }
-                subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
-                return Err(self.cut());
+                (response.status, Err(self.cut()))
             }
+            _ => {
+                let (page, body) = subject.page(&runtime, &ended.verdict);
+                self.server.answer(&page, &body);
+                (page.status, self.send().await.map_err(Failure::from))
+            }
+        };
+        let verdict = ended.verdict.as_ref().ok();
+        subject.conclude(&runtime, &self.door, self.peer.ip(), Some(status.0), outcome, verdict);
+        told
+    }
+
+    /// Whether a response can be handed back.
+    fn vet_response(&self, order: &Order, response: &Response, has_body: bool) -> Result<(), Failure> {
+        if response.status.0 == 206 && order.request.fields.get("range").is_none() {
+            return Err(Failure::Part);
         }
-        subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
-        Ok(())
+        let may_be_coded = !has_body || self.settings.unknown_codings == UnknownCodings::Pass;
+        match may_be_coded || object::codings(&response.fields).is_some() {
+            true => Ok(()),
+            false => Err(Failure::Coding),
+        }
+    }
+
+    /// Sends all that is held, and the end.
+    async fn complete(&mut self, subject: &mut Subject, response: &Response, trailer: &Fields) -> Result<(), Failure> {
+        self.begin(subject, response);
+        while subject.go_on(true, |piece| self.server.content(piece)) {
+            self.send().await?;
+        }
+        self.server.end(trailer);
+        Ok(self.send().await?)
     }
 
     /// Takes a body from the origin; what may go on of it goes to the client.
@@ -100,7 +113,7 @@ impl Session {
         origin: &mut Origin,
         subject: &mut Subject,
         response: &Response,
-    ) -> Result<(Fields, Result<Verdict, Unfinished>), Failure> {
+    ) -> Result<Ended, Failure> {
         loop {
             let (taken, event) = origin.next(SILENCE_WAIT).await?;
             match event {
@@ -111,19 +124,20 @@ impl Session {
                         subject.passage.take(&origin.wire.input()[at..end], false).await;
                         at = end;
                         if subject.passage.is_hopeless() {
-                            return Ok((Fields::default(), subject.passage.finish().await));
+                            return Ok(Ended { trailer: None, verdict: subject.passage.finish().await });
                         }
                         if subject.passage.state() == State::Streaming {
                             self.begin(subject, response);
-                            subject.go_on(false, |piece| self.server.content(piece));
-                            self.send().await?;
+                            while subject.go_on(false, |piece| self.server.content(piece)) {
+                                self.send().await?;
+                            }
                         }
                     }
                     origin.wire.take(taken);
                 }
                 ClientEvent::End(mut trailer) => {
                     trailer.remove_hop_by_hop();
-                    return Ok((trailer, subject.passage.finish().await));
+                    return Ok(Ended { trailer: Some(trailer), verdict: subject.passage.finish().await });
                 }
                 _ => return Err(Failure::Ended),
             }

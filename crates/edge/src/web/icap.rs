@@ -47,6 +47,8 @@ struct Asking {
     stays: bool,
     /// Lists have decided against it.
     blocked: Option<Reason>,
+    /// All of the body has come.
+    is_whole: bool,
 }
 
 struct Session {
@@ -144,7 +146,7 @@ impl Session {
             }
         };
         let subject = Subject::open(&runtime, &self.door, flow, object, paging, method, target);
-        self.asking = Some(Box::new(Asking { subject, stays, blocked }));
+        self.asking = Some(Box::new(Asking { subject, stays, blocked, is_whole: false }));
     }
 
     /// Decides by the lists on a request, or on the head of its response.
@@ -191,9 +193,10 @@ impl Session {
             if asking.stays || asking.blocked.is_some() {
                 asking.subject.passage.hold().watch();
             } else {
-                asking.go_on(&mut self.server, false);
-                self.wire.write(self.server.outbox()).await?;
-                self.server.sent();
+                while asking.go_on(&mut self.server, false) {
+                    self.wire.write(self.server.outbox()).await?;
+                    self.server.sent();
+                }
             }
         }
         if !asking.subject.passage.is_hopeless() && asking.blocked.is_none() {
@@ -222,6 +225,7 @@ impl Session {
     async fn end(&mut self) -> io::Result<()> {
         match &mut self.asking {
             Some(asking) => {
+                asking.is_whole = true;
                 let verdict = asking.subject.passage.finish().await;
                 self.conclude(verdict).await
             }
@@ -256,8 +260,7 @@ impl Session {
         let runtime = self.shared.runtime.borrow().clone();
         let outcome = asking.answer(&runtime, &mut self.server, &verdict);
         self.send().await?;
-        while outcome == Outcome::Passed && asking.subject.has_begun && asking.subject.passage.hold().held() > 0 {
-            asking.go_on(&mut self.server, true);
+        while outcome == Outcome::Passed && asking.subject.has_begun && asking.go_on(&mut self.server, true) {
             self.send().await?;
         }
         if outcome == Outcome::Passed {
@@ -277,7 +280,7 @@ impl Asking {
             server.replace(&response, &body, &Fields::default());
             return Outcome::Replaced;
         }
-        let outcome = self.subject.outcome(verdict);
+        let outcome = self.subject.outcome(verdict, self.is_whole);
         match outcome {
             Outcome::Passed if !self.subject.has_begun && server.unmodified(&Fields::default()) => {
                 self.subject.passage.drain();
@@ -308,8 +311,8 @@ impl Asking {
     }
 
     /// Sends back what may go.
-    fn go_on(&mut self, server: &mut Server, has_verdict: bool) {
+    fn go_on(&mut self, server: &mut Server, has_verdict: bool) -> bool {
         self.begin(server);
-        self.subject.go_on(has_verdict, |piece| server.content(piece));
+        self.subject.go_on(has_verdict, |piece| server.content(piece))
     }
 }

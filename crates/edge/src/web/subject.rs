@@ -13,6 +13,9 @@ use crate::message::trace::{self, new_id};
 use crate::porch::door::Door;
 use crate::porch::runtime::Runtime;
 
+/// What goes on at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// A body on its way.
 pub struct Subject {
     /// Where it is inspected and held.
@@ -80,10 +83,13 @@ impl Subject {
         Subject { passage, group, method: method.into(), url, media_type, has_begun: false }
     }
 
-    /// What is to be done under a verdict.
-    pub fn outcome(&self, verdict: &Result<Verdict, Unfinished>) -> Outcome {
+    /// What is to be done under a verdict; `is_whole`: the body has been read to its end.
+    pub fn outcome(&self, verdict: &Result<Verdict, Unfinished>, is_whole: bool) -> Outcome {
         match verdict {
-            Ok(verdict) if matches!(verdict.action, Action::Pass | Action::Tag) => Outcome::Passed,
+            Ok(verdict) if matches!(verdict.action, Action::Pass | Action::Tag) => match is_whole {
+                true => Outcome::Passed,
+                false => Outcome::Lost,
+            },
             Ok(_) if self.has_begun => Outcome::Cut,
             Ok(_) => Outcome::Replaced,
             Err(_) => Outcome::Lost,
@@ -94,8 +100,8 @@ impl Subject {
     pub fn page(&self, runtime: &Runtime, verdict: &Result<Verdict, Unfinished>) -> (Response, Vec<u8>) {
         let id = self.passage.id();
         match verdict {
-            Ok(verdict) => self.blocked(&self.words(runtime, verdict)),
-            Err(_) => {
+            Ok(verdict) if verdict.action > Action::Tag => self.blocked(&self.words(runtime, verdict)),
+            _ => {
                 let reason = "The content could not be inspected now. Try again later.";
                 page::blocked(503, "Not available", reason, &self.url, id)
             }
@@ -115,10 +121,11 @@ impl Subject {
         }
     }
 
-    /// Takes from what is held all that may go on.
-    pub fn go_on(&mut self, has_verdict: bool, mut send: impl FnMut(&[u8])) {
+    /// Takes from what is held a piece that may go on, as long as there is any.
+    pub fn go_on(&mut self, has_verdict: bool, mut send: impl FnMut(&[u8])) -> bool {
         let hold = self.passage.hold();
-        let mut left = hold.sendable(has_verdict);
+        let mut left = hold.sendable(has_verdict).min(PIECE_BYTES);
+        let has_any = left > 0;
         while left > 0 {
             let piece = hold.front(left);
             let count = piece.len();
@@ -126,6 +133,7 @@ impl Subject {
             hold.forget(count);
             left -= count;
         }
+        has_any
     }
 
     /// Counts it, and writes it down.

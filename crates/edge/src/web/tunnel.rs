@@ -116,8 +116,9 @@ impl Session {
         }
     }
 
-    /// Lets bytes pass in both directions until both sides have ended, or nothing comes any more; how many.
+    /// Lets bytes pass in both directions until both sides have ended, nothing comes any more, or the program stops; how many.
     async fn pass(self, mut server: Stream) -> u64 {
+        let mut control = self.shared.control.clone();
         let Some((mut client, said)) = self.wire.into_parts() else { return 0 };
         let moved = Moved { bytes: Cell::new(said.len() as u64), last: Cell::new(Instant::now()) };
         if !matches!(timeout(HELLO_WAIT, server.write_all(&said)).await, Ok(Ok(()))) {
@@ -133,6 +134,7 @@ impl Session {
         tokio::select! {
             _ = both => {}
             () = moved.ended() => {}
+            _ = control.wait_for(|control| control.stopping) => {}
         }
         moved.bytes.get()
     }

@@ -4,7 +4,7 @@
 use std::io;
 
 use flow::State;
-use proto::http::ServerEvent;
+use proto::http::{Fields, ServerEvent};
 use tokio::time::timeout;
 
 use super::session::{SILENCE_WAIT, Session};
@@ -31,16 +31,8 @@ impl Session {
         let trailer = loop {
             let (taken, event) = self.server.step(self.wire.input());
             match event {
-                ServerEvent::Content => {
-                    let mut at = 0;
-                    while at < taken {
-                        let end = taken.min(at + subject.passage.hold().piece_bytes(taken - at));
-                        subject.passage.take(&self.wire.input()[at..end], false).await;
-                        at = end;
-                        if subject.passage.state() == State::Streaming && !subject.passage.is_hopeless() {
-                            self.send_on(order, origin, &mut subject, false).await?;
-                        }
-                    }
+                ServerEvent::Content if !self.take(order, origin, &mut subject, taken).await? => {
+                    return Ok(Sent::Early);
                 }
                 ServerEvent::End(trailer) => break Some(trailer),
                 ServerEvent::Idle if taken == 0 => {
@@ -52,7 +44,7 @@ impl Session {
                     self.send().await?;
                     return Err(Failure::Client(io::Error::other(refusal.reason())));
                 }
-                ServerEvent::Idle => {}
+                ServerEvent::Idle | ServerEvent::Content => {}
                 _ => return Err(Failure::Client(io::ErrorKind::UnexpectedEof.into())),
             }
             self.wire.take(taken);
@@ -62,35 +54,69 @@ impl Session {
         };
         self.is_sending = trailer.is_none();
         let verdict = subject.passage.finish().await;
-        let outcome = subject.outcome(&verdict);
-        if outcome == Outcome::Passed {
-            while subject.passage.hold().held() > 0 || origin.is_none() {
-                self.send_on(order, origin, &mut subject, true).await?;
+        let outcome = subject.outcome(&verdict, trailer.is_some());
+        let (sent, status) = match outcome {
+            Outcome::Passed => (self.complete_request(order, origin, &mut subject, trailer).await, None),
+            _ => {
+                // What the origin has of it is without an end.
+                *origin = None;
+                let (page, body) = subject.page(&runtime, &verdict);
+                self.server.answer(&page, &body);
+                (self.send().await.map(|()| Sent::Answered).map_err(Failure::from), Some(page.status.0))
             }
-            let reached = origin.as_mut().ok_or(Failure::Ended)?;
-            reached.client.end(&trailer.unwrap_or_default());
-            reached.send().await?;
-            subject.conclude(&runtime, &self.door, self.peer.ip(), None, outcome, verdict.as_ref().ok());
-            return Ok(Sent::Whole);
-        }
-        // What the origin has of it is without an end.
-        *origin = None;
-        let (response, body) = subject.page(&runtime, &verdict);
-        self.server.answer(&response, &body);
-        let status = Some(response.status.0);
+        };
         subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
-        self.send().await?;
-        Ok(Sent::Answered)
+        sent
     }
 
-    /// Sends on what may go of the body of a request.
+    /// Takes content of the input, and sends on what may go; false where the origin takes no more.
+    async fn take(
+        &self,
+        order: &Order,
+        origin: &mut Option<Origin>,
+        subject: &mut Subject,
+        count: usize,
+    ) -> Result<bool, Failure> {
+        let mut at = 0;
+        while at < count {
+            let end = count.min(at + subject.passage.hold().piece_bytes(count - at));
+            subject.passage.take(&self.wire.input()[at..end], false).await;
+            at = end;
+            let goes_on = subject.passage.state() == State::Streaming && !subject.passage.is_hopeless();
+            if goes_on && !self.send_on(order, origin, subject, false).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends on what is held of the body of a request, and its end.
+    async fn complete_request(
+        &self,
+        order: &Order,
+        origin: &mut Option<Origin>,
+        subject: &mut Subject,
+        trailer: Option<Fields>,
+    ) -> Result<Sent, Failure> {
+        let mut trailer = trailer.unwrap_or_default();
+        trailer.remove_hop_by_hop();
+        if !self.send_on(order, origin, subject, true).await? {
+            return Ok(Sent::Early);
+        }
+        let reached = origin.as_mut().ok_or(Failure::Ended)?;
+        reached.client.end(&trailer);
+        // Whoever has not taken it may have said why.
+        Ok(reached.send().await.map_or(Sent::Early, |()| Sent::Whole))
+    }
+
+    /// Sends on what may go of the body of a request; false where the origin takes no more: it may have said why.
     async fn send_on(
         &self,
         order: &Order,
         origin: &mut Option<Origin>,
         subject: &mut Subject,
         has_verdict: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         if origin.is_none() {
             let mut reached = self.lease(order).await?;
             reached.client.request(&order.request);
@@ -98,8 +124,12 @@ impl Session {
             subject.has_begun = true;
         }
         let reached = origin.as_mut().ok_or(Failure::Ended)?;
-        subject.go_on(has_verdict, |piece| reached.client.content(piece));
-        reached.send().await
+        while subject.go_on(has_verdict, |piece| reached.client.content(piece)) {
+            if reached.has_spoken().await || reached.send().await.is_err() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Waits for more of the client; false where the origin speaks first.
