@@ -77,7 +77,7 @@ pub enum State {
     /// Answers are awaited.
     Waiting,
     /// A job is to be run and given to [`Examination::done`].
-    Working(Job),
+    Working(Box<Job>),
     /// The verdict is there.
     Done,
 }
@@ -93,7 +93,7 @@ pub enum Job {
 /// The result of a job.
 pub enum Done {
     /// Questions about the mail.
-    Planned(Kept, Planned),
+    Planned(Box<(Kept, Planned)>),
     /// The score; none of a mail that was too large.
     Scored(Option<Score>),
 }
@@ -104,7 +104,7 @@ impl Job {
         match self {
             Job::Plan(kept, found) => {
                 let planned = kept.inquire(scorer, now, found.as_ref());
-                Done::Planned(kept, planned)
+                Done::Planned(Box::new((kept, planned)))
             }
             Job::Score(kept, planned) => {
                 let began = nanoseconds();
@@ -198,8 +198,8 @@ impl Examination {
     pub fn done(&mut self, done: Option<Done>) -> State {
         let Stage::Working(scoring) = std::mem::replace(&mut self.stage, Stage::Over) else { return State::Done };
         match done {
-            Some(Done::Planned(kept, planned)) => {
-                self.stage = Stage::Inquiring(Box::new((kept, planned)));
+            Some(Done::Planned(mail)) => {
+                self.stage = Stage::Inquiring(mail);
                 self.look_up()
             }
             Some(Done::Scored(score)) => {
@@ -285,10 +285,10 @@ impl Examination {
         let kept = self.kept.take().filter(|_| !is_unwanted);
         let Some((kept, asks)) = kept.zip(self.scorer.as_ref().map(|scorer| scorer.asks())) else { return State::Done };
         self.stage = Stage::Working(kept.scoring().clone());
-        State::Working(match asks {
+        State::Working(Box::new(match asks {
             true => Job::Plan(kept, self.found.take()),
             false => Job::Score(kept, Planned::default()),
-        })
+        }))
     }
 
     /// Hands out what the rules ask, until all of it is known.
@@ -302,7 +302,7 @@ impl Examination {
         }
         let working = Stage::Working(mail.0.scoring().clone());
         match std::mem::replace(&mut self.stage, working) {
-            Stage::Inquiring(mail) => State::Working(Job::Score(mail.0, mail.1)),
+            Stage::Inquiring(mail) => State::Working(Box::new(Job::Score(mail.0, mail.1))),
             _ => State::Done,
         }
     }

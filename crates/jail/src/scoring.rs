@@ -42,7 +42,7 @@ struct Slot {
 }
 
 /// A job, and where its result is awaited.
-type Order = (Job, Arc<Mutex<Slot>>);
+type Order = (Box<Job>, Arc<Mutex<Slot>>);
 
 /// A job that was begun.
 pub(crate) enum Begun {
@@ -79,7 +79,7 @@ impl Desk {
     }
 
     /// Runs a job here, or begins it elsewhere.
-    pub fn run(&self, job: Job) -> Begun {
+    pub fn run(&self, job: Box<Job>) -> Begun {
         let Some(orders) = &self.orders else { return Begun::Done(Some(run(&self.scorer, job))) };
         let slot = Arc::new(Mutex::new(Slot { done: None, waker: None }));
         match orders.send((job, slot.clone())) {
@@ -112,7 +112,7 @@ fn serve(scorer: &Scorer, orders: &Mutex<Receiver<Order>>) {
     }
 }
 
-fn run(scorer: &Scorer, job: Job) -> Done {
+fn run(scorer: &Scorer, job: Box<Job>) -> Done {
     let run = |scratch: &mut Scratch| job.run(scorer, clock::seconds(), clock::nanoseconds, scratch);
     SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
         Ok(mut scratch) => run(&mut scratch),

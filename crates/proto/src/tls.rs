@@ -174,7 +174,7 @@ mod tests {
 
     fn vector(length_bytes: usize, content: &[u8]) -> Vec<u8> {
         let length = (content.len() as u32).to_be_bytes();
-        [&length[4 - length_bytes..], content].concat()
+        [&length[4_usize.saturating_sub(length_bytes)..], content].concat()
     }
 
     fn extension(kind: u16, content: &[u8]) -> Vec<u8> {

@@ -13,6 +13,9 @@ use std::thread;
 
 use crate::harness::{Gateway, Wire, files};
 
+/// One direction of a connection: the number of its first byte, whether it is the server's, and its segments.
+type Half = (Option<u32>, bool, Vec<(u32, Vec<u8>)>);
+
 /// What a capture says of each connection that was made in it: the address and port of one end, and of the other.
 type Way = ([u8; 4], u16, [u8; 4], u16);
 
@@ -30,7 +33,7 @@ fn server_streams(capture: &[u8]) -> Vec<Vec<u8>> {
         12 | 101 => 0,
         other => panic!("frames of kind {other}"),
     };
-    let mut ways: BTreeMap<Way, (Option<u32>, bool, Vec<(u32, Vec<u8>)>)> = BTreeMap::new();
+    let mut ways: BTreeMap<Way, Half> = BTreeMap::new();
     let mut at = 24;
     while at + 16 <= capture.len() {
         let length = word(at + 8) as usize;

@@ -28,7 +28,7 @@ fn lists() -> TempDir {
             "e2guardianf1.conf",
             format!(
                 "naughtynesslimit = 50\n{common}sitelist = 'name=banned,messageno=500,logmessageno=501,path={}'\n\
-                 mimelist = 'name=banned,messageno=800,path={}'\n\
+                 mimelist = 'name=bannedmime,messageno=800,path={}'\n\
                  regexpreplacelist = 'name=change,path={}'\n",
                 at("sites"),
                 at("types"),

@@ -125,7 +125,7 @@ fn resolved(path: &[u8]) -> Vec<u8> {
         if name == b".." {
             let start = out.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
             out.truncate(start);
-        } else if !name.is_empty() && !(name == b"." && is_last) {
+        } else if !(name.is_empty() || name == b"." && is_last) {
             // The slashes of a URL within stay two.
             out.push(b'/');
             out.extend(name);
