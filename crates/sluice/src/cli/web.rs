@@ -58,8 +58,8 @@ pub struct WebCheck {
     /// The type that the server says; without it, pages are text.
     #[arg(long = "type", value_name = "MIME")]
     pub content_type: Option<String>,
-    /// Read lists as this program does.
-    #[arg(long, value_enum, value_name = "NAME", default_value = "sluice")]
+    /// Read lists as this program does. The default gives the scores of E2Guardian; a door has `[web] dialect`.
+    #[arg(long, value_enum, value_name = "NAME", default_value = "e2guardian-5.3.5")]
     pub dialect: WebDialect,
     /// Print a JSON object a line.
     #[arg(long)]
