@@ -89,7 +89,7 @@ fn origin(said: Arc<Mutex<Vec<u8>>>) -> u16 {
 
 fn captures() -> Vec<PathBuf> {
     let Ok(data) = std::env::var("SLUICE_DATA") else {
-        println!("skipped: SLUICE_DATA names no folder");
+        println!("no pack: ids-suricata-verify");
         return Vec::new();
     };
     let all = files(&Path::new(&data).join("ids-suricata-verify"));

@@ -34,7 +34,7 @@ fn site() -> tempfile::TempDir {
         ("lists/types", "audio/mpeg\n"),
         ("good.html", "<p>Poker and chess</p>"),
         ("bad.html", "<p>poker, dice, <b>roulette</b></p>"),
-        ("free.html", "poker dice roulette: a free word"),
+        ("free.html", "poker dice roulette: a free word, they say"),
     ])
 }
 
