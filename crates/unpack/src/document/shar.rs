@@ -6,7 +6,7 @@
 //!
 //! Bounds: a command of [`LINE_MAX`], a mark and a word of [`WORD_MAX`].
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memmem, memrchr};
 use stream::{Class, Kind, Object, ReadAt};
 
 use crate::frame::codec::Fault;
@@ -41,6 +41,9 @@ pub(crate) struct Shar {
     state: State,
 }
 
+/// The program by which archives take marks from the lines of files.
+const SED: &[u8] = b"sed";
+
 #[derive(Default)]
 enum State {
     /// At the beginning of a line of the script, or in it.
@@ -68,6 +71,11 @@ impl Shar {
 
     /// Reads up to the end of a line; how much was taken.
     fn script(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
+        if self.held.is_empty()
+            && let passed @ 1.. = without_commands(input)
+        {
+            return passed;
+        }
         let end = memchr(b'\n', input);
         let taken = end.map_or(input.len(), |end| end + 1);
         self.held.extend_from_slice(&input[..taken.min(LINE_MAX)]);
@@ -150,9 +158,14 @@ impl Reader for Shar {
     }
 }
 
+/// The bytes of whole lines in front of the first one that may be a command.
+fn without_commands(input: &[u8]) -> usize {
+    let end = memmem::find(input, SED).unwrap_or(input.len());
+    memrchr(b'\n', &input[..end]).map_or(0, |at| at + 1)
+}
+
 /// The here-document that a line asks `sed` to take marks from, and the name of the file.
 fn command(line: &[u8]) -> Option<(Here, Option<&[u8]>)> {
-    const SED: &[u8] = b"sed";
     const SUBSTITUTE: &[u8] = b"s/^";
     let behind = |text: &'_ [u8], what: &[u8]| memmem::find(text, what).map(|at| at + what.len());
     let from = behind(line, SED)?;
