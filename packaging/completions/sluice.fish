@@ -614,10 +614,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint help" -f -a "check" -d 'Check pages: their score by the phrases of a group, and what the group would do with them'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "check" -d 'Check pages: their score by the phrases of a group, and what the group would do with them'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l config -d 'Read the configuration of this folder: e2guardian.conf or dansguardian.conf' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l group -d 'Check by this filter group' -r
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l url -d 'The URL that the pages come from: lists of sites and URLs count, too' -r -f
@@ -632,8 +633,13 @@ e2guardian-5.3.5\t'E2Guardian 5.3.5'
 e2guardian-5.5.8\t'E2Guardian 5.5.8'"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -f -a "create" -d 'Make an authority: its certificate and its key, in one file that nobody else may read'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -f -a "export" -d 'Print the certificate of an authority, without its key, for clients that are to trust it'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check pages: their score by the phrases of a group, and what the group would do with them'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -s c -l config -d 'The configuration that says where it is kept: `ledger` in `[spam.bayes]`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
@@ -785,6 +791,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from spam" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from web" -f -a "check" -d 'Check pages: their score by the phrases of a group, and what the group would do with them'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from web" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from web" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "ham" -d 'Learn mails as ham: mail that is wanted'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "spam" -d 'Learn mails as spam'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "forget" -d 'Take back what was learned of mails'

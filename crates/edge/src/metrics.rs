@@ -167,6 +167,7 @@ numbers! {
     http_refused_total "counter" "Requests answered by a page of the gateway, but for what was found in content.",
     http_origin_failures_total "counter" "Requests without a response that could be handed on.",
     http_tunnels_total "counter" "Tunnels opened (CONNECT).",
+    http_opened_total "counter" "Tunnels whose TLS was opened.",
     http_tunnel_bytes_total "counter" "Bytes that went through tunnels.",
     clamd_scans_total "counter" "Files and streams scanned for clients of clamd.",
     clamd_found_total "counter" "Files and streams of clients of clamd with a detection.",

@@ -42,6 +42,11 @@ pub enum Hello {
     Other,
 }
 
+/// Whether these are first bytes of a client that begins with a handshake of TLS, as far as the first one says.
+pub fn is_handshake(input: &[u8]) -> bool {
+    input.first() == Some(&HANDSHAKE)
+}
+
 /// Looks at the first bytes of a client.
 pub fn client_hello(input: &[u8]) -> Hello {
     match message(input) {

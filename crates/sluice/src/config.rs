@@ -550,6 +550,9 @@ impl Config {
             authentication.check()?;
         }
         self.tls.check_acme()?;
+        if self.opens_tls() && self.tls.signing_authority.is_none() {
+            return Err("https = \"inspect\" needs [tls] signing_authority: sluice web ca create makes one".into());
+        }
         self.trust.check()?;
         block_lists::check(&self.trust)?;
         self.intercept.check()?;

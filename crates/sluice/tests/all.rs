@@ -18,6 +18,7 @@ mod greylist;
 mod harness;
 mod hostile;
 mod http;
+mod https;
 mod icap;
 mod imap;
 mod imap_clients;

@@ -275,3 +275,34 @@ fn requests_of_http_go_where_their_connection_was_meant_to() {
     }
     assert!(origin.said().concat().contains("Host: [2001:db8:2::2]\r\nVia: 1.1 mx.test\r\n"));
 }
+
+#[test]
+fn tls_of_intercepted_clients_is_let_alone_or_opened() {
+    let Some(machines) = Machines::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let servers = Certificate::issued(None, "Authority of servers", (-1, 9));
+    servers.store(folder.path(), "servers");
+    let certificate = Certificate::issued(Some(&servers), "198.51.100.2", (-1, 9));
+    let origin = machines.on("server", || {
+        Origin::in_tls("198.51.100.2:443", &certificate, |head, _| {
+            Some(if head.starts_with("GET /eicar") { response("", &eicar()) } else { response("", b"hello") })
+        })
+    });
+    let own = folder.path().join("own.pem");
+    let made = Command::new(env!("CARGO_BIN_EXE_sluice")).args(["web", "ca", "create"]).arg(&own).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let own = Certificate { chain: std::fs::read_to_string(own).unwrap(), key: String::new() };
+    let at = folder.path().display();
+    let tls = format!("[tls]\nauthorities = \"{at}/servers.crt\"\nsigning_authority = \"{at}/own.pem\"\n");
+    for (https, trusted, status) in [("tunnel", &servers, "200"), ("inspect", &own, "403")] {
+        let settings = format!("mode = \"transparent\"\nhttps = \"{https}\"");
+        let gateway = gateway(&machines, &(tls.clone() + &listener("http 8000", "redirect", &settings)));
+        let mut wire = connect(&machines, "198.51.100.2:443").secure(trusted.client("198.51.100.2"));
+        let mut get = |path: &str| wire.ask(&format!("GET {path} HTTP/1.1\r\nHost: 198.51.100.2\r\n\r\n"));
+        assert_eq!(get("/").text(), "hello", "{https}");
+        assert_eq!(get("/eicar").status(), status, "{https}");
+        drop(wire);
+        gateway.wait_for_log(if https == "inspect" { "action=\"open\"" } else { "method=\"TLS\"" });
+    }
+    assert!(origin.said().concat().contains("GET /eicar"));
+}

@@ -16,7 +16,7 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
-use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{CipherSuite, ClientConfig, ProtocolVersion, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
@@ -41,7 +41,14 @@ pub enum Stream {
     /// On this machine.
     Unix(UnixStream),
     /// Encrypted.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Begun>>),
+}
+
+/// A connection below TLS, of which some bytes may have been read already.
+pub struct Begun {
+    said: Vec<u8>,
+    at: usize,
+    stream: Stream,
 }
 
 /// What a connection is encrypted by, in the names that mail servers log: `TLSv1.3 TLS_AES_256_GCM_SHA384`.
@@ -88,7 +95,13 @@ impl Stream {
     /// # Errors
     /// When that fails or takes too long; the connection is of no more use.
     pub async fn accept_tls(self, config: Arc<ServerConfig>) -> io::Result<Stream> {
-        let stream = timeout(HANDSHAKE_WAIT, TlsAcceptor::from(config).accept(self.in_the_clear()?)).await??;
+        self.accept_begun_tls(Vec::new(), config).await
+    }
+
+    /// As [`Stream::accept_tls`], where the client has said this already.
+    pub async fn accept_begun_tls(self, said: Vec<u8>, config: Arc<ServerConfig>) -> io::Result<Stream> {
+        let begun = self.begun(said)?;
+        let stream = timeout(HANDSHAKE_WAIT, TlsAcceptor::from(config).accept(begun)).await??;
         Ok(Stream::Tls(Box::new(stream.into())))
     }
 
@@ -97,7 +110,7 @@ impl Stream {
     /// # Errors
     /// As [`Stream::accept_tls`], and when the server does not prove who it is.
     pub async fn connect_tls(self, config: Arc<ClientConfig>, name: ServerName<'static>) -> io::Result<Stream> {
-        let handshake = TlsConnector::from(config).connect(name, self.in_the_clear()?);
+        let handshake = TlsConnector::from(config).connect(name, self.begun(Vec::new())?);
         Ok(Stream::Tls(Box::new(timeout(HANDSHAKE_WAIT, handshake).await??.into())))
     }
 
@@ -107,15 +120,24 @@ impl Stream {
         let read = match self {
             Stream::Tcp(stream) => stream.try_read(&mut byte),
             Stream::Unix(stream) => stream.try_read(&mut byte),
-            Stream::Tls(stream) => stream.get_ref().0.try_read(&mut byte),
+            Stream::Tls(stream) => return stream.get_ref().0.stream.is_quiet(),
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    fn in_the_clear(self) -> io::Result<TcpStream> {
+    fn begun(self, said: Vec<u8>) -> io::Result<Begun> {
         match self {
-            Stream::Tcp(stream) => Ok(stream),
-            Stream::Unix(_) | Stream::Tls(_) => Err(io::Error::other("no TLS over this stream")),
+            Stream::Unix(_) => Err(io::Error::other("no TLS over this stream")),
+            stream => Ok(Begun { said, at: 0, stream }),
+        }
+    }
+
+    /// The connection under all of it; none on a UNIX socket.
+    fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Stream::Tcp(stream) => Some(stream),
+            Stream::Tls(stream) => stream.get_ref().0.stream.tcp(),
+            Stream::Unix(_) => None,
         }
     }
 
@@ -136,6 +158,17 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.local_addr().ok(),
             Stream::Unix(_) | Stream::Tls(_) => None,
+        }
+    }
+
+    /// The certificates that the server has shown, its own first; none where we are the server.
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        match self {
+            Stream::Tls(stream) => match &**stream {
+                TlsStream::Client(stream) => stream.get_ref().1.peer_certificates().unwrap_or_default(),
+                TlsStream::Server(_) => &[],
+            },
+            Stream::Tcp(_) | Stream::Unix(_) => &[],
         }
     }
 
@@ -190,22 +223,14 @@ impl Stream {
     /// The last words follow, and then [`Stream::close`]: they go out as one packet (TCP_CORK, see tcp(7)). Where the end does
     /// not follow they may be lost: a socket that is dropped with unread input forgets what it has not sent.
     pub fn conclude(&self) {
-        let tcp = match self {
-            Stream::Tcp(stream) => stream,
-            Stream::Tls(stream) => stream.get_ref().0,
-            Stream::Unix(_) => return,
-        };
+        let Some(tcp) = self.tcp() else { return };
         // Where that cannot be they are two.
         let _ = SockRef::from(tcp).set_tcp_cork(true);
     }
 
     /// Ends it by a reset: whoever reads gets an error, and no end.
     pub fn reset(self) {
-        let tcp = match &self {
-            Stream::Tcp(stream) => stream,
-            Stream::Tls(stream) => stream.get_ref().0,
-            Stream::Unix(_) => return,
-        };
+        let Some(tcp) = self.tcp() else { return };
         // Where that cannot be it ends without the farewell of TLS, or as any other does.
         let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
     }
@@ -255,6 +280,36 @@ impl AsyncWrite for Stream {
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
+    }
+}
+
+impl AsyncRead for Begun {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let begun = self.get_mut();
+        if begun.at == begun.said.len() {
+            begun.said = Vec::new();
+            begun.at = 0;
+            return Pin::new(&mut begun.stream).poll_read(context, buffer);
+        }
+        let piece = &begun.said[begun.at..];
+        let piece = &piece[..piece.len().min(buffer.remaining())];
+        buffer.put_slice(piece);
+        begun.at += piece.len();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Begun {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
     }
 }
 

@@ -37,11 +37,11 @@ pub fn server(identities: Arc<Identities>, minimum: TlsVersion) -> Result<Arc<Se
     Ok(Arc::new(config))
 }
 
-fn provider() -> Arc<CryptoProvider> {
+pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-fn versions(minimum: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
+pub(super) fn versions(minimum: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
     static NEWEST: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
     match minimum {
         TlsVersion::V1_2 => rustls::ALL_VERSIONS,
@@ -108,16 +108,34 @@ fn client(verify: Verify, settings: &Tls) -> Result<Arc<ClientConfig>, String> {
     let verifier: Arc<dyn ServerCertVerifier> = match verify {
         Verify::Nothing => Arc::new(Pinned { fingerprints: None, provider: provider() }),
         Verify::Fingerprints(all) => Arc::new(Pinned { fingerprints: Some(all), provider: provider() }),
-        Verify::Name(_) => {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(certificates(&settings.authorities)?);
-            let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
-            built.map_err(|error| unreadable(&settings.authorities, &error))?
-        }
+        Verify::Name(_) => self::verifier(settings)?,
     };
-    let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(versions(settings.minimum));
+    Ok(Arc::new(client_with(verifier, settings.minimum)?))
+}
+
+/// Says what a server's certificate is worth, by the authorities of the settings.
+///
+/// # Errors
+/// When their file cannot be read.
+pub(super) fn verifier(settings: &Tls) -> Result<Arc<WebPkiServerVerifier>, String> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates(&settings.authorities)?);
+    let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider()).build();
+    built.map_err(|error| unreadable(&settings.authorities, &error))
+}
+
+/// A client that takes any certificate whose key the server holds.
+///
+/// # Errors
+/// When no version is left.
+pub(super) fn unchecked_client(minimum: TlsVersion) -> Result<ClientConfig, String> {
+    client_with(Arc::new(Pinned { fingerprints: None, provider: provider() }), minimum)
+}
+
+fn client_with(verifier: Arc<dyn ServerCertVerifier>, minimum: TlsVersion) -> Result<ClientConfig, String> {
+    let builder = ClientConfig::builder_with_provider(provider()).with_protocol_versions(versions(minimum));
     let builder = builder.map_err(|error| error.to_string())?;
-    Ok(Arc::new(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
 /// Takes one of these certificates, whoever has issued it; without any, every one. The hop has to hold its key.

@@ -48,6 +48,18 @@ impl Wire {
         Ok(())
     }
 
+    /// Shakes hands as a server with a client that has begun: what was read and not looked at is the beginning.
+    ///
+    /// # Errors
+    /// When that fails; the wire is of no more use.
+    pub async fn accept_begun_tls(&mut self, tls: Arc<ServerConfig>) -> io::Result<()> {
+        let stream = self.stream.take().ok_or(io::ErrorKind::NotConnected)?;
+        let mut said = std::mem::take(&mut self.input);
+        said.drain(..std::mem::take(&mut self.at));
+        self.stream = Some(stream.accept_begun_tls(said, tls).await?);
+        Ok(())
+    }
+
     /// Shakes hands as a client.
     ///
     /// # Errors

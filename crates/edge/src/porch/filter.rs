@@ -20,6 +20,10 @@ pub struct RequestFacts<'a> {
     pub url: &'a [u8],
     /// The header fields.
     pub fields: &'a Fields,
+    /// It came through TLS that is opened here.
+    pub is_tls: bool,
+    /// The client has named the server in its handshake.
+    pub has_server_name: bool,
 }
 
 /// The head of a response, as far as it tells of the content.
@@ -53,6 +57,8 @@ pub struct Pass {
     pub added: Option<(Vec<u8>, Vec<u8>)>,
     /// How the content is scored as a page; none where it is not.
     pub paging: Option<Paging>,
+    /// Whether the TLS of a tunnel is opened; none: as the door does it.
+    pub opens: Option<bool>,
 }
 
 /// The reason for a block.

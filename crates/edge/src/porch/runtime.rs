@@ -14,6 +14,7 @@ use crate::message::notice::Notices;
 use crate::message::passage::Means;
 use crate::metrics::Metrics;
 use crate::net::identity::Identities;
+use crate::net::opener::Opener;
 use crate::porch::door::Door;
 use crate::porch::filter::Filter;
 use crate::recipients::directory::Directory;
@@ -32,6 +33,8 @@ pub struct Runtime {
     pub signatures: Signatures,
     /// What clients are shown in a handshake, where there is a certificate.
     pub tls: Option<Arc<ServerConfig>>,
+    /// What it takes to open TLS that goes on to servers, where a door does that.
+    pub opener: Option<Arc<Opener>>,
     /// The certificates in it.
     pub identities: Arc<Identities>,
     /// The doors.

@@ -26,6 +26,12 @@ pub struct HttpListener {
     pub unknown_codings: UnknownCodings,
     /// Connections whose client names another server than it goes to: `log` or `refuse`.
     pub mismatched_names: MismatchedNames,
+    /// TLS of clients with servers: `tunnel` or `inspect`.
+    pub https: Https,
+    /// Hosts whose TLS is never opened, with all below them.
+    pub tunnelled: Vec<String>,
+    /// Hosts that cannot be opened: `refuse` or `tunnel`.
+    pub pinned: Pinned,
 }
 
 impl Default for HttpListener {
@@ -39,6 +45,9 @@ impl Default for HttpListener {
             ranges: Ranges::Whole,
             unknown_codings: UnknownCodings::Refuse,
             mismatched_names: MismatchedNames::Log,
+            https: Https::Tunnel,
+            tunnelled: Vec::new(),
+            pinned: Pinned::Refuse,
         }
     }
 }
@@ -86,7 +95,36 @@ pub enum MismatchedNames {
     Refuse,
 }
 
+/// TLS of clients with servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Https {
+    /// It passes as it is.
+    Tunnel,
+    /// It is opened: the client is shown a certificate of the signing authority, and what is within is inspected.
+    Inspect,
+}
+
+/// What becomes of hosts that cannot be opened: their clients trust their own certificate alone, or they ask for one of the client's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pinned {
+    /// They are not reached.
+    Refuse,
+    /// Their TLS passes as it is for an hour.
+    Tunnel,
+}
+
 impl HttpListener {
+    /// Whether the TLS of this host is never opened.
+    pub fn is_tunnelled(&self, host: &str) -> bool {
+        let host = host.as_bytes();
+        self.tunnelled.iter().map(|entry| entry.trim_start_matches('.').as_bytes()).any(|name| {
+            let Some(at) = host.len().checked_sub(name.len()).filter(|_| !name.is_empty()) else { return false };
+            host[at..].eq_ignore_ascii_case(name) && (at == 0 || host[at - 1] == b'.')
+        })
+    }
+
     /// Whether a request may lead to this address. Addresses of this machine and of this link need to be named.
     pub fn leads_to(&self, address: IpAddr) -> bool {
         // The server of a proxy before it is named.
@@ -102,6 +140,10 @@ impl HttpListener {
         match (&self.upstream, self.mode) {
             (None, Mode::Reverse) => Err("mode = \"reverse\" needs upstream = \"HOST:PORT\"".into()),
             (Some(_), Mode::Explicit | Mode::Transparent) => Err("upstream is for mode = \"reverse\"".into()),
+            (_, Mode::Reverse) if self.https == Https::Inspect => Err(
+                "https = \"inspect\" is for mode = \"explicit\" and \"transparent\": here tls = \"implicit\" opens it"
+                    .into(),
+            ),
             (Some(upstream), Mode::Reverse) if !is_host_and_port(upstream) => {
                 Err(format!("upstream {upstream:?} is not HOST:PORT"))
             }
@@ -171,6 +213,18 @@ mod tests {
         }
         settings.destinations = vec!["127.0.0.0/8".parse().unwrap()];
         assert!(leads(&settings, "127.0.0.1") && leads(&settings, "::ffff:127.0.0.1") && !leads(&settings, "::1"));
+    }
+
+    #[test]
+    fn hosts_are_tunnelled_by_their_names() {
+        let tunnelled = vec!["Bank.test".into(), ".gov.test".into()];
+        let settings = HttpListener { tunnelled, ..HttpListener::default() };
+        for host in ["bank.test", "a.bank.test", "gov.test", "a.b.gov.test"] {
+            assert!(settings.is_tunnelled(host), "{host}");
+        }
+        for host in ["xbank.test", "agov.test", "", "test"] {
+            assert!(!settings.is_tunnelled(host), "{host}");
+        }
     }
 
     #[test]

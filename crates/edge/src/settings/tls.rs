@@ -21,6 +21,8 @@ pub struct Tls {
     pub authorities: PathBuf,
     /// Where certificates are got from that are no files of somebody else's.
     pub acme: Acme,
+    /// The authority that makes the certificates of what `https = "inspect"` opens: its certificate and its key, in PEM.
+    pub signing_authority: Option<PathBuf>,
 }
 
 impl Default for Tls {
@@ -30,6 +32,7 @@ impl Default for Tls {
             minimum: TlsVersion::default(),
             authorities: "/etc/ssl/certs/ca-certificates.crt".into(),
             acme: Acme::default(),
+            signing_authority: None,
         }
     }
 }
@@ -41,7 +44,8 @@ impl Tls {
             Certificate::Files { chain, key } => vec![chain, key],
             Certificate::Acme { .. } => Vec::new(),
         });
-        files.chain([&mut self.authorities, &mut self.acme.folder]).for_each(|path| *path = folder.join(&path));
+        let others = [&mut self.authorities, &mut self.acme.folder].into_iter().chain(&mut self.signing_authority);
+        files.chain(others).for_each(|path| *path = folder.join(&path));
     }
 }
 

@@ -38,7 +38,7 @@ impl Listener {
             (Protocol::Pop3, _) => vec![110],
             (Protocol::Imap, ListenerTls::Implicit) => vec![993],
             (Protocol::Imap, _) => vec![143],
-            (Protocol::Http, _) => vec![80],
+            (Protocol::Http, _) => vec![80, 443],
             (Protocol::Lmtp | Protocol::Milter | Protocol::Spamd | Protocol::Rspamd | Protocol::Icap, _) => Vec::new(),
         }
     }

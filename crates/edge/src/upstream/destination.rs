@@ -36,6 +36,8 @@ pub struct Destination {
     pub host: String,
     /// The port.
     pub port: u16,
+    /// It is spoken to in TLS.
+    pub is_tls: bool,
 }
 
 /// Why a request has no response of an origin's.
@@ -59,6 +61,12 @@ pub enum Failure {
     Part,
     /// The content is in a coding that nobody here knows.
     Coding,
+    /// The handshake with the server has failed.
+    Handshake(io::Error),
+    /// The server does not prove that it is the host.
+    Proof(Box<str>),
+    /// The server wants a certificate of the client's.
+    Certificate,
 }
 
 impl From<io::Error> for Failure {
@@ -89,13 +97,19 @@ impl Failure {
             Failure::Malformed(_) => "The server has sent a malformed or ambiguous answer.",
             Failure::Part => "The server has sent a part of the object, and nobody asked for one.",
             Failure::Coding => "The content is in a coding that is not known here.",
+            Failure::Handshake(_) => "The server does not speak TLS as it is spoken here.",
+            Failure::Proof(_) => "The server does not prove that it is the one that was asked for.",
+            Failure::Certificate => {
+                "The server wants a certificate of yours, which cannot be shown through this proxy."
+            }
         }
     }
 
     /// What the log says.
     pub fn detail(&self) -> String {
         match self {
-            Failure::Client(error) | Failure::Unreachable(error) => error.to_string(),
+            Failure::Client(error) | Failure::Unreachable(error) | Failure::Handshake(error) => error.to_string(),
+            Failure::Proof(fault) => fault.to_string(),
             Failure::Malformed(refusal) => refusal.reason().into(),
             other => other.words().trim_end_matches('.').into(),
         }
@@ -113,12 +127,17 @@ impl Destination {
         let port = port.map_or(Some(default_port), |port| port.parse().ok()).filter(|&port| port != 0)?;
         if let Some(rest) = host.strip_prefix('[') {
             let host = rest.strip_suffix(']').filter(|host| host.parse::<IpAddr>().is_ok())?;
-            return Some(Destination { host: host.to_ascii_lowercase(), port });
+            return Some(Destination { host: host.to_ascii_lowercase(), port, is_tls: false });
         }
         let host = host.strip_suffix('.').unwrap_or(host);
         let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
         let is_host = is_name && !host.is_empty() && host.len() <= NAME_BYTES_MAX;
-        is_host.then(|| Destination { host: host.to_ascii_lowercase(), port })
+        is_host.then(|| Destination { host: host.to_ascii_lowercase(), port, is_tls: false })
+    }
+
+    /// The same in TLS.
+    pub fn in_tls(self) -> Destination {
+        Destination { is_tls: true, ..self }
     }
 
     /// Its addresses.

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::destination::{Destination, Failure};
+use crate::net::opener::wants_certificate;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
 
@@ -33,12 +34,20 @@ pub struct Origin {
     pub address: SocketAddr,
     /// It has had a request before.
     pub is_reused: bool,
+    /// It may have requests of other clients: who is there has been proved.
+    pub is_proved: bool,
 }
 
 impl Origin {
     /// A new connection.
     pub fn new(stream: Stream, address: SocketAddr) -> Origin {
-        Origin { wire: Wire::new(stream), client: Client::new(Limits::default()), address, is_reused: false }
+        Origin {
+            wire: Wire::new(stream),
+            client: Client::new(Limits::default()),
+            address,
+            is_reused: false,
+            is_proved: true,
+        }
     }
 
     /// Sends what is to be sent.
@@ -76,6 +85,7 @@ impl Origin {
                     Err(_) => return Err(Failure::Late),
                     Ok(Ok(true)) => continue,
                     Ok(Ok(false)) => self.client.finish(),
+                    Ok(Err(error)) if wants_certificate(&error) => return Err(Failure::Certificate),
                     Ok(Err(_)) => return Err(Failure::Ended),
                 },
                 event => event,
@@ -131,7 +141,7 @@ impl Origins {
 
     /// Keeps a connection, if it can carry another request.
     pub fn give(&self, destination: &Destination, mut origin: Origin) {
-        if !origin.client.is_reusable() || !origin.wire.is_quiet() {
+        if !origin.is_proved || !origin.client.is_reusable() || !origin.wire.is_quiet() {
             return;
         }
         origin.is_reused = true;

@@ -7,7 +7,8 @@ use flow::{State, Unfinished, Verdict};
 use proto::http::{ClientEvent, Fields, Framing, Response};
 
 use super::object;
-use super::session::{Refused, SILENCE_WAIT, Session};
+use super::refused::Refused;
+use super::session::{SILENCE_WAIT, Session};
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
 use crate::message::trace::{self, new_id};

@@ -9,7 +9,8 @@ use proto::http::{ClientEvent, Fields, Response};
 
 use super::head;
 use super::object;
-use super::session::{Refused, SILENCE_WAIT, Session};
+use super::refused::Refused;
+use super::session::{SILENCE_WAIT, Session};
 use super::subject::Subject;
 use super::upload::Sent;
 use super::vet::Order;
@@ -25,6 +26,9 @@ impl Session {
         match self.try_exchange(order).await {
             Err(Failure::Client(error)) => Err(error),
             Err(failure) => {
+                if let (Failure::Certificate, Some(opener)) = (&failure, &self.shared.runtime.borrow().opener) {
+                    opener.close(None, &order.destination.host);
+                }
                 self.shared.runtime.borrow().metrics.http_origin_failures_total.add(1);
                 self.refuse(&Refused::from(&failure), &order.request.method, &order.url).await
             }
@@ -70,9 +74,11 @@ impl Session {
     /// A connection to the origin: one that waits, if the request can be repeated.
     pub(super) async fn lease(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let allows = |address| self.may_reach(&runtime, address);
-        let waiting = order.is_repeatable().then(|| self.shared.origins.take(&order.destination, allows)).flatten();
-        match waiting {
+        let meant = self.opened.as_ref().and_then(|opened| opened.address(&order.destination));
+        let allows = |address| self.may_reach(&runtime, address) && meant.is_none_or(|meant| meant == address);
+        let first = || self.opened.as_ref().and_then(|opened| opened.first(&order.destination));
+        let waiting = || first().or_else(|| self.shared.origins.take(&order.destination, allows));
+        match order.is_repeatable().then(waiting).flatten() {
             Some(origin) => Ok(origin),
             None => self.dial(order).await,
         }
@@ -80,13 +86,25 @@ impl Session {
 
     async fn dial(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let mut addresses = self.addresses(&order.destination).await?;
-        addresses.retain(|&address| self.may_reach(&runtime, address));
-        if addresses.is_empty() {
-            return Err(Failure::Forbidden);
-        }
+        let addresses = self.allowed(&runtime, &order.destination).await?;
         let (stream, address) = connect(&addresses).await?;
-        Ok(Origin::new(stream, address))
+        match order.destination.is_tls {
+            true => self.secured(&runtime, &order.destination, stream, address).await,
+            false => Ok(Origin::new(stream, address)),
+        }
+    }
+
+    /// The addresses of a destination that may be connected to.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(super) async fn allowed(&self, runtime: &Runtime, to: &Destination) -> Result<Vec<SocketAddr>, Failure> {
+        let mut addresses = match self.opened.as_ref().and_then(|opened| opened.address(to)) {
+            Some(address) => vec![address],
+            None => self.addresses(to).await?,
+        };
+        addresses.retain(|&address| self.may_reach(runtime, address));
+        if addresses.is_empty() { Err(Failure::Forbidden) } else { Ok(addresses) }
     }
 
     /// The addresses of a destination.

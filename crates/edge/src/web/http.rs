@@ -4,7 +4,7 @@
 //! inspected in both directions. What fits into the head window is answered when all of it was inspected; what is larger goes on as
 //! it is inspected, but for its end, and what is found then breaks it off.
 //!
-//! Not here: HTTP/2, interception of TLS, WebSocket, caching, user names.
+//! Not here: HTTP/2, WebSocket, caching, user names.
 //! Bounds: the head window for each body in flight; two heads of 64 KiB; 64 KiB read from either side.
 
 use std::io;
@@ -14,15 +14,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use proto::http::{Limits, Request, Server, ServerEvent, Version};
+use proto::tls::is_handshake;
 use tokio::time::{Instant, timeout_at};
 
 use super::session::{SILENCE_WAIT, Session};
-use super::vet::{has_body, url};
+use super::vet::has_body;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
-use crate::settings::HttpListener;
+use crate::settings::{HttpListener, Mode};
 
 /// How long a client may take for a head.
 const HEAD_WAIT: Duration = Duration::from_secs(30);
@@ -41,9 +42,19 @@ pub async fn run(
     let outcome = match door.clone().begin(tls, stream).await {
         Ok((wire, door)) => {
             let server = Server::new(Limits::default());
-            Session { shared, door, settings, peer, wire, server, is_sending: false, is_old: false, is_cut: false }
-                .converse()
-                .await
+            let session = Session {
+                shared,
+                door,
+                settings,
+                peer,
+                wire,
+                server,
+                is_sending: false,
+                is_old: false,
+                is_cut: false,
+                opened: None,
+            };
+            session.run_to_its_end().await
         }
         Err(error) => Err(error),
     };
@@ -54,11 +65,31 @@ pub async fn run(
 }
 
 impl Session {
+    /// Begins with TLS where an intercepted client does, and with requests otherwise.
+    async fn run_to_its_end(mut self) -> io::Result<()> {
+        if self.settings.mode != Mode::Transparent || !self.begins_with_tls().await? {
+            return self.converse().await;
+        }
+        match self.intercepted_tls().await? {
+            Some(opened) => opened.converse().await,
+            None => Ok(()),
+        }
+    }
+
+    async fn begins_with_tls(&mut self) -> io::Result<bool> {
+        let has_come = !self.wire.input().is_empty() || self.read(Instant::now() + HEAD_WAIT).await?;
+        Ok(has_come && is_handshake(self.wire.input()))
+    }
+
     async fn converse(mut self) -> io::Result<()> {
         while let Some(request) = self.next_request().await? {
             self.shared.runtime.borrow().metrics.http_requests_total.add(1);
             if request.method == "CONNECT" {
-                return self.tunnel(&request).await;
+                match self.tunnel(&request).await? {
+                    Some(opened) => self = opened,
+                    None => return Ok(()),
+                }
+                continue;
             }
             if let Err(error) = self.serve(&request).await {
                 // It would be an end like any other.
@@ -125,7 +156,10 @@ impl Session {
         }
         match self.vet(request).await {
             Ok(order) => self.exchange(&order).await,
-            Err(refused) => self.refuse(&refused, &request.method, &url(request)).await,
+            Err(refused) => {
+                let url = self.url(request);
+                self.refuse(&refused, &request.method, &url).await
+            }
         }
     }
 }

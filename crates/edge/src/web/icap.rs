@@ -160,6 +160,8 @@ impl Session {
             method: &method,
             url: head.second_word(),
             fields: &head.fields,
+            is_tls: head.second_word().starts_with(b"https://"),
+            has_server_name: false,
         };
         let Some(response) = &request.http_response else { return runtime.filter.request(&facts) };
         let file_name = response.fields.get("content-disposition").and_then(object::file_name);

@@ -2,11 +2,14 @@
 
 mod download;
 mod exchange;
+mod handshake;
 mod head;
 pub(crate) mod http;
 pub(crate) mod icap;
 mod object;
+mod opened;
 mod page;
+mod refused;
 mod session;
 mod subject;
 mod tunnel;

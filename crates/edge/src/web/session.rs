@@ -9,14 +9,14 @@ use std::time::Duration;
 use proto::http::Server;
 use tokio::time::{Instant, timeout_at};
 
+use super::opened::Opened;
 use super::page;
+use super::refused::Refused;
 use crate::message::trace::{self, new_id};
 use crate::net::wire::Wire;
 use crate::porch::door::Door;
-use crate::porch::filter::Reason;
 use crate::porch::shared::Shared;
 use crate::settings::HttpListener;
-use crate::upstream::destination::Failure;
 
 /// How long a connection may be idle, and how long either side may be silent within a message.
 pub const SILENCE_WAIT: Duration = Duration::from_secs(300);
@@ -40,39 +40,8 @@ pub struct Session {
     pub(super) is_old: bool,
     /// The response was broken off.
     pub(super) is_cut: bool,
-}
-
-/// Why a request is answered by a page of ours.
-#[derive(Debug)]
-pub struct Refused {
-    /// The status.
-    pub status: u16,
-    /// A sentence for the client.
-    pub words: Box<str>,
-    /// What the log says besides.
-    pub detail: Box<str>,
-    /// The URL that the client is sent to.
-    pub location: Option<Box<[u8]>>,
-}
-
-impl Refused {
-    /// With this status and sentence.
-    pub fn new(status: u16, words: &str) -> Refused {
-        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into(), location: None }
-    }
-}
-
-impl From<&Failure> for Refused {
-    fn from(failure: &Failure) -> Refused {
-        Refused { detail: failure.detail().into(), ..Refused::new(failure.status(), failure.words()) }
-    }
-}
-
-impl From<Reason> for Refused {
-    fn from(reason: Reason) -> Refused {
-        let detail = [&*reason.detail, &*reason.category].join(" ");
-        Refused { status: 403, words: reason.words, detail: trace::printable(detail.trim()).into(), location: None }
-    }
+    /// The server at the end of a tunnel that is opened.
+    pub(super) opened: Option<Opened>,
 }
 
 impl Session {

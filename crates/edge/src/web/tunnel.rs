@@ -1,23 +1,26 @@
-//! `CONNECT` (RFC 9110, section 9.3.6): a tunnel to a server, through which bytes go as they are.
+//! A tunnel to a server: by `CONNECT` (RFC 9110, section 9.3.6), or TLS of an intercepted connection.
 //!
-//! The host of the request is checked as that of any other. What the client says first is looked at for the server that its
-//! handshake of TLS names; that is written down, and compared with the request.
+//! Its host is checked as that of any other request. What the client says first is looked at for the server that its handshake of TLS
+//! names; that is written down, and compared with the request. Bytes go through as they are, unless the door opens TLS.
 
 use std::cell::Cell;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
-use proto::http::{Request, Response};
+use proto::http::{Request, Response, Target};
 use proto::tls::{Hello, client_hello};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::head;
-use super::session::{Refused, Session};
-use super::vet::url;
+use super::refused::Refused;
+use super::session::Session;
 use crate::message::trace::{self, new_id};
+use crate::net::opener::Opener;
 use crate::net::stream::Stream;
-use crate::settings::{MismatchedNames, Mode};
+use crate::settings::{Https, MismatchedNames, Mode, Pinned};
 use crate::upstream::destination::{Destination, Failure, connect};
 
 /// How long the client may take for its handshake, where it has to be one; and where it need not.
@@ -30,77 +33,163 @@ const SILENCE_WAIT: Duration = Duration::from_secs(1_800);
 /// Bytes read at a time in each direction.
 const PIECE_BYTES: usize = 16 << 10;
 
+/// Where a tunnel leads.
+struct Way {
+    destination: Destination,
+    /// The server that an intercepted connection was meant for.
+    meant: Option<SocketAddr>,
+    method: &'static str,
+    /// What the lists say about opening it.
+    opens: Option<bool>,
+}
+
+impl Way {
+    fn url(&self) -> String {
+        authority(&self.destination.host, self.destination.port)
+    }
+}
+
+/// A server that was reached, and where.
+type Reached = Result<(Stream, SocketAddr), Refused>;
+
 impl Session {
-    /// Opens a tunnel, and lets it go on to its end.
-    pub(super) async fn tunnel(mut self, request: &Request) -> io::Result<()> {
-        let (destination, server) = match self.open(request).await {
-            Ok(opened) => opened,
-            Err(refused) => {
-                self.server.close();
-                self.refuse(&refused, &request.method, &url(request)).await?;
-                return self.end().await;
-            }
+    /// Opens a tunnel. Where its TLS is opened, what comes back is the session within; otherwise it is over.
+    pub(super) async fn tunnel(mut self, request: &Request) -> io::Result<Option<Session>> {
+        let url = self.url(request);
+        let (way, reached) = match self.way(request) {
+            Err(refused) => return self.turn_away(&refused, &request.method, &url).await,
+            Ok(destination) => self.reach_as_allowed(request, destination, None).await,
         };
+        if let (Err(refused), None) = (&reached, self.opener()) {
+            return self.turn_away(refused, &request.method, &url).await;
+        }
         self.server.respond(&Response::new(200));
         self.send().await?;
-        let began = Instant::now();
-        let hello = self.hello().await?;
-        let is_other = !names(&hello, &destination);
-        let is_refused = is_other && self.settings.mismatched_names == MismatchedNames::Refuse;
-        let runtime = self.shared.runtime.borrow().clone();
-        let (client, door) = (self.peer.ip(), self.door.listener.protocol().name());
-        let bytes = if is_refused { 0 } else { self.pass(server).await };
-        runtime.metrics.http_tunnels_total.add(1);
-        runtime.metrics.http_tunnel_bytes_total.add(bytes);
-        let (server_name, is_encrypted) = match &hello {
-            Hello::Client { server_name, is_encrypted } => {
-                (server_name.as_deref().map(trace::printable), *is_encrypted)
-            }
-            Hello::Incomplete | Hello::Other => (None, false),
-        };
-        tracing::info!(
-            id = new_id(),
-            door,
-            %client,
-            method = request.method,
-            url = trace::printable(&String::from_utf8_lossy(&url(request))),
-            server_name,
-            tls = matches!(hello, Hello::Client { .. }),
-            ech = is_encrypted,
-            mismatch = is_other,
-            bytes,
-            action = if is_refused { "refuse" } else { "pass" },
-            ms = began.elapsed().as_millis() as u64,
-            "tunnel"
-        );
-        Ok(())
+        self.go_through(way, reached).await
     }
 
-    /// Connects to the server that the request names.
-    async fn open(&self, request: &Request) -> Result<(Destination, Stream), Refused> {
-        let runtime = self.shared.runtime.borrow().clone();
-        let refused = |failure: Failure| Refused::from(&failure);
-        let named = Destination::parse(request.authority().unwrap_or_default(), 443);
-        let destination = named.ok_or_else(|| refused(Failure::Name))?;
+    /// Goes on with TLS that was meant for another server.
+    pub(super) async fn intercepted_tls(mut self) -> io::Result<Option<Session>> {
+        let meant = self.door.meant_for().ok_or(io::ErrorKind::NotConnected)?;
+        let name = match self.hello().await? {
+            Hello::Client { server_name: Some(name), .. } => name,
+            _ => meant.ip().to_string(),
+        };
+        let named = authority(&name, meant.port());
+        let Some(destination) = Destination::parse(named.as_bytes(), 443) else {
+            return Err(io::Error::other("the handshake names no host"));
+        };
+        let request = Request::new("CONNECT", Target::Authority(named.into_bytes()));
+        let (way, reached) = match self.check_host(destination.clone(), meant.ip()).await {
+            Ok(()) => self.reach_as_allowed(&request, destination, Some(meant)).await,
+            Err(refused) => (Way { destination, meant: Some(meant), method: "TLS", opens: Some(true) }, Err(refused)),
+        };
+        self.go_through(way, reached).await
+    }
+
+    /// Where `CONNECT` leads.
+    fn way(&self, request: &Request) -> Result<Destination, Refused> {
+        let destination = Destination::parse(request.authority().unwrap_or_default(), 443);
+        let destination = destination.ok_or_else(|| Refused::from(&Failure::Name))?;
         let is_allowed = self.settings.mode == Mode::Explicit
+            && self.opened.is_none()
             && self.settings.connect_ports.contains(&destination.port)
-            && !head::is_loop(&request.fields, &runtime.settings.hostname);
-        if !is_allowed {
-            return Err(refused(Failure::Forbidden));
+            && !head::is_loop(&request.fields, &self.shared.runtime.borrow().settings.hostname);
+        if is_allowed { Ok(destination) } else { Err(Refused::from(&Failure::Forbidden)) }
+    }
+
+    /// Reaches a server, if the lists allow it.
+    async fn reach_as_allowed(
+        &self,
+        request: &Request,
+        destination: Destination,
+        meant: Option<SocketAddr>,
+    ) -> (Way, Reached) {
+        let method = if meant.is_some() { "TLS" } else { "CONNECT" };
+        let pass = self.filter(request);
+        let opens = pass.as_ref().map_or(Some(true), |pass| pass.opens);
+        let way = Way { destination, meant, method, opens };
+        let reached = match pass {
+            Ok(_) => self.reach(&way).await,
+            Err(refused) => Err(refused),
+        };
+        (way, reached)
+    }
+
+    async fn reach(&self, way: &Way) -> Reached {
+        let runtime = self.shared.runtime.borrow().clone();
+        let addresses = match way.meant {
+            Some(meant) if self.may_reach(&runtime, meant) => vec![meant],
+            Some(_) => return Err(Refused::from(&Failure::Forbidden)),
+            None => self.allowed(&runtime, &way.destination).await.map_err(|failure| Refused::from(&failure))?,
+        };
+        connect(&addresses).await.map_err(|failure| Refused::from(&failure))
+    }
+
+    async fn turn_away(mut self, refused: &Refused, method: &str, url: &[u8]) -> io::Result<Option<Session>> {
+        self.server.close();
+        self.refuse(refused, method, url).await?;
+        self.end().await.map(|()| None)
+    }
+
+    /// What opens TLS, where this door does.
+    fn opener(&self) -> Option<Arc<Opener>> {
+        let opener = || self.shared.runtime.borrow().opener.clone();
+        (self.settings.https == Https::Inspect).then(opener).flatten()
+    }
+
+    /// Goes on behind the beginning of a tunnel.
+    async fn go_through(mut self, way: Way, mut reached: Reached) -> io::Result<Option<Session>> {
+        let hello = self.hello().await?;
+        let is_other = !names(&hello, &way.destination);
+        let is_refused = is_other && self.settings.mismatched_names == MismatchedNames::Refuse;
+        if let Some(opener) = self.opener().filter(|opener| !is_refused && self.opens(opener, &way, is_other)) {
+            let Hello::Client { server_name, .. } = &hello else {
+                self.line(&way, hello).write("refuse", 0, Instant::now());
+                return Ok(None);
+            };
+            let host = server_name.clone().unwrap_or_else(|| way.destination.host.clone());
+            let destination = Destination { host, is_tls: true, ..way.destination };
+            let at = reached.as_ref().ok().map(|(_, address)| *address).filter(|_| is_other);
+            match self.open_tls(&opener, destination, way.meant.or(at), reached).await? {
+                Ok(opened) => return Ok(Some(opened)),
+                Err(session) => self = session,
+            }
+            reached = self.reach(&way).await;
         }
-        self.filter(request).map(drop)?;
-        let mut addresses = self.addresses(&destination).await.map_err(refused)?;
-        addresses.retain(|&address| self.may_reach(&runtime, address));
-        if addresses.is_empty() {
-            return Err(refused(Failure::Forbidden));
-        }
-        let (stream, _) = connect(&addresses).await.map_err(refused)?;
-        Ok((destination, stream))
+        let began = Instant::now();
+        let server = reached.ok().filter(|_| !is_refused);
+        let action = if server.is_some() { "pass" } else { "refuse" };
+        let (runtime, line) = (self.shared.runtime.borrow().clone(), self.line(&way, hello));
+        let bytes = match server {
+            Some((server, _)) => self.pass(server).await,
+            None => 0,
+        };
+        runtime.metrics.http_tunnels_total.add(1);
+        runtime.metrics.http_tunnel_bytes_total.add(bytes);
+        line.write(action, bytes, began);
+        Ok(None)
+    }
+
+    fn line(&self, way: &Way, hello: Hello) -> Line {
+        let is_other = !names(&hello, &way.destination);
+        let (door, client) = (self.door.listener.protocol().name(), self.peer.ip());
+        Line { door, client, method: way.method, url: way.url(), hello, is_other }
+    }
+
+    /// Whether the TLS of a tunnel is opened. What is let alone by its name has to have that name.
+    fn opens(&self, opener: &Opener, way: &Way, is_other: bool) -> bool {
+        let host = &*way.destination.host;
+        let is_let_alone = way.opens == Some(false) || self.settings.is_tunnelled(host);
+        let is_closed = self.settings.pinned == Pinned::Tunnel && opener.is_closed(self.peer.ip(), host);
+        is_other || !(is_let_alone || is_closed)
     }
 
     /// Waits for the first message of the client. It stays in the input.
     async fn hello(&mut self) -> io::Result<Hello> {
-        let has_to_be_one = self.settings.mismatched_names == MismatchedNames::Refuse;
+        let has_to_be_one = self.settings.mismatched_names == MismatchedNames::Refuse
+            || self.settings.https == Https::Inspect
+            || self.settings.mode == Mode::Transparent;
         let wait = if has_to_be_one { HELLO_WAIT } else { HELLO_WAIT_SHORT };
         let deadline = Instant::now() + wait;
         loop {
@@ -140,12 +229,53 @@ impl Session {
     }
 }
 
+/// A host and a port in one.
+fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
 /// Whether a handshake names the host of the request. An address has no name.
 fn names(hello: &Hello, destination: &Destination) -> bool {
     match hello {
         Hello::Client { server_name: Some(name), .. } => *name == destination.host,
         Hello::Client { server_name: None, .. } => destination.host.parse::<std::net::IpAddr>().is_ok(),
         Hello::Incomplete | Hello::Other => false,
+    }
+}
+
+/// What the log says of a tunnel.
+struct Line {
+    door: &'static str,
+    client: IpAddr,
+    method: &'static str,
+    url: String,
+    hello: Hello,
+    is_other: bool,
+}
+
+impl Line {
+    fn write(&self, action: &str, bytes: u64, began: Instant) {
+        let (server_name, is_encrypted) = match &self.hello {
+            Hello::Client { server_name, is_encrypted } => {
+                (server_name.as_deref().map(trace::printable), *is_encrypted)
+            }
+            Hello::Incomplete | Hello::Other => (None, false),
+        };
+        tracing::info!(
+            id = new_id(),
+            door = self.door,
+            client = %self.client,
+            method = self.method,
+            url = trace::printable(&self.url),
+            server_name,
+            tls = matches!(self.hello, Hello::Client { .. }),
+            ech = is_encrypted,
+            mismatch = self.is_other,
+            bytes,
+            action,
+            ms = began.elapsed().as_millis() as u64,
+            "tunnel"
+        );
     }
 }
 

@@ -6,7 +6,8 @@ use proto::http::{Fields, Framing, Request, Response, Target};
 
 use super::head::{self, Manner};
 use super::object;
-use super::session::{Refused, Session};
+use super::refused::Refused;
+use super::session::Session;
 use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
@@ -38,23 +39,28 @@ pub fn has_body(request: &Request) -> bool {
     !matches!(request.framing, Framing::Empty | Framing::Length(0))
 }
 
-/// What is asked for, as a whole URL.
-pub fn url(request: &Request) -> Vec<u8> {
-    let authority = request.authority().unwrap_or_default();
-    match &request.target {
-        Target::Authority(authority) => authority.clone(),
-        Target::Absolute { scheme, .. } => [scheme.as_bytes(), b"://", authority, request.path()].concat(),
-        Target::Origin(_) | Target::Asterisk => [b"http://", authority, request.path()].concat(),
-    }
-}
-
 impl Session {
+    /// What is asked for, as a whole URL.
+    pub(super) fn url(&self, request: &Request) -> Vec<u8> {
+        let authority = request.authority().unwrap_or_default();
+        let scheme: &[u8] = match &request.target {
+            Target::Authority(authority) => return authority.clone(),
+            Target::Absolute { scheme, .. } => scheme.as_bytes(),
+            Target::Origin(_) | Target::Asterisk if self.wire.is_encrypted() => b"https",
+            Target::Origin(_) | Target::Asterisk => b"http",
+        };
+        [scheme, b"://", authority, request.path()].concat()
+    }
+
     /// Whether a request may be made, and where it goes.
     pub(super) async fn vet(&self, request: &Request) -> Result<Order, Refused> {
         let runtime = self.shared.runtime.borrow().clone();
         let hostname = &*runtime.settings.hostname;
         if head::is_loop(&request.fields, hostname) {
             return Err(Refused::new(508, "The request has been here already: proxies send it in a circle."));
+        }
+        if let Some(opened) = &self.opened {
+            opened.vet(request)?;
         }
         if request.method == "TRACE" {
             return Err(Refused::new(405, "TRACE is not passed on."));
@@ -71,13 +77,19 @@ impl Session {
         let destination = self.destination(request).await?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.wire.is_encrypted()));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
-        Ok(Order { destination, request: head::for_origin(request, &manner), url: url(request) })
+        Ok(Order { destination, request: head::for_origin(request, &manner), url: self.url(request) })
     }
 
     /// Where a request goes.
     async fn destination(&self, request: &Request) -> Result<Destination, Refused> {
         let authority = request.authority().unwrap_or_default();
         let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, "No server has this name."));
+        if self.opened.is_some() {
+            let is_plain = matches!(&request.target, Target::Absolute { scheme, .. } if scheme == "http");
+            let asked = Destination::parse(authority, if is_plain { 80 } else { 443 });
+            let asked = asked.ok_or_else(|| Refused::new(400, "No server has this name."))?;
+            return Ok(if is_plain { asked } else { asked.in_tls() });
+        }
         match (self.settings.mode, &request.target) {
             (Mode::Explicit, Target::Absolute { scheme, .. }) if scheme == "http" => self.check_port(asked()?),
             (Mode::Explicit, Target::Absolute { .. }) => {
@@ -94,7 +106,7 @@ impl Session {
             (Mode::Transparent, _) => {
                 let server = self.door.meant_for().ok_or_else(|| Refused::new(400, "It was meant for nobody."))?;
                 self.check_host(asked()?, server.ip()).await?;
-                Ok(Destination { host: server.ip().to_string(), port: server.port() })
+                Ok(Destination { host: server.ip().to_string(), port: server.port(), is_tls: false })
             }
         }
     }
@@ -106,7 +118,7 @@ impl Session {
 
     /// Whether the address that an intercepted connection was meant for is one of the host that it asks for. The connection goes
     /// to the address in any case.
-    async fn check_host(&self, asked: Destination, meant: IpAddr) -> Result<(), Refused> {
+    pub(super) async fn check_host(&self, asked: Destination, meant: IpAddr) -> Result<(), Refused> {
         let found = self.addresses(&asked).await.unwrap_or_default();
         if found.iter().any(|address| address.ip() == meant.to_canonical()) {
             return Ok(());
@@ -120,7 +132,7 @@ impl Session {
 
     /// Decides on a request by the lists.
     pub(super) fn filter(&self, request: &Request) -> Result<Pass, Refused> {
-        let url = url(request);
+        let url = self.url(request);
         decided(self.shared.runtime.borrow().filter.request(&self.facts(request, &url)))
     }
 
@@ -140,6 +152,8 @@ impl Session {
             method: &request.method,
             url,
             fields: &request.fields,
+            is_tls: self.opened.is_some(),
+            has_server_name: self.wire.server_name().is_some(),
         }
     }
 }
@@ -171,20 +185,23 @@ fn changed(request: &Request, pass: &Pass) -> Request {
     if let Some((name, value)) = &pass.added {
         request.fields.set(&String::from_utf8_lossy(name), value);
     }
-    if let Some((authority, path)) = pass.url.as_deref().and_then(parts) {
-        request.target = Target::Absolute { scheme: "http".into(), authority: authority.into(), path };
+    if let Some((scheme, authority, path)) = pass.url.as_deref().and_then(parts) {
+        request.target = Target::Absolute { scheme: scheme.into(), authority: authority.into(), path };
     }
     request
 }
 
-/// Host and port of a URL of HTTP, and its path with the query.
-fn parts(url: &[u8]) -> Option<(&[u8], Vec<u8>)> {
-    let rest = url.strip_prefix(b"http://")?;
+/// The scheme of a URL of HTTP, its host and port, and its path with the query.
+fn parts(url: &[u8]) -> Option<(&'static str, &[u8], Vec<u8>)> {
+    let (scheme, rest) = match url.strip_prefix(b"http://") {
+        Some(rest) => ("http", rest),
+        None => ("https", url.strip_prefix(b"https://")?),
+    };
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let slash: &[u8] = if path.first() == Some(&b'/') { b"" } else { b"/" };
     let is_clean = url.iter().all(|byte| matches!(byte, b'!'..=b'~'));
-    (is_clean && !authority.is_empty()).then(|| (authority, [slash, path].concat()))
+    (is_clean && !authority.is_empty()).then(|| (scheme, authority, [slash, path].concat()))
 }
 
 #[cfg(test)]
@@ -207,13 +224,14 @@ mod tests {
             fields: vec![(1, b"other".to_vec()), (2, Vec::new())],
             added: Some((b"YouTube-Restrict".to_vec(), b"Strict".to_vec())),
             paging: None,
+            opens: None,
         };
         let changed = changed(&request, &pass);
         assert_eq!(changed.target, target(b"b.test:81", b"/?q"));
         let fields: Vec<_> = changed.fields.iter().map(|(name, value)| (name, value.to_vec())).collect();
         let wanted = [("Host", "a.test"), ("A", "other"), ("YouTube-Restrict", "Strict")];
         assert_eq!(fields, wanted.map(|(name, value)| (name, value.as_bytes().to_vec())));
-        for none in ["https://a.test/", "http:///x", "http://a.test/a b", "ftp://a"] {
+        for none in ["https://", "http:///x", "http://a.test/a b", "ftp://a"] {
             assert_eq!(parts(none.as_bytes()), None, "{none}");
         }
     }

@@ -25,6 +25,45 @@ pub enum WebCommand {
     /// Notes name lines that mean another thing than they seem to. Exit status: 0 there is no error or only notes, 1 a line is wrong,
     /// 2 the configuration cannot be read.
     Lint(WebLint),
+    /// The authority by which doors with `https = "inspect"` show certificates of their own.
+    #[command(subcommand)]
+    Ca(WebCa),
+}
+
+/// `sluice web ca`
+#[derive(Debug, Subcommand)]
+pub enum WebCa {
+    /// Make an authority: its certificate and its key, in one file that nobody else may read.
+    ///
+    /// A file that is there stays. Whoever has the key can pass for any site before clients that trust the authority.
+    Create(WebCaCreate),
+    /// Print the certificate of an authority, without its key, for clients that are to trust it.
+    Export(WebCaExport),
+}
+
+/// `sluice web ca create`
+#[derive(Debug, Args)]
+pub struct WebCaCreate {
+    /// Write to this file, which `[tls] signing_authority` names.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/web-authority.pem")]
+    pub file: PathBuf,
+    /// Call it so: people read this name in the details of a certificate.
+    #[arg(long, value_name = "NAME", default_value = "Sluice web gateway")]
+    pub name: String,
+    /// Let it hold for so many days.
+    #[arg(long, value_name = "DAYS", default_value_t = 1_825, value_parser = clap::value_parser!(u32).range(1..=7_300))]
+    pub days: u32,
+}
+
+/// `sluice web ca export`
+#[derive(Debug, Args)]
+pub struct WebCaExport {
+    /// Read this file.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/web-authority.pem")]
+    pub file: PathBuf,
+    /// Print DER in place of PEM.
+    #[arg(long)]
+    pub der: bool,
 }
 
 /// Whose reading of lists is followed.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use edge::net::identity::Identities;
+use edge::net::opener::Opener;
 use edge::recipients::directory::Directory;
 use edge::settings::{Listener, Parties};
 use edge::trust::access::Access;
@@ -83,6 +84,9 @@ fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     let mut said = first_start::said(config);
     let tls = first_start::without_credentials(&config.tls)?;
     let identities = Identities::load(&tls)?;
+    if config.opens_tls() && tls.signing_authority.is_some() {
+        Opener::new(&tls)?;
+    }
     Access::load(&config.trust)?;
     let checker = config.database.checker()?;
     let lookups = Lookups::start(config, None)?;

@@ -4,16 +4,18 @@
 //! where packages install it is looked for in the folder that is given first, so that a copied configuration works where it lies.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use edge::net::{mirror, pem};
 use rules::web::phrase::{Dialect, Outcome, Score};
 use rules::web::{Decision, Filter, Group, Limits, Moment, Request, Response, Severity, Verdict};
 use serde_json::{Value, json};
 
-use crate::cli::{self, WebCheck, WebCommand, WebDialect, WebLint};
+use crate::cli::{self, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebDialect, WebLint};
 use crate::config::web::{main_file, reader};
 use crate::output::Failure;
 use crate::process::confine::Reach;
@@ -29,7 +31,35 @@ pub fn run(args: &cli::Web) -> Result<ExitCode, Failure> {
     match &args.command {
         WebCommand::Check(args) => check(args),
         WebCommand::Lint(args) => lint(args),
+        WebCommand::Ca(WebCa::Create(args)) => create_authority(args),
+        WebCommand::Ca(WebCa::Export(args)) => export_authority(args),
     }
+}
+
+fn create_authority(args: &WebCaCreate) -> Result<ExitCode, Failure> {
+    let pem = mirror::create_authority(&args.name, args.days)?;
+    let failed = |error: io::Error| format!("{}: {error}", args.file.display());
+    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&args.file).map_err(failed)?;
+    file.write_all(pem.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    let file = args.file.display();
+    println!("{file}: an authority for {} days, called {:?}", args.days, args.name);
+    println!("Let the service read it: chown sluice: {file}");
+    println!("For the clients: sluice web ca export {file}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export_authority(args: &WebCaExport) -> Result<ExitCode, Failure> {
+    let certificate = pem::certificates(&args.file)?.into_iter().next();
+    let certificate = certificate.ok_or_else(|| format!("{}: no certificate", args.file.display()))?;
+    let text = std::fs::read_to_string(&args.file).map_err(|error| format!("{}: {error}", args.file.display()))?;
+    let begin = text.find("-----BEGIN CERTIFICATE-----").unwrap_or_default();
+    let length = text[begin..].find("-----END CERTIFICATE-----").map_or(0, |at| at + "-----END CERTIFICATE-----".len());
+    let mut out = io::stdout().lock();
+    match args.der {
+        true => out.write_all(&certificate)?,
+        false => writeln!(out, "{}", &text[begin..begin + length])?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn lint(args: &WebLint) -> Result<ExitCode, Failure> {

@@ -4,10 +4,13 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use edge::settings::Https;
 use rules::web::Limits;
 use rules::web::phrase::Dialect;
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
+
+use super::Config;
 
 /// Where packages install configurations.
 const INSTALLED: [&str; 4] =
@@ -36,6 +39,13 @@ impl WebSettings {
     pub fn folder(&self) -> &Path {
         let path = self.config.as_path();
         if path.is_dir() { path } else { path.parent().unwrap_or(path) }
+    }
+}
+
+impl Config {
+    /// Whether a door opens TLS on its way to servers.
+    pub fn opens_tls(&self) -> bool {
+        self.listeners.iter().any(|listener| listener.http().is_some_and(|http| http.https == Https::Inspect))
     }
 }
 

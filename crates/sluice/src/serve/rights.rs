@@ -184,7 +184,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
         .chain(&args.clamd_conf)
         .chain(&config.notices.templates);
     let signatures = wanted.paths.iter().chain(&wanted.certificates);
-    let authorities = std::iter::once(&config.tls.authorities);
+    let authorities = std::iter::once(&config.tls.authorities).chain(&config.tls.signing_authority);
     let recipients = config.recipients.iter().flat_map(|table| table.paths());
     let access = config.trust.files();
     // A file of SQLite has others beside it while it is written.

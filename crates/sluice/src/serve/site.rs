@@ -11,6 +11,7 @@ use edge::message::passage::Means;
 use edge::message::pool::Pool;
 use edge::metrics::Metrics;
 use edge::net::identity::Identities;
+use edge::net::opener::Opener;
 use edge::net::{listening, tls};
 use edge::porch::door::{Door, House};
 use edge::porch::filter::{AllowAll, Filter};
@@ -178,6 +179,7 @@ impl Site {
             true => None,
             false => Some(tls::server(identities.clone(), config.tls.minimum)?),
         };
+        let opener = config.opens_tls().then(|| Opener::new(&config.tls)).transpose()?;
         let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
         let doors = config.listeners.iter().map(|listener| {
             let (spam, authentication) = (config.spam.as_ref(), config.authentication.as_ref());
@@ -236,6 +238,7 @@ impl Site {
             measure: with_store(with_lookups(measure, &lookups), store.as_ref()),
             signatures: signatures(&config, &wanted, &database, generation)?,
             tls,
+            opener: opener.map(Arc::new),
             identities,
             doors,
             recipients: Arc::new(recipients),

@@ -92,8 +92,8 @@ impl Lists {
             client: facts.client,
             port: facts.port,
             user: facts.user,
-            is_tls: false,
-            has_server_name: false,
+            is_tls: facts.is_tls,
+            has_server_name: facts.has_server_name,
             now: self.now(),
         };
         self.filter.group_of(&request).map(|group| decide(group, &request))
@@ -132,7 +132,13 @@ fn decided(decision: rules::web::Decision, paging: Option<Paging>) -> Decision {
     }
     match decision.redirect {
         Some(location) => Decision::Redirect(location.into()),
-        None => Decision::Pass(Pass { url: decision.url, fields: decision.fields, added: decision.added, paging }),
+        None => Decision::Pass(Pass {
+            url: decision.url,
+            fields: decision.fields,
+            added: decision.added,
+            paging,
+            opens: Some(decision.intercepts),
+        }),
     }
 }
 

@@ -50,6 +50,26 @@ impl Certificate {
         Certificate { chain: made.cert.pem(), key: made.signing_key.serialize_pem() }
     }
 
+    /// The same for a name, between two dates in days from now, by this one as an authority; or the one of an authority.
+    pub fn issued(issuer: Option<&Certificate>, name: &str, days: (i64, i64)) -> Certificate {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(vec![name.to_string()]).unwrap();
+        let now = time::OffsetDateTime::now_utc();
+        params.not_before = now + time::Duration::days(days.0);
+        params.not_after = now + time::Duration::days(days.1);
+        let made = match issuer {
+            Some(issuer) => {
+                let signing = rcgen::KeyPair::from_pem(&issuer.key).unwrap();
+                params.signed_by(&key, &rcgen::Issuer::from_ca_cert_pem(&issuer.chain, signing).unwrap())
+            }
+            None => {
+                params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+                params.self_signed(&key)
+            }
+        };
+        Certificate { chain: made.unwrap().pem(), key: key.serialize_pem() }
+    }
+
     /// Writes it to `NAME.crt` and `NAME.key`.
     pub fn store(&self, folder: &Path, name: &str) {
         std::fs::write(folder.join(format!("{name}.crt")), &self.chain).unwrap();
@@ -91,6 +111,11 @@ impl Certificate {
         let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions).unwrap();
         let config = builder.with_root_certificates(roots).with_no_client_auth();
         ClientConnection::new(Arc::new(config), ServerName::try_from(name.to_string()).unwrap()).unwrap()
+    }
+
+    /// The side of a client that has shaken hands.
+    pub fn of_connection(connection: ClientConnection) -> impl FnOnce(TcpStream) -> Secured {
+        |stream| Secured(Arc::new(Mutex::new(StreamOwned::new(connection, stream))))
     }
 
     /// The side of a server that shows this certificate.

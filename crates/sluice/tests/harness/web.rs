@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Wire;
+use super::tls::Certificate;
 
 /// An origin server.
 pub struct Origin {
@@ -31,6 +32,32 @@ impl Origin {
         Origin::serve(address, Duration::ZERO, answer)
     }
 
+    /// The same at this address in TLS, with this certificate.
+    pub fn in_tls(
+        address: &str,
+        certificate: &Certificate,
+        answer: impl Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> Origin {
+        let certificate = certificate.clone();
+        let listener = TcpListener::bind(address).unwrap();
+        let address = listener.local_addr().unwrap();
+        let said: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
+        let (memory, answer) = (said.clone(), Arc::new(answer));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut said = memory.lock().unwrap();
+                let number = said.len();
+                said.push(Vec::new());
+                let (memory, answer, role) = (memory.clone(), answer.clone(), certificate.server());
+                let stream = stream.unwrap();
+                let secured = role(stream.try_clone().unwrap());
+                let both = (secured.clone(), secured);
+                thread::spawn(move || converse(&stream, both, Duration::ZERO, number, &memory, &*answer));
+            }
+        });
+        Origin { address, said }
+    }
+
     /// The same, with a pause after each 16 KiB.
     fn serve(
         address: &str,
@@ -47,7 +74,9 @@ impl Origin {
                 let number = said.len();
                 said.push(Vec::new());
                 let (memory, answer) = (memory.clone(), answer.clone());
-                thread::spawn(move || converse(stream.unwrap(), pause, number, &memory, &*answer));
+                let stream = stream.unwrap();
+                let both = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+                thread::spawn(move || converse(&stream, both, pause, number, &memory, &*answer));
             }
         });
         Origin { address, said }
@@ -83,14 +112,21 @@ pub fn response(fields: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-fn converse(mut stream: TcpStream, pause: Duration, number: usize, memory: &Mutex<Vec<Vec<u8>>>, answer: &Answer) {
+fn converse(
+    stream: &TcpStream,
+    (mut reader, mut writer): (impl Read, impl Write),
+    pause: Duration,
+    number: usize,
+    memory: &Mutex<Vec<Vec<u8>>>,
+    answer: &Answer,
+) {
     let (mut said, mut piece) = (Vec::new(), [0; 16 << 10]);
     loop {
         while let Some((head, body, end)) = request(&said) {
             let Some(reply) = answer(&head, &body) else { return };
             for piece in reply.chunks(if pause.is_zero() { usize::MAX } else { 16 << 10 }) {
                 // A proxy may have broken it off.
-                _ = stream.write_all(piece);
+                _ = writer.write_all(piece).and_then(|()| writer.flush());
                 thread::sleep(pause);
             }
             said.drain(..end);
@@ -99,7 +135,7 @@ fn converse(mut stream: TcpStream, pause: Duration, number: usize, memory: &Mute
                 _ = stream.shutdown(std::net::Shutdown::Write);
             }
         }
-        match stream.read(&mut piece) {
+        match reader.read(&mut piece) {
             Ok(count @ 1..) => {
                 said.extend_from_slice(&piece[..count]);
                 memory.lock().unwrap()[number].extend_from_slice(&piece[..count]);

@@ -16,7 +16,8 @@ const RUNTIME: &str = "/run/sluice";
 
 /// Says it, a line each.
 pub fn said(config: &Config) -> Vec<String> {
-    let credentials = config.tls.certificates.iter().flat_map(files).filter(|path| is_elsewhere(path));
+    let of_tls = config.tls.certificates.iter().flat_map(files).chain(config.tls.signing_authority.as_deref());
+    let credentials = of_tls.filter(|path| is_elsewhere(path));
     let credentials: BTreeSet<&Path> = credentials.chain(config.absent.iter().map(PathBuf::as_path)).collect();
     let credentials = credentials.into_iter();
     let mut all: Vec<String> = credentials
@@ -32,7 +33,7 @@ pub fn said(config: &Config) -> Vec<String> {
     all
 }
 
-/// The settings without the certificates of which a file is a credential that cannot be read here.
+/// The settings without the signing authority if it is a credential, and without the certificates of which a file is a credential that cannot be read here.
 ///
 /// # Errors
 /// When the other file of one cannot be read either.
@@ -41,6 +42,7 @@ pub fn without_credentials(tls: &Tls) -> Result<Tls, String> {
     let (here, elsewhere) =
         tls.certificates.into_iter().partition(|certificate| files(certificate).all(|path| !is_elsewhere(path)));
     tls.certificates = here;
+    tls.signing_authority = tls.signing_authority.filter(|path| !is_elsewhere(path));
     let elsewhere: Vec<Certificate> = elsewhere;
     for path in elsewhere.iter().flat_map(files).filter(|path| !is_elsewhere(path)) {
         File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -87,7 +87,9 @@ fn exposed(config: &Config) -> impl Iterator<Item = String> {
     let quarantines = config.quarantines().map(|path| ("quarantine", path.to_path_buf()));
     let ledger = config.spam.iter().flat_map(|spam| &spam.bayes);
     let ledger = ledger.map(|bayes| ("ledger", bayes.ledger.join(learned::FILE)));
-    let mut all: Vec<_> = keys.chain(accounts).chain(secrets).chain(volume).chain(quarantines).chain(ledger).collect();
+    let authority = config.tls.signing_authority.iter().map(|path| ("signing authority", path.clone()));
+    let mut all: Vec<_> =
+        keys.chain(authority).chain(accounts).chain(secrets).chain(volume).chain(quarantines).chain(ledger).collect();
     all.sort();
     all.dedup();
     all.into_iter().filter_map(|(what, path)| {

@@ -1,0 +1,63 @@
+//! The server at the end of a tunnel whose TLS is opened, as the requests within find it.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+
+use proto::http::{Request, Target};
+
+use super::refused::Refused;
+use crate::net::mirror::Proof;
+use crate::upstream::destination::Destination;
+use crate::upstream::origin::Origin;
+
+/// The server at the end of a tunnel that is opened.
+pub struct Opened {
+    /// The server, by the name of the handshake.
+    pub destination: Destination,
+    /// The address that the connection was meant for, where the name has another.
+    pub meant: Option<SocketAddr>,
+    /// The far end.
+    pub end: End,
+}
+
+/// The far end of a tunnel that is opened.
+pub enum End {
+    /// A server, as it has proved itself to the client, and the first connection to it until there is a request.
+    Server(Proof, RefCell<Option<Box<Origin>>>),
+    /// None: all that is asked for is answered by this.
+    Refused(Refused),
+}
+
+impl Opened {
+    /// Whether a request may be made here: it has to be one to the server that the client has shaken hands with.
+    pub fn vet(&self, request: &Request) -> Result<(), Refused> {
+        if let End::Refused(refused) = &self.end {
+            return Err(refused.clone());
+        }
+        let is_https = !matches!(&request.target, Target::Absolute { scheme, .. } if scheme != "https");
+        let asked = Destination::parse(request.authority().unwrap_or_default(), 443).map(Destination::in_tls);
+        match is_https && asked.as_ref() == Some(&self.destination) {
+            true => Ok(()),
+            false => Err(Refused::new(421, "The connection leads to another server.")),
+        }
+    }
+
+    /// The first connection, once.
+    pub fn first(&self, destination: &Destination) -> Option<Origin> {
+        match &self.end {
+            End::Server(_, first) if *destination == self.destination => first.borrow_mut().take().map(|first| *first),
+            _ => None,
+        }
+    }
+
+    /// The address that the connection was meant for, if it was meant for this.
+    pub fn address(&self, destination: &Destination) -> Option<SocketAddr> {
+        self.meant.filter(|_| *destination == self.destination)
+    }
+
+    /// Whether the client has seen the fault of such a server.
+    pub fn is_known(&self, destination: &Destination, proof: &Proof) -> bool {
+        let End::Server(known, _) = &self.end else { return false };
+        *destination == self.destination && known.certificate == proof.certificate
+    }
+}

@@ -1,0 +1,262 @@
+//! TLS that is opened on its way: what clients are shown, what is inspected within, and what is let alone.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+
+use tokio_rustls::rustls;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+use crate::harness::tls::Certificate;
+use crate::harness::web::{Answered, Origin, response};
+use crate::harness::{Gateway, Wire, eicar};
+
+/// The certificates of a site: an authority of servers that the gateway trusts, and the one by which it signs.
+struct Site {
+    folder: tempfile::TempDir,
+    servers: Certificate,
+}
+
+impl Site {
+    fn new() -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        let servers = Certificate::issued(None, "Authority of servers", (-1, 30));
+        servers.store(folder.path(), "servers");
+        let made = sluice(&["web", "ca", "create", folder.path().join("own.pem").to_str().unwrap(), "--name", "Own"]);
+        assert!(made.contains("own.pem: an authority for 1825 days"), "{made}");
+        Site { folder, servers }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A gateway that opens the TLS of tunnels to this machine.
+    fn gateway(&self, ports: &[u16], more: &str) -> Gateway {
+        let folder = self.folder.path().display();
+        Gateway::with(&format!(
+            "hostname = \"proxy.test\"\nthreads = 1\n[tls]\nauthorities = \"{folder}/servers.crt\"\n\
+             signing_authority = \"{folder}/own.pem\"\n[[listener]]\nprotocol = \"http\"\naddress = \"127.0.0.1:0\"\n\
+             destinations = [\"127.0.0.0/8\"]\nconnect_ports = {ports:?}\nhttps = \"inspect\"\n{more}\n"
+        ))
+    }
+
+    /// A server in TLS, whose certificate is of the authority of servers.
+    fn origin(&self) -> Origin {
+        self.origin_as("localhost", (-1, 20))
+    }
+
+    fn origin_as(&self, name: &str, days: (i64, i64)) -> Origin {
+        origin(&Certificate::issued(Some(&self.servers), name, days))
+    }
+
+    fn own(&self) -> CertificateDer<'static> {
+        let pem = sluice(&["web", "ca", "export", self.path("own.pem").to_str().unwrap()]);
+        assert!(!pem.contains("PRIVATE"), "{pem}");
+        CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
+    }
+}
+
+fn sluice(arguments: &[&str]) -> String {
+    let ran = Command::new(env!("CARGO_BIN_EXE_sluice")).args(arguments).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+fn origin(certificate: &Certificate) -> Origin {
+    Origin::in_tls("127.0.0.1:0", certificate, |head, body| {
+        Some(match head.split(' ').nth(1).unwrap() {
+            "/eicar" => response("", &eicar()),
+            "/echo" => response("", body),
+            "/plain" => response("Alt-Svc: h3=\":443\"\r\n", b"plain"),
+            other => response("", other.as_bytes()),
+        })
+    })
+}
+
+/// A client that trusts this authority.
+struct Client(Arc<ClientConfig>);
+
+impl Client {
+    fn trusting(authority: CertificateDer<'static>) -> Client {
+        let mut roots = RootCertStore::empty();
+        roots.add(authority).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let mut config = builder.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Client(Arc::new(config))
+    }
+
+    /// Shakes hands through a tunnel to this port; the error of the handshake.
+    fn connect(&self, gateway: &Gateway, port: u16, name: &str) -> Result<Wire, String> {
+        let mut wire = gateway.connect();
+        let answer = wire.ask(&format!("CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n"));
+        assert_eq!(answer.status(), "200", "{answer:?}");
+        self.shake(wire, name)
+    }
+
+    fn shake(&self, wire: Wire, name: &str) -> Result<Wire, String> {
+        let name = ServerName::try_from(name.to_string()).unwrap();
+        let mut connection = ClientConnection::new(self.0.clone(), name).unwrap();
+        let mut stream: &TcpStream = &wire.stream;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream).map_err(|error| error.to_string())?;
+        }
+        Ok(wire.secure(Certificate::of_connection(connection)))
+    }
+}
+
+fn get(wire: &mut Wire, host: &str, path: &str) -> Answered {
+    wire.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
+}
+
+#[test]
+fn what_goes_through_tls_is_inspected_as_in_the_clear() {
+    let site = Site::new();
+    let origin = site.origin();
+    let port = origin.address.port();
+    let gateway = site.gateway(&[port], "");
+    let client = Client::trusting(site.own());
+    let host = format!("localhost:{port}");
+    let mut wire = client.connect(&gateway, port, "localhost").unwrap();
+    let answer = get(&mut wire, &host, "/plain");
+    assert_eq!((answer.status(), answer.text().as_str()), ("200", "plain"));
+    assert_eq!(answer.head, "HTTP/1.1 200 OK\nVia: 1.1 proxy.test\nContent-Length: 5\n");
+    let answer = get(&mut wire, &host, "/eicar");
+    assert!(answer.status() == "403" && answer.text().contains(&format!("https://{host}/eicar")), "{answer:?}");
+    let body = String::from_utf8(eicar()).unwrap();
+    let post =
+        |body: &str| format!("POST /echo HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    assert_eq!(wire.ask(&post("harmless")).text(), "harmless");
+    assert_eq!(wire.ask(&post(&body)).status(), "403");
+    for other in ["other.test", "localhost", "localhost:1"] {
+        let answer = get(&mut client.connect(&gateway, port, "localhost").unwrap(), other, "/a");
+        assert_eq!(answer.status(), "421", "{other}");
+    }
+    let asked = "GET http://localhost/a HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(client.connect(&gateway, port, "localhost").unwrap().ask(asked).status(), "421");
+    let mut again = client.connect(&gateway, port, "localhost").unwrap();
+    let asked = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    assert_eq!(again.ask(&asked).status(), "403", "no tunnel within a tunnel");
+    let said = origin.said().concat();
+    assert!(said.starts_with(&format!("GET /plain HTTP/1.1\r\nHost: {host}\r\nVia: 1.1 proxy.test\r\n")), "{said}");
+    let log = gateway.wait_for_log("action=\"open\"");
+    assert!(
+        log.contains("server_name=\"localhost\"") && log.contains(&format!("url=\"https://{host}/eicar\"")),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_client_sees_what_is_wrong_with_a_server() {
+    let site = Site::new();
+    let stranger = Certificate::issued(None, "localhost", (-1, 30));
+    let servers = [
+        (site.origin_as("localhost", (-30, -2)), "certificate expired"),
+        (site.origin_as("localhost", (2, 30)), "not valid yet"),
+        (site.origin_as("other.test", (-1, 30)), "not valid for name"),
+        (origin(&Certificate::of("localhost")), "UnknownIssuer"),
+        (origin(&Certificate::issued(Some(&stranger), "localhost", (-1, 9))), "UnknownIssuer"),
+        (origin(&Certificate::issued(Some(&stranger), "localhost", (-9, -1))), ""),
+    ];
+    let ports: Vec<u16> = servers.iter().map(|(origin, _)| origin.address.port()).collect();
+    let gateway = site.gateway(&ports, "");
+    let client = Client::trusting(site.own());
+    for (origin, fault) in &servers {
+        let error = client.connect(&gateway, origin.address.port(), "localhost").err().unwrap();
+        assert!(error.contains(fault), "{fault}: {error}");
+        assert!(origin.said().concat().is_empty(), "nothing was asked");
+    }
+    let log = gateway.wait_for_log("reason=\"received fatal alert: UnknownCA\"");
+    assert!(log.contains("action=\"refuse\""), "{log}");
+}
+
+#[test]
+fn where_there_is_no_server_the_page_stands_within_tls() {
+    let site = Site::new();
+    let gateway = site.gateway(&[443, 1], "");
+    let client = Client::trusting(site.own());
+    let mut wire = client.connect(&gateway, 1, "localhost").unwrap();
+    let answer = get(&mut wire, "localhost:1", "/");
+    assert!(answer.status() == "502" && answer.text().contains("does not answer"), "{answer:?}");
+    assert_eq!(get(&mut wire, "localhost:1", "/again").status(), "502", "the connection goes on");
+    let plain = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = plain.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        plain.incoming().for_each(|stream| {
+            use std::io::Write;
+            _ = stream.unwrap().write_all(b"220 mail.test ESMTP\r\n");
+        });
+    });
+    let gateway = site.gateway(&[port], "");
+    let mut wire = client.connect(&gateway, port, "localhost").unwrap();
+    let answer = get(&mut wire, &format!("localhost:{port}"), "/");
+    assert!(answer.status() == "502" && answer.text().contains("does not speak TLS"), "{answer:?}");
+}
+
+#[test]
+fn hosts_that_are_named_are_let_alone() {
+    let site = Site::new();
+    let origin = site.origin();
+    let port = origin.address.port();
+    let gateway = site.gateway(&[port], "tunnelled = [\"localhost\"]");
+    let server = Client::trusting(site.servers.der());
+    let mut wire = server.connect(&gateway, port, "localhost").unwrap();
+    assert_eq!(get(&mut wire, "localhost", "/eicar").status(), "200", "its own certificate, and its own content");
+    drop(wire);
+    gateway.wait_for_log("action=\"pass\"");
+    // One that only says that it is that host is opened, and so is one at another place.
+    let mut wire = gateway.connect();
+    wire.ask(&format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    assert!(server.shake(wire, "localhost").err().unwrap().contains("UnknownIssuer"));
+    for other in ["SSH-2.0-x\r\n", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        let mut wire = gateway.connect();
+        wire.ask(&format!("CONNECT localhost:{port} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        wire.send(other.as_bytes());
+        assert!(wire.rest().is_empty(), "what is no TLS does not pass");
+    }
+}
+
+#[test]
+fn a_client_that_trusts_one_certificate_alone_passes_where_that_is_allowed() {
+    let site = Site::new();
+    let origin = site.origin();
+    let port = origin.address.port();
+    let pinning = Client::trusting(site.servers.der());
+    for (how, passes) in [("refuse", false), ("tunnel", true)] {
+        let gateway = site.gateway(&[port], &format!("pinned = \"{how}\""));
+        assert!(pinning.connect(&gateway, port, "localhost").err().unwrap().contains("UnknownIssuer"));
+        gateway.wait_for_log("reason=\"received fatal alert");
+        let again = pinning.connect(&gateway, port, "localhost");
+        assert_eq!(again.is_ok(), passes, "{how}");
+        if let Ok(mut wire) = again {
+            assert_eq!(get(&mut wire, "localhost", "/a").text(), "/a");
+        }
+    }
+}
+
+#[test]
+fn settings_that_do_not_go_together_are_refused() {
+    let site = Site::new();
+    let folder = site.folder.path().display();
+    for (settings, words) in [
+        ("https = \"inspect\"", "signing_authority"),
+        ("mode = \"reverse\"\nupstream = \"127.0.0.1:1\"\nhttps = \"inspect\"", "tls = \"implicit\""),
+    ] {
+        let path = site.path("sluice.toml");
+        let text = format!("[[listener]]\nprotocol = \"http\"\naddress = \"127.0.0.1:0\"\n{settings}\n");
+        fs::write(&path, text).unwrap();
+        let ran = Command::new(env!("CARGO_BIN_EXE_sluice")).args(["check", "--config"]).arg(&path).output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(!ran.status.success() && said.contains(words), "{words}: {said}");
+    }
+    let again = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let ran = { again }.args(["web", "ca", "create"]).arg(site.path("own.pem")).output().unwrap();
+    assert!(!ran.status.success() && String::from_utf8_lossy(&ran.stderr).contains("own.pem"), "{folder}: it stays");
+}
