@@ -24,3 +24,4 @@ mod sasl;
 pub mod smtp;
 pub mod spamd;
 pub mod tls;
+pub mod websocket;

@@ -265,7 +265,7 @@ fn requests_that_lead_nowhere_are_answered_by_a_page() {
         (get("http://169.254.169.254/", ""), "403"),
         (get("http://no-such-name.invalid/", ""), "502"),
         (get(&origin.url("/x"), "Via: 1.0 a, 1.1 proxy.test\r\n"), "508"),
-        (get(&origin.url("/x"), "Connection: Upgrade\r\nUpgrade: websocket\r\n"), "501"),
+        (get(&origin.url("/x"), "Connection: Upgrade\r\nUpgrade: websocket\r\n").replace("GET", "PUT"), "400"),
         (get("https://o.test/", ""), "501"),
         (get("ftp://o.test/", ""), "501"),
         (get(&origin.url("/x"), "").replace("GET", "TRACE"), "405"),
@@ -417,4 +417,128 @@ fn curl_gets_through_it_what_nginx_has() {
     fs::write(&file, eicar()).unwrap();
     let upload = format!("@{}", file.display());
     assert_eq!(curl(&["--data-binary", &upload], "up").1, "403");
+}
+
+/// A frame of WebSocket; of a client with a mask.
+fn frame(first: u8, mask: Option<[u8; 4]>, content: &[u8]) -> Vec<u8> {
+    let bit = if mask.is_some() { 0x80 } else { 0 };
+    let length = match content.len() {
+        length @ 0..126 => vec![bit | length as u8],
+        length @ 126..0x1_0000 => [&[bit | 126][..], &(length as u16).to_be_bytes()].concat(),
+        length => [&[bit | 127][..], &(length as u64).to_be_bytes()].concat(),
+    };
+    let key = mask.unwrap_or_default();
+    let content = content.iter().zip(key.iter().cycle()).map(|(byte, key)| byte ^ key).collect();
+    [vec![first], length, mask.map_or(Vec::new(), |mask| mask.to_vec()), content].concat()
+}
+
+/// The next frame: its first byte and its content.
+fn next_frame(stream: &mut impl Read) -> Option<(u8, Vec<u8>)> {
+    let mut head = [0; 2];
+    stream.read_exact(&mut head).ok()?;
+    let mut wide = vec![
+        0;
+        match head[1] & 0x7f {
+            126 => 2,
+            127 => 8,
+            _ => 0,
+        }
+    ];
+    stream.read_exact(&mut wide).ok()?;
+    let length = wide.iter().fold(0, |length, &byte| length << 8 | usize::from(byte));
+    let length = if wide.is_empty() { usize::from(head[1] & 0x7f) } else { length };
+    let mut key = [0; 4];
+    if head[1] & 0x80 != 0 {
+        stream.read_exact(&mut key).ok()?;
+    }
+    let mut content = vec![0; length];
+    stream.read_exact(&mut content).ok()?;
+    content.iter_mut().zip(key.iter().cycle()).for_each(|(byte, key)| *byte ^= key);
+    Some((head[0], content))
+}
+
+#[test]
+fn messages_of_websocket_are_inspected_in_both_directions() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let said: Arc<Mutex<Vec<String>>> = Arc::default();
+    let memory = said.clone();
+    // It sends back what it gets; for `eicar` the test file.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let memory = memory.clone();
+            thread::spawn(move || {
+                let mut stream = stream.unwrap();
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                memory.lock().unwrap().push(String::from_utf8_lossy(&head).into_owned());
+                let agreed = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                              Sec-WebSocket-Accept: x\r\n\r\n";
+                stream.write_all(agreed.as_bytes()).unwrap();
+                while let Some((first, content)) = next_frame(&mut stream) {
+                    memory
+                        .lock()
+                        .unwrap()
+                        .push(format!("{first:x} {}", String::from_utf8_lossy(&content[..content.len().min(99)])));
+                    let answer = if content == b"eicar" { eicar() } else { content };
+                    stream.write_all(&frame(first, None, &answer)).unwrap();
+                }
+            });
+        }
+    });
+    let origin = Origin::start(|_, _| None);
+    let settings = format!("connect_ports = [{}]", address.port());
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[resources]\nhead_window_bytes = 131072\n[[listener]]\nprotocol = \"http\"\n\
+         address = \"127.0.0.1:0\"\ndestinations = [\"127.0.0.0/8\"]\nports = [{}, {}]\n{settings}\n",
+        address.port(),
+        origin.address.port()
+    ));
+    let open = || {
+        let mut wire = gateway.connect();
+        let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: a2V5\r\nSec-WebSocket-Version: 13\r\n\
+                      Sec-WebSocket-Extensions: permessage-deflate\r\n";
+        let answer = wire.ask(&get(&format!("http://{address}/chat"), fields));
+        assert!(answer.status() == "101" && answer.head.to_lowercase().contains("upgrade: websocket"), "{answer:?}");
+        wire.stream
+    };
+    let key = Some([1, 2, 3, 4]);
+    let mut stream = open();
+    stream.write_all(&[frame(1, key, b"hel"), frame(0x89, key, b"there?"), frame(0x80, key, b"lo")].concat()).unwrap();
+    assert_eq!(next_frame(&mut stream).unwrap(), (0x89, b"there?".to_vec()));
+    assert_eq!(next_frame(&mut stream).unwrap(), (0x81, b"hello".to_vec()), "in one frame");
+    let long = noise(1_000_000);
+    let mut sender = stream.try_clone().unwrap();
+    let sent = frame(0x82, key, &long);
+    thread::spawn(move || sender.write_all(&sent));
+    let mut content = Vec::new();
+    loop {
+        let (first, piece) = next_frame(&mut stream).unwrap();
+        content.extend(piece);
+        if first & 0x80 != 0 {
+            break;
+        }
+    }
+    assert!(content == long, "{}", content.len());
+    stream.write_all(&frame(0x88, key, &[3, 0xe8])).unwrap();
+    assert_eq!(next_frame(&mut stream).unwrap(), (0x88, vec![3, 0xe8]), "a farewell is answered");
+    let refused = (0x88, vec![3, 0xf0]);
+    for message in [eicar(), b"eicar".to_vec()] {
+        let mut stream = open();
+        stream.write_all(&frame(0x81, key, &message)).unwrap();
+        assert_eq!(next_frame(&mut stream).unwrap(), refused);
+        assert!(next_frame(&mut stream).is_none());
+    }
+    let mut stream = open();
+    stream.write_all(&frame(0x81, None, b"without a mask")).unwrap();
+    assert_eq!(next_frame(&mut stream).unwrap(), refused);
+    let said = said.lock().unwrap();
+    assert!(said.iter().all(|said| !said.contains("EICAR") && !said.contains("without a mask")), "{said:?}");
+    assert!(!said[0].contains("Extensions") && said[0].contains("Upgrade: websocket\r\n"), "{said:?}");
+    let log = gateway.wait_for_log("action=\"cut\"");
+    assert!(log.contains("websocket") && log.contains("method=\"WEBSOCKET\""), "{log}");
 }

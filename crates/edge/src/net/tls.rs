@@ -41,6 +41,16 @@ pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// When the system gives none.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = ring::default_provider().secure_random.fill(&mut bytes);
+    filled.map(|()| bytes).map_err(|_| io::Error::other("no randomness"))
+}
+
 pub(super) fn versions(minimum: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
     static NEWEST: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
     match minimum {

@@ -132,8 +132,14 @@ impl Wire {
 
     /// The stream, and what was read from it and not taken.
     pub fn into_parts(mut self) -> Option<(Stream, Vec<u8>)> {
-        self.input.drain(..self.at);
-        self.stream.map(|stream| (stream, self.input))
+        self.take_parts()
+    }
+
+    /// The same; the wire is of no more use.
+    pub fn take_parts(&mut self) -> Option<(Stream, Vec<u8>)> {
+        let mut input = std::mem::take(&mut self.input);
+        input.drain(..std::mem::take(&mut self.at));
+        self.stream.take().map(|stream| (stream, input))
     }
 
     /// Ends it so that the other side sees that something is missing.

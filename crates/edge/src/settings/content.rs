@@ -86,9 +86,10 @@ impl Content {
     /// Takes its keys.
     pub(super) fn read(keys: &mut Keys<'_>, protocol: Protocol) -> Result<Content, Fault> {
         let written: Written = keys.take()?;
-        // Who reads a mailbox has not sent what is in it, and has to know; and the size of a message cannot change.
+        // Who reads a mailbox or a page has not sent what is in it, and has to know; and the size of a message cannot change.
         let (usual, refusal) = match protocol.announces_sizes() {
             true => (Action::Blank, Refusal::Name),
+            false if matches!(protocol, Protocol::Http | Protocol::Icap) => (Action::Reject, Refusal::Name),
             false => (Action::Reject, Refusal::Id),
         };
         // Who asks for a score is told a score.

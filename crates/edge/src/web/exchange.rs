@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use flow::{Flow, Paging, Protocol};
 use proto::http::{ClientEvent, Fields, Response};
+use stream::Object;
 
 use super::head;
 use super::object;
@@ -39,6 +40,9 @@ impl Session {
     async fn try_exchange(&mut self, order: &Order) -> Result<(), Failure> {
         if !order.has_body() {
             let (origin, response) = self.ask(order).await?;
+            if response.status.0 == 101 {
+                return self.socket(order, origin, response).await;
+            }
             return self.download(order, origin, response).await;
         }
         self.server.proceed();
@@ -150,6 +154,11 @@ impl Session {
             encrypted: self.wire.is_encrypted(),
             ..Flow::default()
         }
+    }
+
+    /// A message of WebSocket at this URL.
+    pub(super) fn message(&self, runtime: &Runtime, object: Object, url: &[u8]) -> Subject {
+        Subject::open(runtime, &self.door, self.flow(), object, None, "WEBSOCKET", url)
     }
 
     /// A body of this exchange, of which these fields speak.

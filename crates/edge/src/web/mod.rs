@@ -11,6 +11,7 @@ mod opened;
 mod page;
 mod refused;
 mod session;
+mod socket;
 mod subject;
 mod tunnel;
 mod upload;

@@ -10,8 +10,10 @@ use super::page;
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage};
 use crate::message::trace::{self, new_id};
+use crate::metrics::Metrics;
 use crate::porch::door::Door;
 use crate::porch::runtime::Runtime;
+use crate::settings::Refusal;
 
 /// What goes on at a time.
 const PIECE_BYTES: usize = 64 << 10;
@@ -117,7 +119,11 @@ impl Subject {
     pub fn words(&self, runtime: &Runtime, verdict: &Verdict) -> String {
         match (self.group, verdict.page.as_deref().filter(|page| page.is_blocked())) {
             (Some(group), Some(page)) => runtime.filter.scored(group, page).words.into(),
-            _ => self.passage.refusal(verdict),
+            _ => match &self.passage.ruling().refusal {
+                Refusal::Name => format!("This was found in it: {}.", self.passage.reason(verdict)),
+                Refusal::Id => "Something was found in it that is not let through.".into(),
+                Refusal::Text(text) => text.replace("{id}", self.passage.id()),
+            },
         }
     }
 
@@ -136,6 +142,11 @@ impl Subject {
         has_any
     }
 
+    /// Counts it.
+    pub fn count(&self, metrics: &Metrics, action: Action) {
+        journal::count(metrics, &self.passage, action, true);
+    }
+
     /// Counts it, and writes it down.
     pub fn conclude(
         &self,
@@ -148,7 +159,7 @@ impl Subject {
     ) {
         let page = verdict.and_then(|verdict| verdict.page.as_deref());
         let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
-        journal::count(&runtime.metrics, &self.passage, action, true);
+        self.count(&runtime.metrics, action);
         tracing::info!(
             id = self.passage.id(),
             door = door.listener.protocol().name(),

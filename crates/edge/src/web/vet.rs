@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use proto::http::{Fields, Framing, Request, Response, Target};
+use proto::http::{Fields, Framing, Request, Response, Target, Version};
 
 use super::head::{self, Manner};
 use super::object;
 use super::refused::Refused;
 use super::session::Session;
+use super::socket;
 use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
@@ -65,8 +66,9 @@ impl Session {
         if request.method == "TRACE" {
             return Err(Refused::new(405, "TRACE is not passed on."));
         }
-        if request.fields.lists("upgrade", "websocket") {
-            return Err(Refused::new(501, "WebSocket is not passed on in the clear: use wss."));
+        let is_socket = socket::is_asked_for(request);
+        if is_socket && (request.method != "GET" || has_body(request) || request.version < Version::Http11) {
+            return Err(Refused::new(400, "WebSocket is not asked for in this way."));
         }
         let may_be_coded = self.settings.unknown_codings == UnknownCodings::Pass;
         if has_body(request) && !may_be_coded && object::codings(&request.fields).is_none() {
@@ -77,7 +79,12 @@ impl Session {
         let destination = self.destination(request).await?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.wire.is_encrypted()));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
-        Ok(Order { destination, request: head::for_origin(request, &manner), url: self.url(request) })
+        let url = self.url(request);
+        let mut request = head::for_origin(request, &manner);
+        if is_socket {
+            socket::ask(&mut request.fields);
+        }
+        Ok(Order { destination, request, url })
     }
 
     /// Where a request goes.
