@@ -304,18 +304,24 @@ mod tests {
     /// What a side says, in words; fed in pieces of this size.
     fn said(sender: Sender, bytes: &[u8], piece: usize) -> String {
         let mut reader = Reader::new(sender);
-        let (mut words, mut at, mut end) = (String::new(), 0, 0);
+        let (mut words, mut rest, mut fed) = (String::new(), bytes, piece.min(bytes.len()));
         loop {
-            let (taken, event) = reader.step(&bytes[at..end]);
-            at += taken;
+            let (taken, event) = reader.step(&rest[..fed]);
+            rest = &rest[taken..];
+            fed = fed.saturating_sub(taken);
             match event {
-                Event::Idle if taken == 0 && end == bytes.len() => return words,
-                Event::Idle => end = (end + piece).min(bytes.len()),
-                Event::Begin(kind) => words += &format!("{kind:?}("),
-                Event::Content => words += &String::from_utf8_lossy(reader.content()),
-                Event::End => words += ")",
-                Event::Control(kind) => words += &format!("[{kind:?} {}]", String::from_utf8_lossy(reader.content())),
-                Event::Refused(refusal) => return words + "!" + &format!("{refusal:?}"),
+                Event::Idle if taken == 0 && fed == rest.len() => return words,
+                Event::Idle => fed = fed.saturating_add(piece).min(rest.len()),
+                Event::Begin(kind) => words.push_str(&format!("{kind:?}(")),
+                Event::Content => words.push_str(&String::from_utf8_lossy(reader.content())),
+                Event::End => words.push(')'),
+                Event::Control(kind) => {
+                    words.push_str(&format!("[{kind:?} {}]", String::from_utf8_lossy(reader.content())));
+                }
+                Event::Refused(refusal) => {
+                    words.push_str(&format!("!{refusal:?}"));
+                    return words;
+                }
             }
         }
     }

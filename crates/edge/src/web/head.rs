@@ -57,6 +57,17 @@ pub fn for_client(response: &mut Response, hostname: &str, passes_ranges: bool) 
     fields.push("Via", format!("1.1 {hostname}").as_bytes());
 }
 
+/// Whether a request asks for WebSocket.
+pub fn asks_for_socket(request: &Request) -> bool {
+    request.fields.lists("upgrade", "websocket")
+}
+
+/// Asks a server for WebSocket as the client has, without extensions.
+pub fn ask_for_socket(fields: &mut Fields) {
+    fields.set("Upgrade", b"websocket");
+    fields.remove("sec-websocket-extensions");
+}
+
 /// Whether a request has been here already.
 pub fn is_loop(fields: &Fields, hostname: &str) -> bool {
     fields.elements("via").any(|element| {

@@ -8,12 +8,13 @@ use std::pin::pin;
 use std::time::Duration;
 
 use flow::{Action, State};
-use proto::http::{Fields, Request, Response};
+use proto::http::Response;
 use proto::websocket::{Event, Kind, POLICY_VIOLATION, Reader, Sender, frame};
 use stream::Object;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
+use super::head;
 use super::session::Session;
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
@@ -34,17 +35,6 @@ const FAREWELL_WAIT: Duration = Duration::from_secs(5);
 /// Bytes read at a time in each direction.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// Whether a request asks for WebSocket.
-pub fn is_asked_for(request: &Request) -> bool {
-    request.fields.lists("upgrade", "websocket")
-}
-
-/// Asks a server for WebSocket as the client has, without extensions.
-pub fn ask(fields: &mut Fields) {
-    fields.set("Upgrade", b"websocket");
-    fields.remove("sec-websocket-extensions");
-}
-
 /// How a direction has ended.
 enum End {
     /// By its last frame, or with the connection.
@@ -61,7 +51,7 @@ impl Session {
         origin: Origin,
         mut response: Box<Response>,
     ) -> Result<(), Failure> {
-        let is_agreed = is_asked_for(&order.request)
+        let is_agreed = head::asks_for_socket(&order.request)
             && response.fields.lists("upgrade", "websocket")
             && response.fields.get("sec-websocket-extensions").is_none();
         if !is_agreed {

@@ -8,7 +8,6 @@ use super::head::{self, Manner};
 use super::object;
 use super::refused::Refused;
 use super::session::Session;
-use super::socket;
 use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
@@ -66,7 +65,7 @@ impl Session {
         if request.method == "TRACE" {
             return Err(Refused::new(405, "TRACE is not passed on."));
         }
-        let is_socket = socket::is_asked_for(request);
+        let is_socket = head::asks_for_socket(request);
         if is_socket && (request.method != "GET" || has_body(request) || request.version < Version::Http11) {
             return Err(Refused::new(400, "WebSocket is not asked for in this way."));
         }
@@ -82,7 +81,7 @@ impl Session {
         let url = self.url(request);
         let mut request = head::for_origin(request, &manner);
         if is_socket {
-            socket::ask(&mut request.fields);
+            head::ask_for_socket(&mut request.fields);
         }
         Ok(Order { destination, request, url })
     }
