@@ -517,7 +517,7 @@ fn messages_of_websocket_are_inspected_in_both_directions() {
     thread::spawn(move || sender.write_all(&sent));
     let mut content = Vec::new();
     loop {
-        let (first, piece) = next_frame(&mut stream).unwrap();
+        let (first, piece) = next_frame(&mut stream).unwrap_or_else(|| panic!("{}", gateway.log()));
         content.extend(piece);
         if first & 0x80 != 0 {
             break;

@@ -89,7 +89,7 @@ impl Client {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Client(Arc::new(config))
     }
 
@@ -259,4 +259,47 @@ fn settings_that_do_not_go_together_are_refused() {
     let again = Command::new(env!("CARGO_BIN_EXE_sluice"));
     let ran = { again }.args(["web", "ca", "create"]).arg(site.path("own.pem")).output().unwrap();
     assert!(!ran.status.success() && String::from_utf8_lossy(&ran.stderr).contains("own.pem"), "{folder}: it stays");
+}
+
+#[test]
+fn curl_speaks_http_2_where_tls_is_opened() {
+    let site = Site::new();
+    let origin = site.origin();
+    let port = origin.address.port();
+    let gateway = site.gateway(&[port], "");
+    fs::write(site.path("own.crt"), sluice(&["web", "ca", "export", site.path("own.pem").to_str().unwrap()])).unwrap();
+    let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
+    fs::write(site.path("large"), &large).unwrap();
+    let curl = |arguments: &[&str]| {
+        let url = |path: &&str| {
+            if path.starts_with('/') { format!("https://localhost:{port}{path}") } else { path.to_string() }
+        };
+        let told = ["-sS", "--http2", "-w", "%{http_version} %{http_code}\\n", "--cacert"];
+        let ran = Command::new("curl")
+            .args(told)
+            .arg(site.path("own.crt"))
+            .args(["--proxy", &format!("http://{}", gateway.address)])
+            .args(arguments.iter().map(url))
+            .current_dir(site.folder.path())
+            .output();
+        let ran = ran.unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        ran.stdout
+    };
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: curl is not installed");
+        return;
+    }
+    assert_eq!(String::from_utf8(curl(&["/plain"])).unwrap(), "plain2 200\n");
+    let blocked = String::from_utf8(curl(&["/eicar"])).unwrap();
+    assert!(blocked.ends_with("2 403\n") && blocked.contains("Eicar-Test-Signature"), "{blocked}");
+    let echoed = curl(&["--data-binary", "@large", "/echo"]);
+    assert!(echoed.len() == large.len() + 6 && echoed.starts_with(&large), "{}", echoed.len());
+    let many: Vec<String> = (0..40).map(|number| format!("/{number}")).collect();
+    let many: Vec<&str> = ["--parallel"].into_iter().chain(many.iter().map(String::as_str)).collect();
+    let answers = String::from_utf8(curl(&many)).unwrap();
+    assert_eq!(answers.matches("2 200\n").count(), 40, "{answers}");
+    assert_eq!(curl(&["-I", "/plain"]).windows(6).filter(|line| line == b"HTTP/2").count(), 1);
+    let log = gateway.wait_for_log("action=\"block\"");
+    assert!(log.matches("action=\"open\"").count() < 12, "streams share a connection: {log}");
 }

@@ -56,7 +56,7 @@ async fn accept(shared: Rc<Shared>, socket: Socket) {
         let (peer, wire, client): (_, _, Arc<str>) = match stream {
             Stream::Unix(stream) => (Client::of(&stream), Wire::Unix(stream), "local".into()),
             Stream::Tcp(stream) => (Client::Address(client.ip()), Wire::Tcp(stream), client.to_string().into()),
-            Stream::Tls(_) => continue,
+            Stream::Tls(_) | Stream::Within(_) => continue,
         };
         let Some(guest) = clamd.let_in(peer) else {
             tracing::info!(%client, "client not in the access list");

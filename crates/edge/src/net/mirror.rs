@@ -26,7 +26,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
 use crate::net::pem::unreadable;
-use crate::net::tls::{provider, versions};
+use crate::net::tls::{HTTP_1, HTTP_2, provider, versions};
 use crate::settings::TlsVersion;
 
 /// Certificates that are remembered, and for how long.
@@ -39,9 +39,6 @@ const NAMES_MAX: usize = 500;
 /// For how long a certificate holds whose pattern holds today.
 const VALID_BEFORE: time::Duration = time::Duration::days(1);
 const VALID_AFTER: time::Duration = time::Duration::days(90);
-
-/// What clients of the web offer and servers of it choose (RFC 7301).
-pub const HTTP_1: &[u8] = b"http/1.1";
 
 /// How a server has proved who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,7 +166,7 @@ impl Mirror {
         let mut config = config.map_err(|error| error.to_string())?;
         // A client that comes back is shown what the server is worth then.
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        config.alpn_protocols = vec![HTTP_1.to_vec()];
+        config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
         Ok(config)
     }
 }

@@ -16,9 +16,9 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, Error};
 use tokio_rustls::rustls;
 
 use crate::net::identity::validity;
-use crate::net::mirror::{HTTP_1, Mirror, Proof};
+use crate::net::mirror::{Mirror, Proof};
 use crate::net::stream::Stream;
-use crate::net::tls;
+use crate::net::tls::{self, HTTP_1};
 use crate::settings::Tls;
 
 /// How long a host is remembered that cannot be opened, and how many.

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -42,6 +42,8 @@ pub enum Stream {
     Unix(UnixStream),
     /// Encrypted.
     Tls(Box<TlsStream<Begun>>),
+    /// Within the program.
+    Within(DuplexStream),
 }
 
 /// A connection below TLS, of which some bytes may have been read already.
@@ -121,23 +123,30 @@ impl Stream {
             Stream::Tcp(stream) => stream.try_read(&mut byte),
             Stream::Unix(stream) => stream.try_read(&mut byte),
             Stream::Tls(stream) => return stream.get_ref().0.stream.is_quiet(),
+            Stream::Within(_) => return false,
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
     fn begun(self, said: Vec<u8>) -> io::Result<Begun> {
         match self {
-            Stream::Unix(_) => Err(io::Error::other("no TLS over this stream")),
+            Stream::Unix(_) | Stream::Within(_) => Err(io::Error::other("no TLS over this stream")),
             stream => Ok(Begun { said, at: 0, stream }),
         }
     }
 
-    /// The connection under all of it; none on a UNIX socket.
+    /// Both ends of a stream within the program, which holds so many bytes in each direction.
+    pub fn within(bytes: usize) -> (Stream, Stream) {
+        let (one, other) = tokio::io::duplex(bytes);
+        (Stream::Within(one), Stream::Within(other))
+    }
+
+    /// The connection under all of it; none on a UNIX socket and within the program.
     fn tcp(&self) -> Option<&TcpStream> {
         match self {
             Stream::Tcp(stream) => Some(stream),
             Stream::Tls(stream) => stream.get_ref().0.stream.tcp(),
-            Stream::Unix(_) => None,
+            Stream::Unix(_) | Stream::Within(_) => None,
         }
     }
 
@@ -146,6 +155,14 @@ impl Stream {
         let Stream::Tls(stream) = self else { return None };
         let state = stream.get_ref().1;
         Some(Cipher { version: state.protocol_version()?, suite: state.negotiated_cipher_suite()?.suite() })
+    }
+
+    /// The protocol that both sides have agreed on in their handshake (RFC 7301).
+    pub fn agreed_protocol(&self) -> Option<&[u8]> {
+        match self {
+            Stream::Tls(stream) => stream.get_ref().1.alpn_protocol(),
+            Stream::Tcp(_) | Stream::Unix(_) | Stream::Within(_) => None,
+        }
     }
 
     /// Whether it is encrypted.
@@ -157,7 +174,7 @@ impl Stream {
     pub fn local_address(&self) -> Option<SocketAddr> {
         match self {
             Stream::Tcp(stream) => stream.local_addr().ok(),
-            Stream::Unix(_) | Stream::Tls(_) => None,
+            Stream::Unix(_) | Stream::Tls(_) | Stream::Within(_) => None,
         }
     }
 
@@ -168,7 +185,7 @@ impl Stream {
                 TlsStream::Client(stream) => stream.get_ref().1.peer_certificates().unwrap_or_default(),
                 TlsStream::Server(_) => &[],
             },
-            Stream::Tcp(_) | Stream::Unix(_) => &[],
+            Stream::Tcp(_) | Stream::Unix(_) | Stream::Within(_) => &[],
         }
     }
 
@@ -179,7 +196,7 @@ impl Stream {
                 TlsStream::Server(stream) => stream.get_ref().1.server_name(),
                 TlsStream::Client(_) => None,
             },
-            Stream::Tcp(_) | Stream::Unix(_) => None,
+            Stream::Tcp(_) | Stream::Unix(_) | Stream::Within(_) => None,
         }
     }
 
@@ -253,6 +270,7 @@ impl AsyncRead for Stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
             Stream::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+            Stream::Within(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -263,6 +281,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
             Stream::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+            Stream::Within(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -271,6 +290,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Stream::Unix(stream) => Pin::new(stream).poll_flush(context),
             Stream::Tls(stream) => Pin::new(stream).poll_flush(context),
+            Stream::Within(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -279,6 +299,7 @@ impl AsyncWrite for Stream {
             Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(context),
             Stream::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            Stream::Within(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

@@ -24,6 +24,11 @@ use crate::net::pem::{certificates, unreadable};
 use crate::net::stream::Stream;
 use crate::settings::{Forward, ForwardTls, Target, Tls, TlsVersion, Verify};
 
+/// What clients of the web offer and servers of it choose (RFC 7301; RFC 9113, section 3.2).
+pub const HTTP_1: &[u8] = b"http/1.1";
+/// As [`HTTP_1`].
+pub const HTTP_2: &[u8] = b"h2";
+
 /// What clients are shown.
 ///
 /// # Errors
@@ -39,6 +44,13 @@ pub fn server(identities: Arc<Identities>, minimum: TlsVersion) -> Result<Arc<Se
 
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
+}
+
+/// The same for clients of the web, who say which versions of HTTP they speak.
+pub fn for_web(server: &ServerConfig) -> Arc<ServerConfig> {
+    let mut config = server.clone();
+    config.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
+    Arc::new(config)
 }
 
 /// Bytes that nobody can guess.

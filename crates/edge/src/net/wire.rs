@@ -79,6 +79,11 @@ impl Wire {
         self.stream.as_ref().is_some_and(Stream::is_encrypted)
     }
 
+    /// As [`Stream::agreed_protocol`].
+    pub fn agreed_protocol(&self) -> Option<&[u8]> {
+        self.stream.as_ref().and_then(Stream::agreed_protocol)
+    }
+
     /// As [`Stream::server_name`].
     pub fn server_name(&self) -> Option<&str> {
         self.stream.as_ref().and_then(Stream::server_name)

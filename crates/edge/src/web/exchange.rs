@@ -148,12 +148,7 @@ impl Session {
     }
 
     fn flow(&self) -> Flow {
-        Flow {
-            protocol: Protocol::Http,
-            client: Some(self.peer.ip()),
-            encrypted: self.wire.is_encrypted(),
-            ..Flow::default()
-        }
+        Flow { protocol: Protocol::Http, client: Some(self.peer.ip()), encrypted: self.is_encrypted, ..Flow::default() }
     }
 
     /// A message of WebSocket at this URL.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use proto::http::{Limits, Server};
 
@@ -46,7 +47,8 @@ impl Session {
         tracing::info!(door, %client, server_name = host, fault = fault.as_deref(), action = "open", "tunnel");
         self.shared.runtime.borrow().metrics.http_opened_total.add(1);
         self.server = Server::new(Limits::default());
-        self.opened = Some(Opened { destination, meant, end });
+        self.is_encrypted = true;
+        self.opened = Some(Rc::new(Opened { destination, meant, end }));
         Ok(Ok(self))
     }
 

@@ -1,10 +1,10 @@
-//! HTTP/1.1 (RFC 9112): a proxy that clients know of, one that stands before a server, or one that connections are sent to.
+//! HTTP/1.1 (RFC 9112), and HTTP/2 where TLS is opened: a proxy that clients know of, one that stands before a server, or one that connections are sent to.
 //!
 //! Each message is read, and written again in one canonical form: what was read here is what the next reader reads. Bodies are
 //! inspected in both directions. What fits into the head window is answered when all of it was inspected; what is larger goes on as
 //! it is inspected, but for its end, and what is found then breaks it off.
 //!
-//! Not here: HTTP/2, caching, user names.
+//! Not here: HTTP/2 with servers, caching, user names.
 //! Bounds: the head window for each body in flight; two heads of 64 KiB; 64 KiB read from either side.
 
 use std::io;
@@ -13,14 +13,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::http::{Limits, Request, Server, ServerEvent, Version};
+use proto::http::{Request, ServerEvent, Version};
 use proto::tls::is_handshake;
 use tokio::time::{Instant, timeout_at};
 
+use super::http2;
 use super::session::{SILENCE_WAIT, Session};
 use super::vet::has_body;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
+use crate::net::tls::{HTTP_2, for_web};
 use crate::porch::door::{Door, Ticket};
 use crate::porch::shared::Shared;
 use crate::settings::{HttpListener, Mode};
@@ -38,22 +40,10 @@ pub async fn run(
     stream: Stream,
 ) {
     let _open = SessionOpen::new(&shared.runtime.borrow().metrics);
-    let tls = shared.runtime.borrow().tls.clone();
+    let tls = shared.runtime.borrow().tls.as_deref().map(for_web);
     let outcome = match door.clone().begin(tls, stream).await {
         Ok((wire, door)) => {
-            let server = Server::new(Limits::default());
-            let session = Session {
-                shared,
-                door,
-                settings,
-                peer,
-                wire,
-                server,
-                is_sending: false,
-                is_old: false,
-                is_cut: false,
-                opened: None,
-            };
+            let session = Session::new(shared, door, settings, peer, wire, None);
             session.run_to_its_end().await
         }
         Err(error) => Err(error),
@@ -68,11 +58,27 @@ impl Session {
     /// Begins with TLS where an intercepted client does, and with requests otherwise.
     async fn run_to_its_end(mut self) -> io::Result<()> {
         if self.settings.mode != Mode::Transparent || !self.begins_with_tls().await? {
-            return self.converse().await;
+            return self.speak().await;
         }
         match self.intercepted_tls().await? {
-            Some(opened) => opened.converse().await,
+            Some(opened) => opened.speak().await,
             None => Ok(()),
+        }
+    }
+
+    /// Goes on in the version that both sides have agreed on.
+    async fn speak(self) -> io::Result<()> {
+        match self.wire.agreed_protocol() {
+            Some(HTTP_2) => http2::run(self).await,
+            _ => self.converse().await,
+        }
+    }
+
+    /// A conversation that nobody waits for.
+    pub(super) async fn converse_logged(self) {
+        let peer = self.peer;
+        if let Err(error) = self.converse().await {
+            tracing::debug!(%peer, %error, "stream aborted");
         }
     }
 
@@ -86,10 +92,9 @@ impl Session {
             self.shared.runtime.borrow().metrics.http_requests_total.add(1);
             if request.method == "CONNECT" {
                 match self.tunnel(&request).await? {
-                    Some(opened) => self = opened,
+                    Some(opened) => return Box::pin(opened.speak()).await,
                     None => return Ok(()),
                 }
-                continue;
             }
             if let Err(error) = self.serve(&request).await {
                 // It would be an end like any other.

@@ -5,6 +5,7 @@ mod exchange;
 mod handshake;
 mod head;
 pub(crate) mod http;
+mod http2;
 pub(crate) mod icap;
 mod object;
 mod opened;

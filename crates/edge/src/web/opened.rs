@@ -1,7 +1,7 @@
 //! The server at the end of a tunnel whose TLS is opened, as the requests within find it.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use proto::http::{Request, Target};
 
@@ -40,6 +40,11 @@ impl Opened {
             true => Ok(()),
             false => Err(Refused::new(421, "The connection leads to another server.")),
         }
+    }
+
+    /// Whether the client has named the server.
+    pub fn is_named(&self) -> bool {
+        self.destination.host.parse::<IpAddr>().is_err()
     }
 
     /// The first connection, once.

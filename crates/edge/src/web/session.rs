@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::http::Server;
+use proto::http::{Limits, Server};
 use tokio::time::{Instant, timeout_at};
 
 use super::opened::Opened;
@@ -41,10 +41,38 @@ pub struct Session {
     /// The response was broken off.
     pub(super) is_cut: bool,
     /// The server at the end of a tunnel that is opened.
-    pub(super) opened: Option<Opened>,
+    pub(super) opened: Option<Rc<Opened>>,
+    /// The client speaks through TLS.
+    pub(super) is_encrypted: bool,
 }
 
 impl Session {
+    /// A session that begins over this wire.
+    pub(super) fn new(
+        shared: Rc<Shared>,
+        door: Arc<Door>,
+        settings: Arc<HttpListener>,
+        peer: SocketAddr,
+        wire: Wire,
+        opened: Option<Rc<Opened>>,
+    ) -> Session {
+        let is_encrypted = wire.is_encrypted();
+        let server = Server::new(Limits::default());
+        Session {
+            shared,
+            door,
+            settings,
+            peer,
+            wire,
+            server,
+            is_sending: false,
+            is_old: false,
+            is_cut: false,
+            opened,
+            is_encrypted,
+        }
+    }
+
     pub(super) async fn send(&mut self) -> io::Result<()> {
         self.wire.write(self.server.outbox()).await?;
         self.server.sent();

@@ -201,7 +201,8 @@ impl<'a> Direction<'a> {
         let mut rest = self.reader.content();
         while !rest.is_empty() {
             let passage = &mut message.subject.passage;
-            let (piece, behind) = rest.split_at(passage.hold().piece_bytes(rest.len()));
+            let count = passage.hold().piece_bytes(rest.len()).min(rest.len());
+            let (piece, behind) = rest.split_at(count);
             passage.take(piece, false).await;
             rest = behind;
             if passage.is_hopeless() {

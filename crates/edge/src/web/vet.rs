@@ -46,7 +46,7 @@ impl Session {
         let scheme: &[u8] = match &request.target {
             Target::Authority(authority) => return authority.clone(),
             Target::Absolute { scheme, .. } => scheme.as_bytes(),
-            Target::Origin(_) | Target::Asterisk if self.wire.is_encrypted() => b"https",
+            Target::Origin(_) | Target::Asterisk if self.is_encrypted => b"https",
             Target::Origin(_) | Target::Asterisk => b"http",
         };
         [scheme, b"://", authority, request.path()].concat()
@@ -76,7 +76,7 @@ impl Session {
         let pass = self.filter(request)?;
         let request = &changed(request, &pass);
         let destination = self.destination(request).await?;
-        let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.wire.is_encrypted()));
+        let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.is_encrypted));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
         let url = self.url(request);
         let mut request = head::for_origin(request, &manner);
@@ -159,7 +159,7 @@ impl Session {
             url,
             fields: &request.fields,
             is_tls: self.opened.is_some(),
-            has_server_name: self.wire.server_name().is_some(),
+            has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
         }
     }
 }
