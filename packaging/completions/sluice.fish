@@ -623,14 +623,14 @@ complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l group -d 'Check by this filter group' -r
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l url -d 'The URL that the pages come from: lists of sites and URLs count, too' -r -f
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l type -d 'The type that the server says; without it, pages are text' -r
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l dialect -d 'Read lists as this program does. The default gives the scores of E2Guardian; a door has `[web] dialect`' -r -f -a "sluice\t'Ours: phrases with accents and punctuation occur, and entries that are percent-coded match'
-e2guardian-5.3.5\t'E2Guardian 5.3.5'
-e2guardian-5.5.8\t'E2Guardian 5.5.8'"
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l dialect -d 'Read lists as this program does. The default gives the scores of E2Guardian; a door has `[web] dialect`' -r -f -a "sluice\t''
+e2guardian-5.3.5\t''
+e2guardian-5.5.8\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object a line'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l dialect -d 'Read lists as this program does' -r -f -a "sluice\t'Ours: phrases with accents and punctuation occur, and entries that are percent-coded match'
-e2guardian-5.3.5\t'E2Guardian 5.3.5'
-e2guardian-5.5.8\t'E2Guardian 5.5.8'"
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l dialect -d 'Read lists as this program does' -r -f -a "sluice\t''
+e2guardian-5.3.5\t''
+e2guardian-5.5.8\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from ca" -s h -l help -d 'Print help'

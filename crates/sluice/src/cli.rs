@@ -32,7 +32,7 @@ pub use self::store::{
     Account, AccountCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand,
     StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreQueue, StoreServe, StoreStat, Who,
 };
-pub use self::web::{Web, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebDialect, WebLint};
+pub use self::web::{Web, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebLint};
 
 /// The configuration of all commands, unless another is named.
 pub const CONFIG: &str = "/etc/sluice/sluice.toml";

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueHint};
+use rules::web::phrase::Dialect;
 
 /// `sluice web`
 #[derive(Debug, Args)]
@@ -66,17 +68,10 @@ pub struct WebCaExport {
     pub der: bool,
 }
 
-/// Whose reading of lists is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WebDialect {
-    /// Ours: phrases with accents and punctuation occur, and entries that are percent-coded match.
-    Sluice,
-    /// E2Guardian 5.3.5.
-    #[value(name = "e2guardian-5.3.5")]
-    E2guardian535,
-    /// E2Guardian 5.5.8.
-    #[value(name = "e2guardian-5.5.8")]
-    E2guardian558,
+/// The dialects, by their names.
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    let known = PossibleValuesParser::new(Dialect::ALL.map(Dialect::name));
+    known.map(|name| Dialect::of_name(&name).unwrap_or_default())
 }
 
 /// `sluice web check`
@@ -98,8 +93,8 @@ pub struct WebCheck {
     #[arg(long = "type", value_name = "MIME")]
     pub content_type: Option<String>,
     /// Read lists as this program does. The default gives the scores of E2Guardian; a door has `[web] dialect`.
-    #[arg(long, value_enum, value_name = "NAME", default_value = "e2guardian-5.3.5")]
-    pub dialect: WebDialect,
+    #[arg(long, value_name = "NAME", default_value = Dialect::E2guardian535.name(), value_parser = dialects())]
+    pub dialect: Dialect,
     /// Print a JSON object a line.
     #[arg(long)]
     pub json: bool,
@@ -112,8 +107,8 @@ pub struct WebLint {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub config: PathBuf,
     /// Read lists as this program does.
-    #[arg(long, value_enum, value_name = "NAME", default_value = "sluice")]
-    pub dialect: WebDialect,
+    #[arg(long, value_name = "NAME", default_value = Dialect::Sluice.name(), value_parser = dialects())]
+    pub dialect: Dialect,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

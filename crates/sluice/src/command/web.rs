@@ -8,15 +8,15 @@ use std::io::{self, Read, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use edge::net::{mirror, pem};
+use jiff::tz::TimeZone;
 use rules::web::phrase::{Dialect, Outcome, Score};
-use rules::web::{Decision, Filter, Group, Limits, Moment, Request, Response, Severity, Verdict};
+use rules::web::{Decision, Filter, Group, Limits, Request, Response, Severity, Verdict};
 use serde_json::{Value, json};
 
-use crate::cli::{self, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebDialect, WebLint};
-use crate::config::web::{main_file, reader};
+use crate::cli::{self, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebLint};
+use crate::config::web::{main_file, moment, reader};
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
@@ -106,17 +106,12 @@ fn counts(filter: &Filter) -> Value {
 }
 
 /// Loads the configuration of a folder, and gives up what is not needed for that.
-fn load(folder: &Path, dialect: WebDialect) -> Result<Filter, Failure> {
+fn load(folder: &Path, dialect: Dialect) -> Result<Filter, Failure> {
     privileges::harden()?;
     Reach::reading().confine(&[])?;
     let main = main_file(folder)?;
     let limits = Limits::default();
     let mut read = reader(&main, limits);
-    let dialect = match dialect {
-        WebDialect::Sluice => Dialect::Sluice,
-        WebDialect::E2guardian535 => Dialect::E2guardian535,
-        WebDialect::E2guardian558 => Dialect::E2guardian558,
-    };
     let main = main.to_str().ok_or("the folder's name is not UTF-8")?;
     Ok(Filter::load(main, dialect, limits, &mut read))
 }
@@ -147,7 +142,8 @@ fn check(args: &WebCheck) -> Result<ExitCode, Failure> {
 /// Decides on a page as on one that a client has asked for.
 fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Score)> {
     let url = args.url.as_deref().unwrap_or("");
-    let request = Request { method: b"GET", url: url.as_bytes(), now: now(), ..Request::default() };
+    let request =
+        Request { method: b"GET", url: url.as_bytes(), now: moment(&TimeZone::system()), ..Request::default() };
     let response = Response { content_type: args.content_type.as_deref().map(str::as_bytes), file_name: None };
     let mut decision = Decision { group: group.number(), ..Decision::default() };
     if args.url.is_some() {
@@ -169,13 +165,6 @@ fn page(group: &Group, args: &WebCheck, file: &Path) -> io::Result<(Decision, Sc
     }
     let score = page.finish(request.now);
     Ok((group.scored(&score, decision), score))
-}
-
-/// Now, as the clocks of UTC have it.
-fn now() -> Moment {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-    // 1 January 1970 was a Thursday.
-    Moment { day: ((seconds / 86_400 + 3) % 7) as u8, minute: (seconds / 60 % 1440) as u16 }
 }
 
 fn print(as_json: bool, file: &Path, decision: &Decision, score: &Score) {

@@ -5,8 +5,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use edge::settings::Https;
-use rules::web::Limits;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use rules::web::phrase::Dialect;
+use rules::web::{Limits, Moment};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
@@ -71,6 +73,13 @@ pub fn reader(main: &Path, limits: Limits) -> impl FnMut(&str) -> Result<Vec<u8>
         file.take(limits.file_bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
         Ok(bytes)
     }
+}
+
+/// Now, as the clocks of this zone have it.
+pub fn moment(zone: &TimeZone) -> Moment {
+    let now = zone.to_datetime(Timestamp::now());
+    let day = now.weekday().to_monday_zero_offset().unsigned_abs();
+    Moment { day, minute: u16::from(now.hour().unsigned_abs()) * 60 + u16::from(now.minute().unsigned_abs()) }
 }
 
 /// The place of a file that a configuration names.

@@ -12,7 +12,7 @@ use rules::web::phrase::{Found, Outcome, Score};
 use rules::web::{Filter, Group, Limits, Moment, Reason, Request, Response, Severity, Verdict};
 
 use super::scorer::sealed;
-use crate::config::web::{main_file, reader};
+use crate::config::web::{main_file, moment, reader};
 use crate::config::{Config, Isolation};
 use crate::output::Failure;
 
@@ -76,12 +76,6 @@ impl WebLists {
 }
 
 impl Lists {
-    fn now(&self) -> Moment {
-        let now = self.zone.to_datetime(jiff::Timestamp::now());
-        let day = now.weekday().to_monday_zero_offset().unsigned_abs();
-        Moment { day, minute: u16::from(now.hour().unsigned_abs()) * 60 + u16::from(now.minute().unsigned_abs()) }
-    }
-
     /// Has a group decide on a request.
     fn with<T>(&self, facts: &RequestFacts<'_>, decide: impl FnOnce(&Group, &Request<'_>) -> T) -> Option<T> {
         let fields: Vec<_> = facts.fields.iter().map(|(name, value)| (name.as_bytes(), value)).collect();
@@ -94,7 +88,7 @@ impl Lists {
             user: facts.user,
             is_tls: facts.is_tls,
             has_server_name: facts.has_server_name,
-            now: self.now(),
+            now: moment(&self.zone),
         };
         self.filter.group_of(&request).map(|group| decide(group, &request))
     }
