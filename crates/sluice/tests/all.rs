@@ -61,3 +61,4 @@ mod walk;
 mod watch;
 mod web;
 mod web_lists;
+mod webmail;
