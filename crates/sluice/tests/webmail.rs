@@ -151,9 +151,8 @@ impl Browser {
 
     /// The pages of the messages in the inbox: their paths.
     fn messages(&self) -> Vec<String> {
-        let (inbox, home) = (self.inbox(), self.get("/").text());
-        let paths =
-            home.match_indices(&format!("href=\"{inbox}/")).map(|(at, _)| home[at + 6..].split('"').next().unwrap());
+        let (link, home) = (format!("href=\"{}/", self.inbox()), self.get("/").text());
+        let paths = home.match_indices(&link).filter_map(|(at, _)| home[at + 6..].split('"').next());
         let mut paths: Vec<String> = paths.filter(|path| path.matches('/').count() == 3).map(str::to_owned).collect();
         paths.dedup();
         paths
