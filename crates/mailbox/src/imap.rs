@@ -7,6 +7,7 @@
 mod append;
 mod decode;
 mod fetch;
+mod find;
 mod labour;
 mod list;
 mod login;
@@ -45,6 +46,7 @@ use notify::Notified;
 use reply::{Done, Refusal, Reply, done, no, nonexistent};
 use view::View;
 
+pub(crate) use find::find;
 pub(crate) use list::{MAILBOXES_MAX, is_name};
 
 /// What is offered before and after the login.

@@ -1,4 +1,4 @@
-//! A mail server on the [`store`]: LMTP in, POP3 and IMAP out.
+//! A mail server on the [`store`]: LMTP in, POP3, IMAP and pages for browsers out.
 //!
 //! ```text
 //!   LMTP ─┐                                  ┌─► one thread, which owns the volume: all that has come while a
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`Writer`] is that thread, [`Handle`] the way to it. A session is a task over any stream: [`lmtp::serve`],
-//! [`pop3::serve`], [`imap::serve`]; who listens, and TLS, are the caller's. [`accounts`] is who may log in and whose an
+//! [`pop3::serve`], [`imap::serve`], [`webmail::serve`]; who listens, and TLS, are the caller's. [`accounts`] is who may log in and whose an
 //! address is.
 //!
 //! It inspects nothing: mail comes by LMTP from a door that has. Where the host lends an inspector, that reads the text of mails for the
@@ -48,6 +48,7 @@ pub mod scram;
 pub mod scripts;
 mod site;
 mod turns;
+pub mod webmail;
 mod wire;
 mod writer;
 

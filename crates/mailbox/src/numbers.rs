@@ -15,11 +15,13 @@ pub enum Protocol {
     Imap,
     /// Scripts.
     Sieve,
+    /// Pages for browsers.
+    Webmail,
 }
 
 impl Protocol {
     /// All of them; [`Protocol`] as a number is the place in it.
-    pub const ALL: [Protocol; 4] = [Protocol::Lmtp, Protocol::Pop3, Protocol::Imap, Protocol::Sieve];
+    pub const ALL: [Protocol; 5] = [Protocol::Lmtp, Protocol::Pop3, Protocol::Imap, Protocol::Sieve, Protocol::Webmail];
 
     /// As a label.
     pub const fn name(self) -> &'static str {
@@ -28,6 +30,7 @@ impl Protocol {
             Protocol::Pop3 => "pop3",
             Protocol::Imap => "imap",
             Protocol::Sieve => "sieve",
+            Protocol::Webmail => "webmail",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Mail that waits to go out: what scripts redirect, their answers, and notices of what did not go out.
+//! Mail that waits to go out: what scripts redirect, their answers, what users write in the [webmail](crate::webmail), and notices of what did not go out.
 //!
 //! ```text
 //!  a delivery ─ one transaction ─► waits ─ due ─► the relay ─ takes it ────────► gone
@@ -6,6 +6,7 @@
 //!                                    └──────────────┼────────────────────┘
 //!                                                   ├ refuses it ─────────────► kept in the INBOX of whose script it was
 //!                                                   └ not within five days ───► a notice to the sender
+//!                       written here, and refused or not sent in five days ───────► a notice in the INBOX of the account
 //! ```
 //!
 //! A mail that waits is a message of a mailbox in the store, of an account that no accounts file can name, with an annotation that
@@ -187,6 +188,7 @@ async fn attempt(site: &Site, uid: u32, entry: Entry) {
             let is_over = seconds().saturating_sub(entry.since) >= site.patience.whole;
             tracing::warn!(account, %to, error = why, given_up = is_final || is_over, "not sent on");
             match is_final || is_over {
+                true if entry.is_written => return_to_writer(site, uid, entry, &why).await,
                 true => give_up(site, uid, entry, is_final).await,
                 false => {
                     let later = entry.after(why, site.patience);
@@ -265,6 +267,29 @@ async fn give_up(site: &Site, uid: u32, entry: Entry, is_refused: bool) -> Resul
         .await?;
     site.wake.wake();
     Ok(())
+}
+
+/// A mail that its account has written and that does not go out: the account is told in its INBOX.
+async fn return_to_writer(site: &Site, uid: u32, entry: Entry, why: &str) -> Result<(), Error> {
+    let text = notice::write_to_writer(site, uid, &entry, why);
+    let mut incoming = site.store.incoming();
+    let mut digest = crate::digest::Digest::default();
+    digest.read(&text);
+    incoming.write(&text).await?;
+    let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
+        remove(transaction, uid)?;
+        let state = transaction.state();
+        let account = state.account_named(entry.account.as_bytes()).map(|(number, _)| number);
+        let inbox = account.and_then(|account| state.mailbox_named(account, MAILBOX)).map(|(inbox, _)| inbox);
+        let Some(inbox) = inbox else { return Ok(()) };
+        let now = seconds();
+        match transaction.deliver(sealed, inbox, &Arrival { date: now, now, ..Arrival::default() }) {
+            // Whoever has no room is not told, and the queue goes on.
+            Err(Error::Refused(Refused::OverQuota)) => Ok(()),
+            outcome => outcome.map(drop),
+        }
+    };
+    incoming.finish(digest.finish(), work).await
 }
 
 fn keep(transaction: &mut Transaction<'_, File>, uid: u32, entry: &Entry) -> Result<(), Error> {

@@ -1,10 +1,11 @@
 //! What all sessions share.
 
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 use std::time::{Duration, SystemTime};
 
+use ::webmail::session::Sessions;
 use flow::Inspector;
 use store::{Error, Quota, SpecialUse, Transaction, Usage};
 use tokio::sync::{Semaphore, watch};
@@ -39,6 +40,9 @@ const FILTERS_MAX: usize = 4;
 
 /// Accounts of which a message is read apart, to be told of, at a time.
 const READERS_MAX: usize = 32;
+
+/// Forms with files that are read at a time: each is held, and what is made of it.
+const UPLOADS_MAX: usize = 3;
 
 /// How long a command may work.
 const WORK_MAX: Duration = Duration::from_secs(60);
@@ -83,6 +87,10 @@ pub struct Site {
     pub(crate) workers: Arc<Turns<u32>>,
     /// Commands that read in a message, by account.
     pub(crate) readers: Arc<Turns<u32>>,
+    /// Forms with files, by account.
+    pub(crate) uploads: Arc<Turns<u32>>,
+    /// Sessions of browsers.
+    pub(crate) browsers: Mutex<Sessions>,
     /// How long such a command may work.
     pub work_max: Duration,
     /// The numbers of this server.
@@ -128,6 +136,8 @@ impl Site {
             filters: Turns::new(FILTERS_MAX),
             workers: Turns::new(available_parallelism().map_or(2, NonZero::get).max(2)),
             readers: Turns::new(READERS_MAX),
+            uploads: Turns::new(UPLOADS_MAX),
+            browsers: Mutex::default(),
             work_max: WORK_MAX,
             numbers: Arc::default(),
             seats: Arc::default(),

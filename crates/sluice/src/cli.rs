@@ -56,8 +56,8 @@ pub enum Command {
     ///
     /// SIGTERM and SIGINT stop it once the sessions in progress have ended; SIGHUP reloads the configuration and the
     /// signatures; SIGUSR2 hands over to a new version of the program without refusing a connection. Without a configuration
-    /// it accepts mail for me@example.org on 127.0.0.1:2525, keeps it in ./store, and gives it out by IMAP on 127.0.0.1:2143 for a
-    /// password that it prints; if started as root, it switches to the user nobody.
+    /// it accepts mail for me@example.org on 127.0.0.1:2525, keeps it in ./store, and gives it out by IMAP on 127.0.0.1:2143
+    /// and in a browser on 127.0.0.1:2080 for a password that it prints; if started as root, it switches to the user nobody.
     Serve(Serve),
     /// Have a running gateway reload its configuration and signatures, and wait for the outcome.
     ///

@@ -62,3 +62,4 @@ mod walk;
 mod watch;
 mod web;
 mod web_lists;
+mod webmail;

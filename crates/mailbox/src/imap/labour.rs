@@ -24,6 +24,11 @@ pub(super) struct Slice {
 }
 
 impl Slice {
+    /// A part that begins now.
+    pub fn begin() -> Slice {
+        Slice { ends: Instant::now() + SLICE }
+    }
+
     /// True when others are to have a turn.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.ends

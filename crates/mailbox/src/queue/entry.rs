@@ -17,7 +17,7 @@ pub struct Entry {
     pub from: String,
     /// The recipient.
     pub to: String,
-    /// Whose script redirected it; empty for what is made here.
+    /// The account whose script redirected it, or that has written it; empty for what is made here.
     pub account: String,
     /// The address that it came for.
     pub address: String,
@@ -31,6 +31,8 @@ pub struct Entry {
     pub is_stored: bool,
     /// It was taken for spam.
     pub is_spam: bool,
+    /// The account has written it: it is told what does not go out.
+    pub is_written: bool,
 }
 
 /// Bytes of a reason that are noted.
@@ -57,7 +59,8 @@ impl Entry {
 
     /// Lines, of which the last is `trace`, which may have several.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let flags = [self.is_answer, self.is_stored, self.is_spam].map(|flag| if flag { '1' } else { '0' });
+        let flags =
+            [self.is_answer, self.is_stored, self.is_spam, self.is_written].map(|flag| if flag { '1' } else { '0' });
         let Entry { since, due, tries, why, from, to, account, address, trace, skipped, .. } = self;
         let flags = String::from_iter(flags);
         format!("{since}\n{due}\n{tries}\n{skipped}\n{flags}\n{from}\n{to}\n{account}\n{address}\n{why}\n{trace}")
@@ -77,6 +80,7 @@ impl Entry {
         let flags = line()?.as_bytes();
         let is_set = |at: usize| flags.get(at) == Some(&b'1');
         (entry.is_answer, entry.is_stored, entry.is_spam) = (is_set(0), is_set(1), is_set(2));
+        entry.is_written = is_set(3);
         let mut text = || line().map(str::to_owned);
         (entry.from, entry.to) = (text()?, text()?);
         (entry.account, entry.address) = (text()?, text()?);
@@ -95,6 +99,7 @@ mod tests {
             from: "eve@example.org".into(),
             trace: "X: a\r\nY: b\r\n".into(),
             is_spam: true,
+            is_written: true,
             skipped: 7,
             ..Entry::answer("carl@example.net".into(), -5)
         };

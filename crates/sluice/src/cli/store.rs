@@ -241,6 +241,9 @@ pub struct StoreServe {
     /// Let users keep their scripts here by ManageSieve.
     #[arg(long, value_name = "ADDRESS")]
     pub sieve: Vec<Address>,
+    /// Let users read and write mail here in a browser, by HTTP.
+    #[arg(long, value_name = "ADDRESS")]
+    pub webmail: Vec<Address>,
     /// Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is
     /// printed. [default: VOLUME.accounts]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -248,7 +251,7 @@ pub struct StoreServe {
     /// What the server calls itself. [default: the name of this machine]
     #[arg(long, value_name = "NAME")]
     pub hostname: Option<String>,
-    /// Who sends what scripts of users redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script
+    /// Who sends what users write in the webmail, what their scripts redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script
     /// redirects stays in the INBOX, and nobody is answered.
     #[arg(long, value_name = "URL")]
     pub relay: Option<Forward>,

@@ -21,6 +21,8 @@ pub enum Door {
     Imap,
     Imaps,
     Sieve,
+    Webmail,
+    Webmails,
 }
 
 impl Door {
@@ -33,12 +35,14 @@ impl Door {
             Door::Imap => "imap",
             Door::Imaps => "imaps",
             Door::Sieve => "sieve",
+            Door::Webmail => "webmail",
+            Door::Webmails => "webmails",
         }
     }
 
     /// Whether TLS begins with the connection.
     pub const fn is_encrypted(self) -> bool {
-        matches!(self, Door::Pop3s | Door::Imaps)
+        matches!(self, Door::Pop3s | Door::Imaps | Door::Webmails)
     }
 
     /// What is spoken there, with TLS or without.
@@ -48,6 +52,7 @@ impl Door {
             Door::Pop3 | Door::Pop3s => Protocol::Pop3,
             Door::Imap | Door::Imaps => Protocol::Imap,
             Door::Sieve => Protocol::Sieve,
+            Door::Webmail | Door::Webmails => Protocol::Webmail,
         }
     }
 }
@@ -75,9 +80,13 @@ pub struct StoreSettings {
     pub pop3s: Vec<Address>,
     /// Where users keep their scripts by ManageSieve; with a certificate STARTTLS is offered, and asked for from elsewhere.
     pub sieve: Vec<Address>,
+    /// Where users read and write mail in a browser, by HTTP.
+    pub webmail: Vec<Address>,
+    /// The same within TLS, by HTTPS.
+    pub webmails: Vec<Address>,
     /// Where it comes in by LMTP, not inspected.
     pub lmtp: Vec<Address>,
-    /// Who sends what scripts of users redirect, and their answers: `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it,
+    /// Who sends what users write in the webmail, what their scripts redirect, and their answers: `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it,
     /// mail that a script redirects stays in the INBOX, and nobody is answered.
     pub relay: Option<Forward>,
     /// A script that runs over each mail for each account before its own, and one that runs after it: each runs if the one before it
@@ -110,6 +119,8 @@ impl Default for StoreSettings {
             pop3: Vec::new(),
             pop3s: Vec::new(),
             sieve: Vec::new(),
+            webmail: Vec::new(),
+            webmails: Vec::new(),
             lmtp: Vec::new(),
             relay: None,
             sieve_before: None,
@@ -163,6 +174,8 @@ impl StoreSettings {
             (Door::Pop3, &self.pop3),
             (Door::Pop3s, &self.pop3s),
             (Door::Sieve, &self.sieve),
+            (Door::Webmail, &self.webmail),
+            (Door::Webmails, &self.webmails),
             (Door::Lmtp, &self.lmtp),
         ];
         all.into_iter().flat_map(|(door, addresses)| addresses.iter().map(move |address| (door, address)))
@@ -244,7 +257,7 @@ impl Config {
         let is_exposed =
             |address: &Address| address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
         doors.filter(move |(_, address)| is_exposed(address)).filter_map(move |(door, address)| match door {
-            Door::Imap | Door::Pop3 => {
+            Door::Imap | Door::Pop3 | Door::Webmail => {
                 Some(format!("store: {address}: passwords come in the clear; {}s is within TLS", door.name()))
             }
             Door::Lmtp => Some(format!("store: {address}: whoever reaches it delivers to everybody, uninspected")),
@@ -252,7 +265,7 @@ impl Config {
             Door::Sieve if !has_tls => {
                 Some(format!("store: {address}: passwords come in the clear: there is no [[tls.certificate]]"))
             }
-            Door::Imaps | Door::Pop3s | Door::Sieve => None,
+            Door::Imaps | Door::Pop3s | Door::Sieve | Door::Webmails => None,
         })
     }
 }

@@ -288,5 +288,8 @@ fn announce(site: &Site, newcomer: Option<&Newcomer>) {
         println!("Read the last mail that was stored:\n");
         println!("  curl -u {name}:{password} 'imap://{}/INBOX;MAILINDEX=*'\n", sockets.address);
     }
+    if let Some((_, sockets)) = sockets.clone().find(|(door, _)| *door == Door::Webmail) {
+        println!("Read and write mail in a browser:\n\n  http://{}/\n", sockets.address);
+    }
     println!("Mail is kept in ./store. Ctrl-C ends it. Your own configuration: sluice serve --config FILE");
 }

@@ -116,6 +116,8 @@ forward = "store:"
 folder = "store"
 size = "256M"
 imap = ["127.0.0.1:2143"]
+webmail = ["127.0.0.1:2080"]
+relay = "smtp://127.0.0.1:2525"
 "#;
 
 impl Site {

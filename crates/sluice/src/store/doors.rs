@@ -198,6 +198,9 @@ impl Doors {
             Door::Pop3 | Door::Pop3s => mailbox::pop3::serve(stream, guest, &self.site).await,
             Door::Imap | Door::Imaps => mailbox::imap::serve(stream, guest, &self.site).await,
             Door::Sieve => self.manage_scripts(stream, guest).await,
+            Door::Webmail | Door::Webmails => {
+                mailbox::webmail::serve(stream, guest, door.is_encrypted(), &self.site).await
+            }
         }
     }
 
@@ -246,6 +249,10 @@ async fn turn_away(mut stream: Stream, door: Door, refusal: Refusal) {
         Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
         Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
         Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
+        Protocol::Webmail => format!(
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
+            text.len() + 1
+        ),
     };
     let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
     let _ = timeout(REFUSAL_WAIT, stream.shutdown()).await;

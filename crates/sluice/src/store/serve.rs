@@ -1,4 +1,4 @@
-//! `sluice store serve`: a mail server on a store. LMTP in, POP3 and IMAP out.
+//! `sluice store serve`: a mail server on a store. LMTP in, POP3, IMAP and pages for browsers out.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -38,12 +38,17 @@ const READING_BYTES_MAX: usize = 256 << 20;
 /// Serves until SIGTERM or SIGINT.
 pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     logging::start(&Log::default());
-    let asked =
-        [(Door::Lmtp, &args.lmtp), (Door::Pop3, &args.pop3), (Door::Imap, &args.imap), (Door::Sieve, &args.sieve)];
+    let asked = [
+        (Door::Lmtp, &args.lmtp),
+        (Door::Pop3, &args.pop3),
+        (Door::Imap, &args.imap),
+        (Door::Sieve, &args.sieve),
+        (Door::Webmail, &args.webmail),
+    ];
     let asked: Vec<(Door, &Address)> =
         asked.iter().flat_map(|(door, all)| all.iter().map(|one| (*door, one))).collect();
     if asked.is_empty() {
-        return Err("one of --lmtp, --pop3, --imap and --sieve is needed".into());
+        return Err("one of --lmtp, --pop3, --imap, --sieve and --webmail is needed".into());
     }
     // Ports below 1024 are root's.
     let owner = Owner { mode: SocketMode::default(), group: None };

@@ -1,0 +1,109 @@
+//! Logins and sessions of browsers.
+//!
+//! A session is known by 256 random bits in a cookie, of which the table has the hash. It ends with the password that it began with.
+
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use ::webmail::session::{Key, Session, Sessions};
+use ::webmail::{Call, Reply, cookie_name, denied, refusal};
+use sha2::{Digest as _, Sha256};
+
+use crate::accounts::{Account, Login};
+use crate::login::Denied;
+use crate::password::random;
+use crate::site::{Site, ensure, seconds};
+
+/// A user who has logged in.
+#[derive(Clone)]
+pub(super) struct User {
+    pub session: Session,
+    pub account: Arc<Account>,
+    key: Key,
+}
+
+impl User {
+    /// The user whose cookie a request has.
+    pub async fn find(site: &Site, call: &Call) -> Option<User> {
+        let key = hash(call.cookie.as_ref()?.as_bytes());
+        let session = sessions(site).find(&key, seconds())?;
+        let account = match site.accounts.named(&session.name, false).await {
+            Ok(account) => account,
+            // Nobody can say now: a session is neither gone nor good for anything.
+            Err(_) => return None,
+        };
+        let state = site.store.state();
+        let is_same = |account: &Account| {
+            let number = state.account_named(account.name.as_bytes()).map(|(number, _)| number);
+            mark(account) == session.mark && number == Some(session.account)
+        };
+        match account.filter(|account| is_same(account)) {
+            Some(account) => Some(User { session, account, key }),
+            None => {
+                sessions(site).end(&key);
+                None
+            }
+        }
+    }
+
+    /// Ends the session.
+    pub fn leave(&self, site: &Site, is_secure: bool) -> Reply {
+        sessions(site).end(&self.key);
+        tracing::info!(account = self.account.name, "logged out of the webmail");
+        let mut reply = Reply::see("/login");
+        reply.set("Set-Cookie", cookie("", is_secure, "; Max-Age=0"));
+        reply
+    }
+}
+
+/// Begins a session for an account.
+pub(super) async fn begin(site: &Site, account: Arc<Account>, is_secure: bool) -> Reply {
+    let entering = account.clone();
+    let number = site.store.transact(move |transaction| ensure(transaction, &entering)).await;
+    let (Ok(number), Ok(token), Ok(form)) = (number, random::<32>(), random::<16>()) else {
+        return refusal(503, "The mail store cannot be opened now. Try again later.");
+    };
+    let (token, form, now) = (hex(&token), hex(&form), seconds());
+    let session = Session::new(number, account.name.clone(), form, mark(&account), now);
+    sessions(site).begin(hash(token.as_bytes()), session, now);
+    let mut reply = Reply::see("/");
+    reply.set("Set-Cookie", cookie(&token, is_secure, ""));
+    reply
+}
+
+/// The login page again, with a reason.
+pub(super) fn turned_away(name: &str, why: Denied) -> Reply {
+    denied(
+        name,
+        match why {
+            Denied::Wrong => "The name or the password is wrong.",
+            Denied::Away => "Accounts cannot be looked up now. Try again later.",
+            Denied::Busy | Denied::Full => "Too many try to log in. Try again later.",
+        },
+    )
+}
+
+fn cookie(token: &str, is_secure: bool, more: &str) -> String {
+    let secure = if is_secure { "; Secure" } else { "" };
+    format!("{}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{more}", cookie_name(is_secure))
+}
+
+fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {
+    site.browsers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the password of an account is compared with.
+fn mark(account: &Account) -> Key {
+    match &account.login {
+        Login::Nobody => hash(b""),
+        Login::Hash(password) => hash(password.as_str().as_bytes()),
+        Login::Elsewhere { table, entry } => hash(format!("{table}\n{entry}").as_bytes()),
+    }
+}
+
+fn hash(bytes: &[u8]) -> Key {
+    Sha256::digest(bytes).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,264 @@
+//! Webmail: a connection of a browser, from the first request to the last.
+//!
+//! ```text
+//!  head ─ cookie ─┬─ a user ──── form, up to 27 MB ─► webmail::answer ─► page, or content while it is read
+//!                 └─ a stranger ─ form, up to 16 kB ─► login page, login
+//! ```
+//! A page is made by the crate `webmail`; here are the connection ([`proto::http::Server`]), [logins and sessions](door), the [mailbox](mail)
+//! and [what is sent](sending). TLS is the caller's.
+//!
+//! Bounds: a head is whole within [`HEAD_WAIT`], a form within [`FORM_WAIT`]; forms with files are held, [a few](Site) at a time and one
+//! of an account. A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
+//! that account.
+
+mod door;
+mod mail;
+mod sending;
+
+use std::io;
+use std::time::Duration;
+
+use ::webmail::session::is_same;
+use ::webmail::{Body, Call, FORM_BYTES_MAX, Form, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, refusal, refused};
+use proto::http::{Fields, Framing, Limits, Request, Server, ServerEvent};
+use tokio::task::block_in_place;
+use tokio::time::{Instant, timeout_at};
+
+use crate::guest::{Guest, Seat};
+use crate::login::Caller;
+use crate::site::Site;
+use crate::wire::{Stream, Wire};
+use door::{User, begin, turned_away};
+use mail::Mail;
+
+/// How long a client may take from one request to the end of the head of the next.
+const HEAD_WAIT: Duration = Duration::from_secs(60);
+
+/// How long a client may take to send a form.
+const FORM_WAIT: Duration = Duration::from_secs(300);
+
+/// How long one who has not logged in may take.
+const LOGIN_WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes of a form that are held while others are.
+const SMALL_BYTES: u64 = 64 << 10;
+
+/// Bytes of a form that is too large that are read before it is refused, as a part of the bound: who sends it hears that sooner.
+const PASSED_OVER: u64 = 2;
+
+const LIMITS: Limits = Limits {
+    head_bytes_max: 16 << 10,
+    fields_max: 100,
+    target_bytes_max: 8 << 10,
+    chunk_line_bytes_max: 1 << 10,
+    chunk_extension_bytes_max: 4 << 10,
+    interim_max: 0,
+};
+
+/// Speaks with a browser until it goes.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve<S: Stream>(stream: S, guest: impl Into<Guest>, is_secure: bool, site: &Site) -> io::Result<()> {
+    let (guest, wire, server) = (guest.into(), Wire::new(stream), Server::new(LIMITS));
+    let mut connection = Connection { site, guest, wire, server, is_secure, seat: None };
+    while connection.exchange().await? {}
+    connection.wire.close().await;
+    Ok(())
+}
+
+struct Connection<'a, S> {
+    site: &'a Site,
+    guest: Guest,
+    wire: Wire<S>,
+    server: Server,
+    is_secure: bool,
+    /// The account that uses the connection, and its place.
+    seat: Option<(u32, Seat)>,
+}
+
+impl<S: Stream> Connection<'_, S> {
+    /// Answers one request; whether another may follow.
+    async fn exchange(&mut self) -> io::Result<bool> {
+        let Some(request) = self.head().await? else { return Ok(false) };
+        let call = Call::new(&request, self.is_secure);
+        let user = User::find(self.site, &call).await;
+        if let Some(user) = &user
+            && !self.sit(user.session.account)
+        {
+            self.server.close();
+            self.reply(refusal(429, "Too many connections of this account."), None, false).await?;
+            return Ok(false);
+        }
+        let is_head = request.method == "HEAD";
+        match user {
+            Some(user) => self.user(&request, call, user, is_head).await?,
+            None => {
+                let reply = self.stranger(&request, call).await?;
+                self.reply(reply, None, is_head).await?;
+            }
+        }
+        Ok(!self.server.is_over())
+    }
+
+    /// The connection is an account's from here on; whether that has a place.
+    fn sit(&mut self, account: u32) -> bool {
+        if self.seat.as_ref().is_some_and(|(seated, _)| *seated == account) {
+            return true;
+        }
+        self.seat = None;
+        self.seat = self.site.seats.take(account).map(|seat| (account, seat));
+        self.seat.is_some() && self.guest.log_in()
+    }
+
+    async fn user(&mut self, request: &Request, mut call: Call, user: User, is_head: bool) -> io::Result<()> {
+        let number = user.session.account;
+        let is_small =
+            matches!(request.framing, Framing::Empty) || matches!(request.framing, Framing::Length(0..=SMALL_BYTES));
+        let _upload = match is_small {
+            true => None,
+            false => Some(self.guest.wait(&mut self.wire, self.site.uploads.turn(number)).await?),
+        };
+        let Some(form) = self.form(request, FORM_BYTES_MAX, FORM_WAIT).await? else {
+            return self.reply(refusal(413, "The files are too large: 25 MB in all."), None, is_head).await;
+        };
+        call.form = form;
+        let is_logout = call.is_post && call.segments() == ["logout"];
+        if is_logout && !call.is_foreign && is_same(call.form.get("token"), &user.session.token) {
+            let reply = user.leave(self.site, self.is_secure);
+            return self.reply(reply, None, is_head).await;
+        }
+        if call.is_post && call.segments() == ["login"] {
+            // Somebody logs in again, maybe as another.
+            let reply = self.log_in(&call).await?;
+            return self.reply(reply, None, is_head).await;
+        }
+        let turn = self.guest.wait(&mut self.wire, self.site.readers.turn(number)).await?;
+        let mut mail = Mail::new(self.site, user.account, number);
+        let reply = block_in_place(|| answer(&mut mail, &user.session, call));
+        drop(turn);
+        self.reply(reply, Some(&mut mail), is_head).await
+    }
+
+    async fn stranger(&mut self, request: &Request, mut call: Call) -> io::Result<Reply> {
+        let Some(form) = self.form(request, LOGIN_BYTES_MAX, LOGIN_WAIT).await? else {
+            return Ok(refusal(413, "This is too large."));
+        };
+        call.form = form;
+        match call.is_post && call.segments() == ["login"] {
+            true => self.log_in(&call).await,
+            false => Ok(answer_stranger(&call)),
+        }
+    }
+
+    async fn log_in(&mut self, call: &Call) -> io::Result<Reply> {
+        if let Some(reply) = refused(call) {
+            return Ok(reply);
+        }
+        let (name, password) = (call.form.get("name").trim(), call.form.get("password"));
+        let caller = Caller { door: "webmail", client: self.guest.client };
+        let logins = &self.site.logins;
+        let checked = match self.guest.wait(&mut self.wire, logins.attempt(caller, name)).await? {
+            Ok(attempt) => logins.check(attempt, password.as_bytes()).await,
+            Err(why) => Err(why),
+        };
+        Ok(match checked {
+            Ok(account) => begin(self.site, account, self.is_secure).await,
+            Err(why) => turned_away(name, why),
+        })
+    }
+
+    /// The head of the next request; `None` when there is none.
+    async fn head(&mut self) -> io::Result<Option<Request>> {
+        let until = Instant::now() + HEAD_WAIT;
+        loop {
+            match self.step(until, &mut Vec::new()).await? {
+                ServerEvent::Request(request) => return Ok(Some(*request)),
+                ServerEvent::Idle | ServerEvent::Content | ServerEvent::End(_) => {}
+                ServerEvent::Refused(_) | ServerEvent::Tunnel | ServerEvent::Closed => {
+                    self.flush().await?;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// The form of a request, which is read to its end; `None` if it is larger than may be.
+    async fn form(&mut self, request: &Request, bytes_max: u64, wait: Duration) -> io::Result<Option<Form>> {
+        if matches!(request.framing, Framing::Length(bytes) if bytes > bytes_max.saturating_mul(PASSED_OVER)) {
+            self.server.close();
+            return Ok(None);
+        }
+        let until = Instant::now() + wait;
+        let (mut body, mut piece, mut bytes) = (Vec::new(), Vec::new(), 0u64);
+        self.server.proceed();
+        loop {
+            let event = self.step(until, &mut piece).await?;
+            bytes = bytes.saturating_add(piece.len() as u64);
+            if bytes <= bytes_max {
+                body.extend_from_slice(&piece);
+            } else if bytes > bytes_max.saturating_mul(PASSED_OVER) {
+                self.server.close();
+                return Ok(None);
+            }
+            piece.clear();
+            match event {
+                ServerEvent::End(_) => break,
+                ServerEvent::Idle | ServerEvent::Content => {}
+                _ => {
+                    self.flush().await?;
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+        let kind = request.fields.get("content-type").unwrap_or_default();
+        Ok((bytes <= bytes_max).then(|| block_in_place(|| Form::of_body(kind, &body))))
+    }
+
+    /// One event, after more has come where that is needed. Content is appended to `content`.
+    async fn step(&mut self, until: Instant, content: &mut Vec<u8>) -> io::Result<ServerEvent> {
+        let (taken, event) = self.server.step(self.wire.input());
+        if event == ServerEvent::Content {
+            content.extend_from_slice(self.wire.input().get(..taken).unwrap_or_default());
+        }
+        self.wire.take(taken);
+        if event != ServerEvent::Idle || taken > 0 {
+            return Ok(event);
+        }
+        self.flush().await?;
+        let has_more = tokio::select! {
+            biased;
+            () = self.guest.lost() => return Err(io::Error::other("another client has the place")),
+            read = timeout_at(until, self.wire.read()) => read.unwrap_or(Ok(false))?,
+            () = self.site.ended() => false,
+        };
+        Ok(if has_more { ServerEvent::Idle } else { self.server.finish() })
+    }
+
+    /// Sends a reply; content is read from `mail` while it is sent.
+    async fn reply(&mut self, mut reply: Reply, mail: Option<&mut Mail<'_>>, is_head: bool) -> io::Result<()> {
+        self.server.respond(&reply.head());
+        match (&mut reply.body, mail) {
+            (Body::Bytes(bytes), _) => self.server.content(bytes),
+            (Body::Content(content), Some(mail)) if !is_head => {
+                while let Some(piece) = block_in_place(|| content.next(&mut *mail)) {
+                    self.server.content(&piece);
+                    self.flush().await?;
+                }
+                if mail.is_broken {
+                    // Without the last chunk a browser knows that something is missing.
+                    return Err(io::Error::other("a message cannot be read"));
+                }
+            }
+            (Body::Content(_), _) => {}
+        }
+        self.server.end(&Fields::default());
+        self.flush().await
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.wire.write(self.server.outbox()).await?;
+        self.server.sent();
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Mails that a user writes: drafts, and what is sent.
+//!
+//! One transaction puts a mail into the [queue](crate::queue), once for each recipient, and a copy into `Sent`, takes the draft away and
+//! marks what it answers: a mail is sent with its copy, or not at all. It goes out to the relay, as what scripts redirect does, also
+//! where the recipient has an account here: what inspects mail that comes in inspects that, too.
+
+use ::webmail::mail::{Failure, Sending};
+use store::{Arrival, Change, Error, Flags, SpecialUse, Transaction, Uids};
+
+use crate::digest::Digest;
+use crate::file::File;
+use crate::in_flight::Owner;
+use crate::queue::{self, Entry, WAITING_MAX};
+use crate::site::{Site, seconds};
+use crate::writer::Incoming;
+
+/// Mails of one account that wait to go out: others have room, too.
+const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
+
+/// The attribute of the mailbox for sent mail.
+const SENT: SpecialUse = SpecialUse(1 << 5);
+
+/// Keeps a draft in place of another; its UID.
+pub(super) async fn save(
+    site: &Site,
+    owners: Vec<Owner>,
+    folder: u32,
+    content: Vec<u8>,
+    replaces: Option<u32>,
+) -> Result<u32, Error> {
+    let (incoming, digest) = incoming(site, owners, &content).await?;
+    let now = seconds();
+    let arrival = Arrival { flags: Flags::DRAFT | Flags::SEEN, date: now, now, ..Arrival::default() };
+    let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
+        if let Some(uid) = replaces {
+            transaction.expunge(folder, &one(uid))?;
+        }
+        transaction.deliver(sealed, folder, &arrival)
+    };
+    incoming.finish(digest, work).await
+}
+
+/// The account that sends, and its mailbox for sent mail.
+pub(super) struct Sender {
+    pub account: u32,
+    pub name: String,
+    pub sent: Option<u32>,
+}
+
+/// Sends a mail. Its draft and what it answers are the sender's.
+pub(super) async fn send(
+    site: &Site,
+    owners: Vec<Owner>,
+    sender: Sender,
+    sending: Sending,
+) -> Result<Result<(), Failure>, Error> {
+    let Sender { account, name, sent } = sender;
+    let Sending { from, to, content, private, draft, answers } = sending;
+    let (recipients, writer) = (to.len(), name.clone());
+    let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
+        let waiting = queue::waiting(transaction.state());
+        let of_one = waiting.iter().filter(|(_, entry)| entry.account == name).count();
+        let more = to.len();
+        if waiting.len().saturating_add(more) > WAITING_MAX || of_one.saturating_add(more) > WAITING_OF_ONE_MAX {
+            return Ok(Err(Failure::Queue));
+        }
+        let now = seconds();
+        let named = transaction.state().mailbox_named(account, b"Sent").map(|(number, _)| number);
+        let sent = match sent.or(named) {
+            Some(sent) => sent,
+            None => transaction.create(account, b"Sent", SENT)?,
+        };
+        transaction.deliver(sealed, sent, &Arrival { flags: Flags::SEEN, date: now, now, ..Arrival::default() })?;
+        for to in to {
+            let (from, account) = (from.clone(), name.clone());
+            let entry = Entry {
+                since: now,
+                due: now,
+                address: from.clone(),
+                from,
+                to,
+                account,
+                skipped: private,
+                is_written: true,
+                ..Entry::default()
+            };
+            queue::add(transaction, sealed, &entry)?;
+        }
+        if let Some((folder, uid)) = draft {
+            transaction.expunge(folder, &one(uid))?;
+        }
+        if let Some((folder, uid)) = answers {
+            transaction.store(folder, &one(uid), Change::Add, (Flags::ANSWERED, &[]), u64::MAX)?;
+        }
+        Ok(Ok(()))
+    };
+    let (incoming, digest) = incoming(site, owners, &content).await?;
+    let outcome = incoming.finish(digest, work).await?;
+    if outcome.is_ok() {
+        tracing::info!(account = writer, recipients, "a mail is sent from a browser");
+        site.wake.wake();
+    }
+    Ok(outcome)
+}
+
+/// Stores the content of a mail, which is in no mailbox yet.
+async fn incoming(site: &Site, owners: Vec<Owner>, content: &[u8]) -> Result<(Incoming, Vec<u8>), Error> {
+    if content.len() as u64 > site.message_bytes_max {
+        return Err(store::Refused::TooLarge.into());
+    }
+    let mut digest = Digest::default();
+    digest.read(content);
+    let mut incoming = site.store.incoming_of(site.in_flight.begin(owners));
+    incoming.write(content).await?;
+    Ok((incoming, digest.finish()))
+}
+
+fn one(uid: u32) -> Uids {
+    [uid].into_iter().collect()
+}

@@ -1,0 +1,429 @@
+//! The webmail of a gateway with a store: read, written and attacked by requests as browsers send them.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::harness::{Gateway, Wire, free_port, wait_for};
+
+/// A gateway with accounts `ann` and `bob`, whose relay is its own SMTP door.
+struct Site {
+    gateway: Gateway,
+    accounts: tempfile::TempDir,
+    webmail: SocketAddr,
+}
+
+/// A response.
+#[derive(Debug)]
+struct Page {
+    status: u16,
+    fields: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+/// A browser with at most one cookie.
+struct Browser {
+    address: SocketAddr,
+    cookie: String,
+}
+
+fn add_account(accounts: &std::path::Path, words: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    command.args(["account", "--accounts", accounts.to_str().unwrap()]).args(words);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+impl Site {
+    fn start(relay: bool) -> Site {
+        let accounts = tempfile::tempdir().unwrap();
+        for name in ["ann", "bob"] {
+            add_account(&accounts.path().join("accounts"), &["add", name]);
+        }
+        let (smtp, webmail) = (free_port(), free_port());
+        let relay = if relay { format!("relay = \"smtp://127.0.0.1:{smtp}\"\n") } else { String::new() };
+        let gateway = Gateway::with(&format!(
+            "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n{relay}\
+             accounts = \"{}/accounts\"\nwebmail = [\"127.0.0.1:{webmail}\"]\n\
+             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:{smtp}\"\nforward = \"store:\"\n",
+            accounts.path().display()
+        ));
+        Site { gateway, accounts, webmail: ([127, 0, 0, 1], webmail).into() }
+    }
+
+    fn browser(&self) -> Browser {
+        Browser { address: self.webmail, cookie: String::new() }
+    }
+
+    /// A browser in which a user has logged in.
+    fn user(&self, name: &str) -> Browser {
+        let mut browser = self.browser();
+        let page = browser.post("/login", &format!("name={name}&password=secret"));
+        assert_eq!((page.status, page.field("location")), (303, "/"), "{page:?}");
+        let cookie = page.field("set-cookie").to_owned();
+        assert!(cookie.contains("; HttpOnly; SameSite=Strict") && !cookie.contains("Secure"), "{cookie}");
+        browser.cookie = cookie.split(';').next().unwrap().into();
+        assert_eq!(browser.cookie.len(), "sluice=".len() + 64);
+        browser
+    }
+
+    fn deliver(&self, to: &str, mail: &str) {
+        let mut wire = Wire::connect(self.gateway.addresses[0]);
+        wire.talk(&format!(
+            "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<eve@example.org>\nS: 250 *\nC: RCPT TO:<{to}>\nS: 250 *"
+        ));
+        assert!(wire.deliver(mail.replace('\n', "\r\n").as_bytes()).starts_with("250"));
+    }
+}
+
+impl Page {
+    fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// What stands behind the first `before`, up to the next quote.
+    fn quoted(&self, before: &str) -> String {
+        let text = self.text();
+        let at = text.find(before).unwrap_or_else(|| panic!("no {before} in {text}"));
+        text[at + before.len()..].split('"').next().unwrap().into()
+    }
+
+    fn token(&self) -> String {
+        self.quoted("name=\"token\" value=\"")
+    }
+}
+
+impl Browser {
+    fn ask(&self, head: &str, body: &[u8]) -> Page {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let cookie = if self.cookie.is_empty() { String::new() } else { format!("Cookie: {}\r\n", self.cookie) };
+        let head = format!("{head}\r\nHost: {}\r\nConnection: close\r\n{cookie}", self.address);
+        let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
+        stream.write_all(format!("{head}{length}\r\n").as_bytes()).unwrap();
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        page(&answer)
+    }
+
+    fn get(&self, path: &str) -> Page {
+        self.ask(&format!("GET {path} HTTP/1.1"), b"")
+    }
+
+    fn post(&self, path: &str, form: &str) -> Page {
+        self.post_with(path, form, "Sec-Fetch-Site: same-origin")
+    }
+
+    fn post_with(&self, path: &str, form: &str, field: &str) -> Page {
+        let kind = "Content-Type: application/x-www-form-urlencoded";
+        self.ask(&format!("POST {path} HTTP/1.1\r\n{kind}\r\n{field}"), form.as_bytes())
+    }
+
+    /// Sends a form with files: name, file name, content.
+    fn upload(&self, path: &str, fields: &[(&str, &str)], files: &[(&str, &str, &[u8])]) -> Page {
+        let mut body = Vec::new();
+        for (name, value) in fields {
+            body.extend(format!("--cut\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n").bytes());
+        }
+        for (name, file, content) in files {
+            body.extend(
+                format!(
+                    "--cut\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{file}\"\r\n\
+                     Content-Type: application/x-test\r\n\r\n"
+                )
+                .bytes(),
+            );
+            body.extend_from_slice(content);
+            body.extend_from_slice(b"\r\n");
+        }
+        body.extend_from_slice(b"--cut--\r\n");
+        let kind = "Content-Type: multipart/form-data; boundary=cut\r\nSec-Fetch-Site: same-origin";
+        self.ask(&format!("POST {path} HTTP/1.1\r\n{kind}"), &body)
+    }
+
+    /// The pages of the messages in the inbox: their paths.
+    fn messages(&self) -> Vec<String> {
+        let (link, home) = (format!("href=\"{}/", self.inbox()), self.get("/").text());
+        let paths = home.match_indices(&link).filter_map(|(at, _)| home[at + 6..].split('"').next());
+        let mut paths: Vec<String> = paths.filter(|path| path.matches('/').count() == 3).map(str::to_owned).collect();
+        paths.dedup();
+        paths
+    }
+
+    fn inbox(&self) -> String {
+        format!("/m/{}", self.get("/").quoted("href=\"/m/"))
+    }
+}
+
+fn page(answer: &[u8]) -> Page {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a response");
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let fields: BTreeMap<String, String> = lines
+        .filter_map(|line| line.split_once(": "))
+        .map(|(name, value)| (name.to_lowercase(), value.into()))
+        .collect();
+    let mut rest = &answer[end + 4..];
+    let mut body = rest.to_vec();
+    if fields.get("transfer-encoding").is_some() {
+        body.clear();
+        loop {
+            let line = rest.windows(2).position(|two| two == b"\r\n").expect("the size of a chunk");
+            let size = usize::from_str_radix(std::str::from_utf8(&rest[..line]).unwrap(), 16).unwrap();
+            body.extend_from_slice(&rest[line + 2..line + 2 + size]);
+            rest = &rest[line + 4 + size..];
+            if size == 0 {
+                break;
+            }
+        }
+    }
+    Page { status, fields, body }
+}
+
+const MAIL: &str =
+    "From: Eve <eve@example.org>\nTo: ann@mx.test\nSubject: Hello\nMessage-ID: <1@example.org>\n\nA first line\n";
+
+#[test]
+fn a_user_logs_in_reads_and_logs_out_and_others_see_nothing() {
+    let site = Site::start(false);
+    site.deliver("ann", MAIL);
+    let stranger = site.browser();
+    for path in ["/m/1", "/write", "/settings", "/nothing"] {
+        let page = stranger.get(path);
+        assert_eq!((page.status, page.field("location")), (303, "/login"), "{path}");
+    }
+    let login = stranger.get("/");
+    assert!(login.text().contains("name=\"password\"") && login.field("cache-control") == "no-store");
+    let (wrong, nobody) =
+        (stranger.post("/login", "name=ann&password=x"), stranger.post("/login", "name=eve&password=x"));
+    assert_eq!(
+        (wrong.status, wrong.text().replace("ann", "eve")),
+        (nobody.status, nobody.text()),
+        "names are not told"
+    );
+    assert!(wrong.text().contains("The name or the password is wrong."), "{}", wrong.text());
+    assert!(!wrong.fields.contains_key("set-cookie"));
+    let foreign = stranger.post_with("/login", "name=ann&password=secret", "Sec-Fetch-Site: cross-site");
+    assert!(foreign.status == 403 && !foreign.fields.contains_key("set-cookie"), "nobody is logged in by another site");
+
+    let ann = site.user("ann");
+    let messages = ann.messages();
+    assert_eq!(messages.len(), 1, "{}", ann.get("/").text());
+    let read = ann.get(&messages[0]);
+    assert!(read.text().contains("A first line") && read.text().contains("<bdi>Hello</bdi>"), "{}", read.text());
+    let policy = read.field("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert_eq!((read.field("x-content-type-options"), read.field("referrer-policy")), ("nosniff", "no-referrer"));
+    let source = ann.get(&format!("{}/source", messages[0]));
+    assert!(
+        source.text().contains("Message-ID: <1@example.org>\r\n")
+            && source.field("content-type").starts_with("text/plain")
+    );
+    assert!(ann.ask("HEAD / HTTP/1.1", b"").body.is_empty());
+    assert_eq!(ann.ask("DELETE / HTTP/1.1", b"").status, 405);
+
+    // A cookie that is not whole, and one of nobody.
+    let guessed = Browser { cookie: format!("sluice={}", "0".repeat(64)), ..site.browser() };
+    assert_eq!(guessed.get(&messages[0]).status, 303);
+    let out = ann.post("/logout", &format!("token={}", read.token()));
+    assert!(out.field("set-cookie").contains("Max-Age=0") && out.field("location") == "/login", "{out:?}");
+    assert_eq!(ann.get(&messages[0]).status, 303, "the session is over on this side, too");
+}
+
+#[test]
+fn forms_of_others_are_refused_and_numbers_of_others_are_not_there() {
+    let site = Site::start(false);
+    site.deliver("ann", MAIL);
+    let (ann, bob) = (site.user("ann"), site.user("bob"));
+    let (mail, token, inbox) = (ann.messages().remove(0), ann.get("/").token(), ann.inbox());
+    let (folder, uid) = mail.strip_prefix("/m/").unwrap().split_once('/').unwrap();
+    for suffix in ["", "/source", "/part/1", "/html/1"] {
+        assert_eq!(bob.get(&format!("{mail}{suffix}")).status, 404, "{suffix}");
+    }
+    assert_eq!(bob.get(&inbox).status, 404);
+    let bobs = bob.get("/").token();
+    let act = |token: &str, what: &str| format!("token={token}&at={folder}.{uid}&back={folder}&to={folder}&do={what}");
+    for what in ["delete", "flag", "move", "seen"] {
+        bob.post("/act", &act(&bobs, what));
+    }
+    bob.post("/folders", &format!("token={bobs}&folder={folder}&do=delete&sure=1"));
+    bob.post("/folders", &format!("token={bobs}&folder={folder}&name=x&do=rename"));
+    for (token, field) in [
+        ("", "Sec-Fetch-Site: same-origin"),
+        (bobs.as_str(), "Sec-Fetch-Site: same-origin"),
+        (token.as_str(), "Sec-Fetch-Site: cross-site"),
+        (token.as_str(), "Origin: http://evil.example"),
+    ] {
+        assert_eq!(ann.post_with("/act", &act(token, "delete"), field).status, 403, "{token} {field}");
+    }
+    assert_eq!(ann.messages(), [mail.clone()], "nobody has touched it");
+    assert_eq!(ann.post("/act", &act(&token, "delete")).status, 303);
+    assert!(ann.messages().is_empty());
+}
+
+#[test]
+fn a_mail_is_written_with_files_inspected_and_read_by_another_user() {
+    let site = Site::start(true);
+    let (ann, bob) = (site.user("ann"), site.user("bob"));
+    let token = ann.get("/write").token();
+    let file: Vec<u8> = (0..200_000u32).map(|at| (at * 7) as u8).collect();
+    let fields = [
+        ("token", token.as_str()),
+        ("from", "ann@mx.test"),
+        ("to", "Bob <bob@mx.test>"),
+        ("bcc", "ann@mx.test"),
+        ("subject", "Gr\u{fc}\u{df}e\r\nX-Evil: 1"),
+        ("text", "Dear Bob,\r\n\r\nsee the file."),
+        ("do", "send"),
+    ];
+    let sent = ann.upload("/write", &fields, &[("file", "d\u{e4}ta.bin", &file)]);
+    assert_eq!((sent.status, sent.field("location")), (303, "/?told=sent"), "{}", sent.text());
+    let mail = wait_for(|| bob.messages().pop(), "the mail at its recipient");
+    let page = bob.get(&mail);
+    assert!(page.text().contains("see the file.") && page.text().contains("Gr\u{fc}\u{df}e"), "{}", page.text());
+    let source = bob.get(&format!("{mail}/source")).text();
+    assert!(!source.contains("\nX-Evil") && !source.contains("Bcc"), "{source}");
+    let part = format!("{mail}/part/{}", page.quoted(&format!("href=\"{mail}/part/")));
+    let got = bob.get(&part);
+    assert_eq!(got.field("content-disposition"), "attachment; filename*=UTF-8''d%C3%A4ta.bin");
+    assert_eq!((got.field("content-type"), got.body == file), ("application/octet-stream", true));
+    wait_for(|| ann.messages().pop(), "the blind copy");
+
+    // Answered: to the sender, with the text quoted, and the message is marked.
+    let place = mail.strip_prefix("/m/").unwrap().replace('/', ".");
+    let form = bob.get(&format!("/write?reply={place}"));
+    assert!(form.text().contains("ann@mx.test") && form.text().contains("&gt; see the file."), "{}", form.text());
+    let forward = bob.get(&format!("/write?forward={place}"));
+    assert!(forward.text().contains("name=\"keep\""), "{}", forward.text());
+    let kept = forward.quoted("name=\"keep\" checked value=\"");
+    let token = forward.token();
+    let fields = [
+        ("token", token.as_str()),
+        ("from", "bob@mx.test"),
+        ("to", "ann@mx.test"),
+        ("subject", "Fwd"),
+        ("keep", &kept),
+        ("answers", &place),
+        ("do", "send"),
+    ];
+    let before = ann.messages().len();
+    assert_eq!(bob.upload("/write", &fields, &[]).field("location"), "/?told=sent");
+    let forwarded = wait_for(|| Some(ann.messages()).filter(|all| all.len() > before), "the forward").remove(0);
+    let part = ann.get(&forwarded).quoted(&format!("href=\"{forwarded}/part/"));
+    assert_eq!(ann.get(&format!("{forwarded}/part/{part}")).body, file);
+}
+
+#[test]
+fn without_a_relay_nothing_is_sent_and_a_draft_is_kept() {
+    let site = Site::start(false);
+    let ann = site.user("ann");
+    let token = ann.get("/write").token();
+    let form = |what: &str| format!("token={token}&from=ann%40mx.test&to=bob%40mx.test&subject=s&text=t&do={what}");
+    let refused = ann.post("/write", &form("send"));
+    assert!(refused.status == 400 && refused.text().contains("nobody who sends mail"), "{}", refused.text());
+    let wrong = ann.post("/write", &form("send").replace("ann%40", "bob%40"));
+    assert!(wrong.text().contains("You cannot write from this address."), "{}", wrong.text());
+    let saved = ann.post("/write", &form("draft"));
+    let draft = saved.field("location").to_owned();
+    assert!(saved.status == 303 && draft.starts_with("/write?draft="), "{saved:?}");
+    assert!(ann.get(&draft).text().contains("value=\"bob@mx.test\""), "{}", ann.get(&draft).text());
+    // Another draft takes its place.
+    let place = draft.strip_prefix("/write?draft=").unwrap().split('&').next().unwrap();
+    let again = ann.post("/write", &format!("{}&draft={place}", form("draft")));
+    assert_ne!(again.field("location"), draft);
+    assert_eq!(ann.get(&draft).text().matches("value=\"bob@mx.test\"").count(), 0);
+}
+
+#[test]
+fn hostile_mail_is_text_on_every_page() {
+    let site = Site::start(false);
+    let evil = "\"><script>alert(1)</script><img src=x onerror=alert(2)>";
+    site.deliver(
+        "ann",
+        &format!(
+            "From: \"{0}\" <eve@example.org>\nTo: \"{0}\" <ann@mx.test>\nCc: {0}\nSubject: {0}\nReply-To: \"{0}\" <r@example.org>\n\
+             MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=b\n\n\
+             --b\nContent-Type: text/html\n\n<p onclick=alert(3)>Hi {0}<svg onload=alert(4)><a href=\"javascript:alert(5)\">x</a>\
+             <img src=\"http://evil.example/t.gif\"><form action=http://evil.example><input></form>\n\
+             --b\nContent-Type: text/html; name=\"{1}\"\nContent-Disposition: attachment; filename=\"{1}\"\n\n<script>alert(6)</script>\n--b--\n",
+            evil.replace('"', "\\\""),
+            "a<script>alert(7)<script>.html\\r\\nSet-Cookie: a=b",
+        ),
+    );
+    let ann = site.user("ann");
+    let mail = ann.messages().remove(0);
+    let place = mail.strip_prefix("/m/").unwrap().replace('/', ".");
+    let part = ann.get(&mail).quoted(&format!("href=\"{mail}/part/"));
+    let html = ann.get(&mail).quoted(&format!("src=\"{mail}/html/"));
+    let query = "%22%3E%3Cscript%3Ealert(1)%3C/script%3E";
+    for path in [
+        "/".into(),
+        mail.clone(),
+        format!("{mail}?as=text"),
+        format!("{mail}/html/{html}"),
+        format!("/write?reply={place}"),
+        format!("/write?all={place}"),
+        format!("/write?forward={place}"),
+        format!("/write?to={query}&subject={query}"),
+        format!("/search?q={query}"),
+        format!("/?told={query}"),
+        format!("/{query}"),
+        format!("/m/{query}"),
+    ] {
+        let page = ann.get(&path);
+        let text = page.text().to_lowercase();
+        for markup in ["<script", "<img", "<svg", "javascript:", "<form action=http://evil", "src=\"http"] {
+            assert!(!text.contains(markup), "{markup} on {path}: {text}");
+        }
+        assert!(!page.field("content-security-policy").contains("script-src"), "{path}");
+    }
+    let frame = ann.get(&format!("{mail}/html/{html}"));
+    assert!(frame.field("content-security-policy").contains("sandbox allow-popups"), "{frame:?}");
+    let file = ann.get(&format!("{mail}/part/{part}"));
+    assert_eq!(file.field("content-type"), "application/octet-stream", "its type is not that of the mail");
+    assert!(!file.fields.contains_key("set-cookie") && file.field("content-disposition").starts_with("attachment;"));
+}
+
+#[test]
+fn requests_are_bounded_and_a_session_ends_with_its_password() {
+    let site = Site::start(false);
+    let stranger = site.browser();
+    let large = format!("name=ann&password=secret&x={}", "x".repeat(20_000));
+    assert_eq!(stranger.post("/login", &large).status, 413);
+    let ann = site.user("ann");
+    assert_eq!(ann.get(&format!("/search?q={}", "x".repeat(9_000))).status, 414);
+    let token = ann.get("/").token();
+    for form in ["do=create&name=Work", "do=create&name=Work", "do=create&name=a%0Ab", "do=create&name=INBOX"] {
+        ann.post("/folders", &format!("token={token}&{form}"));
+    }
+    let folders = ann.get("/folders").text();
+    assert!(folders.contains("<bdi>Work</bdi>"), "{folders}");
+    // Smuggled and split requests are refused by their framing.
+    let mut wire = Wire::connect(site.webmail);
+    wire.send(b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+    assert!(wire.line().starts_with("HTTP/1.1 400"));
+    add_account(&site.accounts.path().join("accounts"), &["passwd", "ann"]);
+    wait_for(|| (ann.get("/settings").status == 303).then_some(()), "the end of the session");
+}
+
+#[test]
+fn what_the_relay_refuses_comes_back_to_its_writer() {
+    let site = Site::start(true);
+    let ann = site.user("ann");
+    let token = ann.get("/write").token();
+    let form = format!("token={token}&from=ann%40mx.test&to=nobody%40mx.test&subject=s&text=t&do=send");
+    assert_eq!(ann.post("/write", &form).field("location"), "/?told=sent");
+    let notice = wait_for(|| ann.messages().pop(), "the notice");
+    let text = ann.get(&notice).text();
+    assert!(text.contains("Your mail to nobody@mx.test could not be sent."), "{text}");
+    assert!(!site.gateway.log().contains("secret"), "no password is logged");
+}

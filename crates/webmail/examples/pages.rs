@@ -1,0 +1,47 @@
+//! Writes every page into a folder, to be looked at: `pages FOLDER`.
+
+#[path = "../tests/fake/mod.rs"]
+mod fake;
+
+use webmail::session::Session;
+use webmail::{Body, Call, Form};
+
+fn main() -> std::io::Result<()> {
+    let folder = std::env::args().nth(1).unwrap_or_else(|| "pages".into());
+    std::fs::create_dir_all(&folder)?;
+    let subject = "Minutes of the meeting on Thursday, with the figures".into();
+    let html = "<h1>Hello</h1><p>A <b>letter</b> with <a href=https://a.example>a link</a>.</p><img src=https://a.example/x.png>";
+    let mut mail = fake::Fake {
+        subject,
+        html: html.into(),
+        count: 60,
+        settings: b"50\n60\nAnn\nAnn of the office".to_vec(),
+        ..Default::default()
+    };
+    let session = Session::new(1, "ann".into(), "token".into(), [0; 32], 0);
+    for (name, path, query) in [
+        ("list", "", ""),
+        ("read", "m/1/60", ""),
+        ("text", "m/1/60", "as=text"),
+        ("frame", "m/1/60/html/1.2", ""),
+        ("write", "write", ""),
+        ("reply", "write", "reply=1.60"),
+        ("forward", "write", "forward=1.60&told=draft"),
+        ("search", "search", "q=minutes"),
+        ("folders", "folders", "told=kept"),
+        ("settings", "settings", ""),
+        ("missing", "x", ""),
+        ("style", "style.css", ""),
+    ] {
+        let path = path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect();
+        let call = Call { is_known: true, path, query: Form::of_fields(query.as_bytes()), ..Call::default() };
+        write(&folder, name, webmail::answer(&mut mail, &session, call).body)?;
+    }
+    write(&folder, "login", webmail::answer_stranger(&Call { is_known: true, ..Call::default() }).body)?;
+    write(&folder, "denied", webmail::denied("ann", "The name or the password is wrong.").body)
+}
+
+fn write(folder: &str, name: &str, body: Body) -> std::io::Result<()> {
+    let Body::Bytes(bytes) = body else { return Ok(()) };
+    std::fs::write(format!("{folder}/{name}{}", if name == "style" { ".css" } else { ".html" }), bytes)
+}

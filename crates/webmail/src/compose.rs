@@ -1,0 +1,375 @@
+//! The composer of mails: fields encoded (RFC 2047, RFC 2231) and folded, text as `format=flowed`, attachments in Base64.
+//!
+//! No value of a form becomes a field of its own: line ends and control characters are left out of texts, and addresses are read and
+//! written anew. `Bcc` stands first and is not sent.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use mime::address::{Entry, addresses};
+
+use crate::plain;
+
+/// Recipients of one mail.
+pub const RECIPIENTS_MAX: usize = 100;
+
+/// The longest line of a field, in characters.
+const LINE_MAX: usize = 76;
+
+/// A mail that is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Letter {
+    /// The address of the sender.
+    pub from: String,
+    /// The name of the sender; empty for none.
+    pub name: String,
+    /// Lists of addresses, as they were typed.
+    pub to: String,
+    /// See `to`.
+    pub cc: String,
+    /// See `to`.
+    pub bcc: String,
+    /// The subject.
+    pub subject: String,
+    /// The text, with line feeds.
+    pub text: String,
+    /// The `Message-ID` that it answers.
+    pub in_reply_to: String,
+    /// Those that came before.
+    pub references: String,
+    /// Files that go with it.
+    pub files: Vec<File>,
+}
+
+/// A file that goes with a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its type, as the browser or the mail that it was in says.
+    pub kind: String,
+    /// Its bytes.
+    pub content: Vec<u8>,
+}
+
+/// A mail that was composed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Composed {
+    /// The mail.
+    pub content: Vec<u8>,
+    /// Bytes at its beginning that are not sent.
+    pub private: u64,
+    /// Recipients, each once.
+    pub recipients: Vec<String>,
+}
+
+/// Composes a mail at a time, with 16 random bytes for its identifiers.
+///
+/// # Errors
+/// A sentence for the user, where a recipient is no address.
+pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> Result<Composed, String> {
+    let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut recipients = Vec::new();
+    let mut lists = Vec::new();
+    for list in [&letter.bcc, &letter.to, &letter.cc] {
+        lists.push(read_list(list, &mut recipients)?);
+    }
+    let mut out = String::new();
+    let [bcc, to, cc] = &lists[..] else { return Err(String::new()) };
+    list_field("Bcc", bcc, &mut out);
+    let private = out.len() as u64;
+    let _ = write!(out, "Date: {}\r\n", proto::imap::date::message(now));
+    list_field("From", &[mailbox(&letter.name, &letter.from)], &mut out);
+    list_field("To", to, &mut out);
+    list_field("Cc", cc, &mut out);
+    if to.is_empty() && cc.is_empty() {
+        out.push_str("To: undisclosed-recipients:;\r\n");
+    }
+    field("Subject", &words(&letter.subject), &mut out);
+    let _ = write!(out, "Message-ID: <{mark}@{hostname}>\r\n");
+    let answered = ids(&letter.in_reply_to);
+    if let [id, ..] = &answered[..] {
+        field("In-Reply-To", core::slice::from_ref(id), &mut out);
+        let mut references = ids(&letter.references);
+        let start = references.len().saturating_sub(20);
+        references.drain(..start);
+        references
+            .extend(answered.iter().take(1).filter(|id| references.last() != Some(id)).cloned().collect::<Vec<_>>());
+        field("References", &references, &mut out);
+    }
+    out.push_str("MIME-Version: 1.0\r\n");
+    let mut content = out.into_bytes();
+    if letter.files.is_empty() {
+        write_text(&letter.text, &mut content);
+        return Ok(Composed { content, private, recipients });
+    }
+    content.extend_from_slice(
+        format!("Content-Type: multipart/mixed; boundary=\"={mark}\"\r\n\r\n--={mark}\r\n").as_bytes(),
+    );
+    write_text(&letter.text, &mut content);
+    for file in &letter.files {
+        content.extend_from_slice(format!("\r\n--={mark}\r\n").as_bytes());
+        write_file(file, &mut content);
+    }
+    content.extend_from_slice(format!("\r\n--={mark}--\r\n").as_bytes());
+    Ok(Composed { content, private, recipients })
+}
+
+/// The addresses of a list as they are written in a field; adds those that are new to `recipients`.
+fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, String> {
+    let mut written = Vec::new();
+    let list: String = list.chars().map(|c| if c.is_control() || c == ';' { ',' } else { c }).collect();
+    for entry in addresses(list.as_bytes(), RECIPIENTS_MAX.saturating_mul(2)) {
+        let Entry::Address(address) = entry else { continue };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (local, domain) = (text(&address.local), text(&address.domain));
+        if local.is_empty() && domain.is_empty() {
+            continue;
+        }
+        let spec = format!("{local}@{domain}");
+        let is_host = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
+        let is_local = |c: char| c.is_ascii_alphanumeric() || ".!#$%&'*+-/=?^_`{|}~".contains(c);
+        let is_whole = address.is_whole && spec.len() <= 254 && !domain.is_empty();
+        if !is_whole || !domain.chars().all(is_host) || !local.chars().all(is_local) {
+            return Err(format!("This is no address that mail can be sent to: {}", spec.trim_matches('@')));
+        }
+        written.push(mailbox(&address.name.as_deref().map(text).unwrap_or_default(), &spec));
+        if !recipients.contains(&spec) {
+            recipients.push(spec);
+        }
+        if recipients.len() > RECIPIENTS_MAX {
+            return Err(format!("A mail has at most {RECIPIENTS_MAX} recipients."));
+        }
+    }
+    Ok(written)
+}
+
+/// An address with its name.
+fn mailbox(name: &str, address: &str) -> String {
+    let name = without_controls(name);
+    match name.trim() {
+        "" => address.into(),
+        name if !name.is_ascii() => format!("{} <{address}>", words(name).join("\r\n ")),
+        name if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ') => format!("{name} <{address}>"),
+        name => format!("\"{}\" <{address}>", name.replace(['"', '\\'], "'")),
+    }
+}
+
+fn without_controls(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c }).collect()
+}
+
+fn list_field(name: &str, list: &[String], out: &mut String) {
+    if list.is_empty() {
+        return;
+    }
+    let _ = write!(out, "{name}: {}\r\n", list.join(",\r\n "));
+}
+
+/// Identifiers in brackets, each of bounded length.
+fn ids(text: &str) -> Vec<String> {
+    let is_fine = |id: &&str| {
+        id.starts_with('<') && id.ends_with('>') && id.len() <= 250 && id.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    text.split_whitespace().filter(is_fine).map(Into::into).collect()
+}
+
+/// The words of a text for a field: as they are in ASCII, encoded otherwise.
+fn words(text: &str) -> Vec<String> {
+    let text = without_controls(text);
+    let text = text.trim();
+    let is_plain = text.is_ascii() && !text.contains("=?") && text.split(' ').all(|word| word.len() < LINE_MAX);
+    if is_plain {
+        return text.split_whitespace().map(Into::into).collect();
+    }
+    let mut words = Vec::new();
+    let mut piece = String::new();
+    for character in text.chars() {
+        // 45 bytes are 60 characters, and 72 with what stands around them.
+        if piece.len().saturating_add(character.len_utf8()) > 42 {
+            words.push(encoded(&core::mem::take(&mut piece)));
+        }
+        piece.push(character);
+    }
+    if !piece.is_empty() {
+        words.push(encoded(&piece));
+    }
+    words
+}
+
+fn encoded(piece: &str) -> String {
+    format!("=?utf-8?B?{}?=", text::base64::encode(piece.as_bytes()))
+}
+
+/// Writes a field, folded between words.
+fn field(name: &str, words: &[String], out: &mut String) {
+    let _ = write!(out, "{name}:");
+    let mut columns = name.len().saturating_add(1);
+    for word in words {
+        if columns.saturating_add(word.len()) >= LINE_MAX && columns > name.len().saturating_add(1) {
+            out.push_str("\r\n");
+            columns = 0;
+        }
+        out.push(' ');
+        out.push_str(word);
+        columns = columns.saturating_add(word.len()).saturating_add(1);
+    }
+    out.push_str("\r\n");
+}
+
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        b"Content-Type: text/plain; charset=utf-8; format=flowed\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n",
+    );
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    quoted_printable(&plain::flowed(text.trim_end()), out);
+}
+
+/// Text with CRLF in quoted-printable (RFC 2045, section 6.7).
+fn quoted_printable(text: &str, out: &mut Vec<u8>) {
+    for line in text.split_inclusive("\r\n") {
+        let (content, end) = line.strip_suffix("\r\n").map_or((line, ""), |content| (content, "\r\n"));
+        let mut columns = 0usize;
+        let bytes = content.as_bytes();
+        for (at, &byte) in bytes.iter().enumerate() {
+            let is_last = at.saturating_add(1) == bytes.len();
+            let is_plain = matches!(byte, b'!'..=b'<' | b'>'..=b'~') || (byte == b' ' && !is_last);
+            let width = if is_plain { 1 } else { 3 };
+            if columns.saturating_add(width) > LINE_MAX.saturating_sub(1) {
+                out.extend_from_slice(b"=\r\n");
+                columns = 0;
+            }
+            match is_plain {
+                true => out.push(byte),
+                false => out.extend_from_slice(format!("={byte:02X}").as_bytes()),
+            }
+            columns = columns.saturating_add(width);
+        }
+        out.extend_from_slice(end.as_bytes());
+    }
+}
+
+fn write_file(file: &File, out: &mut Vec<u8>) {
+    let name = without_controls(&file.name);
+    let mut encoded = String::new();
+    for byte in name.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+            true => encoded.push(char::from(byte)),
+            false => _ = write!(encoded, "%{byte:02X}"),
+        }
+    }
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-._ ".contains(c) { c } else { '_' }).take(60).collect();
+    let mut pieces = String::new();
+    if plain != name {
+        // Continued (RFC 2231, section 3): a line stays short.
+        for (at, piece) in encoded.as_bytes().chunks(60).enumerate().take(20) {
+            let charset = if at == 0 { "utf-8''" } else { "" };
+            let _ = write!(pieces, ";\r\n filename*{at}*={charset}{}", String::from_utf8_lossy(piece));
+        }
+    } else {
+        let _ = write!(pieces, ";\r\n filename=\"{plain}\"");
+    }
+    let kind = kind(&file.kind);
+    let head = format!(
+        "Content-Type: {kind}\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment{pieces}\r\n\r\n"
+    );
+    out.extend_from_slice(head.as_bytes());
+    for line in file.content.chunks(57) {
+        out.extend_from_slice(text::base64::encode(line).as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// A type that stands in a field as it is; messages and multiparts may not be encoded.
+fn kind(kind: &str) -> String {
+    let is_token = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-+._".contains(&byte))
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    match kind.split_once('/') {
+        Some((main, sub))
+            if is_token(main) && is_token(sub) && kind.len() <= 100 && !["message", "multipart"].contains(&main) =>
+        {
+            kind
+        }
+        _ => "application/octet-stream".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn composed(letter: &Letter) -> String {
+        let composed = compose(letter, 837_570_205, [7; 16], "mx.test").unwrap();
+        String::from_utf8(composed.content).unwrap()
+    }
+
+    #[test]
+    fn hostile_values_become_no_fields() {
+        let letter = Letter {
+            from: "ann@mx.test".into(),
+            name: "Ann\r\nX-Evil: 1".into(),
+            to: "bob@mx.test\r\nX-Evil: 2".into(),
+            subject: "a\r\nX-Evil: 3\u{2028}\n\n<b>".into(),
+            in_reply_to: "<1@x>\r\nX-Evil: 4".into(),
+            references: "<0@x>\nX-Evil:5".into(),
+            files: vec![File {
+                name: "a\r\nX-Evil: 6\".txt".into(),
+                kind: "text/x\r\nX-Evil: 7".into(),
+                content: vec![],
+            }],
+            ..Letter::default()
+        };
+        match compose(&letter, 0, [7; 16], "mx.test") {
+            Err(told) => assert!(!told.is_empty()),
+            Ok(composed) => assert!(!String::from_utf8(composed.content).unwrap().contains("\nX-Evil")),
+        }
+        let mail = composed(&Letter { to: "bob@mx.test".into(), ..letter });
+        assert!(!mail.contains("\nX-Evil") && mail.contains("application/octet-stream"), "{mail}");
+    }
+
+    #[test]
+    fn a_mail_is_written_and_blind_copies_are_not_sent() {
+        let letter = Letter {
+            from: "ann@mx.test".into(),
+            name: "Änne".into(),
+            to: "Bob B <bob@mx.test>, \"C, D\" <c@d.example>; e@f.example".into(),
+            bcc: "g@h.example, bob@mx.test".into(),
+            subject: format!("Grüße {}", "x".repeat(200)),
+            text: "Hallo Bob,\n\ngrüß dich \nFrom here".into(),
+            ..Letter::default()
+        };
+        let composed = compose(&letter, 837_570_205, [7; 16], "mx.test").unwrap();
+        assert_eq!(composed.recipients, ["g@h.example", "bob@mx.test", "c@d.example", "e@f.example"]);
+        let mail = String::from_utf8(composed.content.clone()).unwrap();
+        let sent = &mail[usize::try_from(composed.private).unwrap()..];
+        assert!(
+            mail.starts_with("Bcc: g@h.example,\r\n bob@mx.test\r\nDate: Wed, 17 Jul 1996 02:23:25 +0000\r\n"),
+            "{mail}"
+        );
+        assert!(
+            !sent.contains("Bcc")
+                && sent.contains("To: Bob B <bob@mx.test>,\r\n \"C, D\" <c@d.example>,\r\n e@f.example"),
+            "{sent}"
+        );
+        assert!(sent.is_ascii() && sent.lines().all(|line| line.len() <= 78), "{sent}");
+        let subject = sent.split("Subject: ").nth(1).unwrap().split("\r\nMessage-ID").next().unwrap();
+        assert_eq!(&*mime::header_text(&mime::unfolded(subject.as_bytes()), 1_000), letter.subject);
+        assert!(sent.ends_with("gr=C3=BC=C3=9F dich\r\n From here\r\n"), "{sent}");
+    }
+
+    #[test]
+    fn what_is_no_address_is_told() {
+        for to in ["bob", "bob@", "a b@c.example", "bob@mx.test, x<y", "b\u{f6}b@x.example", "<@x:y@z.example>x@"] {
+            let letter = Letter { from: "a@b.example".into(), to: to.into(), ..Letter::default() };
+            let outcome = compose(&letter, 0, [0; 16], "mx.test");
+            assert!(outcome.is_err(), "{to}: {outcome:?}");
+        }
+        let many = "a@b.example,".repeat(50) + &(0..101).map(|at| format!("a{at}@b.example,")).collect::<String>();
+        assert!(compose(&Letter { to: many, ..Letter::default() }, 0, [0; 16], "x").is_err());
+    }
+}

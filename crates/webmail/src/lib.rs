@@ -1,0 +1,129 @@
+//! Webmail without I/O: from a request and a mailbox to a page.
+//!
+//! ```text
+//!  request ─ Call ─► answer(mail, session, call) ─► Reply ─► the host's connection
+//!                        │
+//!                        ├ html       markup that is constant, text that is escaped
+//!                        ├ sanitise   HTML of mails, written anew from what is allowed
+//!                        ├ structure  parts of a message, decoded by `mime`
+//!                        └ compose    a mail from a form
+//! ```
+//! Every page works without script: forms and links, and a redirection behind each form. Sessions are [`session::Sessions`]; the host
+//! keeps them, checks passwords and hands in the time, randomness and the [`Mail`] of the user who has logged in.
+//!
+//! It knows no store, no socket and no clock. Bounds: forms, parts, rows and recipients are counted where they are read.
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod call;
+mod compose;
+mod envelope;
+mod form;
+mod fuzz;
+mod html;
+pub mod mail;
+mod page;
+mod plain;
+mod reply;
+mod sanitise;
+pub mod session;
+mod structure;
+
+pub use call::{Call, cookie_name};
+pub use envelope::Envelope;
+pub use form::Form;
+pub use fuzz::fuzz_sanitise;
+pub use mail::Mail;
+pub use reply::{Body, Reply};
+pub use sanitise::{Safe, sanitise};
+pub use structure::Content;
+
+use page::{Pages, STYLE, Told, login};
+use session::{Session, is_same};
+
+/// Bytes of the form of who has not logged in.
+pub const LOGIN_BYTES_MAX: u64 = 16 << 10;
+
+/// Bytes of a form: the files of a mail, and what stands around them.
+pub const FORM_BYTES_MAX: u64 = 27 << 20;
+
+/// Answers a request of who has logged in.
+pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
+    if let Some(reply) = refused(&call) {
+        return reply;
+    }
+    if call.is_post && !is_same(call.form.get("token"), &session.token) {
+        return login::plain(
+            403,
+            "Not done",
+            "This form is not of your session. Open the page again and repeat what you did.",
+        );
+    }
+    let mut pages = Pages::new(mail, &session.token);
+    let path = core::mem::take(&mut call.path);
+    let segments: alloc::vec::Vec<&str> = path.iter().map(|segment| segment.as_str()).collect();
+    match (call.is_post, &segments[..]) {
+        (false, ["style.css"]) => Reply::style(STYLE),
+        (false, []) => {
+            let inbox = pages.folder_for(mail::Purpose::Inbox).unwrap_or_default();
+            pages.list(inbox, &call)
+        }
+        (false, ["m", folder, rest @ ..]) => message(&mut pages, folder, rest, &call),
+        (false, ["search"]) => pages.search(&call),
+        (false, ["write"]) => pages.write(&call),
+        (true, ["write"]) => pages.written(&mut call),
+        (true, ["act"]) => pages.act(&call),
+        (false, ["folders"]) => pages.folders(&call),
+        (true, ["folders"]) => pages.change_folder(&call),
+        (false, ["settings"]) => pages.settings(&call),
+        (true, ["settings"]) => pages.change_settings(&call),
+        (false, ["login"]) => Reply::see("/"),
+        _ => pages.missing(),
+    }
+}
+
+fn message(pages: &mut Pages<'_>, folder: &str, rest: &[&str], call: &Call) -> Reply {
+    let Ok(folder) = folder.parse() else { return pages.missing() };
+    let uid = rest.first().map(|uid| uid.parse::<u32>());
+    match (uid, rest) {
+        (None, _) => pages.list(folder, call),
+        (Some(Ok(uid)), [_]) => pages.read(folder, uid, call),
+        (Some(Ok(uid)), [_, "source"]) => pages.source(folder, uid),
+        (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path),
+        (Some(Ok(uid)), [_, "part", path]) => pages.attachment(folder, uid, path),
+        _ => pages.missing(),
+    }
+}
+
+/// Answers a request of who has not logged in, but for the form that does.
+pub fn answer_stranger(call: &Call) -> Reply {
+    if let Some(reply) = refused(call) {
+        return reply;
+    }
+    match call.segments()[..] {
+        ["style.css"] if !call.is_post => Reply::style(STYLE),
+        [] | ["login"] if !call.is_post => login::page("", Told::Nothing),
+        // The same for all that there is, and for all that there is not.
+        _ => Reply::see("/login"),
+    }
+}
+
+/// Tells who logs in that it did not work.
+pub fn denied(name: &str, why: &'static str) -> Reply {
+    login::page(name, Told::Wrong(why.into()))
+}
+
+/// A page about a request that is refused.
+pub fn refusal(status: u16, why: &'static str) -> Reply {
+    login::plain(status, "Not done", why)
+}
+
+/// Refuses what no page of this site sends.
+pub fn refused(call: &Call) -> Option<Reply> {
+    if !call.is_known {
+        return Some(login::plain(405, "Not done", "Pages are read with GET and changed with POST."));
+    }
+    call.is_foreign.then(|| login::plain(403, "Not done", "Another site has sent this form."))
+}

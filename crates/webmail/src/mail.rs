@@ -1,0 +1,200 @@
+//! The mailbox of the user who has logged in, as a host has it.
+//!
+//! Folders are numbers that the store never gives twice. A host answers for the folders of this user alone: whatever number comes in, one
+//! of somebody else's is none.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A mailbox, the clock and the randomness of a host.
+pub trait Mail {
+    /// The name that the user has logged in by.
+    fn user(&self) -> &str;
+    /// Addresses that the user may write from; the first is the usual one.
+    fn addresses(&self) -> Vec<String>;
+    /// The name of this mail server.
+    fn hostname(&self) -> &str;
+    /// Seconds since 1970.
+    fn now(&self) -> i64;
+    /// Random bytes.
+    fn random(&mut self) -> [u8; 16];
+    /// Bytes that are used, and how many may be; 0 is no bound.
+    fn quota(&self) -> (u64, u64);
+    /// All folders, the INBOX first.
+    fn folders(&mut self) -> Vec<Folder>;
+    /// Messages of a folder with a UID below `before`, the newest first, as the store knows them without reading any.
+    fn rows(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row>;
+    /// A message.
+    fn message(&mut self, folder: u32, uid: u32) -> Option<Message>;
+    /// Reads of a message that [`Mail::message`] told; returns 0 at its end.
+    fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> usize;
+    /// Messages with all of these words, the newest first.
+    fn search(&mut self, words: &str, count: usize) -> Vec<Row>;
+    /// Sets or clears a flag.
+    fn flag(&mut self, folder: u32, uids: &[u32], flag: Flag, is_set: bool) -> Result<(), Failure>;
+    /// Moves messages.
+    fn move_to(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure>;
+    /// Removes messages for good.
+    fn expunge(&mut self, folder: u32, uids: &[u32]) -> Result<(), Failure>;
+    /// Keeps a draft in place of another; returns its UID.
+    fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure>;
+    /// Sends a mail.
+    fn send(&mut self, sending: Sending) -> Result<(), Failure>;
+    /// Makes a folder.
+    fn create(&mut self, name: &str) -> Result<(), Failure>;
+    /// Gives a folder another name.
+    fn rename(&mut self, folder: u32, name: &str) -> Result<(), Failure>;
+    /// Deletes a folder with what is in it.
+    fn delete(&mut self, folder: u32) -> Result<(), Failure>;
+    /// Settings, as [`Mail::set_settings`] was given them; empty at first.
+    fn settings(&mut self) -> Vec<u8>;
+    /// Keeps settings.
+    fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure>;
+}
+
+/// A folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folder {
+    /// Its number.
+    pub number: u32,
+    /// Its name, with those of the folders above it.
+    pub name: String,
+    /// Its purpose.
+    pub purpose: Purpose,
+    /// Messages.
+    pub count: usize,
+    /// Messages that are unread.
+    pub unseen: u32,
+}
+
+/// The purpose of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub enum Purpose {
+    Inbox,
+    Drafts,
+    Sent,
+    Archive,
+    Junk,
+    Trash,
+    Other,
+}
+
+/// A flag of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub enum Flag {
+    Seen,
+    Flagged,
+}
+
+/// Flags of a message.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub struct Flags {
+    pub seen: bool,
+    pub answered: bool,
+    pub flagged: bool,
+}
+
+/// A message in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its folder.
+    pub folder: u32,
+    /// Its number there.
+    pub uid: u32,
+    /// Its flags.
+    pub flags: Flags,
+    /// The time when it came, seconds since 1970.
+    pub date: i64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its ENVELOPE, as IMAP tells it; empty if it has to be read.
+    pub envelope: Vec<u8>,
+    /// Whether it has an attachment.
+    pub has_attachment: bool,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// As in a list.
+    pub row: Row,
+    /// The number that it is read by.
+    pub number: u64,
+    /// Its parts.
+    pub layout: Layout,
+}
+
+/// The places of a message or a part, from the start of the message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Where its header begins.
+    pub header: u64,
+    /// Where its body begins.
+    pub body: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// Whether it is a message within a message.
+    pub is_message: bool,
+    /// The parts of a multipart, or the message within.
+    pub parts: Vec<Layout>,
+}
+
+/// A mail that is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sending {
+    /// The sender of the envelope.
+    pub from: String,
+    /// The recipients.
+    pub to: Vec<String>,
+    /// The mail.
+    pub content: Vec<u8>,
+    /// Bytes at its beginning that only the sender sees.
+    pub private: u64,
+    /// The draft that it was: folder and UID.
+    pub draft: Option<(u32, u32)>,
+    /// The message that it answers.
+    pub answers: Option<(u32, u32)>,
+}
+
+/// A thing that could not be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// There is no such folder or message.
+    Gone,
+    /// The account has as much as it may have.
+    Quota,
+    /// The store is full, or cannot be written.
+    Store,
+    /// A folder cannot be called so.
+    Name,
+    /// A folder that is called so is there.
+    Exists,
+    /// The INBOX stays.
+    Inbox,
+    /// Nobody takes mail that goes out.
+    NoRelay,
+    /// Too many mails wait to go out.
+    Queue,
+    /// The mail is larger than mails may be.
+    TooLarge,
+}
+
+impl Failure {
+    /// A sentence for the user.
+    pub fn text(self) -> &'static str {
+        match self {
+            Failure::Gone => "It is no longer there.",
+            Failure::Quota => "Your mailbox is full. Delete something and try again.",
+            Failure::Store => "The mail store cannot take it now. Try again later.",
+            Failure::Name => "A folder cannot have this name.",
+            Failure::Exists => "There is a folder with this name.",
+            Failure::Inbox => "This folder cannot be renamed or deleted.",
+            Failure::NoRelay => "This server has nobody who sends mail: its administrator sets [store] relay.",
+            Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",
+            Failure::Queue => "Too many mails wait to be sent. Try again later.",
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Lists of messages: a folder, the newest first, and what was found by a search; and what is done to several at a time.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::call::Call;
+use crate::envelope::Envelope;
+use crate::html::{Html, Text, put};
+use crate::mail::{Failure, Flag, Purpose, Row};
+use crate::reply::Reply;
+
+use super::{Pages, Place, Told};
+
+/// Messages that a search finds.
+const FOUND_MAX: usize = 200;
+
+/// Messages that a form names.
+const MARKED_MAX: usize = 500;
+
+impl Pages<'_> {
+    /// A folder.
+    pub fn list(&mut self, number: u32, call: &Call) -> Reply {
+        let Some(folder) = self.folder(number).cloned() else { return self.missing() };
+        let before: u32 = call.query.get("before").parse().unwrap_or(u32::MAX);
+        let count = self.settings.rows;
+        let mut rows = self.mail.rows(number, before, count.saturating_add(1));
+        let next = if rows.len() > count { rows.get(count.saturating_sub(1)).map(|row| row.uid) } else { None };
+        rows.truncate(count);
+        let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
+        let mut main = Html::default();
+        put!(main, "<h1><bdi>", Text(folder.label()), "</bdi></h1>");
+        if rows.is_empty() {
+            put!(main, "<p class=\"soft\">No messages here.</p>");
+        } else {
+            self.rows(&mut main, &rows, is_out, Some(number));
+        }
+        put!(main, "<div class=\"bar\">");
+        if before != u32::MAX {
+            put!(main, "<a class=\"button\" href=\"/m/", number, "\">Newest</a>");
+        }
+        if let Some(next) = next {
+            put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number, "?before=", next, "\">Older</a>");
+        }
+        put!(main, "<span class=\"end\">", folder.count, " messages, ", folder.unseen, " unread</span></div>");
+        if folder.purpose == Purpose::Drafts {
+            put!(main, "<p class=\"soft\">Open a draft to go on writing.</p>");
+        }
+        self.page(folder.label(), Some(number), Told::of(call), main)
+    }
+
+    /// A search.
+    pub fn search(&mut self, call: &Call) -> Reply {
+        let words: String = call.query.get("q").chars().take(200).collect();
+        let rows = if words.trim().is_empty() { Vec::new() } else { self.mail.search(&words, FOUND_MAX) };
+        let mut main = Html::default();
+        put!(main, "<h1>Search: <bdi>", Text(&words), "</bdi></h1>");
+        match rows.len() {
+            0 => put!(main, "<p class=\"soft\">Nothing was found.</p>"),
+            count => {
+                put!(
+                    main,
+                    "<p class=\"soft\">",
+                    count,
+                    if count >= FOUND_MAX { " or more" } else { "" },
+                    " messages, the newest first.</p>"
+                );
+                self.rows(&mut main, &rows, false, None);
+            }
+        }
+        self.page("Search", None, Told::of(call), main)
+    }
+
+    /// A table of messages in a form. Where they are of several folders, each row says of which it is.
+    fn rows(&self, main: &mut Html, rows: &[Row], is_out: bool, here: Option<u32>) {
+        self.form(main, "action=\"/act\"");
+        if let Some(here) = here {
+            put!(main, "<input type=\"hidden\" name=\"back\" value=\"", here, "\">");
+        }
+        self.actions(main, here);
+        put!(
+            main,
+            "<table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\"><span class=\"skip\">Mark</span></th>"
+        );
+        put!(
+            main,
+            "<th class=\"from\" scope=\"col\">",
+            if is_out { "To" } else { "From" },
+            "</th><th scope=\"col\">Subject</th>"
+        );
+        put!(
+            main,
+            "<th class=\"date\" scope=\"col\">",
+            if here.is_some() { "Date" } else { "Folder, date" },
+            "</th></tr></thead><tbody>"
+        );
+        let drafts = self.folder_for(Purpose::Drafts);
+        for row in rows {
+            self.row(main, row, is_out, here.is_none(), drafts == Some(row.folder));
+        }
+        put!(main, "</tbody></table></form>");
+    }
+
+    fn row(&self, main: &mut Html, row: &Row, is_out: bool, has_folder: bool, is_draft: bool) {
+        let envelope = Envelope::parse(&row.envelope);
+        let subject = if envelope.subject.is_empty() { "(no subject)" } else { &envelope.subject };
+        let people = if is_out { &envelope.to } else { &envelope.from };
+        let label = people.first().map_or("(nobody)", |one| one.label());
+        put!(
+            main,
+            if row.flags.seen { "<tr>" } else { "<tr class=\"unseen\">" },
+            "<td class=\"check\"><input type=\"checkbox\" name=\"at\" "
+        );
+        put!(
+            main,
+            "value=\"",
+            row.folder,
+            ".",
+            row.uid,
+            "\" aria-label=\"Mark: ",
+            Text(subject),
+            "\"></td><td class=\"from\" title=\""
+        );
+        put!(main, Text(people.first().map_or("", |one| &one.address)), "\"><bdi>", Text(label), "</bdi>");
+        if people.len() > 1 {
+            put!(main, " <span class=\"soft\">+", people.len().saturating_sub(1), "</span>");
+        }
+        put!(main, "</td><td class=\"subject\">");
+        if row.flags.flagged {
+            put!(main, "<span class=\"star\" title=\"flagged\">\u{2605}</span> ");
+        }
+        if row.flags.answered {
+            put!(main, "<span class=\"soft\" title=\"answered\">\u{21a9}</span> ");
+        }
+        match is_draft {
+            true => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid, "\">"),
+            false => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "\">"),
+        }
+        put!(main, "<bdi>", Text(subject), "</bdi></a>");
+        if row.has_attachment {
+            put!(main, " <span class=\"soft\" title=\"has attachments\">\u{1f4ce}\u{fe0e}</span>");
+        }
+        put!(main, "</td><td class=\"date\">");
+        if let Some(folder) = self.folder(row.folder).filter(|_| has_folder) {
+            put!(main, "<bdi>", Text(folder.label()), "</bdi> ");
+        }
+        put!(main, Text(&self.date(row.date)), "</td></tr>");
+    }
+
+    /// What can be done to the messages that are marked.
+    pub fn actions(&self, main: &mut Html, here: Option<u32>) {
+        put!(main, "<div class=\"bar\" role=\"group\" aria-label=\"Do with the marked messages\">");
+        for (action, text) in
+            [("seen", "Read"), ("unseen", "Unread"), ("flag", "Flag"), ("unflag", "Unflag"), ("delete", "Delete")]
+        {
+            put!(main, "<button name=\"do\" value=\"", action, "\">", text, "</button>");
+        }
+        put!(main, "<select name=\"to\" aria-label=\"Move to folder\">");
+        for folder in self.folders.iter().filter(|folder| Some(folder.number) != here) {
+            put!(main, "<option value=\"", folder.number, "\"");
+            if folder.purpose == Purpose::Archive {
+                main.put(" selected");
+            }
+            put!(main, ">", Text(folder.label()), "</option>");
+        }
+        put!(main, "</select><button name=\"do\" value=\"move\">Move</button></div>");
+    }
+
+    /// Does something to messages.
+    pub fn act(&mut self, call: &Call) -> Reply {
+        let mut places: Vec<Place> = call.form.all("at").filter_map(Place::parse).take(MARKED_MAX).collect();
+        places.sort_unstable_by_key(|place| (place.folder, place.uid));
+        let mut told = "";
+        for of_folder in places.chunk_by(|one, other| one.folder == other.folder) {
+            let Some(folder) = of_folder.first().map(|place| place.folder) else { continue };
+            let uids: Vec<u32> = of_folder.iter().map(|place| place.uid).collect();
+            match self.act_in(folder, &uids, call) {
+                Ok(done) => told = done,
+                Err(failure) => return self.failed(failure),
+            }
+        }
+        let back: Option<u32> = call.form.get("back").parse().ok();
+        Reply::see(&match back {
+            Some(folder) => format!("/m/{folder}?told={told}"),
+            None => format!("/?told={told}"),
+        })
+    }
+
+    fn act_in(&mut self, folder: u32, uids: &[u32], call: &Call) -> Result<&'static str, Failure> {
+        let purpose = self.folder(folder).ok_or(Failure::Gone)?.purpose;
+        let marks = |pages: &mut Self, flag, is_set| pages.mail.flag(folder, uids, flag, is_set).map(|()| "marked");
+        match call.form.get("do") {
+            "seen" => marks(self, Flag::Seen, true),
+            "unseen" => marks(self, Flag::Seen, false),
+            "flag" => marks(self, Flag::Flagged, true),
+            "unflag" => marks(self, Flag::Flagged, false),
+            "move" => {
+                let to =
+                    call.form.get("to").parse().ok().filter(|&to| self.folder(to).is_some()).ok_or(Failure::Gone)?;
+                if to != folder {
+                    self.mail.move_to(folder, uids, to)?;
+                }
+                Ok("moved")
+            }
+            "delete" => {
+                // From the trash it goes for good.
+                match self.folder_for(Purpose::Trash).filter(|_| purpose != Purpose::Trash) {
+                    Some(trash) => self.mail.move_to(folder, uids, trash)?,
+                    None => self.mail.expunge(folder, uids)?,
+                }
+                Ok("deleted")
+            }
+            _ => Err(Failure::Gone),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A message: its head, its texts, its attachments. HTML stands in a frame of its own, which may do nothing.
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::call::Call;
+use crate::envelope::{Address, Envelope};
+use crate::html::{Html, Safe as Markup, Text, put};
+use crate::mail::{Flag, Message, Purpose};
+use crate::plain;
+use crate::reply::Reply;
+use crate::sanitise::{Safe, sanitise};
+use crate::structure::{Content, Part};
+
+use super::{Pages, Told, size};
+
+/// Addresses of a field that are shown.
+const SHOWN_MAX: usize = 50;
+
+/// Bytes of all pictures of a mail that its frame shows.
+const PICTURES_BYTES_MAX: usize = 8 << 20;
+
+impl Pages<'_> {
+    /// A message.
+    pub fn read(&mut self, folder: u32, uid: u32, call: &Call) -> Reply {
+        let Some(message) = self.found(folder, uid) else { return self.missing() };
+        if !message.row.flags.seen {
+            // Reading goes on if it cannot be noted.
+            let _ = self.mail.flag(folder, &[uid], Flag::Seen, true);
+            self.folders = self.mail.folders();
+        }
+        let part = Part::read(self.mail, &message);
+        let envelope = self.envelope(&message);
+        let subject = if envelope.subject.is_empty() { "(no subject)" } else { &envelope.subject };
+        let mut main = Html::default();
+        put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
+        self.head(&mut main, &message, &envelope);
+        self.actions_on(&mut main, folder, uid, message.row.flags.flagged);
+        let shown = part.shown();
+        let as_text = call.query.get("as") == "text";
+        for text in &shown.texts {
+            match (text.html, text.plain) {
+                (Some(html), _) if !as_text => self.frame_of(&mut main, folder, uid, html),
+                (_, Some(plain)) => {
+                    let text = plain.text(self.mail);
+                    put!(main, "<div class=\"card text\" dir=\"auto\">");
+                    plain::write(&mut main, &text);
+                    main.put("</div>");
+                }
+                (Some(html), None) => {
+                    let text = plain::of_html(&html.text(self.mail));
+                    put!(main, "<div class=\"card text\" dir=\"auto\">");
+                    plain::write(&mut main, &text);
+                    main.put("</div>");
+                }
+                (None, None) => {}
+            }
+        }
+        if shown.texts.is_empty() {
+            put!(main, "<p class=\"soft\">This message has no text.</p>");
+        }
+        if !shown.attachments.is_empty() {
+            put!(main, "<h2>Attachments</h2><ul class=\"files\">");
+            for part in &shown.attachments {
+                put!(
+                    main,
+                    "<li><a class=\"button\" href=\"/m/",
+                    folder,
+                    "/",
+                    uid,
+                    "/part/",
+                    Text(&part.path),
+                    "\"><bdi>"
+                );
+                put!(
+                    main,
+                    Text(&part.file_name()),
+                    "</bdi> <span class=\"soft\">",
+                    Text(&size(part.size())),
+                    "</span></a></li>"
+                );
+            }
+            main.put("</ul>");
+        }
+        self.page(subject, Some(folder), Told::of(call), main)
+    }
+
+    /// A message of the user.
+    pub fn found(&mut self, folder: u32, uid: u32) -> Option<Message> {
+        self.folder(folder)?;
+        self.mail.message(folder, uid)
+    }
+
+    /// The envelope of a message.
+    pub fn envelope(&mut self, message: &Message) -> Envelope {
+        Envelope::parse(&message.row.envelope)
+    }
+
+    fn head(&self, main: &mut Html, message: &Message, envelope: &Envelope) {
+        put!(main, "<dl class=\"head\">");
+        for (name, list) in
+            [("From", &envelope.from), ("To", &envelope.to), ("Cc", &envelope.cc), ("Bcc", &envelope.bcc)]
+        {
+            people(main, name, list);
+        }
+        if envelope.reply_to != envelope.from {
+            people(main, "Reply to", &envelope.reply_to);
+        }
+        put!(main, "<dt>Date</dt><dd>", Text(&self.whole_date(message.row.date)), "</dd></dl>");
+    }
+
+    fn actions_on(&self, main: &mut Html, folder: u32, uid: u32, is_flagged: bool) {
+        put!(main, "<div class=\"bar\">");
+        for (action, text) in [("reply", "Reply"), ("all", "Reply to all"), ("forward", "Forward")] {
+            put!(main, "<a class=\"button\" href=\"/write?", action, "=", folder, ".", uid, "\">", text, "</a>");
+        }
+        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">Source</a></div>");
+        self.form(main, "action=\"/act\"");
+        put!(
+            main,
+            "<input type=\"hidden\" name=\"at\" value=\"",
+            folder,
+            ".",
+            uid,
+            "\"><input type=\"hidden\" name=\"back\" value=\"",
+            folder,
+            "\">"
+        );
+        put!(
+            main,
+            "<div class=\"bar\"><button name=\"do\" value=\"unseen\">Unread</button><button name=\"do\" value=\""
+        );
+        put!(
+            main,
+            if is_flagged { "unflag\">Unflag" } else { "flag\">Flag" },
+            "</button><button name=\"do\" value=\"delete\">"
+        );
+        put!(main, "Delete</button><select name=\"to\" aria-label=\"Move to folder\">");
+        for other in self.folders.iter().filter(|other| other.number != folder) {
+            let is_usual = other.purpose == Purpose::Archive;
+            put!(
+                main,
+                "<option value=\"",
+                other.number,
+                if is_usual { "\" selected>" } else { "\">" },
+                Text(other.label()),
+                "</option>"
+            );
+        }
+        put!(main, "</select><button name=\"do\" value=\"move\">Move</button></div></form>");
+    }
+
+    fn frame_of(&mut self, main: &mut Html, folder: u32, uid: u32, html: &Part) {
+        let remote = sanitise(&html.text(self.mail), &mut |_| None).remote;
+        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">Show as plain text</a>");
+        if remote > 0 {
+            put!(
+                main,
+                "<span class=\"end\">",
+                remote,
+                " remote pictures are not loaded: they tell the sender that you read this.</span>"
+            );
+        }
+        put!(
+            main,
+            "</div><iframe title=\"The message\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/"
+        );
+        put!(main, folder, "/", uid, "/html/", Text(&html.path), "\"></iframe>");
+    }
+
+    /// The HTML of a part, for the frame.
+    pub fn frame(&mut self, folder: u32, uid: u32, path: &str) -> Reply {
+        let Some(message) = self.found(folder, uid) else { return self.missing() };
+        let root = Part::read(self.mail, &message);
+        let Some(part) = root.find(path).filter(|part| part.kind == "text/html") else { return self.missing() };
+        let page = part.text(self.mail);
+        let mut left = PICTURES_BYTES_MAX;
+        let mail = &mut *self.mail;
+        let Safe { html, .. } = sanitise(&page, &mut |id| {
+            let bytes = root.with_id(id)?.bytes(mail, left);
+            let url = picture(&bytes)?;
+            left = left.saturating_sub(bytes.len());
+            (left > 0).then_some(url)
+        });
+        let mut page = Html::default();
+        put!(page, "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>Message</title><style>");
+        put!(
+            page,
+            "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"
+        );
+        put!(
+            page,
+            "img{max-width:100%;height:auto}</style></head><body><div dir=\"auto\">",
+            Markup(html),
+            "</div></body></html>"
+        );
+        Reply::frame(page)
+    }
+
+    /// An attachment.
+    pub fn attachment(&mut self, folder: u32, uid: u32, path: &str) -> Reply {
+        let Some(message) = self.found(folder, uid) else { return self.missing() };
+        let root = Part::read(self.mail, &message);
+        match root.find(path) {
+            Some(part) => Reply::file(part.content(), &part.file_name()),
+            None => self.missing(),
+        }
+    }
+
+    /// A message as it stands.
+    pub fn source(&mut self, folder: u32, uid: u32) -> Reply {
+        match self.found(folder, uid) {
+            Some(message) => Reply::source(Content::whole(&message)),
+            None => self.missing(),
+        }
+    }
+}
+
+fn people(main: &mut Html, name: &'static str, list: &[Address]) {
+    if list.is_empty() {
+        return;
+    }
+    put!(main, "<dt>", name, "</dt><dd>");
+    for (at, one) in list.iter().take(SHOWN_MAX).enumerate() {
+        put!(main, if at > 0 { ", " } else { "" }, "<bdi>");
+        match one.name.is_empty() {
+            true => put!(main, Text(&one.address)),
+            false => put!(main, Text(&one.name), " <span class=\"soft\">&lt;", Text(&one.address), "&gt;</span>"),
+        }
+        main.put("</bdi>");
+    }
+    if list.len() > SHOWN_MAX {
+        put!(main, " and ", list.len().saturating_sub(SHOWN_MAX), " others");
+    }
+    main.put("</dd>");
+}
+
+/// A picture as a URL that holds it; its kind is told by its first bytes, whatever the mail says.
+fn picture(bytes: &[u8]) -> Option<String> {
+    let kind = match bytes {
+        [0x89, b'P', b'N', b'G', ..] => "png",
+        [0xff, 0xd8, 0xff, ..] => "jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
+        _ => return None,
+    };
+    Some(format!("data:image/{kind};base64,{}", text::base64::encode(bytes)))
+}

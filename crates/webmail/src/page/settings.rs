@@ -1,0 +1,107 @@
+//! Settings of a user: name, signature, rows of a page, time zone.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::call::Call;
+use crate::html::{Html, Text, put};
+use crate::reply::Reply;
+
+use super::{Pages, Told};
+
+/// Rows of a page, as can be chosen.
+const ROWS: [usize; 4] = [25, 50, 100, 200];
+
+/// Settings of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// The name that mails are from.
+    pub name: String,
+    pub signature: String,
+    pub rows: usize,
+    /// Minutes east of Greenwich.
+    pub zone_minutes: i32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { name: String::new(), signature: String::new(), rows: 50, zone_minutes: 0 }
+    }
+}
+
+impl Settings {
+    /// Reads lines: rows, zone, name, and the signature to the end.
+    pub fn decode(bytes: &[u8]) -> Settings {
+        let text = String::from_utf8_lossy(bytes);
+        let mut lines = text.splitn(4, '\n');
+        let mut line = || lines.next().unwrap_or_default();
+        let rows = line().parse().ok().filter(|rows| ROWS.contains(rows)).unwrap_or(50);
+        let zone_minutes = line().parse().ok().filter(|zone| (-720..=840).contains(zone)).unwrap_or(0);
+        Settings { rows, zone_minutes, name: line().into(), signature: line().into() }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        format!("{}\n{}\n{}\n{}", self.rows, self.zone_minutes, self.name, self.signature).into_bytes()
+    }
+}
+
+impl Pages<'_> {
+    /// The page of settings.
+    pub fn settings(&mut self, call: &Call) -> Reply {
+        let mut main = Html::default();
+        let Settings { name, signature, rows, zone_minutes } = &self.settings;
+        put!(main, "<h1>Settings</h1>");
+        self.form(&mut main, "action=\"/settings\" class=\"wide\"");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"name\">Your name, as others see it</label><input id=\"name\" name=\"name\" maxlength=\"100\" dir=\"auto\" value=\""
+        );
+        put!(main, Text(name), "\"></div><div class=\"field short\"><label for=\"signature\">Signature</label>");
+        put!(
+            main,
+            "<textarea id=\"signature\" name=\"signature\" rows=\"5\" maxlength=\"2000\" dir=\"auto\">\n",
+            Text(signature),
+            "</textarea></div>"
+        );
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"rows\">Messages on a page</label><select id=\"rows\" name=\"rows\">"
+        );
+        for choice in ROWS {
+            put!(main, if choice == *rows { "<option selected>" } else { "<option>" }, choice, "</option>");
+        }
+        put!(
+            main,
+            "</select></div><div class=\"field\"><label for=\"zone\">Time zone</label><select id=\"zone\" name=\"zone\">"
+        );
+        for quarter in -24..=28 {
+            let minutes = quarter * 30;
+            let sign = if minutes < 0 { "-" } else { "+" };
+            let text = format!("UTC{sign}{:02}:{:02}", i32::abs(minutes) / 60, i32::abs(minutes) % 60);
+            put!(
+                main,
+                "<option value=\"",
+                Text(&minutes.to_string()),
+                if minutes == *zone_minutes { "\" selected>" } else { "\">" }
+            );
+            put!(main, Text(&text), "</option>");
+        }
+        put!(main, "</select></div><div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
+        self.page("Settings", None, Told::of(call), main)
+    }
+
+    /// Keeps settings.
+    pub fn change_settings(&mut self, call: &Call) -> Reply {
+        let line = |name: &str| call.form.get(name).chars().filter(|c| !c.is_control()).take(100).collect::<String>();
+        let settings = Settings {
+            name: line("name").trim().into(),
+            signature: call.form.get("signature").replace("\r\n", "\n").chars().take(2_000).collect(),
+            ..Settings::decode(format!("{}\n{}", line("rows"), line("zone")).as_bytes())
+        };
+        match self.mail.set_settings(&settings.encode()) {
+            Ok(()) => Reply::see("/settings?told=kept"),
+            Err(failure) => self.failed(failure),
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! A mail that is written: new, an answer, a forward, a draft; saved and sent.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::call::Call;
+use crate::compose::{File, Letter, compose};
+use crate::envelope::{Address, Envelope, shown};
+use crate::html::{Html, Text, put};
+use crate::mail::{Message, Purpose, Sending};
+use crate::plain;
+use crate::reply::Reply;
+use crate::structure::{Header, Part};
+
+use super::{Pages, Place, Told, size};
+
+/// Bytes of all files of a mail.
+const FILES_BYTES_MAX: usize = 25 << 20;
+
+/// Addresses that an answer to all goes to.
+const ANSWERED_MAX: usize = 90;
+
+/// The form, as it is shown.
+#[derive(Debug, Default)]
+struct Draft {
+    letter: Letter,
+    /// The draft that this is.
+    draft: Option<Place>,
+    /// The message that this answers.
+    answers: Option<Place>,
+    /// Files of other messages that go with it.
+    kept: Vec<Kept>,
+}
+
+/// A file of another message that goes with a mail.
+#[derive(Debug)]
+struct Kept {
+    place: Place,
+    /// The way to it in that message.
+    path: String,
+    name: String,
+    bytes: u64,
+}
+
+impl Pages<'_> {
+    /// The form for a mail.
+    pub fn write(&mut self, call: &Call) -> Reply {
+        let asked = ["draft", "reply", "all", "forward"].into_iter().find(|name| call.query.has(name));
+        let Some(asked) = asked else {
+            let to: String = call.query.get("to").chars().take(1_000).collect();
+            let text = self.signed("");
+            let letter = Letter { from: self.usual_address(), to, text, ..Letter::default() };
+            return self.form_of(&Draft { letter, ..Draft::default() }, Told::Nothing);
+        };
+        let Some(place) = Place::parse(call.query.get(asked)) else { return self.missing() };
+        let Some(message) = self.found(place.folder, place.uid) else { return self.missing() };
+        let (part, envelope) = (Part::read(self.mail, &message), Envelope::parse(&message.row.envelope));
+        let mut draft = match asked {
+            "draft" => self.opened(place, &message, &part, &envelope),
+            "forward" => self.forward(place, &message, &part, &envelope),
+            asked => self.answer(place, &message, &part, &envelope, asked == "all"),
+        };
+        let own = self.mail.addresses();
+        if !own.iter().any(|address| address.eq_ignore_ascii_case(&draft.letter.from)) {
+            draft.letter.from = self.usual_address();
+        }
+        self.form_of(&draft, Told::of(call))
+    }
+
+    fn usual_address(&self) -> String {
+        self.mail.addresses().into_iter().next().unwrap_or_default()
+    }
+
+    fn signed(&self, text: &str) -> String {
+        match self.settings.signature.trim_end() {
+            "" => format!("\n\n{text}"),
+            signature => format!("\n\n-- \n{signature}\n\n{text}"),
+        }
+    }
+
+    /// The text of a message as plain text.
+    fn text_of(&mut self, part: &Part) -> String {
+        let mut whole = String::new();
+        for text in part.shown().texts {
+            match (text.plain, text.html) {
+                (Some(plain), _) => whole.push_str(&plain.text(self.mail)),
+                (None, Some(html)) => whole.push_str(&plain::of_html(&html.text(self.mail))),
+                (None, None) => {}
+            }
+        }
+        whole
+    }
+
+    fn opened(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope) -> Draft {
+        let header = Header::read(self.mail, message.number, &message.layout);
+        let field = |name| header.get(name).map(|value| shown(&value)).unwrap_or_default();
+        let letter = Letter {
+            from: envelope.from.first().map(|from| from.address.clone()).unwrap_or_default(),
+            to: joined(&envelope.to),
+            cc: joined(&envelope.cc),
+            bcc: joined(&envelope.bcc),
+            subject: envelope.subject.clone(),
+            text: self.text_of(part),
+            in_reply_to: field("in-reply-to"),
+            references: field("references"),
+            ..Letter::default()
+        };
+        Draft { letter, draft: Some(place), answers: None, kept: files(place, part) }
+    }
+
+    fn forward(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope) -> Draft {
+        let head = format!(
+            "---------- Forwarded message ----------\nFrom: {}\nDate: {}\nSubject: {}\nTo: {}\n\n",
+            joined(&envelope.from),
+            self.whole_date(message.row.date),
+            envelope.subject,
+            joined(&envelope.to)
+        );
+        let text = format!("{head}{}", self.text_of(part));
+        let subject = prefixed("Fwd: ", &envelope.subject);
+        let letter = Letter { subject, text: self.signed(&text), ..Letter::default() };
+        Draft { letter, draft: None, answers: None, kept: files(place, part) }
+    }
+
+    fn answer(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope, is_to_all: bool) -> Draft {
+        let header = Header::read(self.mail, message.number, &message.layout);
+        let own = self.mail.addresses();
+        let is_own = |one: &&Address| own.iter().any(|address| address.eq_ignore_ascii_case(&one.address));
+        let everybody = || envelope.to.iter().chain(&envelope.cc);
+        let mut to: Vec<Address> = envelope.reply_to.clone();
+        // An answer to a mail of one's own goes to those whom that went to.
+        if to.iter().all(|one| is_own(&one)) {
+            to = envelope.to.clone();
+        }
+        let others = everybody().filter(|one| is_to_all && !is_own(one) && !to.contains(one)).take(ANSWERED_MAX);
+        let cc: Vec<Address> = others.cloned().collect();
+        let quoted = plain::quoted(&self.text_of(part));
+        let who = envelope.from.first().map(Address::written).unwrap_or_default();
+        let text = format!("\n\nOn {}, {who} wrote:\n{quoted}", self.whole_date(message.row.date));
+        let letter = Letter {
+            from: everybody().find(|one| is_own(one)).map(|one| one.address.clone()).unwrap_or_default(),
+            to: joined(&to),
+            cc: joined(&cc),
+            subject: prefixed("Re: ", &envelope.subject),
+            text: format!("{}{}", text.trim_start_matches('\n'), self.signed("").trim_end()),
+            in_reply_to: envelope.id.clone(),
+            references: header.get("references").map(|value| shown(&value)).unwrap_or_default(),
+            ..Letter::default()
+        };
+        Draft { letter, draft: None, answers: Some(place), kept: Vec::new() }
+    }
+
+    fn form_of(&self, draft: &Draft, told: Told) -> Reply {
+        let mut main = Html::default();
+        let letter = &draft.letter;
+        put!(main, "<h1>Write</h1>");
+        self.form(&mut main, "action=\"/write\" enctype=\"multipart/form-data\" class=\"wide\"");
+        for (name, place) in [("draft", draft.draft), ("answers", draft.answers)] {
+            if let Some(Place { folder, uid }) = place {
+                put!(main, "<input type=\"hidden\" name=\"", name, "\" value=\"", folder, ".", uid, "\">");
+            }
+        }
+        for (name, value) in [("in_reply_to", &letter.in_reply_to), ("references", &letter.references)] {
+            put!(main, "<input type=\"hidden\" name=\"", name, "\" value=\"", Text(value), "\">");
+        }
+        put!(main, "<div class=\"field\"><label for=\"from\">From</label><select id=\"from\" name=\"from\">");
+        for address in self.mail.addresses() {
+            let is_it = address.eq_ignore_ascii_case(&letter.from);
+            put!(main, if is_it { "<option selected>" } else { "<option>" }, Text(&address), "</option>");
+        }
+        put!(main, "</select></div>");
+        let fields = [
+            ("to", "To", &letter.to),
+            ("cc", "Cc", &letter.cc),
+            ("bcc", "Bcc", &letter.bcc),
+            ("subject", "Subject", &letter.subject),
+        ];
+        for (name, label, value) in fields {
+            put!(
+                main,
+                "<div class=\"field\"><label for=\"",
+                name,
+                "\">",
+                label,
+                "</label><input id=\"",
+                name,
+                "\" name=\"",
+                name
+            );
+            put!(main, "\" dir=\"auto\" value=\"", Text(value), "\"></div>");
+        }
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"text\">Text</label><textarea id=\"text\" name=\"text\" rows=\"16\" dir=\"auto\">\n"
+        );
+        put!(main, Text(&letter.text), "</textarea></div>");
+        self.files_of(&mut main, draft);
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"file\">Attach files, up to 25 MB in all</label><input id=\"file\" type=\"file\" name=\"file\" multiple></div>"
+        );
+        put!(main, "<div class=\"bar\"><button class=\"main-button\" name=\"do\" value=\"send\">Send</button>");
+        put!(main, "<button name=\"do\" value=\"draft\">Save draft</button></div></form>");
+        self.page("Write", self.folder_for(Purpose::Drafts).filter(|_| draft.draft.is_some()), told, main)
+    }
+
+    fn files_of(&self, main: &mut Html, draft: &Draft) {
+        if draft.kept.is_empty() {
+            return;
+        }
+        put!(main, "<fieldset class=\"card\"><legend>Files that go with it</legend><ul class=\"files\">");
+        for Kept { place, path, name, bytes } in &draft.kept {
+            put!(
+                main,
+                "<li><label class=\"button\"><input type=\"checkbox\" name=\"keep\" checked value=\"",
+                place.folder,
+                ".",
+                place.uid,
+                "."
+            );
+            put!(
+                main,
+                Text(path),
+                "\"> <bdi>",
+                Text(name),
+                "</bdi> <span class=\"soft\">",
+                Text(&size(*bytes)),
+                "</span></label></li>"
+            );
+        }
+        put!(main, "</ul></fieldset>");
+    }
+
+    /// Saves or sends what a form has.
+    pub fn written(&mut self, call: &mut Call) -> Reply {
+        let form = &call.form;
+        let cut = |name: &str, most: usize| form.get(name).chars().take(most).collect::<String>();
+        let letter = Letter {
+            from: cut("from", 300),
+            name: self.settings.name.clone(),
+            to: cut("to", 20_000),
+            cc: cut("cc", 20_000),
+            bcc: cut("bcc", 20_000),
+            subject: cut("subject", 1_000),
+            text: cut("text", 2_000_000),
+            in_reply_to: cut("in_reply_to", 300),
+            references: cut("references", 8_000),
+            files: Vec::new(),
+        };
+        let own = |place: &Place| self.folder(place.folder).is_some();
+        let place = |name: &str| Place::parse(form.get(name)).filter(own);
+        let (draft, answers) = (place("draft"), place("answers"));
+        let is_sent = form.get("do") == "send";
+        let (mut files, kept) = self.kept(call);
+        files.append(&mut call.form.files);
+        let bytes = files.iter().fold(0usize, |bytes, file| bytes.saturating_add(file.content.len()));
+        let mut form = Draft { letter, draft, answers, kept };
+        if !self.mail.addresses().contains(&form.letter.from) {
+            return self.form_of(&form, Told::Wrong("You cannot write from this address.".into()));
+        }
+        if bytes > FILES_BYTES_MAX {
+            return self.form_of(
+                &form,
+                Told::Wrong("The files are too large: 25 MB in all. Attach those again that may go.".into()),
+            );
+        }
+        let has_new = files.len() > form.kept.len();
+        form.letter.files = files;
+        let outcome = if is_sent { self.sent(&form) } else { self.saved(&form) };
+        outcome.unwrap_or_else(|why| {
+            let again = if has_new { " Attach your files again." } else { "" };
+            form.letter.files.clear();
+            self.form_of(&form, Told::Wrong(format!("{why}{again}")))
+        })
+    }
+
+    /// Files of other messages that stay with a mail.
+    fn kept(&mut self, call: &Call) -> (Vec<File>, Vec<Kept>) {
+        let (mut all, mut kept, mut left) = (Vec::new(), Vec::new(), FILES_BYTES_MAX.saturating_add(1));
+        for value in call.form.all("keep").take(100) {
+            let mut words = value.splitn(3, '.');
+            let (Some(folder), Some(uid), Some(path)) = (words.next(), words.next(), words.next()) else { continue };
+            let Some(place) = Place::parse(&format!("{folder}.{uid}")) else { continue };
+            let Some(message) = self.found(place.folder, place.uid) else { continue };
+            let root = Part::read(self.mail, &message);
+            let Some(part) = root.find(path) else { continue };
+            let content = part.bytes(self.mail, left);
+            left = left.saturating_sub(content.len());
+            kept.push(Kept::new(place, part));
+            all.push(File { name: part.file_name(), kind: part.kind.clone(), content });
+        }
+        (all, kept)
+    }
+
+    fn sent(&mut self, form: &Draft) -> Result<Reply, String> {
+        let (now, random) = (self.mail.now(), self.mail.random());
+        let composed = compose(&form.letter, now, random, self.mail.hostname())?;
+        if composed.recipients.is_empty() {
+            return Err("Say whom the mail goes to.".into());
+        }
+        let pair = |place: Place| (place.folder, place.uid);
+        let drafts = self.folder_for(Purpose::Drafts);
+        let sending = Sending {
+            from: form.letter.from.clone(),
+            to: composed.recipients,
+            content: composed.content,
+            private: composed.private,
+            draft: form.draft.filter(|place| Some(place.folder) == drafts).map(pair),
+            answers: form.answers.map(pair),
+        };
+        self.mail.send(sending).map_err(|failure| failure.text())?;
+        Ok(Reply::see("/?told=sent"))
+    }
+
+    fn saved(&mut self, form: &Draft) -> Result<Reply, String> {
+        let (now, random) = (self.mail.now(), self.mail.random());
+        let composed = compose(&form.letter, now, random, self.mail.hostname())?;
+        let folder = self.folder_for(Purpose::Drafts).ok_or("There is no folder for drafts.")?;
+        let replaces = form.draft.filter(|place| place.folder == folder).map(|place| place.uid);
+        let uid = self.mail.save(folder, composed.content, replaces).map_err(|failure| failure.text())?;
+        Ok(Reply::see(&format!("/write?draft={folder}.{uid}&told=draft")))
+    }
+}
+
+fn joined(list: &[Address]) -> String {
+    list.iter().map(Address::written).collect::<Vec<_>>().join(", ")
+}
+
+fn prefixed(prefix: &str, subject: &str) -> String {
+    let head = subject.get(..prefix.len().saturating_sub(1)).unwrap_or_default();
+    if head.eq_ignore_ascii_case(prefix.trim_end()) { subject.into() } else { format!("{prefix}{subject}") }
+}
+
+impl Kept {
+    fn new(place: Place, part: &Part) -> Kept {
+        Kept { place, path: part.path.clone(), name: part.file_name(), bytes: part.size() }
+    }
+}
+
+/// The files of a message.
+fn files(place: Place, part: &Part) -> Vec<Kept> {
+    part.shown().attachments.iter().map(|part| Kept::new(place, part)).collect()
+}

@@ -1,0 +1,258 @@
+//! Plain text: shown in a page, wrapped and unwrapped (`format=flowed`, RFC 3676), quoted in an answer, and made of HTML.
+
+use alloc::string::String;
+
+use text::entities;
+use text::html::{Token, Tokeniser, Within};
+
+use crate::html::{Html, Text, put};
+use crate::sanitise::link;
+
+/// Links of a text.
+const LINKS_MAX: usize = 1_000;
+
+/// Columns of a line that is written.
+const COLUMNS: usize = 72;
+
+/// Writes a text into a page, with its links and its quotes.
+pub fn write(page: &mut Html, text: &str) {
+    let mut links = 0;
+    let mut in_quote = false;
+    for line in text.trim_end().split('\n') {
+        let is_quote = line.starts_with('>');
+        match (in_quote, is_quote) {
+            (false, true) => page.put("<span class=\"quote\">"),
+            (true, false) => page.put("</span>"),
+            _ => {}
+        }
+        in_quote = is_quote;
+        write_line(page, line, &mut links);
+        page.put("\n");
+    }
+    if in_quote {
+        page.put("</span>");
+    }
+}
+
+fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
+    while *links < LINKS_MAX
+        && let Some(at) = line.find("http://").into_iter().chain(line.find("https://")).min()
+    {
+        let (before, from) = line.split_at(at);
+        let end = from
+            .find(|c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c))
+            .unwrap_or(from.len());
+        // What ends a sentence ends no link.
+        let shown = from.get(..end).unwrap_or_default().trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
+        page.put(Text(before));
+        let (_, behind) = from.split_at(shown.len().max(1));
+        match link(shown) {
+            Some(link) => {
+                put!(page, "<a target=\"_blank\" rel=\"noopener noreferrer nofollow\" href=\"", Text(&link), "\">");
+                put!(page, Text(shown), "</a>");
+            }
+            None => page.put(Text(from.get(..from.len().saturating_sub(behind.len())).unwrap_or_default())),
+        }
+        line = behind;
+        *links = links.saturating_add(1);
+    }
+    page.put(Text(line));
+}
+
+/// Joins the lines of a text that was wrapped as `format=flowed`.
+pub(crate) fn unflowed(text: &str, deletes_space: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut open: Option<usize> = None;
+    for line in text.split('\n') {
+        let depth = line.bytes().take_while(|&byte| byte == b'>').count();
+        let content = line.get(depth..).unwrap_or_default();
+        let content = content.strip_prefix(' ').unwrap_or(content);
+        let is_signature = content == "-- ";
+        if open == Some(depth) && !is_signature {
+            out.push_str(content);
+        } else {
+            if open.is_some() {
+                out.push('\n');
+            }
+            (0..depth).for_each(|_| out.push('>'));
+            if depth > 0 {
+                out.push(' ');
+            }
+            out.push_str(content);
+        }
+        open = None;
+        if content.ends_with(' ') && !is_signature {
+            if deletes_space {
+                out.pop();
+            }
+            open = Some(depth);
+        } else {
+            out.push('\n');
+        }
+    }
+    out.pop();
+    out
+}
+
+/// Wraps a text as `format=flowed`: a line that goes on ends with a blank.
+pub(crate) fn flowed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().saturating_add(text.len() / 40));
+    for line in text.split('\n') {
+        let line = if line == "-- " { line } else { line.trim_end() };
+        let mut columns = 0usize;
+        // Quotes stay as they are: their depth counts.
+        let is_quote = line.starts_with('>');
+        if line.starts_with(' ') || line.starts_with("From ") {
+            out.push(' ');
+        }
+        for word in line.split_inclusive(' ') {
+            let width = word.chars().count();
+            if columns > 0 && columns.saturating_add(width) > COLUMNS && !is_quote && !word.trim().is_empty() {
+                out.push_str("\r\n");
+                columns = 0;
+                if word.starts_with('>') || word.starts_with(' ') || word.starts_with("From ") {
+                    out.push(' ');
+                }
+            }
+            out.push_str(word);
+            columns = columns.saturating_add(width);
+        }
+        out.push_str("\r\n");
+    }
+    out
+}
+
+/// Quotes a text.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.trim_end().split('\n') {
+        out.push_str(if line.starts_with('>') { ">" } else { "> " });
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The text of a page, for who reads or quotes it without markup.
+pub fn of_html(page: &str) -> String {
+    let mut reader = Reader::default();
+    let mut tokeniser = Tokeniser::new();
+    tokeniser.read(page.as_bytes(), &mut |_, token| reader.token(token));
+    tokeniser.end(&mut |_, token| reader.token(token));
+    reader.out.trim().into()
+}
+
+#[derive(Default)]
+struct Reader {
+    out: String,
+    /// A blank is due before the next word.
+    blank: bool,
+    in_pre: bool,
+    in_title: bool,
+}
+
+impl Reader {
+    fn token(&mut self, token: Token<'_>) {
+        match token {
+            Token::Text { within: Within::Page, bytes } if !self.in_title => {
+                self.text(&String::from_utf8_lossy(&entities::decode(bytes)));
+            }
+            Token::Open(name) => self.open(name),
+            Token::Close(b"pre") => {
+                self.in_pre = false;
+                self.line(1);
+            }
+            Token::Close(b"p" | b"table" | b"ul" | b"ol" | b"blockquote" | b"h1" | b"h2" | b"h3") => self.line(2),
+            Token::Close(b"div" | b"tr" | b"li" | b"h4" | b"h5" | b"h6") => self.line(1),
+            Token::Close(b"td" | b"th") => self.blank = true,
+            Token::Close(b"head" | b"title") => self.in_title = false,
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, name: &[u8]) {
+        match name {
+            b"br" => {
+                self.out.push('\n');
+                self.blank = false;
+            }
+            b"p" | b"table" | b"ul" | b"ol" | b"blockquote" | b"h1" | b"h2" | b"h3" => self.line(2),
+            b"div" | b"tr" | b"h4" | b"h5" | b"h6" => self.line(1),
+            b"li" => {
+                self.line(1);
+                self.out.push_str("* ");
+            }
+            b"hr" => {
+                self.line(1);
+                self.out.push_str("----\n");
+            }
+            b"pre" => {
+                self.line(1);
+                self.in_pre = true;
+            }
+            b"title" => self.in_title = true,
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        if self.in_pre {
+            return self.out.push_str(text);
+        }
+        for (at, word) in text.split(|c: char| c.is_ascii_whitespace()).enumerate() {
+            self.blank |= at > 0;
+            if word.is_empty() {
+                continue;
+            }
+            if self.blank && !self.out.is_empty() && !self.out.ends_with(['\n', ' ']) {
+                self.out.push(' ');
+            }
+            self.blank = false;
+            self.out.push_str(word);
+        }
+    }
+
+    /// Ends the line, and leaves so many line ends.
+    fn line(&mut self, ends: usize) {
+        self.blank = false;
+        while self.out.ends_with(' ') {
+            self.out.pop();
+        }
+        let have = self.out.bytes().rev().take_while(|&byte| byte == b'\n').count();
+        if !self.out.is_empty() {
+            (have..ends).for_each(|_| self.out.push('\n'));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_text_comes_back() {
+        let long = "word ".repeat(40);
+        let text = format!("Hello\n\n{}\n From x\n> a quote that stays\n-- \nme", long.trim_end());
+        let wrapped = flowed(&text);
+        assert!(wrapped.lines().all(|line| line.len() <= 74), "{wrapped}");
+        assert_eq!(unflowed(&wrapped.replace("\r\n", "\n"), false).trim_end(), text);
+    }
+
+    #[test]
+    fn links_in_text_are_links_and_nothing_else_is() {
+        let mut page = Html::default();
+        write(&mut page, "see https://a.example/b?c=d&e, <b>\n> old\nhttp:// javascript:x");
+        let page = page.into_string();
+        assert!(
+            page.contains("href=\"https://a.example/b?c=d&amp;e\">https://a.example/b?c=d&amp;e</a>, &lt;b&gt;\n"),
+            "{page}"
+        );
+        assert!(page.contains("<span class=\"quote\">&gt; old\n</span>http:// javascript:x"), "{page}");
+    }
+
+    #[test]
+    fn pages_become_text() {
+        let page = "<title>t</title><style>x</style><p>A &amp;\n b<br>c</p><ul><li>d<li>e</ul><script>f</script>";
+        assert_eq!(of_html(page), "A & b\nc\n\n* d\n* e");
+    }
+}

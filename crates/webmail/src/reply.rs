@@ -1,0 +1,117 @@
+//! Replies: a page, a redirection, a download, with the fields that a browser keeps a page apart by.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use proto::http::Response;
+
+use crate::html::Html;
+use crate::structure::Content;
+
+/// The policy of our pages: no script, nothing from elsewhere, forms come back here.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; \
+     base-uri 'none'; frame-ancestors 'none'";
+
+/// The policy of a mail in its frame: pictures that stand in it, styles that stand in it, and nothing else.
+const FRAME_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
+     frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox";
+
+/// The policy of a download, if a browser opens it after all.
+const FILE_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
+/// A reply.
+pub struct Reply {
+    /// Its status.
+    pub status: u16,
+    /// Its fields but for those of the body's framing.
+    pub fields: Vec<(&'static str, String)>,
+    /// Its body.
+    pub body: Body,
+}
+
+/// The body of a reply.
+pub enum Body {
+    /// As it stands.
+    Bytes(Vec<u8>),
+    /// Of a mail, read while it is sent.
+    Content(Content),
+}
+
+impl Reply {
+    fn new(status: u16, policy: &str, kind: &str, body: Body) -> Reply {
+        let fields = [
+            ("Content-Type", kind),
+            ("Content-Security-Policy", policy),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Referrer-Policy", "no-referrer"),
+            ("Cross-Origin-Opener-Policy", "same-origin"),
+            ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
+            ("Cache-Control", "no-store"),
+        ];
+        Reply { status, fields: fields.map(|(name, value)| (name, value.into())).into(), body }
+    }
+
+    /// A page of ours.
+    pub fn page(status: u16, page: Html) -> Reply {
+        Reply::new(status, PAGE_POLICY, "text/html; charset=utf-8", Body::Bytes(page.into_string().into_bytes()))
+    }
+
+    /// A mail for a frame.
+    pub fn frame(page: Html) -> Reply {
+        Reply::new(200, FRAME_POLICY, "text/html; charset=utf-8", Body::Bytes(page.into_string().into_bytes()))
+    }
+
+    /// The style sheet, which may be kept.
+    pub fn style(text: &'static str) -> Reply {
+        let mut reply = Reply::new(200, FILE_POLICY, "text/css; charset=utf-8", Body::Bytes(text.into()));
+        reply.set("Cache-Control", "max-age=86400".into());
+        reply
+    }
+
+    /// A file of a mail, which a browser saves. Its type is ours: what the mail says of it is not repeated.
+    pub fn file(content: Content, name: &str) -> Reply {
+        let mut reply = Reply::new(200, FILE_POLICY, "application/octet-stream", Body::Content(content));
+        let mut encoded = String::new();
+        for byte in name.bytes() {
+            match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+                true => encoded.push(char::from(byte)),
+                false => encoded.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        reply.set("Content-Disposition", format!("attachment; filename*=UTF-8''{encoded}"));
+        reply
+    }
+
+    /// A text as it stands, shown.
+    pub fn source(content: Content) -> Reply {
+        Reply::new(200, FILE_POLICY, "text/plain; charset=utf-8", Body::Content(content))
+    }
+
+    /// Sends the browser on with GET. `to` is a path of ours.
+    pub fn see(to: &str) -> Reply {
+        let mut reply = Reply::new(303, FILE_POLICY, "text/plain", Body::Bytes(Vec::new()));
+        reply.fields.push(("Location", to.into()));
+        reply
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &'static str, value: String) {
+        self.fields.retain(|(known, _)| *known != name);
+        self.fields.push((name, value));
+    }
+
+    /// The head of it for a connection. Bodies that are read while they are sent have no length.
+    pub fn head(&self) -> Response {
+        let mut response = Response::new(self.status);
+        for (name, value) in &self.fields {
+            response.fields.push(name, value.as_bytes());
+        }
+        response.framing = match &self.body {
+            Body::Bytes(bytes) => proto::http::Framing::Length(bytes.len() as u64),
+            Body::Content(_) => proto::http::Framing::Chunked,
+        };
+        response
+    }
+}

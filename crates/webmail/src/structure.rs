@@ -1,0 +1,361 @@
+//! The parts of a message: what each is, which are its text, and which are attachments. Where they are the store has known since the
+//! delivery ([`Layout`]); of each the header is read, by the readers of `mime`.
+//!
+//! Bounds: [`PARTS_MAX`] parts, of each a header of [`HEADER_BYTES_MAX`].
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use mime::{Decoder, Value, value};
+use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
+
+use crate::envelope::shown;
+use crate::mail::{Layout, Mail, Message};
+
+/// Parts of a message that are shown.
+const PARTS_MAX: usize = 200;
+
+/// Bytes of a header that are read.
+const HEADER_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of a text that are shown.
+pub const TEXT_BYTES_MAX: usize = 2 << 20;
+
+const PIECE_BYTES: usize = 32 << 10;
+
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The way to it: `1`, `1.2`.
+    pub path: String,
+    /// Type and subtype in lower case.
+    pub kind: String,
+    /// The name of a file.
+    pub name: String,
+    charset: String,
+    is_flowed: bool,
+    deletes_space: bool,
+    is_attachment: bool,
+    /// `Content-ID` without its brackets.
+    pub id: String,
+    coding: Coding,
+    message: u64,
+    body: u64,
+    end: u64,
+    parts: Vec<Part>,
+}
+
+/// A text of a message, in the forms that it has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Text<'a> {
+    /// As HTML.
+    pub html: Option<&'a Part>,
+    /// As plain text.
+    pub plain: Option<&'a Part>,
+}
+
+/// A message in the order in which it is read.
+#[derive(Debug, Default)]
+pub struct Shown<'a> {
+    /// Texts.
+    pub texts: Vec<Text<'a>>,
+    /// All else.
+    pub attachments: Vec<&'a Part>,
+}
+
+/// The fields of a header.
+pub struct Header(Vec<u8>);
+
+impl Header {
+    /// Reads the header of a message or part.
+    pub fn read(mail: &mut dyn Mail, message: u64, layout: &Layout) -> Header {
+        let length = layout.body.saturating_sub(layout.header).min(HEADER_BYTES_MAX as u64);
+        Header(range(mail, message, layout.header, length))
+    }
+
+    /// The value of a field, unfolded.
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let mut found: Option<Vec<u8>> = None;
+        for line in self.0.split(|&byte| byte == b'\n') {
+            let is_more = line.first().is_some_and(|byte| b" \t".contains(byte));
+            match &mut found {
+                Some(value) if is_more => value.extend_from_slice(line),
+                Some(_) => break,
+                None if is_more => {}
+                None => {
+                    let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
+                    let (known, value) = line.split_at(colon);
+                    if known.trim_ascii_end().eq_ignore_ascii_case(name.as_bytes()) {
+                        found = Some(value.get(1..).unwrap_or_default().to_vec());
+                    }
+                }
+            }
+        }
+        found.map(|value| mime::unfolded(&value).trim_ascii().to_vec())
+    }
+}
+
+/// Bytes of a message.
+pub(crate) fn range(mail: &mut dyn Mail, message: u64, offset: u64, length: u64) -> Vec<u8> {
+    let mut bytes = alloc::vec![0; usize::try_from(length).unwrap_or(0)];
+    let mut filled = 0usize;
+    while let Some(room) = bytes.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match mail.read(message, offset.saturating_add(filled as u64), room) {
+            0 => break,
+            count => filled = filled.saturating_add(count),
+        }
+    }
+    bytes.truncate(filled);
+    bytes
+}
+
+impl Part {
+    /// Reads the parts of a message.
+    pub fn read(mail: &mut dyn Mail, message: &Message) -> Part {
+        let mut left = PARTS_MAX;
+        Part::at(mail, message.number, &message.layout, "1".into(), &mut left)
+    }
+
+    fn at(mail: &mut dyn Mail, message: u64, layout: &Layout, path: String, left: &mut usize) -> Part {
+        *left = left.saturating_sub(1);
+        let header = Header::read(mail, message, layout);
+        let kind = Value::read(&header.get("content-type").unwrap_or_default());
+        let place = Value::read(&header.get("content-disposition").unwrap_or_default());
+        let coding = header.get("content-transfer-encoding").and_then(|value| value::transfer_coding(&value));
+        let named = place.get("filename").or_else(|| kind.get("name")).map(shown).unwrap_or_default();
+        let parameter = |name: &str| kind.get(name).map(shown).unwrap_or_default();
+        let mut part = Part {
+            kind: match kind.media_type() {
+                _ if layout.is_message => "message/rfc822".into(),
+                Some((main, sub)) => shown(&[main, b"/", sub].concat()).to_ascii_lowercase(),
+                None => "text/plain".into(),
+            },
+            name: named.chars().filter(|c| !matches!(c, '/' | '\\')).collect(),
+            charset: parameter("charset"),
+            is_flowed: parameter("format").eq_ignore_ascii_case("flowed"),
+            deletes_space: parameter("delsp").eq_ignore_ascii_case("yes"),
+            is_attachment: place.main.eq_ignore_ascii_case(b"attachment"),
+            id: header
+                .get("content-id")
+                .map(|id| shown(id.trim_ascii()).trim_matches(['<', '>']).into())
+                .unwrap_or_default(),
+            coding: if layout.is_message { Coding::Identity } else { coding.unwrap_or_default() },
+            message,
+            body: layout.body,
+            end: layout.end,
+            parts: Vec::new(),
+            path,
+        };
+        if !layout.is_message {
+            for (at, child) in layout.parts.iter().enumerate() {
+                if *left == 0 {
+                    break;
+                }
+                let path = format!("{}.{}", part.path, at.saturating_add(1));
+                let child = Part::at(mail, message, child, path, left);
+                part.parts.push(child);
+            }
+        }
+        part
+    }
+
+    /// The part at a path.
+    pub fn find(&self, path: &str) -> Option<&Part> {
+        if self.path == path {
+            return Some(self);
+        }
+        self.parts.iter().find_map(|part| part.find(path))
+    }
+
+    /// The part with this `Content-ID`.
+    pub fn with_id(&self, id: &str) -> Option<&Part> {
+        if !id.is_empty() && self.id == id {
+            return Some(self);
+        }
+        self.parts.iter().find_map(|part| part.with_id(id))
+    }
+
+    /// Its texts and attachments.
+    pub fn shown(&self) -> Shown<'_> {
+        let mut shown = Shown::default();
+        self.collect(false, &mut shown);
+        shown
+    }
+
+    fn collect<'a>(&'a self, is_related: bool, shown: &mut Shown<'a>) {
+        match self.kind.as_str() {
+            "multipart/alternative" => {
+                let mut text = Text::default();
+                for part in &self.parts {
+                    let mut one = Shown::default();
+                    part.collect(false, &mut one);
+                    for found in one.texts {
+                        text = Text { html: found.html.or(text.html), plain: found.plain.or(text.plain) };
+                    }
+                    shown.attachments.extend(one.attachments);
+                }
+                if text.html.is_some() || text.plain.is_some() {
+                    shown.texts.push(text);
+                }
+            }
+            _ if !self.parts.is_empty() => {
+                let is_related = self.kind == "multipart/related";
+                self.parts.iter().for_each(|part| part.collect(is_related, shown));
+            }
+            "text/html" if !self.is_attachment => shown.texts.push(Text { html: Some(self), plain: None }),
+            "text/plain" if !self.is_attachment && self.name.is_empty() => {
+                shown.texts.push(Text { html: None, plain: Some(self) });
+            }
+            // A picture that a text shows.
+            kind if is_related && kind.starts_with("image/") && !self.id.is_empty() => {}
+            kind if kind.starts_with("multipart/") => {}
+            _ => shown.attachments.push(self),
+        }
+    }
+
+    /// A name to save it by.
+    pub fn file_name(&self) -> String {
+        if !self.name.is_empty() {
+            return self.name.chars().take(120).collect();
+        }
+        let end = match self.kind.as_str() {
+            "message/rfc822" => "eml",
+            "text/plain" => "txt",
+            "text/html" => "html",
+            "image/png" => "png",
+            "image/jpeg" => "jpg",
+            "image/gif" => "gif",
+            "application/pdf" => "pdf",
+            _ => "bin",
+        };
+        format!("part-{}.{end}", self.path)
+    }
+
+    /// Bytes of it, about, decoded.
+    pub fn size(&self) -> u64 {
+        let raw = self.end.saturating_sub(self.body);
+        if self.coding == Coding::Base64 { raw / 4 * 3 } else { raw }
+    }
+
+    /// Its content, decoded as it is read.
+    pub fn content(&self) -> Content {
+        let window = Window::with_capacity(PIECE_BYTES);
+        let (message, at, end) = (self.message, self.body, self.end);
+        Content {
+            message,
+            at,
+            end,
+            decoder: Box::new(Decoder::new(self.coding)),
+            is_raw: self.coding == Coding::Identity,
+            window,
+            input: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// Its content as a whole, up to so many bytes.
+    pub fn bytes(&self, mail: &mut dyn Mail, bytes_max: usize) -> Vec<u8> {
+        let (mut content, mut bytes) = (self.content(), Vec::new());
+        while bytes.len() < bytes_max
+            && let Some(piece) = content.next(mail)
+        {
+            bytes.extend_from_slice(&piece);
+        }
+        bytes.truncate(bytes_max);
+        bytes
+    }
+
+    /// Its text, with line feeds between lines.
+    pub fn text(&self, mail: &mut dyn Mail) -> String {
+        let bytes = self.bytes(mail, TEXT_BYTES_MAX);
+        let named = text::charset::Charset::find(&self.charset).filter(|_| !self.charset.is_empty());
+        let text = match (named, core::str::from_utf8(&bytes)) {
+            (Some(charset), _) if !self.charset.eq_ignore_ascii_case("us-ascii") => charset.lossy(&bytes),
+            (_, Ok(text)) => text.into(),
+            (Some(charset), _) => charset.lossy(&bytes),
+            (None, Err(_)) => text::charset::Charset::WINDOWS_1252.lossy(&bytes),
+        };
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        if self.is_flowed { crate::plain::unflowed(&text, self.deletes_space) } else { text }
+    }
+}
+
+/// The content of a part, piece by piece.
+pub struct Content {
+    message: u64,
+    at: u64,
+    end: u64,
+    decoder: Box<Decoder>,
+    is_raw: bool,
+    window: Window,
+    input: Vec<u8>,
+    is_over: bool,
+}
+
+impl Content {
+    /// A message as it stands.
+    pub fn whole(message: &Message) -> Content {
+        let window = Window::with_capacity(1);
+        let decoder = Box::new(Decoder::new(Coding::Identity));
+        Content {
+            message: message.number,
+            at: 0,
+            end: message.row.size,
+            decoder,
+            is_raw: true,
+            window,
+            input: Vec::new(),
+            is_over: false,
+        }
+    }
+
+    /// The next piece; `None` at the end.
+    pub fn next(&mut self, mail: &mut dyn Mail) -> Option<Vec<u8>> {
+        while !self.is_over {
+            if self.input.is_empty() && !self.fill(mail) {
+                return self.finish();
+            }
+            if self.is_raw {
+                return Some(core::mem::take(&mut self.input));
+            }
+            let step = self.decoder.step(&self.input, &mut self.window, &mut Fuel::unlimited());
+            let taken: Vec<u8> = self.input.drain(..step.taken.min(self.input.len())).collect();
+            match step.event {
+                Event::Wrote => return Some(self.take()),
+                Event::Verbatim => return Some(taken),
+                Event::End => self.is_over = true,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn finish(&mut self) -> Option<Vec<u8>> {
+        while !self.is_over && !self.is_raw {
+            match self.decoder.finish(&Nothing, &mut self.window, &mut Fuel::unlimited()) {
+                Event::Wrote => return Some(self.take()),
+                Event::End => self.is_over = true,
+                _ => {}
+            }
+        }
+        self.is_over = true;
+        None
+    }
+
+    fn take(&mut self) -> Vec<u8> {
+        let bytes = self.window.filled().to_vec();
+        self.window.clear();
+        bytes
+    }
+
+    fn fill(&mut self, mail: &mut dyn Mail) -> bool {
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        self.input.resize(left, 0);
+        let count = if left == 0 { 0 } else { mail.read(self.message, self.at, &mut self.input) };
+        self.input.truncate(count);
+        self.at = self.at.saturating_add(count as u64);
+        count > 0
+    }
+}

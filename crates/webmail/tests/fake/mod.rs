@@ -1,0 +1,181 @@
+//! A mailbox in memory, whose mails have hostile values wherever a value can stand.
+
+use webmail::Mail;
+use webmail::mail::{Failure, Flag, Flags, Folder, Layout, Message, Purpose, Row, Sending};
+
+/// A value that would break out of text, of an attribute, of a field.
+pub const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>";
+
+/// A mailbox.
+#[derive(Default)]
+pub struct Fake {
+    pub subject: String,
+    pub html: String,
+    pub count: u32,
+    pub settings: Vec<u8>,
+    /// What was asked of it.
+    pub asked: Vec<String>,
+    pub sent: Vec<Sending>,
+}
+
+impl Fake {
+    fn raw(&self) -> (Vec<u8>, Layout) {
+        let mut raw =
+            format!("From: x\r\nReferences: <a@b>\r\n {HOSTILE}\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n");
+        let mut layout = Layout { header: 0, body: raw.len() as u64, ..Layout::default() };
+        let file = HOSTILE.replace('"', "");
+        let parts = [
+            (
+                "Content-Type: text/plain; charset=utf-8\r\n".into(),
+                format!("Hello,\r\n\r\n> quoted\r\nhttps://a.example/{HOSTILE}\r\n"),
+            ),
+            ("Content-Type: text/html\r\n".into(), self.html.clone()),
+            (
+                format!(
+                    "Content-Type: {HOSTILE}/x; name=\"{file}\"\r\nContent-Disposition: attachment; filename=\"{file}\"\r\n"
+                ),
+                "file".into(),
+            ),
+        ];
+        for (header, body) in parts {
+            raw.push_str("--b\r\n");
+            let at = raw.len() as u64;
+            raw.push_str(&format!("{header}\r\n"));
+            let begins = raw.len() as u64;
+            raw.push_str(&body);
+            let part = Layout { header: at, body: begins, end: raw.len() as u64, ..Layout::default() };
+            layout.parts.push(part);
+            raw.push_str("\r\n");
+        }
+        raw.push_str("--b--\r\n");
+        layout.end = raw.len() as u64;
+        (raw.into_bytes(), layout)
+    }
+
+    fn row(&self, folder: u32, uid: u32) -> Row {
+        let quoted = self.subject.replace('\\', "\\\\").replace('"', "\\\"");
+        let people = format!("((\"{quoted}\" NIL \"ann\" \"{}\"))", quoted.replace(' ', ""));
+        let envelope =
+            format!("(\"d\" \"{quoted}\" {people} {people} {people} {people} {people} NIL NIL \"<{quoted}>\")");
+        let flags =
+            Flags { seen: !uid.is_multiple_of(3), answered: uid.is_multiple_of(5), flagged: uid.is_multiple_of(7) };
+        let date = 1_795_880_000 - i64::from(self.count.saturating_sub(uid)) * 40_000;
+        Row {
+            folder,
+            uid,
+            flags,
+            date,
+            size: self.raw().0.len() as u64,
+            envelope: envelope.into_bytes(),
+            has_attachment: uid.is_multiple_of(4),
+        }
+    }
+
+    fn note(&mut self, asked: String) -> Result<(), Failure> {
+        self.asked.push(asked);
+        Ok(())
+    }
+}
+
+impl Mail for Fake {
+    fn user(&self) -> &str {
+        "ann@mx.example"
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        vec!["ann@mx.example".into(), "info@mx.example".into()]
+    }
+
+    fn hostname(&self) -> &str {
+        "mx.example"
+    }
+
+    fn now(&self) -> i64 {
+        1_795_885_000
+    }
+
+    fn random(&mut self) -> [u8; 16] {
+        [7; 16]
+    }
+
+    fn quota(&self) -> (u64, u64) {
+        (123_456_789, 1_000_000_000)
+    }
+
+    fn folders(&mut self) -> Vec<Folder> {
+        let folder =
+            |number, name: &str, purpose| Folder { number, name: name.into(), purpose, count: 9, unseen: number % 3 };
+        vec![
+            folder(1, "INBOX", Purpose::Inbox),
+            folder(2, "Drafts", Purpose::Drafts),
+            folder(3, "Sent", Purpose::Sent),
+            folder(4, "Archive", Purpose::Archive),
+            folder(5, "Junk", Purpose::Junk),
+            folder(6, "Trash", Purpose::Trash),
+            folder(7, &self.subject, Purpose::Other),
+        ]
+    }
+
+    fn rows(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
+        (1..=self.count).rev().filter(|uid| *uid < before).take(count).map(|uid| self.row(folder, uid)).collect()
+    }
+
+    fn message(&mut self, folder: u32, uid: u32) -> Option<Message> {
+        let (_, layout) = self.raw();
+        (uid <= self.count).then(|| Message { row: self.row(folder, uid), number: 1, layout })
+    }
+
+    fn read(&mut self, _message: u64, offset: u64, buffer: &mut [u8]) -> usize {
+        let raw = self.raw().0;
+        let rest = raw.get(usize::try_from(offset).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        count
+    }
+
+    fn search(&mut self, _words: &str, count: usize) -> Vec<Row> {
+        self.rows(1, u32::MAX, count)
+    }
+
+    fn flag(&mut self, folder: u32, uids: &[u32], flag: Flag, is_set: bool) -> Result<(), Failure> {
+        self.note(format!("flag {folder} {uids:?} {flag:?} {is_set}"))
+    }
+
+    fn move_to(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure> {
+        self.note(format!("move {folder} {uids:?} {to}"))
+    }
+
+    fn expunge(&mut self, folder: u32, uids: &[u32]) -> Result<(), Failure> {
+        self.note(format!("expunge {folder} {uids:?}"))
+    }
+
+    fn save(&mut self, folder: u32, _content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
+        self.note(format!("save {folder} {replaces:?}")).map(|()| 1)
+    }
+
+    fn send(&mut self, sending: Sending) -> Result<(), Failure> {
+        self.sent.push(sending);
+        Ok(())
+    }
+
+    fn create(&mut self, name: &str) -> Result<(), Failure> {
+        self.note(format!("create {name}"))
+    }
+
+    fn rename(&mut self, folder: u32, name: &str) -> Result<(), Failure> {
+        self.note(format!("rename {folder} {name}"))
+    }
+
+    fn delete(&mut self, folder: u32) -> Result<(), Failure> {
+        self.note(format!("delete {folder}"))
+    }
+
+    fn settings(&mut self) -> Vec<u8> {
+        self.settings.clone()
+    }
+
+    fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure> {
+        self.settings = settings.to_vec();
+        self.note("settings".into())
+    }
+}
