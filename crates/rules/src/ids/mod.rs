@@ -8,6 +8,7 @@
 
 mod address;
 mod buffer;
+pub mod capture;
 mod evaluate;
 mod flow;
 mod group;

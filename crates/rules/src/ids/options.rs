@@ -48,6 +48,8 @@ pub(super) struct Options<'r, 's> {
     in_base64: bool,
     /// The section of the last test.
     last: Option<usize>,
+    /// That of the last content.
+    content_at: Option<usize>,
     has_priority: bool,
 }
 
@@ -62,6 +64,7 @@ pub(super) fn read(rule: &mut Rule, options: &[Opt<'_>], shared: &mut Shared<'_>
         is_fresh: false,
         in_base64: false,
         last: None,
+        content_at: None,
         has_priority: false,
     };
     for option in options {
@@ -189,6 +192,7 @@ impl Options<'_, '_> {
     }
 
     fn last_content(&mut self) -> Result<&mut Content, String> {
+        self.last = self.content_at;
         let contents = self.last_tests().into_iter().flat_map(|tests| tests.iter_mut().rev());
         let mut contents = contents.filter_map(|test| match test {
             Test::Content(content) => Some(&mut **content),
@@ -224,6 +228,9 @@ impl Options<'_, '_> {
         });
         self.is_fresh = false;
         self.last = Some(at);
+        if matches!(test, Test::Content(_)) {
+            self.content_at = Some(at);
+        }
         self.rule.sections[at].tests.push(test);
     }
 
