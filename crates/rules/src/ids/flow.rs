@@ -596,7 +596,7 @@ impl Flow {
         }
         if is_allowed
             && !rule.is_silent
-            && rule.action != Action::Pass
+            && (rule.action != Action::Pass || rule.tells)
             && self.alerts.len() < desk.rules.limits.bits_max
         {
             self.alerts.push(Alert { rule: number as usize, direction, now_ms: desk.now_ms });

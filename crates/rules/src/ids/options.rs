@@ -121,7 +121,7 @@ impl Options<'_, '_> {
             "reference" | "metadata" | "target" | "service" | "rem" | "logto" | "soid" => {}
             "flow" => self.flow(value)?,
             "noalert" => self.rule.is_silent = true,
-            "alert" => {}
+            "alert" => self.rule.tells = true,
             "threshold" | "detection_filter" => {
                 self.rule.thresholds.push(rate::read(value, name == "detection_filter")?);
             }
@@ -305,7 +305,10 @@ impl Options<'_, '_> {
             "absent" => Test::Absent { or_else: text(value).trim() == "or_else" },
             _ => return Ok(false),
         };
-        let follows_content = matches!(test, Test::DataAt { is_relative: true, .. } | Test::Bytes(_));
+        let follows_content = matches!(
+            test,
+            Test::DataAt { is_relative: true, .. } | Test::Base64 { is_relative: true, .. } | Test::Bytes(_)
+        );
         if follows_content && self.buffer == Buffer::Payload && !self.in_base64 && !self.shared.is_snort3 {
             self.follow(test);
         } else {

@@ -96,6 +96,8 @@ pub struct Rule {
     pub(super) sections: Vec<Section>,
     pub(super) bits: Vec<Bits>,
     pub(super) is_silent: bool,
+    /// Whether it alerts although it lets by.
+    pub(super) tells: bool,
     pub(super) thresholds: Vec<Threshold>,
     /// How many values tests hand on.
     pub(super) variables: usize,

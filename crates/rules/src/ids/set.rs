@@ -173,6 +173,7 @@ impl Loader {
             sections: Vec::new(),
             bits: Vec::new(),
             is_silent: false,
+            tells: false,
             thresholds: Vec::new(),
             variables: 0,
         };

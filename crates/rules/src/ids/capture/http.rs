@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::super::buffer::{Buffer, Direction};
 use super::super::flow::{Desk, Flow, Transaction};
 use super::coding::Codings;
-use super::parts::{Event, Parts, fields};
+use super::parts::{Event, Parts};
 use super::uri;
 
 /// Bytes of a head.
@@ -92,7 +92,16 @@ impl Http {
                 while self.step(direction, ways) {}
                 self.end(direction, ways);
             }
-            State::Body(_) => self.end(direction, ways),
+            State::Body(_) => {
+                // What waits for a line of a chunk is the body as it is.
+                let rest = std::mem::take(&mut side.pending);
+                let mut decoded = Vec::new();
+                if let State::Body(body) = &mut side.state {
+                    body.codings.decode(&rest, &mut |bytes| decoded.extend_from_slice(bytes));
+                }
+                self.body(direction, &decoded, ways);
+                self.end(direction, ways);
+            }
             _ => {}
         }
     }
@@ -205,7 +214,8 @@ impl Http {
         let (protocol, status) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let reason = words.next().unwrap_or_default();
         let exchange = self.exchange(Direction::ToClient);
-        let is_interim = status.len() == 3 && status.starts_with(b"1") && status != b"101";
+        // One that names a length has a body all the same.
+        let is_interim = status.len() == 3 && status.starts_with(b"1") && status != b"101" && length(head).is_none();
         if is_interim {
             return;
         }
@@ -224,11 +234,15 @@ impl Http {
             self.sides.iter_mut().for_each(|side| side.state = State::Over);
             return;
         }
-        let is_chunked = |coding: &[u8]| memchr::memmem::find(&coding.to_ascii_lowercase(), b"chunked").is_some();
+        let is_chunked = |coding: &[u8]| {
+            let coding: Vec<u8> = coding.iter().filter(|byte| **byte != 0).map(u8::to_ascii_lowercase).collect();
+            memchr::memmem::find(&coding, b"chunked").is_some()
+        };
         let left = match length(head) {
-            _ if method == b"HEAD" || matches!(status, b"204" | b"304") => None,
+            _ if method == b"HEAD" || status == b"304" => None,
             _ if head.field(b"transfer-encoding").is_some_and(is_chunked) => Some(Left::Chunk(None)),
             Some(0) => None,
+            None if status == b"204" => None,
             Some(length) => Some(Left::Length(length)),
             None => Some(Left::Close),
         };
@@ -336,6 +350,7 @@ impl Body {
             Left::Chunk(None) => {
                 let Some(end) = memchr::memchr(b'\n', input) else { return (0, false) };
                 let line = input[..end].trim_ascii();
+                let line = line.strip_prefix(b"\x0b").unwrap_or(line);
                 if !line.is_empty() {
                     self.left = match chunk_size(line) {
                         Some(0) => Left::Trailer,
@@ -362,31 +377,54 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(&line[..end]).ok()?, 16).ok()
 }
 
-/// Takes a whole head from the bytes that wait.
+/// Takes a whole head from the bytes that wait: up to a line that is blank.
 fn take_head(pending: &mut Vec<u8>) -> Option<Head> {
-    let blank = pending.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
-    let mut at = blank;
-    let mut first = None;
+    let start = pending.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    let mut at = start;
     loop {
         let end = at + memchr::memchr(b'\n', pending.get(at..)?)?;
-        let line = pending[at..end].strip_suffix(b"\r").unwrap_or(&pending[at..end]);
-        match first {
-            None => first = Some((line.to_vec(), end + 1)),
-            Some((line_before, start)) if line.is_empty() => {
-                let raw = pending[start..end + 1].to_vec();
-                pending.drain(..=end);
-                return Some(Head { first: line_before, fields: joined(&raw), raw });
-            }
-            _ => {}
+        if at > start && pending[at..end].trim_ascii().is_empty() {
+            let all: Vec<u8> = pending.drain(..=end).skip(start).collect();
+            // A lone carriage return ends lines, too.
+            let first = all.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(all.len());
+            let rest = all.get(first..).unwrap_or_default();
+            let raw = rest.strip_prefix(b"\r\n").unwrap_or(rest.get(1..).unwrap_or_default());
+            return Some(Head { first: all[..first].to_vec(), fields: joined(raw), raw: raw.to_vec() });
         }
         at = end + 1;
     }
 }
 
+/// Fields whose lines may be folded anywhere, even in front of the colon. Fields that say how a body is framed count where they
+/// look folded, too: some readers see them.
+fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for line in raw.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
+        let has_colon = line.contains(&b':');
+        let looks_folded = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || !has_colon;
+        let lower = line.trim_ascii().to_ascii_lowercase();
+        let frames = FRAMING
+            .iter()
+            .any(|name| lower.strip_prefix(*name).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":")));
+        match lines.last_mut().filter(|_| looks_folded && !frames) {
+            Some(before) => before.extend_from_slice(line),
+            None => lines.push(line.to_vec()),
+        }
+    }
+    let field = |line: Vec<u8>| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let name: Vec<u8> = line[..colon].iter().copied().filter(|byte| *byte != 0).collect();
+        Some((name.trim_ascii().to_vec(), line[colon + 1..].trim_ascii().to_vec()))
+    };
+    lines.into_iter().filter_map(field).collect()
+}
+
+const FRAMING: &[&[u8]] = &[b"transfer-encoding", b"content-encoding", b"content-length"];
+
 /// Fields, those of one name joined.
 fn joined(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    for (name, value) in fields(raw) {
+    for (name, value) in lenient_fields(raw) {
         match all.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
             Some((_, before)) => {
                 before.extend_from_slice(b", ");

@@ -181,6 +181,11 @@ impl Conversation {
     fn segment(&mut self, direction: Direction, sequence: u32, flags: u8, bytes: &[u8], desk: &mut Desk<'_>) {
         let at = side(direction);
         let mut ready = Vec::new();
+        if flags & RST != 0 {
+            // Bytes of a reset are no part of the stream.
+            self.is_closed = [true, true];
+            return;
+        }
         let sequence = if flags & SYN != 0 {
             self.streams[at].open(sequence);
             sequence.wrapping_add(1)
@@ -188,9 +193,6 @@ impl Conversation {
             sequence
         };
         self.streams[at].segment(sequence, bytes, &mut ready);
-        if flags & RST != 0 {
-            self.is_closed = [true, true];
-        }
         if flags & FIN != 0 {
             self.is_closed[at] = true;
         }

@@ -2,6 +2,8 @@
 //!
 //! It is as tolerant as what rules are compared with, and knows no forks: the reader of mails that decides is the crate `mime`.
 
+use super::super::transform::hex;
+
 /// Bytes of the fields of one part.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// A line that is longer is handed on in pieces.
@@ -209,9 +211,7 @@ fn quoted(line: &[u8]) -> Vec<u8> {
     let mut at = 0;
     while let Some(&byte) = line.get(at) {
         let pair = line.get(at + 1..at + 3).filter(|_| byte == b'=');
-        let value = pair.and_then(|pair| {
-            Some(super::super::transform::hex(pair[0])? << 4 | super::super::transform::hex(pair[1])?)
-        });
+        let value = pair.and_then(|pair| Some(hex(pair[0])? << 4 | hex(pair[1])?));
         out.push(value.unwrap_or(byte));
         at += if value.is_some() { 3 } else { 1 };
     }
@@ -219,7 +219,7 @@ fn quoted(line: &[u8]) -> Vec<u8> {
 }
 
 /// Fields of a head, folded lines joined.
-pub(super) fn fields(head: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn fields(head: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut fields: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for line in head.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -238,7 +238,7 @@ pub(super) fn fields(head: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// A parameter of a value, its quotes undone.
-pub(super) fn parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+fn parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let lower = value.to_ascii_lowercase();
     for found in memchr::memmem::find_iter(&lower, name) {
         let before = lower[..found].iter().rev().find(|byte| !byte.is_ascii_whitespace());
