@@ -1,0 +1,484 @@
+//! HTTP/1 as peers of rules read it: tolerant, and of use for rules alone. What decides on traffic is `proto::http`, which is strict.
+//!
+//! A head ends at an empty line, whatever ends its lines; fields that are repeated are joined; a body is chunked if any coding says so.
+
+use std::collections::VecDeque;
+
+use super::super::buffer::{Buffer, Direction};
+use super::super::flow::{Desk, Flow, Transaction};
+use super::coding::Codings;
+use super::parts::{Event, Parts};
+use super::uri;
+
+/// Bytes of a head.
+const HEAD_BYTES_MAX: usize = 128 << 10;
+/// Requests without a response.
+const EXCHANGES_MAX: usize = 256;
+
+/// Both sides of a connection.
+#[derive(Default)]
+pub(super) struct Http {
+    sides: [Side; 2],
+    exchanges: VecDeque<Exchange>,
+}
+
+#[derive(Default)]
+struct Side {
+    pending: Vec<u8>,
+    state: State,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Head,
+    Body(Box<Body>),
+    /// Another protocol, or nothing that can be read.
+    Over,
+}
+
+struct Body {
+    left: Left,
+    codings: Codings,
+    parts: Option<Parts>,
+}
+
+enum Left {
+    Length(u64),
+    /// Bytes of the chunk; none where the line of its size comes next.
+    Chunk(Option<u64>),
+    Trailer,
+    Close,
+}
+
+#[derive(Default)]
+struct Exchange {
+    transaction: Transaction,
+    is_asked: bool,
+    method: Vec<u8>,
+}
+
+struct Head {
+    first: Vec<u8>,
+    raw: Vec<u8>,
+    fields: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Head {
+    fn field(&self, name: &[u8]) -> Option<&[u8]> {
+        self.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &value[..])
+    }
+}
+
+/// The flow and the desk, which travel together.
+pub(super) struct Ways<'w, 'd> {
+    pub flow: &'w mut Flow,
+    pub desk: &'w mut Desk<'d>,
+}
+
+impl Http {
+    /// Takes bytes of one side.
+    pub fn feed(&mut self, direction: Direction, bytes: &[u8], ways: &mut Ways<'_, '_>) {
+        self.side(direction).pending.extend_from_slice(bytes);
+        while self.step(direction, ways) {}
+    }
+
+    /// Ends one side.
+    pub fn close(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) {
+        let side = self.side(direction);
+        match side.state {
+            State::Head if !side.pending.is_empty() => {
+                side.pending.extend_from_slice(b"\r\n\r\n");
+                while self.step(direction, ways) {}
+                self.end(direction, ways);
+            }
+            State::Body(_) => {
+                // What waits for a line of a chunk is the body as it is.
+                let rest = std::mem::take(&mut side.pending);
+                let mut decoded = Vec::new();
+                if let State::Body(body) = &mut side.state {
+                    body.codings.decode(&rest, &mut |bytes| decoded.extend_from_slice(bytes));
+                }
+                self.body(direction, &decoded, ways);
+                self.end(direction, ways);
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends what is left of both sides.
+    pub fn finish(&mut self, ways: &mut Ways<'_, '_>) {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            self.close(direction, ways);
+        }
+        for exchange in &mut self.exchanges {
+            for direction in [Direction::ToServer, Direction::ToClient] {
+                ways.flow.end(&mut exchange.transaction, direction, ways.desk);
+            }
+        }
+        self.exchanges.clear();
+    }
+
+    fn side(&mut self, direction: Direction) -> &mut Side {
+        &mut self.sides[usize::from(direction == Direction::ToClient)]
+    }
+
+    /// The exchange that a side is at.
+    fn exchange(&mut self, direction: Direction) -> &mut Exchange {
+        if direction == Direction::ToServer {
+            let is_new = self.exchanges.back().is_none_or(|exchange| exchange.is_asked);
+            if is_new {
+                self.exchanges.truncate(EXCHANGES_MAX);
+                self.exchanges.push_back(Exchange::default());
+            }
+            let last = self.exchanges.len() - 1;
+            return &mut self.exchanges[last];
+        }
+        if self.exchanges.is_empty() {
+            self.exchanges.push_back(Exchange { is_asked: true, ..Exchange::default() });
+        }
+        &mut self.exchanges[0]
+    }
+
+    fn step(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) -> bool {
+        let side = self.side(direction);
+        match &mut side.state {
+            State::Over => {
+                side.pending.clear();
+                false
+            }
+            State::Head => {
+                let Some(head) = take_head(&mut side.pending) else {
+                    if side.pending.len() > HEAD_BYTES_MAX {
+                        side.state = State::Over;
+                    }
+                    return false;
+                };
+                match direction {
+                    Direction::ToServer => self.request(&head, ways),
+                    Direction::ToClient => self.response(&head, ways),
+                }
+                true
+            }
+            State::Body(body) => {
+                let mut decoded = Vec::new();
+                let (taken, is_end) = body.take(&side.pending, &mut decoded);
+                side.pending.drain(..taken);
+                self.body(direction, &decoded, ways);
+                if is_end {
+                    self.end(direction, ways);
+                }
+                is_end || taken > 0
+            }
+        }
+    }
+
+    fn request(&mut self, head: &Head, ways: &mut Ways<'_, '_>) {
+        let (method, target, protocol) = request_line(&head.first);
+        let exchange = self.exchange(Direction::ToServer);
+        exchange.method = method.to_vec();
+        let transaction = &mut exchange.transaction;
+        let rules = ways.desk.rules;
+        let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToServer, buffer, bytes);
+        fill(Buffer::Method, method);
+        fill(Buffer::UriRaw, target);
+        if method != b"CONNECT" {
+            fill(Buffer::Uri, &uri::normalised(target));
+        }
+        fill(Buffer::RequestLine, &head.first);
+        fill(Buffer::Protocol, protocol);
+        let of_target = memchr::memmem::find(target, b"://").map(|at| &target[at + 3..]);
+        let of_target = of_target.or((method == b"CONNECT").then_some(target));
+        let of_target = of_target.and_then(|rest| rest.split(|byte| matches!(byte, b'/' | b'?')).next());
+        if let Some(host) = of_target.or(head.field(b"host")) {
+            let name = host
+                .iter()
+                .rposition(|&byte| byte == b':')
+                .filter(|at| !host[*at..].contains(&b']'))
+                .map_or(host, |at| &host[..at]);
+            fill(Buffer::Host, &name.to_ascii_lowercase());
+            fill(Buffer::HostRaw, host);
+        }
+        common(head, Direction::ToServer, &mut fill);
+        let left = match (head.field(b"transfer-encoding"), length(head)) {
+            (Some(coding), _) if coding.to_ascii_lowercase().ends_with(b"chunked") => Some(Left::Chunk(None)),
+            (_, Some(length)) if length > 0 => Some(Left::Length(length)),
+            _ => None,
+        };
+        ways.flow.inspect(transaction, Direction::ToServer, ways.desk);
+        self.begin(Direction::ToServer, head, left, ways);
+    }
+
+    fn response(&mut self, head: &Head, ways: &mut Ways<'_, '_>) {
+        let mut words = head.first.splitn(3, |&byte| byte == b' ');
+        let (protocol, status) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let reason = words.next().unwrap_or_default();
+        let exchange = self.exchange(Direction::ToClient);
+        // One that names a length has a body all the same.
+        let is_interim = status.len() == 3 && status.starts_with(b"1") && status != b"101" && length(head).is_none();
+        if is_interim {
+            return;
+        }
+        let (method, transaction) = (exchange.method.clone(), &mut exchange.transaction);
+        let rules = ways.desk.rules;
+        let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToClient, buffer, bytes);
+        fill(Buffer::ResponseLine, &head.first);
+        fill(Buffer::Protocol, protocol);
+        fill(Buffer::StatCode, status);
+        fill(Buffer::StatMsg, reason);
+        common(head, Direction::ToClient, &mut fill);
+        ways.flow.inspect(transaction, Direction::ToClient, ways.desk);
+        let is_tunnel = status == b"101" || method == b"CONNECT" && status.starts_with(b"2");
+        if is_tunnel {
+            self.end(Direction::ToClient, ways);
+            self.sides.iter_mut().for_each(|side| side.state = State::Over);
+            return;
+        }
+        let is_chunked = |coding: &[u8]| {
+            let coding: Vec<u8> = coding.iter().filter(|byte| **byte != 0).map(u8::to_ascii_lowercase).collect();
+            memchr::memmem::find(&coding, b"chunked").is_some()
+        };
+        let left = match length(head) {
+            _ if method == b"HEAD" || status == b"304" => None,
+            _ if head.field(b"transfer-encoding").is_some_and(is_chunked) => Some(Left::Chunk(None)),
+            Some(0) => None,
+            None if status == b"204" => None,
+            Some(length) => Some(Left::Length(length)),
+            None => Some(Left::Close),
+        };
+        self.begin(Direction::ToClient, head, left, ways);
+    }
+
+    fn begin(&mut self, direction: Direction, head: &Head, left: Option<Left>, ways: &mut Ways<'_, '_>) {
+        let Some(left) = left else { return self.end(direction, ways) };
+        let codings = Codings::of(head.field(b"content-encoding").unwrap_or_default());
+        let kind = head.field(b"content-type").unwrap_or_default();
+        let is_form = direction == Direction::ToServer && kind.to_ascii_lowercase().starts_with(b"multipart/");
+        let parts = is_form.then(|| {
+            let mut parts = Parts::new();
+            parts.feed(&[b"Content-Type: ", kind, b"\r\n\r\n"].concat(), &mut |_| {});
+            parts
+        });
+        self.side(direction).state = State::Body(Box::new(Body { left, codings, parts }));
+    }
+
+    /// Hands decoded bytes of a body to the rules.
+    fn body(&mut self, direction: Direction, bytes: &[u8], ways: &mut Ways<'_, '_>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let parts = match &mut self.side(direction).state {
+            State::Body(body) => body.parts.take(),
+            _ => None,
+        };
+        let transaction = &mut self.exchange(direction).transaction;
+        let own = if direction == Direction::ToServer { Buffer::RequestBody } else { Buffer::ResponseBody };
+        ways.flow.feed(transaction, direction, own, bytes, ways.desk);
+        let Some(mut parts) = parts else {
+            return ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk);
+        };
+        let mut is_file = false;
+        parts.feed(bytes, &mut |event| upload(event, &mut is_file, transaction, ways));
+        if let State::Body(body) = &mut self.side(direction).state {
+            body.parts = Some(parts);
+        }
+    }
+
+    /// Ends a message.
+    fn end(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) {
+        let state = std::mem::take(&mut self.side(direction).state);
+        let mut parts = None;
+        if let State::Body(mut body) = state {
+            let mut rest = Vec::new();
+            body.codings.finish(&mut |bytes| rest.extend_from_slice(bytes));
+            parts = body.parts.take();
+            self.body(direction, &rest, ways);
+        }
+        let exchange = self.exchange(direction);
+        if let Some(mut parts) = parts {
+            let mut is_file = false;
+            parts.finish(&mut |event| upload(event, &mut is_file, &mut exchange.transaction, ways));
+        }
+        ways.flow.end(&mut exchange.transaction, direction, ways.desk);
+        exchange.is_asked = true;
+        if direction == Direction::ToClient {
+            self.exchanges.pop_front();
+        }
+    }
+}
+
+/// Hands parts of a form to the rules.
+fn upload(event: Event<'_>, is_file: &mut bool, transaction: &mut Transaction, ways: &mut Ways<'_, '_>) {
+    let direction = Direction::ToServer;
+    match event {
+        Event::Begin(name) => {
+            *is_file = true;
+            if let Some(name) = name {
+                transaction.fill(ways.desk.rules, direction, Buffer::FileName, name);
+            }
+        }
+        Event::Data(bytes) => ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk),
+        Event::End => ways.flow.end_buffer(transaction, direction, Buffer::FileData, ways.desk),
+        Event::Field(..) => {}
+    }
+}
+
+impl Body {
+    /// Takes bytes of the wire; says how many, and whether the body is over.
+    fn take(&mut self, input: &[u8], decoded: &mut Vec<u8>) -> (usize, bool) {
+        let mut out = |bytes: &[u8]| decoded.extend_from_slice(bytes);
+        match &mut self.left {
+            Left::Close => {
+                self.codings.decode(input, &mut out);
+                (input.len(), false)
+            }
+            Left::Length(left) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                self.codings.decode(&input[..taken], &mut out);
+                *left = left.saturating_sub(taken as u64);
+                (taken, *left == 0)
+            }
+            Left::Chunk(Some(left)) => {
+                let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                self.codings.decode(&input[..taken], &mut out);
+                *left = left.saturating_sub(taken as u64);
+                if *left == 0 {
+                    self.left = Left::Chunk(None);
+                }
+                (taken, false)
+            }
+            Left::Chunk(None) => {
+                let Some(end) = memchr::memchr(b'\n', input) else { return (0, false) };
+                let line = input[..end].trim_ascii();
+                let line = line.strip_prefix(b"\x0b").unwrap_or(line);
+                if !line.is_empty() {
+                    self.left = match chunk_size(line) {
+                        Some(0) => Left::Trailer,
+                        Some(size) => Left::Chunk(Some(size)),
+                        // No size: the rest is the body.
+                        None => {
+                            self.left = Left::Close;
+                            return self.take(input, decoded);
+                        }
+                    };
+                }
+                (end + 1, false)
+            }
+            Left::Trailer => {
+                let Some(end) = memchr::memchr(b'\n', input) else { return (0, false) };
+                (end + 1, input[..end].trim_ascii().is_empty())
+            }
+        }
+    }
+}
+
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+    u64::from_str_radix(std::str::from_utf8(&line[..end]).ok()?, 16).ok()
+}
+
+/// Takes a whole head from the bytes that wait: up to a line that is blank.
+fn take_head(pending: &mut Vec<u8>) -> Option<Head> {
+    let start = pending.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
+    let mut at = start;
+    loop {
+        let end = at + memchr::memchr(b'\n', pending.get(at..)?)?;
+        if at > start && pending[at..end].trim_ascii().is_empty() {
+            let all: Vec<u8> = pending.drain(..=end).skip(start).collect();
+            // A lone carriage return ends lines, too.
+            let first = all.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(all.len());
+            let rest = all.get(first..).unwrap_or_default();
+            let raw = rest.strip_prefix(b"\r\n").unwrap_or(rest.get(1..).unwrap_or_default());
+            return Some(Head { first: all[..first].to_vec(), fields: joined(raw), raw: raw.to_vec() });
+        }
+        at = end + 1;
+    }
+}
+
+/// Fields whose lines may be folded anywhere, even in front of the colon. Fields that say how a body is framed count where they
+/// look folded, too: some readers see them.
+fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut lines: Vec<Vec<u8>> = Vec::new();
+    for line in raw.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
+        let has_colon = line.contains(&b':');
+        let looks_folded = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || !has_colon;
+        let lower = line.trim_ascii().to_ascii_lowercase();
+        let frames = FRAMING
+            .iter()
+            .any(|name| lower.strip_prefix(*name).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":")));
+        match lines.last_mut().filter(|_| looks_folded && !frames) {
+            Some(before) => before.extend_from_slice(line),
+            None => lines.push(line.to_vec()),
+        }
+    }
+    let field = |line: Vec<u8>| {
+        let colon = line.iter().position(|&byte| byte == b':')?;
+        let name: Vec<u8> = line[..colon].iter().copied().filter(|byte| *byte != 0).collect();
+        Some((name.trim_ascii().to_vec(), line[colon + 1..].trim_ascii().to_vec()))
+    };
+    lines.into_iter().filter_map(field).collect()
+}
+
+const FRAMING: &[&[u8]] = &[b"transfer-encoding", b"content-encoding", b"content-length"];
+
+/// Fields, those of one name joined.
+fn joined(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for (name, value) in lenient_fields(raw) {
+        match all.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            Some((_, before)) => {
+                before.extend_from_slice(b", ");
+                before.extend_from_slice(&value);
+            }
+            None => all.push((name, value)),
+        }
+    }
+    all
+}
+
+fn length(head: &Head) -> Option<u64> {
+    let value = head.field(b"content-length")?;
+    let value = value.split(|&byte| byte == b',').next()?.trim_ascii();
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// Method, target and protocol; the target may have blanks.
+fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let line = line.trim_ascii();
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    let (method, rest) = line.split_at(end);
+    let rest = rest.trim_ascii();
+    let last = rest.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+    if rest[last..].starts_with(b"HTTP/") {
+        return (method, rest[..last].trim_ascii(), &rest[last..]);
+    }
+    (method, rest, b"")
+}
+
+/// Fills what both sides have.
+fn common(head: &Head, direction: Direction, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let cookie: &[u8] = if direction == Direction::ToServer { b"cookie" } else { b"set-cookie" };
+    let (mut lines, mut names) = (Vec::new(), b"\r\n".to_vec());
+    let each = if direction == Direction::ToServer { Buffer::RequestHeader } else { Buffer::ResponseHeader };
+    for (name, value) in &head.fields {
+        let line = [name, &b": "[..], value].concat();
+        fill(each, &line);
+        names.extend([&name[..], b"\r\n"].concat());
+        match Buffer::of_field(name).filter(|buffer| !matches!(buffer, Buffer::Host | Buffer::Cookie)) {
+            Some(buffer) => fill(buffer, value),
+            None if name.eq_ignore_ascii_case(cookie) => {
+                fill(Buffer::Cookie, value);
+                continue;
+            }
+            None => {}
+        }
+        lines.extend([&line[..], b"\r\n"].concat());
+    }
+    names.extend(b"\r\n");
+    if !head.fields.is_empty() {
+        fill(Buffer::Header, &lines);
+        fill(Buffer::HeaderNames, &names);
+    }
+    fill(Buffer::HeaderRaw, &head.raw);
+    fill(Buffer::Start, &[&head.first[..], b"\r\n", &head.raw].concat());
+}

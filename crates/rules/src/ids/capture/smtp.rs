@@ -1,0 +1,170 @@
+//! SMTP as rules see it: the envelope, the fields of mails and their parts. DATA and BDAT, dots undone.
+
+use super::super::buffer::{Buffer, Direction};
+use super::super::flow::Transaction;
+use super::http::Ways;
+use super::parts::{Event, Parts};
+
+/// Bytes of one line.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The client's side of a connection.
+#[derive(Default)]
+pub(super) struct Smtp {
+    pending: Vec<u8>,
+    state: State,
+    transaction: Transaction,
+    helo: Vec<u8>,
+    mail: Option<Parts>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Command,
+    /// Lines up to a dot.
+    Data,
+    /// Bytes of a chunk, and whether it is the last.
+    Chunk(u64, bool),
+    Over,
+}
+
+impl Smtp {
+    /// Takes bytes of the client.
+    pub fn feed(&mut self, bytes: &[u8], ways: &mut Ways<'_, '_>) {
+        self.pending.extend_from_slice(bytes);
+        while self.step(ways) {}
+    }
+
+    /// Ends the connection.
+    pub fn finish(&mut self, ways: &mut Ways<'_, '_>) {
+        self.end_mail(ways);
+        self.end(ways);
+    }
+
+    fn step(&mut self, ways: &mut Ways<'_, '_>) -> bool {
+        if let State::Chunk(left, is_last) = &mut self.state {
+            let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(self.pending.len());
+            *left = left.saturating_sub(taken as u64);
+            let (is_over, is_last) = (*left == 0, *is_last);
+            let bytes: Vec<u8> = self.pending.drain(..taken).collect();
+            self.content(&bytes, ways);
+            if is_over {
+                self.state = State::Command;
+                if is_last {
+                    self.end_mail(ways);
+                    self.end(ways);
+                }
+            }
+            return is_over || taken > 0;
+        }
+        if matches!(self.state, State::Over) {
+            self.pending.clear();
+            return false;
+        }
+        let end = match memchr::memchr(b'\n', &self.pending) {
+            Some(at) => at + 1,
+            None if self.pending.len() > LINE_BYTES_MAX => self.pending.len(),
+            None => return false,
+        };
+        let line: Vec<u8> = self.pending.drain(..end).collect();
+        match self.state {
+            State::Data if line.trim_ascii_end() == b"." => {
+                self.state = State::Command;
+                self.end_mail(ways);
+                self.end(ways);
+            }
+            State::Data => self.content(line.strip_prefix(b".").unwrap_or(&line), ways),
+            _ => self.command(line.trim_ascii(), ways),
+        }
+        true
+    }
+
+    fn command(&mut self, line: &[u8], ways: &mut Ways<'_, '_>) {
+        let upper = line.to_ascii_uppercase();
+        let behind = |length: usize| line.get(length..).unwrap_or_default().trim_ascii();
+        let rules = ways.desk.rules;
+        let mut fill = |buffer, bytes: &[u8]| self.transaction.fill(rules, Direction::ToServer, buffer, bytes);
+        if upper.starts_with(b"HELO ") || upper.starts_with(b"EHLO ") {
+            self.helo = behind(5).to_vec();
+            fill(Buffer::SmtpHelo, behind(5));
+        } else if upper.starts_with(b"MAIL FROM:") {
+            fill(Buffer::SmtpMailFrom, path(behind(10)));
+        } else if upper.starts_with(b"RCPT TO:") {
+            fill(Buffer::SmtpRcptTo, path(behind(8)));
+        } else if upper == b"DATA" {
+            (self.state, self.mail) = (State::Data, Some(Parts::new()));
+        } else if upper.starts_with(b"BDAT ") {
+            let mut words = line[5..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            let size = words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+            let is_last = words.next().is_some_and(|word| word.eq_ignore_ascii_case(b"LAST"));
+            self.mail.get_or_insert_with(Parts::new);
+            self.state = size.map_or(State::Command, |size| State::Chunk(size, is_last));
+            return;
+        } else if upper == b"RSET" {
+            self.mail = None;
+            self.end(ways);
+            return;
+        } else if upper == b"STARTTLS" {
+            self.state = State::Over;
+        }
+        ways.flow.inspect(&mut self.transaction, Direction::ToServer, ways.desk);
+    }
+
+    fn content(&mut self, bytes: &[u8], ways: &mut Ways<'_, '_>) {
+        let Some(mut mail) = self.mail.take() else { return };
+        mail.feed(bytes, &mut |event| part(event, &mut self.transaction, ways));
+        self.mail = Some(mail);
+    }
+
+    fn end_mail(&mut self, ways: &mut Ways<'_, '_>) {
+        if let Some(mut mail) = self.mail.take() {
+            mail.finish(&mut |event| part(event, &mut self.transaction, ways));
+        }
+    }
+
+    /// Ends a transaction; the next has the same client.
+    fn end(&mut self, ways: &mut Ways<'_, '_>) {
+        ways.flow.end(&mut self.transaction, Direction::ToServer, ways.desk);
+        ways.flow.end(&mut self.transaction, Direction::ToClient, ways.desk);
+        self.transaction = Transaction::new();
+    }
+}
+
+/// The path of an envelope, without parameters.
+fn path(value: &[u8]) -> &[u8] {
+    match value.iter().position(|&byte| byte == b'>') {
+        Some(end) => &value[..=end],
+        None => value.split(|&byte| byte == b' ').next().unwrap_or(value),
+    }
+}
+
+/// Hands parts of a mail to the rules.
+pub(super) fn part(event: Event<'_>, transaction: &mut Transaction, ways: &mut Ways<'_, '_>) {
+    let direction = Direction::ToServer;
+    let rules = ways.desk.rules;
+    match event {
+        Event::Field(name, value) => {
+            let buffer = match name.to_ascii_lowercase().as_slice() {
+                b"from" => Buffer::EmailFrom,
+                b"to" => Buffer::EmailTo,
+                b"cc" => Buffer::EmailCc,
+                b"subject" => Buffer::EmailSubject,
+                b"date" => Buffer::EmailDate,
+                b"message-id" => Buffer::EmailMessageId,
+                b"x-mailer" => Buffer::EmailXMailer,
+                b"received" => Buffer::EmailReceived,
+                _ => return,
+            };
+            transaction.fill(rules, direction, buffer, value);
+        }
+        Event::Begin(name) => {
+            if let Some(name) = name {
+                transaction.fill(rules, direction, Buffer::FileName, name);
+            }
+            ways.flow.inspect(transaction, direction, ways.desk);
+        }
+        Event::Data(bytes) => ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk),
+        Event::End => ways.flow.end_buffer(transaction, direction, Buffer::FileData, ways.desk),
+    }
+}

@@ -1,0 +1,617 @@
+//! A flow between two peers, its transactions, and the rules that match them.
+//!
+//! A host makes a [`Flow`], and a [`Transaction`] for each request with its response, for each mail, for each question. It fills
+//! buffers ([`Transaction::fill`]), feeds bodies ([`Flow::feed`]) and the streams themselves ([`Flow::payload`]), and has the rules
+//! tried where its protocol has a border ([`Flow::inspect`], [`Flow::turn`]). [`Flow::verdict`] says what to do with the flow.
+//!
+//! Long buffers are looked at in windows that lie at fixed places of them, so it does not matter how they are cut; what is further
+//! apart than half a window may not be seen together.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
+
+use pattern::State;
+use stream::Fuel;
+
+use super::address::number;
+use super::buffer::{App, Buffer, Direction};
+use super::evaluate::{Run, View};
+use super::rate::{Event, Rates};
+use super::rule::{Action, BitVerb, Bits, Rule, Scope, Section, Test, Transport};
+use super::set::RuleSet;
+use super::sets::Added;
+use super::transform::apply_all;
+
+/// One end of a flow.
+pub type Peer = (IpAddr, u16);
+
+/// Two peers and what carries their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tuple {
+    /// The side that began.
+    pub client: Peer,
+    /// The other.
+    pub server: Peer,
+    /// The transport.
+    pub transport: Transport,
+}
+
+/// A rule that matched and alerts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alert {
+    /// The place of the rule in [`RuleSet::rules`].
+    pub rule: usize,
+    /// The way the bytes went.
+    pub direction: Direction,
+    /// When, in milliseconds.
+    pub now_ms: u64,
+}
+
+/// What is done with a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Verdict {
+    /// It goes on and is inspected.
+    #[default]
+    Inspect,
+    /// A rule let it by: nothing more is looked at.
+    Pass,
+    /// It is cut.
+    Drop,
+    /// It is cut, and its peers are told.
+    Reject,
+}
+
+/// What rules of all flows share: bits of addresses, rates, and what was added to data sets.
+#[derive(Debug, Default)]
+pub struct Site {
+    bits: HashMap<(u32, Option<IpAddr>, Option<IpAddr>), u64>,
+    rates: Rates,
+    added: Added,
+    flows: u64,
+}
+
+/// The rules, what they share, and the time, for one call.
+pub struct Desk<'d> {
+    /// The rules.
+    pub rules: &'d RuleSet,
+    /// What flows share.
+    pub site: &'d mut Site,
+    /// The time, in milliseconds since the host's beginning of time.
+    pub now_ms: u64,
+}
+
+/// A buffer that comes in pieces.
+#[derive(Debug)]
+struct Body {
+    buffer: Buffer,
+    direction: Direction,
+    base: u64,
+    bytes: Vec<u8>,
+    states: Vec<(usize, State)>,
+    is_ended: bool,
+}
+
+impl Body {
+    fn new(buffer: Buffer, direction: Direction, rules: &RuleSet) -> Body {
+        let groups = rules.groups.of(buffer).filter(|(_, group)| group.transforms.is_empty());
+        let states = groups.map(|(number, _)| (number, State::new())).collect();
+        Body { buffer, direction, base: 0, bytes: Vec::new(), states, is_ended: false }
+    }
+
+    /// Takes what fits into the window.
+    fn take(&mut self, piece: &[u8], rules: &RuleSet, selected: &mut BTreeSet<u32>) -> usize {
+        let room = rules.limits.window_bytes.saturating_sub(self.bytes.len()).min(piece.len());
+        let piece = &piece[..room];
+        self.bytes.extend_from_slice(piece);
+        for (group, state) in &mut self.states {
+            let Some(group) = rules.groups.get(*group) else { continue };
+            group.scan(state, piece, &mut |rule| {
+                selected.insert(rule);
+            });
+        }
+        room
+    }
+
+    fn is_full(&self, rules: &RuleSet) -> bool {
+        self.bytes.len() >= rules.limits.window_bytes
+    }
+
+    /// Moves the window on by half of it.
+    fn advance(&mut self) {
+        let half = self.bytes.len() / 2;
+        self.bytes.drain(..half);
+        self.base = self.base.saturating_add(half as u64);
+    }
+
+    fn end(&mut self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
+        self.is_ended = true;
+        for (group, state) in &mut self.states {
+            let Some(group) = rules.groups.get(*group) else { continue };
+            group.finish(state, &mut |rule| {
+                selected.insert(rule);
+            });
+        }
+        self.states = Vec::new();
+        self.select_derived(rules, selected);
+    }
+
+    /// Looks into buffers that are derived from the window.
+    fn select_derived(&self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
+        select(rules, self.buffer, &self.bytes, false, selected);
+    }
+}
+
+/// Selects rules by the texts in a whole buffer, or in what is derived from it.
+fn select(rules: &RuleSet, buffer: Buffer, bytes: &[u8], with_plain: bool, selected: &mut BTreeSet<u32>) {
+    for (_, group) in rules.groups.of(buffer) {
+        if group.transforms.is_empty() && !with_plain {
+            continue;
+        }
+        let Some(bytes) = apply_all(&group.transforms, bytes) else { continue };
+        let mut state = State::new();
+        group.scan(&mut state, &bytes, &mut |rule| {
+            selected.insert(rule);
+        });
+        group.finish(&mut state, &mut |rule| {
+            selected.insert(rule);
+        });
+    }
+}
+
+/// A request and its response, a mail, a question: buffers that rules look at together.
+#[derive(Debug, Default)]
+pub struct Transaction {
+    values: Vec<(Buffer, Direction, Vec<u8>)>,
+    /// How many of them have selected rules.
+    selected: usize,
+    bodies: Vec<Body>,
+    trial: Trial,
+    ended: [bool; 2],
+    lost: u64,
+}
+
+/// What is known of rules while they are tried.
+#[derive(Debug, Default)]
+struct Trial {
+    pending: BTreeSet<u32>,
+    matched: HashSet<(u32, usize)>,
+    fired: HashSet<u32>,
+}
+
+impl Transaction {
+    /// An empty one.
+    pub fn new() -> Transaction {
+        Transaction::default()
+    }
+
+    /// Fills a buffer as a whole. Those beyond the bounds are counted and not looked at.
+    pub fn fill(&mut self, rules: &RuleSet, direction: Direction, buffer: Buffer, bytes: &[u8]) {
+        let held: usize = self.values.iter().map(|(.., bytes)| bytes.len()).sum();
+        if self.values.len() >= rules.limits.buffers_max
+            || held.saturating_add(bytes.len()) > 4 * rules.limits.window_bytes
+        {
+            self.lost = self.lost.saturating_add(1);
+            return;
+        }
+        self.values.push((buffer, direction, bytes.to_vec()));
+    }
+
+    /// How many buffers were not looked at because there were too many.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    fn select(&mut self, rules: &RuleSet) {
+        for (buffer, _, bytes) in &self.values[self.selected..] {
+            select(rules, *buffer, bytes, true, &mut self.trial.pending);
+        }
+        self.selected = self.values.len();
+    }
+
+    /// Forgets bodies that have ended, the oldest first, where they take too much.
+    fn shrink(&mut self, rules: &RuleSet) {
+        let held = |bodies: &[Body]| bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
+        while held(&self.bodies) > 2 * rules.limits.window_bytes || self.bodies.len() > rules.limits.buffers_max {
+            let Some(at) = self.bodies.iter().position(|body| body.is_ended) else { return };
+            self.bodies.remove(at);
+        }
+    }
+}
+
+fn side(direction: Direction) -> usize {
+    usize::from(direction == Direction::ToClient)
+}
+
+/// A flow.
+#[derive(Debug)]
+pub struct Flow {
+    tuple: Tuple,
+    app: Option<App>,
+    number: u64,
+    bits: HashMap<u32, i64>,
+    streams: [Option<Body>; 2],
+    trials: [Trial; 2],
+    /// Rules without tests of bytes that have matched.
+    bare: HashSet<u32>,
+    verdict: Verdict,
+    alerts: Vec<Alert>,
+}
+
+impl Flow {
+    /// A flow that begins.
+    pub fn new(tuple: Tuple, app: Option<App>, site: &mut Site) -> Flow {
+        site.flows = site.flows.wrapping_add(1);
+        Flow {
+            tuple,
+            app,
+            number: site.flows,
+            bits: HashMap::new(),
+            streams: [None, None],
+            trials: [Trial::default(), Trial::default()],
+            bare: HashSet::new(),
+            verdict: Verdict::Inspect,
+            alerts: Vec::new(),
+        }
+    }
+
+    /// Says which protocol it has turned out to be.
+    pub fn set_app(&mut self, app: App) {
+        self.app = Some(app);
+    }
+
+    /// What is done with it.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// The alerts since the last call.
+    pub fn alerts(&mut self) -> Vec<Alert> {
+        std::mem::take(&mut self.alerts)
+    }
+
+    /// Feeds a piece of a buffer that comes in pieces, and tries rules where a window is full.
+    pub fn feed(
+        &mut self,
+        transaction: &mut Transaction,
+        direction: Direction,
+        buffer: Buffer,
+        piece: &[u8],
+        desk: &mut Desk<'_>,
+    ) {
+        let is_it = |body: &Body| body.buffer == buffer && body.direction == direction && !body.is_ended;
+        let mut rest = piece;
+        if !transaction.bodies.iter().any(is_it) {
+            transaction.shrink(desk.rules);
+            transaction.bodies.push(Body::new(buffer, direction, desk.rules));
+        }
+        while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
+            let taken = body.take(rest, desk.rules, &mut transaction.trial.pending);
+            rest = &rest[taken..];
+            if !body.is_full(desk.rules) {
+                return;
+            }
+            body.select_derived(desk.rules, &mut transaction.trial.pending);
+            self.inspect(transaction, direction, desk);
+            if let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
+                body.advance();
+            }
+        }
+    }
+
+    /// Ends a buffer that came in pieces, and tries rules.
+    pub fn end_buffer(
+        &mut self,
+        transaction: &mut Transaction,
+        direction: Direction,
+        buffer: Buffer,
+        desk: &mut Desk<'_>,
+    ) {
+        let is_it = |body: &&mut Body| body.buffer == buffer && body.direction == direction && !body.is_ended;
+        if let Some(body) = transaction.bodies.iter_mut().find(is_it) {
+            body.end(desk.rules, &mut transaction.trial.pending);
+            self.inspect(transaction, direction, desk);
+        }
+    }
+
+    /// Ends one side of a transaction, and tries rules.
+    pub fn end(&mut self, transaction: &mut Transaction, direction: Direction, desk: &mut Desk<'_>) {
+        for body in transaction.bodies.iter_mut().filter(|body| body.direction == direction && !body.is_ended) {
+            body.end(desk.rules, &mut transaction.trial.pending);
+        }
+        transaction.ended[side(direction)] = true;
+        self.inspect(transaction, direction, desk);
+    }
+
+    /// Tries the rules on what has been filled.
+    pub fn inspect(&mut self, transaction: &mut Transaction, direction: Direction, desk: &mut Desk<'_>) {
+        transaction.select(desk.rules);
+        let mut numbers = transaction.trial.pending.clone();
+        numbers.extend(&self.trials[side(direction)].pending);
+        numbers.extend(desk.rules.groups.unselected());
+        let mut trial = std::mem::take(&mut transaction.trial);
+        for number in numbers {
+            let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
+            if self.verdict == Verdict::Pass {
+                break;
+            }
+            if trial.fired.contains(&number) || rule.is_of_stream() || !self.concerns(rule, direction) {
+                continue;
+            }
+            if rule.sections.is_empty() && self.bare.contains(&number) {
+                continue;
+            }
+            if self.matches(rule, number, direction, transaction, &mut trial, desk) {
+                trial.fired.insert(number);
+                trial.pending.remove(&number);
+                if rule.sections.is_empty() {
+                    self.bare.insert(number);
+                }
+                self.fire(rule, number, direction, desk);
+            }
+        }
+        transaction.trial = trial;
+    }
+
+    /// Feeds bytes of a stream, and tries rules where a window is full.
+    pub fn payload(&mut self, direction: Direction, piece: &[u8], desk: &mut Desk<'_>) {
+        let mut rest = piece;
+        let at = side(direction);
+        while !rest.is_empty() && self.verdict != Verdict::Pass {
+            let body = self.streams[at].get_or_insert_with(|| Body::new(Buffer::Payload, direction, desk.rules));
+            let taken = body.take(rest, desk.rules, &mut self.trials[at].pending);
+            rest = &rest[taken..];
+            if body.is_full(desk.rules) {
+                body.select_derived(desk.rules, &mut self.trials[at].pending);
+                self.try_stream(direction, desk);
+                if let Some(body) = &mut self.streams[at] {
+                    body.advance();
+                }
+            }
+        }
+    }
+
+    /// Tries rules on a stream: its peer speaks next, or it has ended.
+    pub fn turn(&mut self, direction: Direction, is_end: bool, desk: &mut Desk<'_>) {
+        let at = side(direction);
+        if let Some(body) = &mut self.streams[at] {
+            if is_end {
+                body.end(desk.rules, &mut self.trials[at].pending);
+            } else {
+                body.select_derived(desk.rules, &mut self.trials[at].pending);
+            }
+        }
+        self.try_stream(direction, desk);
+    }
+
+    /// Tries rules on a datagram, which is a stream of its own.
+    pub fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        let at = side(direction);
+        self.streams[at] = None;
+        self.trials[at] = Trial::default();
+        self.payload(direction, bytes, desk);
+        self.turn(direction, true, desk);
+    }
+
+    fn try_stream(&mut self, direction: Direction, desk: &mut Desk<'_>) {
+        let at = side(direction);
+        let mut trial = std::mem::take(&mut self.trials[at]);
+        let mut numbers = trial.pending.clone();
+        numbers.extend(desk.rules.groups.unselected());
+        let nothing = Transaction::new();
+        for number in numbers {
+            let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
+            if self.verdict == Verdict::Pass {
+                break;
+            }
+            let is_bare = rule.sections.is_empty() && rule.head.apps.is_empty();
+            if !(rule.is_of_stream() || is_bare) || !self.concerns(rule, direction) {
+                continue;
+            }
+            if is_bare && self.bare.contains(&number) || trial.fired.contains(&number) {
+                continue;
+            }
+            if self.matches(rule, number, direction, &nothing, &mut trial, desk) {
+                if !trial.pending.remove(&number) {
+                    trial.fired.insert(number);
+                }
+                trial.matched.retain(|(matched, _)| *matched != number);
+                if is_bare {
+                    self.bare.insert(number);
+                }
+                self.fire(rule, number, direction, desk);
+            }
+        }
+        self.trials[at] = trial;
+    }
+
+    /// Whether the head of a rule is about this flow.
+    fn concerns(&self, rule: &Rule, direction: Direction) -> bool {
+        let head = &rule.head;
+        let has_transport = head.transport.is_none_or(|transport| transport == self.tuple.transport);
+        let has_app = head.apps.is_empty() || self.app.is_some_and(|app| head.apps.contains(&app));
+        if !has_transport || !has_app || !rule.goes(direction) {
+            return false;
+        }
+        let (source, target) = self.peers(direction);
+        let fits = |source: Peer, target: Peer| {
+            head.source_ports.has(source.1)
+                && head.target_ports.has(target.1)
+                && head.sources.has(number(source.0))
+                && head.targets.has(number(target.0))
+        };
+        fits(source, target) || head.goes_both_ways && fits(target, source)
+    }
+
+    fn peers(&self, direction: Direction) -> (Peer, Peer) {
+        match direction {
+            Direction::ToServer => (self.tuple.client, self.tuple.server),
+            Direction::ToClient => (self.tuple.server, self.tuple.client),
+        }
+    }
+
+    fn matches(
+        &self,
+        rule: &Rule,
+        rule_number: u32,
+        direction: Direction,
+        transaction: &Transaction,
+        trial: &mut Trial,
+        desk: &mut Desk<'_>,
+    ) -> bool {
+        if !rule.bits.iter().filter(|bits| bits.verb.is_test()).all(|bits| self.test_bits(bits, direction, desk)) {
+            return false;
+        }
+        let mut run = Run {
+            limits: &desk.rules.limits,
+            sets: &desk.rules.sets,
+            added: &mut desk.site.added,
+            tries: 0,
+            fuel: Fuel::new(desk.rules.limits.expression_steps_max),
+            variables: vec![0; rule.variables],
+        };
+        // Tests that change a data set come last, when all other sections have matched.
+        let changes = |section: &Section| section.tests.iter().any(|test| matches!(test, Test::Set { .. }));
+        for is_last in [false, true] {
+            for (at, section) in rule.sections.iter().enumerate().filter(|(_, section)| changes(section) == is_last) {
+                if trial.matched.contains(&(rule_number, at)) {
+                    continue;
+                }
+                if !self.section(section, direction, transaction, &mut run) {
+                    return false;
+                }
+                trial.matched.insert((rule_number, at));
+            }
+        }
+        true
+    }
+
+    /// Whether one instance of its buffer has what a section asks for.
+    fn section(&self, section: &Section, direction: Direction, transaction: &Transaction, run: &mut Run<'_>) -> bool {
+        let mut is_present = false;
+        let mut holds = |bytes: &[u8], base: u64, is_end: bool, run: &mut Run<'_>| {
+            is_present = true;
+            let Some(bytes) = apply_all(&section.transforms, bytes) else { return false };
+            run.holds(&section.tests, &View::new(&bytes, base, is_end))
+        };
+        let fits = |of: Direction| section.buffer.side() != super::buffer::Side::Both || of == direction;
+        if section.buffer == Buffer::Payload {
+            let stream = self.streams[side(direction)].as_ref();
+            return stream.is_some_and(|body| holds(&body.bytes, body.base, body.is_ended, run));
+        }
+        let value = transaction.values.iter().filter(|(buffer, of, _)| *buffer == section.buffer && fits(*of));
+        for (.., bytes) in value {
+            if holds(bytes, 0, true, run) {
+                return true;
+            }
+        }
+        let body = transaction.bodies.iter().filter(|body| body.buffer == section.buffer && fits(body.direction));
+        for body in body {
+            if holds(&body.bytes, body.base, body.is_ended, run) {
+                return true;
+            }
+        }
+        let may_be_absent = section.tests.iter().any(|test| matches!(test, Test::Absent { .. }));
+        may_be_absent && !is_present && transaction.ended[side(direction)]
+    }
+
+    fn bit_key(&self, scope: Scope, name: u32, direction: Direction) -> (u32, Option<IpAddr>, Option<IpAddr>) {
+        let (source, target) = self.peers(direction);
+        match scope {
+            Scope::Source => (name, Some(source.0), None),
+            Scope::Target => (name, Some(target.0), None),
+            _ => (name, Some(source.0.min(target.0)), Some(source.0.max(target.0))),
+        }
+    }
+
+    fn test_bits(&self, bits: &Bits, direction: Direction, desk: &Desk<'_>) -> bool {
+        let is_set = |name: &u32| match bits.scope {
+            Scope::Flow => self.bits.contains_key(name),
+            scope => {
+                let until = desk.site.bits.get(&self.bit_key(scope, *name, direction));
+                until.is_some_and(|until| *until > desk.now_ms)
+            }
+        };
+        match bits.verb {
+            BitVerb::IsSet => bits.names.iter().any(is_set),
+            BitVerb::IsNotSet => bits.names.iter().any(|name| !is_set(name)),
+            BitVerb::Compare(order, value) => {
+                bits.names.iter().any(|name| self.bits.get(name).is_some_and(|number| order.holds(*number, value)))
+            }
+            _ => true,
+        }
+    }
+
+    fn change_bits(&mut self, bits: &Bits, direction: Direction, desk: &mut Desk<'_>) {
+        for &name in &bits.names {
+            if bits.scope == Scope::Flow {
+                self.change_flow_bit(name, bits.verb, desk);
+                continue;
+            }
+            let key = self.bit_key(bits.scope, name, direction);
+            let is_set = desk.site.bits.get(&key).is_some_and(|until| *until > desk.now_ms);
+            match bits.verb {
+                BitVerb::Set(seconds) => put_bit(desk, key, seconds),
+                BitVerb::Toggle if !is_set => put_bit(desk, key, 0),
+                _ => drop(desk.site.bits.remove(&key)),
+            }
+        }
+    }
+
+    fn change_flow_bit(&mut self, name: u32, verb: BitVerb, desk: &Desk<'_>) {
+        let is_set = self.bits.contains_key(&name);
+        if !is_set && self.bits.len() >= desk.rules.limits.bits_max {
+            return;
+        }
+        let value = match verb {
+            BitVerb::Put(value) => value,
+            BitVerb::Add(value) => self.bits.get(&name).copied().unwrap_or(0).saturating_add(value).max(0),
+            BitVerb::Set(_) => 1,
+            BitVerb::Toggle if !is_set => 1,
+            _ => {
+                self.bits.remove(&name);
+                return;
+            }
+        };
+        self.bits.insert(name, value);
+    }
+
+    /// Does what a rule that has matched says.
+    fn fire(&mut self, rule: &Rule, number: u32, direction: Direction, desk: &mut Desk<'_>) {
+        for bits in rule.bits.iter().filter(|bits| !bits.verb.is_test()) {
+            self.change_bits(bits, direction, desk);
+        }
+        let (source, target) = self.peers(direction);
+        let event = Event { rule: number, flow: self.number, source: source.0, target: target.0, now_ms: desk.now_ms };
+        let bits_max = desk.rules.limits.bits_max;
+        let is_allowed = desk.site.rates.allow(&rule.thresholds, event, bits_max);
+        let has_filter = rule.thresholds.iter().any(|threshold| threshold.rate == super::rule::Rate::Filter);
+        if !is_allowed && (has_filter || rule.action == Action::Alert) {
+            return;
+        }
+        match rule.action {
+            Action::Pass => self.verdict = Verdict::Pass,
+            Action::Drop if self.verdict == Verdict::Inspect => self.verdict = Verdict::Drop,
+            Action::Reject => self.verdict = Verdict::Reject,
+            _ => {}
+        }
+        if is_allowed
+            && !rule.is_silent
+            && (rule.action != Action::Pass || rule.tells)
+            && self.alerts.len() < desk.rules.limits.bits_max
+        {
+            self.alerts.push(Alert { rule: number as usize, direction, now_ms: desk.now_ms });
+        }
+    }
+}
+
+/// Sets a bit of addresses; when there are too many, those that have expired go first.
+fn put_bit(desk: &mut Desk<'_>, key: (u32, Option<IpAddr>, Option<IpAddr>), seconds: u64) {
+    let now = desk.now_ms;
+    if desk.site.bits.len() >= desk.rules.limits.bits_max {
+        desk.site.bits.retain(|_, until| *until > now);
+    }
+    if desk.site.bits.len() < desk.rules.limits.bits_max {
+        let until = if seconds == 0 { u64::MAX } else { now.saturating_add(seconds.saturating_mul(1000)) };
+        desk.site.bits.insert(key, until);
+    }
+}

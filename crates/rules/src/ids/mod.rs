@@ -1,0 +1,33 @@
+//! Intrusion rules of Suricata 5 to 8 and of Snort 2.9 and 3, read as they stand and run over what hosts reassemble.
+//!
+//! A [`Loader`] reads files of rules, classes and thresholds to a [`RuleSet`]. Rules that no proxy can match load and are counted
+//! ([`Census`]); each that does not load is a [`Problem`] with file, line and keyword. A [`Flow`] tries the rules on the buffers
+//! of its [`Transaction`]s and on its streams, and has a [`Verdict`].
+//!
+//! Nothing here opens a file, asks the network or knows the time.
+
+mod address;
+mod buffer;
+pub mod capture;
+mod evaluate;
+mod flow;
+mod group;
+mod head;
+mod keywords;
+mod lexer;
+mod limits;
+mod options;
+mod rate;
+mod rule;
+mod set;
+mod sets;
+mod transform;
+mod values;
+
+pub use crate::spam::{Place, Problem, Severity};
+pub use address::Variables;
+pub use buffer::{App, Buffer, Direction};
+pub use flow::{Alert, Desk, Flow, Peer, Site, Transaction, Tuple, Verdict};
+pub use limits::Limits;
+pub use rule::{Action, Rule, Transport};
+pub use set::{Census, Loader, RuleSet};

@@ -1,0 +1,577 @@
+//! Options of one rule: each goes to the head, to its state, or to the section of the buffer at hand.
+//!
+//! Contents with a modifier of a buffer behind them, as Snort before 3 has them, go to the same sections as those behind a
+//! sticky keyword.
+
+use super::buffer::{App, Buffer, Direction};
+use super::keywords;
+use super::lexer::{Opt, items, negated, quoted, text};
+use super::limits::Limits;
+use super::rate;
+use super::rule::{BitVerb, Bits, Content, Order, Rule, Scope, Section, Test, Value};
+use super::sets::Sets;
+use super::transform::Transform;
+use super::values::{self, Names, number};
+
+/// Why a rule does not load.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// Its requirements are not met.
+    Skip(String),
+    /// A keyword, and what is wrong with it.
+    Fault { keyword: String, reason: String },
+}
+
+/// Names of bits, in the order of their numbers.
+pub(super) type BitNames = std::collections::HashMap<String, u32>;
+
+/// What rules of a set share while they are read.
+pub(super) struct Shared<'s> {
+    pub limits: &'s Limits,
+    pub bits: &'s mut BitNames,
+    pub sets: &'s mut Sets,
+    pub classes: &'s std::collections::BTreeMap<String, (String, u32)>,
+    pub is_snort3: bool,
+}
+
+/// Reads options into a rule.
+pub(super) struct Options<'r, 's> {
+    rule: &'r mut Rule,
+    shared: &'r mut Shared<'s>,
+    names: Names,
+    /// The buffer at hand, and what is derived from it.
+    buffer: Buffer,
+    transforms: Vec<Transform>,
+    /// Whether the next test begins a section of its own.
+    is_fresh: bool,
+    /// Whether tests go to the Base64 that was decoded last.
+    in_base64: bool,
+    /// The section of the last test.
+    last: Option<usize>,
+    /// That of the last content.
+    content_at: Option<usize>,
+    has_priority: bool,
+}
+
+/// Reads all options of a rule.
+pub(super) fn read(rule: &mut Rule, options: &[Opt<'_>], shared: &mut Shared<'_>) -> Result<(), Stop> {
+    let mut reader = Options {
+        rule,
+        shared,
+        names: Names::default(),
+        buffer: Buffer::Payload,
+        transforms: Vec::new(),
+        is_fresh: false,
+        in_base64: false,
+        last: None,
+        content_at: None,
+        has_priority: false,
+    };
+    for option in options {
+        let fault = |reason| Stop::Fault { keyword: option.name.into(), reason };
+        if option.name == "requires" {
+            keywords::requires(&text(option.value.unwrap_or_default())).map_err(Stop::Skip)?;
+            continue;
+        }
+        reader.option(option).map_err(fault)?;
+    }
+    reader.finish().map_err(|(keyword, reason)| Stop::Fault { keyword: keyword.into(), reason })
+}
+
+impl Options<'_, '_> {
+    fn option(&mut self, option: &Opt<'_>) -> Result<(), String> {
+        let value = option.value.unwrap_or_default();
+        if self.head(option.name, value)? || self.modifier(option.name, value)? || self.state(option.name, value)? {
+            return Ok(());
+        }
+        if let Some(transform) = Transform::read(option.name, option.value) {
+            self.transforms.push(transform?);
+            return Ok(());
+        }
+        if self.choose_buffer(option) || self.test(option.name, value)? {
+            return Ok(());
+        }
+        if keywords::is_idle(option.name) {
+            self.rule.idle.get_or_insert_with(|| option.name.into());
+            return Ok(());
+        }
+        Err("is not known".into())
+    }
+
+    /// Options that are about the rule.
+    fn head(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
+        let parse = |value: &[u8]| text(value).trim().parse::<u32>().map_err(|_| "no number".to_string());
+        match name {
+            "msg" => self.rule.message = message(quoted(value)?.0),
+            "sid" => self.rule.sid = parse(value)?,
+            "gid" => self.rule.gid = parse(value)?,
+            "rev" => self.rule.rev = parse(value)?,
+            "priority" => {
+                self.rule.priority = parse(value)?;
+                self.has_priority = true;
+            }
+            "classtype" => {
+                if let Some((category, priority)) = self.shared.classes.get(text(value).trim()) {
+                    self.rule.category.clone_from(category);
+                    if !self.has_priority {
+                        self.rule.priority = *priority;
+                    }
+                }
+            }
+            "reference" | "metadata" | "target" | "service" | "rem" | "logto" | "soid" => {}
+            "flow" => self.flow(value)?,
+            "noalert" => self.rule.is_silent = true,
+            "alert" => self.rule.tells = true,
+            "threshold" | "detection_filter" => {
+                self.rule.thresholds.push(rate::read(value, name == "detection_filter")?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn flow(&mut self, value: &[u8]) -> Result<(), String> {
+        for item in items(value) {
+            let direction = match item {
+                b"to_server" | b"from_client" => Direction::ToServer,
+                b"to_client" | b"from_server" => Direction::ToClient,
+                b"established" | b"stateless" | b"only_stream" | b"no_stream" | b"no_frag" => continue,
+                b"not_established" | b"only_frag" => {
+                    self.rule.idle.get_or_insert_with(|| "flow".into());
+                    continue;
+                }
+                _ => return Err(format!("{} is not known", text(item))),
+            };
+            if self.rule.direction.replace(direction).is_some_and(|before| before != direction) {
+                return Err("both ways at once".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Options that change the content before them.
+    fn modifier(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
+        // Snort 3 has its buffers before the contents.
+        if !self.shared.is_snort3
+            && value.is_empty()
+            && let Some(buffer) = Buffer::modifier(name)
+        {
+            self.move_to(buffer)?;
+            return Ok(true);
+        }
+        if !matches!(
+            name,
+            "nocase"
+                | "depth"
+                | "offset"
+                | "distance"
+                | "within"
+                | "startswith"
+                | "endswith"
+                | "fast_pattern"
+                | "rawbytes"
+        ) {
+            return Ok(false);
+        }
+        let names = std::mem::take(&mut self.names);
+        let done = modify(self.last_content()?, name, &text(value), &names);
+        self.names = names;
+        done.map(|()| true)
+    }
+
+    fn last_tests(&mut self) -> Option<&mut Vec<Test>> {
+        let in_base64 = self.in_base64;
+        let section = self.rule.sections.get_mut(self.last?)?;
+        if !in_base64 {
+            return Some(&mut section.tests);
+        }
+        section.tests.iter_mut().rev().find_map(|test| match test {
+            Test::Base64 { tests, .. } => Some(tests),
+            _ => None,
+        })
+    }
+
+    fn last_content(&mut self) -> Result<&mut Content, String> {
+        self.last = self.content_at;
+        let contents = self.last_tests().into_iter().flat_map(|tests| tests.iter_mut().rev());
+        let mut contents = contents.filter_map(|test| match test {
+            Test::Content(content) => Some(&mut **content),
+            _ => None,
+        });
+        contents.next().ok_or_else(|| "no content before it".into())
+    }
+
+    /// Moves the last test to the section of a buffer.
+    fn move_to(&mut self, buffer: Buffer) -> Result<(), String> {
+        let from = self.last.ok_or("no content before it")?;
+        let section = self.rule.sections.get_mut(from).ok_or("no content before it")?;
+        if section.buffer == buffer {
+            return Ok(());
+        }
+        let test = section.tests.pop().ok_or("no content before it")?;
+        if !matches!(test, Test::Content(_) | Test::DataAt { .. } | Test::Pcre(_)) {
+            return Err("no content before it".into());
+        }
+        if section.tests.is_empty() {
+            self.rule.sections.remove(from);
+        }
+        self.push_to(buffer, &[], test);
+        Ok(())
+    }
+
+    /// Adds a test to the section of a buffer; the first of its kind is made.
+    fn push_to(&mut self, buffer: Buffer, transforms: &[Transform], test: Test) {
+        let known = self.rule.sections.iter().rposition(|one| one.buffer == buffer && one.transforms == transforms);
+        let at = known.filter(|_| !self.is_fresh).unwrap_or_else(|| {
+            self.rule.sections.push(Section { buffer, transforms: transforms.to_vec(), tests: Vec::new() });
+            self.rule.sections.len() - 1
+        });
+        self.is_fresh = false;
+        self.last = Some(at);
+        if matches!(test, Test::Content(_)) {
+            self.content_at = Some(at);
+        }
+        self.rule.sections[at].tests.push(test);
+    }
+
+    fn push(&mut self, test: Test) -> Result<(), String> {
+        if self.rule.tests() >= self.shared.limits.tests_max {
+            return Err("too many tests".into());
+        }
+        if self.in_base64 {
+            self.last_tests().ok_or("no base64_decode before it")?.push(test);
+            return Ok(());
+        }
+        let transforms = std::mem::take(&mut self.transforms);
+        self.push_to(self.buffer, &transforms, test);
+        self.transforms = transforms;
+        Ok(())
+    }
+
+    /// A keyword that stands before contents.
+    fn choose_buffer(&mut self, option: &Opt<'_>) -> bool {
+        if option.name == "base64_data" {
+            self.in_base64 = true;
+            return true;
+        }
+        let Some(buffer) = Buffer::sticky(option.name) else { return false };
+        if option.value.is_some()
+            && !matches!(option.name, "http_header" | "http_uri" | "http_raw_header" | "http_raw_uri")
+        {
+            return false;
+        }
+        (self.buffer, self.in_base64, self.is_fresh) = (buffer, false, buffer.is_multi());
+        // Snort 3 names one field of a head.
+        let field = option.value.map(text).and_then(|value| Some(value.strip_prefix("field")?.trim().to_string()));
+        if let Some(of_field) = field.and_then(|name| Buffer::of_field(name.as_bytes())) {
+            self.buffer = of_field;
+        }
+        self.transforms.clear();
+        true
+    }
+
+    fn test(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
+        let test = match name {
+            "content" | "uricontent" => return self.content(name, value).map(|()| true),
+            "pcre" => {
+                let (pcre, buffer) = values::pcre(value)?;
+                match buffer {
+                    Some(buffer) if !self.shared.is_snort3 => self.push_to(buffer, &[], Test::Pcre(Box::new(pcre))),
+                    _ => self.push(Test::Pcre(Box::new(pcre)))?,
+                }
+                return Ok(true);
+            }
+            "byte_test" | "byte_jump" | "byte_extract" | "byte_math" => {
+                if items(value).any(|item| item == b"dce") {
+                    self.rule.idle.get_or_insert_with(|| "dce".into());
+                    return Ok(true);
+                }
+                Test::Bytes(Box::new(values::bytes(name, value, &mut self.names)?))
+            }
+            "isdataat" => self.data_at(value)?,
+            "bsize" | "bufferlen" => Test::Size(values::sizes(items(value).next().unwrap_or_default())?),
+            "urilen" => return self.uri_length(value).map(|()| true),
+            "dsize" => {
+                // On a stream there are no datagrams.
+                self.rule.idle.get_or_insert_with(|| "dsize".into());
+                Test::Size(values::sizes(value)?)
+            }
+            "base64_decode" => base64(value)?,
+            "dataset" | "datarep" => {
+                let test = self.shared.sets.read(name, value, self.shared.limits)?;
+                self.push(test)?;
+                return Ok(true);
+            }
+            "absent" => Test::Absent { or_else: text(value).trim() == "or_else" },
+            _ => return Ok(false),
+        };
+        let follows_content = matches!(
+            test,
+            Test::DataAt { is_relative: true, .. } | Test::Base64 { is_relative: true, .. } | Test::Bytes(_)
+        );
+        if follows_content && self.buffer == Buffer::Payload && !self.in_base64 && !self.shared.is_snort3 {
+            self.follow(test);
+        } else {
+            self.push(test)?;
+        }
+        Ok(true)
+    }
+
+    /// Adds a relative test where the last content went: modifiers have no buffer at hand.
+    fn follow(&mut self, test: Test) {
+        let place = self.last.and_then(|at| self.rule.sections.get(at));
+        match place.filter(|_| test.is_relative()).map(|section| section.buffer) {
+            Some(buffer) => self.push_to(buffer, &[], test),
+            None => self.push_to(Buffer::Payload, &[], test),
+        }
+    }
+
+    fn content(&mut self, name: &str, value: &[u8]) -> Result<(), String> {
+        let (content, rest) = values::content(value)?;
+        if name == "uricontent" {
+            self.push_to(Buffer::Uri, &[], Test::Content(Box::new(content)));
+        } else {
+            self.push(Test::Content(Box::new(content)))?;
+        }
+        let rest = rest.strip_prefix(b",").unwrap_or(rest);
+        if !rest.is_empty() && !self.shared.is_snort3 {
+            return Err("words behind the quotes".into());
+        }
+        for item in items(rest).filter(|item| !item.is_empty()) {
+            let item = text(item);
+            let (word, value) = item.split_once(char::is_whitespace).unwrap_or((&item, ""));
+            let names = std::mem::take(&mut self.names);
+            let done = match word {
+                "fast_pattern_offset" | "fast_pattern_length" => Ok(()),
+                _ => modify(self.last_content()?, word, value.trim(), &names),
+            };
+            self.names = names;
+            done?;
+        }
+        Ok(())
+    }
+
+    fn data_at(&self, value: &[u8]) -> Result<Test, String> {
+        let (is_negated, value) = negated(value);
+        let list: Vec<&[u8]> = items(value).collect();
+        let (is_negated, count) = match list.first().copied().map(negated) {
+            Some((inner, count)) => (is_negated || inner, self.names.value(&text(count))?),
+            None => return Err("no number".into()),
+        };
+        let is_relative = list.contains(&&b"relative"[..]);
+        Ok(Test::DataAt { count, is_relative, is_negated })
+    }
+
+    fn uri_length(&mut self, value: &[u8]) -> Result<(), String> {
+        let mut list = items(value);
+        let sizes = values::sizes(list.next().unwrap_or_default())?;
+        let is_raw = list.next() == Some(b"raw");
+        let buffer = if is_raw { Buffer::UriRaw } else { Buffer::Uri };
+        self.push_to(buffer, &[], Test::Size(sizes));
+        Ok(())
+    }
+
+    /// Options about bits and numbers of flows.
+    fn state(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
+        let value = text(value);
+        match name {
+            "flowbits" | "hostbits" => self.flow_bits(name, &value)?,
+            "xbits" => self.x_bits(&value)?,
+            "flowint" => self.flow_number(&value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn bit(&mut self, family: &str, name: &str) -> u32 {
+        let next = u32::try_from(self.shared.bits.len()).unwrap_or(u32::MAX);
+        *self.shared.bits.entry(format!("{family} {}", name.trim())).or_insert(next)
+    }
+
+    fn flow_bits(&mut self, family: &str, value: &str) -> Result<(), String> {
+        let mut list = value.split(',').map(str::trim);
+        let verb = match list.next().unwrap_or_default() {
+            "noalert" => {
+                self.rule.is_silent = true;
+                return Ok(());
+            }
+            "reset" => return Ok(()),
+            verb => bit_verb(verb).ok_or_else(|| format!("no verb {verb}"))?,
+        };
+        let name = list.next().filter(|name| !name.is_empty()).ok_or("no name")?;
+        let is_any = name.contains('|');
+        let separator = if is_any { '|' } else { '&' };
+        let names: Vec<u32> = name.split(separator).map(|name| self.bit(family, name)).collect();
+        let scope = match (family, list.next()) {
+            ("hostbits", Some("dst")) => Scope::Target,
+            ("hostbits", Some("both")) => Scope::Pair,
+            ("hostbits", _) => Scope::Source,
+            _ => Scope::Flow,
+        };
+        if is_any {
+            self.rule.bits.push(Bits { scope, names, verb });
+        } else {
+            self.rule.bits.extend(names.into_iter().map(|name| Bits { scope, names: vec![name], verb }));
+        }
+        Ok(())
+    }
+
+    fn x_bits(&mut self, value: &str) -> Result<(), String> {
+        let (mut scope, mut expire) = (Scope::Source, 30);
+        let mut list = value.split(',').map(str::trim);
+        let verb = list.next().unwrap_or_default();
+        if verb == "noalert" {
+            self.rule.is_silent = true;
+            return Ok(());
+        }
+        let name = list.next().ok_or("no name")?;
+        for item in list {
+            let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
+            match (word, rest.trim()) {
+                ("track", "ip_src") => scope = Scope::Source,
+                ("track", "ip_dst") => scope = Scope::Target,
+                ("track", "ip_pair") => scope = Scope::Pair,
+                ("track", "tx") => scope = Scope::Flow,
+                ("expire", seconds) => expire = seconds.parse().map_err(|_| "no number of seconds")?,
+                _ => return Err(format!("{item} is not known")),
+            }
+        }
+        let verb = match bit_verb(verb).ok_or_else(|| format!("no verb {verb}"))? {
+            BitVerb::Set(_) => BitVerb::Set(expire),
+            verb => verb,
+        };
+        let name = self.bit("xbits", name);
+        self.rule.bits.push(Bits { scope, names: vec![name], verb });
+        Ok(())
+    }
+
+    fn flow_number(&mut self, value: &str) -> Result<(), String> {
+        let list: Vec<&str> = value.split(',').map(str::trim).collect();
+        let (Some(name), Some(verb)) = (list.first(), list.get(1)) else { return Err("no name and verb".into()) };
+        let amount = list.get(2).and_then(|value| number(value));
+        let verb = match (*verb, amount) {
+            ("=", Some(amount)) => BitVerb::Put(amount),
+            ("+", Some(amount)) => BitVerb::Add(amount),
+            ("-", Some(amount)) => BitVerb::Add(-amount),
+            ("isset", _) => BitVerb::IsSet,
+            ("notset" | "isnotset", _) => BitVerb::IsNotSet,
+            (order, Some(amount)) => {
+                BitVerb::Compare(Order::named(order.as_bytes()).ok_or("an order that is not known")?, amount)
+            }
+            _ => return Err("no number; names of other numbers are not supported".into()),
+        };
+        let name = self.bit("flowint", name);
+        self.rule.bits.push(Bits { scope: Scope::Flow, names: vec![name], verb });
+        Ok(())
+    }
+
+    /// Looks at the rule as a whole.
+    fn finish(self) -> Result<(), (&'static str, String)> {
+        let rule = self.rule;
+        rule.variables = self.names.len();
+        if rule.sid == 0 {
+            return Err(("sid", "is missing".into()));
+        }
+        for section in &rule.sections {
+            let tests = section.tests.as_slice();
+            if tests.iter().any(|test| matches!(test, Test::Absent { or_else: false })) && tests.len() > 1 {
+                return Err(("absent", "stands with other tests of its buffer".into()));
+            }
+            let impossible = tests.iter().find_map(|test| match test {
+                Test::Content(content) => bounds(content).err(),
+                _ => None,
+            });
+            let is_unclear = tests.windows(2).any(|pair| match pair {
+                [Test::Pcre(pcre), next] => pcre.is_ungreedy && next.is_relative(),
+                _ => false,
+            });
+            if is_unclear {
+                return Err(("pcre", "the letter G is not supported in front of a relative test".into()));
+            }
+            if let Some(reason) = impossible {
+                return Err(("content", reason));
+            }
+        }
+        // The protocol of a buffer is that of the rule.
+        if rule.head.apps.is_empty() && rule.sections.iter().any(|section| !section.buffer.apps().is_empty()) {
+            let mut apps: Vec<App> = Vec::new();
+            rule.sections.iter().for_each(|section| apps.extend(section.buffer.apps()));
+            rule.head.apps = apps;
+        }
+        Ok(())
+    }
+}
+
+/// A content that can occur.
+fn bounds(content: &Content) -> Result<(), String> {
+    let length = i64::try_from(content.bytes.len()).unwrap_or(i64::MAX);
+    for bound in [content.depth, content.within] {
+        if let Some(Value::Number(bound)) = bound
+            && bound < length
+        {
+            return Err(format!("is longer than the {bound} bytes that it may stand in"));
+        }
+    }
+    Ok(())
+}
+
+fn modify(content: &mut Content, name: &str, value: &str, names: &Names) -> Result<(), String> {
+    match name {
+        "nocase" => {
+            content.is_caseless = true;
+            content.bytes.make_ascii_lowercase();
+        }
+        "offset" => content.offset = Some(names.value(value)?),
+        "depth" => content.depth = Some(names.value(value)?),
+        "distance" => content.distance = Some(names.value(value)?),
+        "within" => content.within = Some(names.value(value)?),
+        "startswith" => {
+            content.offset = Some(Value::Number(0));
+            content.depth = Some(Value::Number(i64::try_from(content.bytes.len()).unwrap_or(i64::MAX)));
+        }
+        "endswith" => content.at_end = true,
+        "rawbytes" => {}
+        "fast_pattern" => {
+            content.is_fast = true;
+            if let Some((offset, length)) = value.split_once(',') {
+                let part = (offset.trim().parse().ok(), length.trim().parse().ok());
+                let (Some(offset), Some(length)) = part else { return Err("no numbers".into()) };
+                content.fast_part =
+                    content.bytes.get(offset..).and_then(|rest| rest.get(..length)).map(|_| (offset, length));
+            }
+        }
+        _ => return Err(format!("{name} is not known")),
+    }
+    Ok(())
+}
+
+fn bit_verb(name: &str) -> Option<BitVerb> {
+    Some(match name {
+        "set" | "setx" => BitVerb::Set(0),
+        "unset" => BitVerb::Unset,
+        "toggle" => BitVerb::Toggle,
+        "isset" => BitVerb::IsSet,
+        "isnotset" => BitVerb::IsNotSet,
+        _ => return None,
+    })
+}
+
+fn base64(value: &[u8]) -> Result<Test, String> {
+    let (mut bytes, mut offset, mut is_relative) = (0, 0, false);
+    for item in items(value).filter(|item| !item.is_empty()) {
+        let item = text(item);
+        let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((&item, ""));
+        let parsed = rest.trim().parse::<usize>();
+        match (word, parsed) {
+            ("relative", _) => is_relative = true,
+            ("bytes", Ok(count)) => bytes = count,
+            ("offset", Ok(count)) => offset = count,
+            _ => return Err(format!("{item} is not known")),
+        }
+    }
+    Ok(Test::Base64 { bytes, offset, is_relative, tests: Vec::new() })
+}
+
+fn message(text: &[u8]) -> String {
+    super::lexer::text(text).replace("\\;", ";").replace("\\\"", "\"").replace("\\:", ":").replace("\\\\", "\\")
+}

@@ -1,0 +1,379 @@
+//! A rule as it was compiled: its head, its tests by buffers, its state, and what it does.
+
+use pattern::expression::Expression;
+
+use super::address::{Addresses, Ports};
+use super::buffer::{App, Buffer, Direction, Side};
+use super::transform::Transform;
+
+/// An action, in the order in which rules are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// Let the flow by without looking further.
+    Pass,
+    /// Block silently.
+    Drop,
+    /// Block, and tell the peers.
+    Reject,
+    /// Tell, and go on.
+    Alert,
+}
+
+impl Action {
+    /// The action of a name in Suricata or Snort.
+    pub fn named(name: &str) -> Option<Action> {
+        Some(match name {
+            "pass" => Action::Pass,
+            "drop" | "sdrop" | "block" => Action::Drop,
+            "reject" | "rejectsrc" | "rejectdst" | "rejectboth" | "react" => Action::Reject,
+            "alert" | "log" => Action::Alert,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Pass => "pass",
+            Action::Drop => "drop",
+            Action::Reject => "reject",
+            Action::Alert => "alert",
+        }
+    }
+
+    /// Whether it blocks.
+    pub fn blocks(self) -> bool {
+        matches!(self, Action::Drop | Action::Reject)
+    }
+}
+
+/// A transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// The head of a rule.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Head {
+    pub transport: Option<Transport>,
+    /// Protocols of applications; empty where any will do.
+    pub apps: Vec<App>,
+    pub sources: Addresses,
+    pub source_ports: Ports,
+    pub targets: Addresses,
+    pub target_ports: Ports,
+    pub goes_both_ways: bool,
+}
+
+/// A rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    /// The number of the rule, its generator and its revision.
+    pub sid: u32,
+    /// The generator.
+    pub gid: u32,
+    /// The revision.
+    pub rev: u32,
+    /// The text that an alert has.
+    pub message: String,
+    /// The description of its class.
+    pub category: String,
+    /// From 1, the worst.
+    pub priority: u32,
+    /// The action.
+    pub action: Action,
+    /// The file and the line.
+    pub place: crate::spam::Place,
+    /// The keyword because of which it never matches here.
+    pub idle: Option<String>,
+    pub(super) head: Head,
+    /// The way that bytes go, where the rule says so.
+    pub(super) direction: Option<Direction>,
+    pub(super) sections: Vec<Section>,
+    pub(super) bits: Vec<Bits>,
+    pub(super) is_silent: bool,
+    /// Whether it alerts although it lets by.
+    pub(super) tells: bool,
+    pub(super) thresholds: Vec<Threshold>,
+    /// How many values tests hand on.
+    pub(super) variables: usize,
+}
+
+impl Rule {
+    /// Whether it looks at the stream alone, and not at a transaction.
+    pub(super) fn is_of_stream(&self) -> bool {
+        self.sections.iter().all(|section| section.buffer == Buffer::Payload) && !self.sections.is_empty()
+    }
+
+    /// Whether bytes that go this way can make it match.
+    pub(super) fn goes(&self, direction: Direction) -> bool {
+        if let Some(only) = self.direction {
+            return only == direction;
+        }
+        let side = match direction {
+            Direction::ToServer => Side::Request,
+            Direction::ToClient => Side::Response,
+        };
+        self.sections.is_empty()
+            || self.sections.iter().any(|section| section.buffer.side() == side || section.buffer.side() == Side::Both)
+    }
+
+    /// The buffers that it looks into, by name.
+    pub fn buffers(&self) -> Vec<&'static str> {
+        let mut names: Vec<&str> = self.sections.iter().map(|section| section.buffer.name()).collect();
+        names.dedup();
+        names
+    }
+
+    /// How many tests it has.
+    pub fn tests(&self) -> usize {
+        self.sections.iter().map(|section| section.tests.len()).sum()
+    }
+}
+
+/// Tests of one buffer.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    pub buffer: Buffer,
+    pub transforms: Vec<Transform>,
+    pub tests: Vec<Test>,
+}
+
+/// A number, or one that a test before has found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    Number(i64),
+    Variable(usize),
+}
+
+impl Default for Value {
+    fn default() -> Value {
+        Value::Number(0)
+    }
+}
+
+/// A test at a place of a buffer.
+#[derive(Debug, Clone)]
+pub(super) enum Test {
+    Content(Box<Content>),
+    Pcre(Box<Pcre>),
+    Bytes(Box<Bytes>),
+    DataAt { count: Value, is_relative: bool, is_negated: bool },
+    Size(Sizes),
+    Base64 { bytes: usize, offset: usize, is_relative: bool, tests: Vec<Test> },
+    Set { set: usize, change: SetChange },
+    Reputation { set: usize, order: Order, value: i64 },
+    Absent { or_else: bool },
+}
+
+impl Test {
+    /// Whether it begins where the test before has ended.
+    pub fn is_relative(&self) -> bool {
+        match self {
+            Test::Content(content) => content.is_relative(),
+            Test::Pcre(pcre) => pcre.is_relative,
+            Test::Bytes(bytes) => bytes.is_relative,
+            Test::DataAt { is_relative, .. } | Test::Base64 { is_relative, .. } => *is_relative,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SetChange {
+    Set,
+    Unset,
+    IsSet,
+    IsNotSet,
+}
+
+/// A text that occurs, or does not.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Content {
+    /// In lower case where cases do not count.
+    pub bytes: Vec<u8>,
+    pub is_caseless: bool,
+    pub is_negated: bool,
+    pub offset: Option<Value>,
+    pub depth: Option<Value>,
+    pub distance: Option<Value>,
+    pub within: Option<Value>,
+    pub at_end: bool,
+    pub is_fast: bool,
+    pub fast_part: Option<(usize, usize)>,
+}
+
+impl Content {
+    pub fn is_relative(&self) -> bool {
+        self.distance.is_some() || self.within.is_some()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Pcre {
+    pub expression: Expression,
+    pub is_relative: bool,
+    pub is_negated: bool,
+    /// Whether it matches as little as it can, which shows only where a relative test follows.
+    pub is_ungreedy: bool,
+}
+
+/// An order of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+}
+
+impl Order {
+    pub fn named(name: &[u8]) -> Option<Order> {
+        Some(match name {
+            b"<" => Order::Less,
+            b"<=" => Order::LessOrEqual,
+            b">" => Order::Greater,
+            b">=" => Order::GreaterOrEqual,
+            b"=" | b"==" => Order::Equal,
+            b"!=" | b"!" => Order::NotEqual,
+            b"&" => Order::And,
+            b"^" | b"|" => Order::Or,
+            _ => return None,
+        })
+    }
+
+    pub fn holds(self, one: i64, other: i64) -> bool {
+        match self {
+            Order::Less => one < other,
+            Order::LessOrEqual => one <= other,
+            Order::Greater => one > other,
+            Order::GreaterOrEqual => one >= other,
+            Order::Equal => one == other,
+            Order::NotEqual => one != other,
+            Order::And => one & other != 0,
+            Order::Or => one ^ other != 0,
+        }
+    }
+}
+
+/// A length, as it is compared.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sizes {
+    Compared(Order, i64),
+    Between(i64, i64),
+}
+
+impl Sizes {
+    pub fn has(self, size: i64) -> bool {
+        match self {
+            Sizes::Compared(order, value) => order.holds(size, value),
+            Sizes::Between(low, high) => low < size && size < high,
+        }
+    }
+}
+
+/// A number that stands in the bytes, and what is done with it.
+#[derive(Debug, Clone)]
+pub(super) struct Bytes {
+    pub count: Value,
+    pub offset: Value,
+    pub is_relative: bool,
+    pub is_little: bool,
+    /// The base of digits; none where bytes are binary.
+    pub base: Option<u32>,
+    pub mask: Option<u64>,
+    pub verb: Verb,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Verb {
+    Test { order: Order, is_negated: bool, value: Value },
+    Jump { multiplier: i64, align: bool, from: From, post_offset: Value },
+    Extract { variable: usize, multiplier: i64, align: i64 },
+    Math { variable: usize, operator: u8, value: Value },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    Here,
+    Beginning,
+    End,
+}
+
+/// Bits of a flow, of addresses, and numbers of a flow.
+#[derive(Debug, Clone)]
+pub(super) struct Bits {
+    pub scope: Scope,
+    pub names: Vec<u32>,
+    pub verb: BitVerb,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Flow,
+    Source,
+    Target,
+    Pair,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BitVerb {
+    /// Seconds after which it is forgotten; 0 for never.
+    Set(u64),
+    Unset,
+    Toggle,
+    IsSet,
+    IsNotSet,
+    /// Numbers: set, add, subtract, compare.
+    Put(i64),
+    Add(i64),
+    Compare(Order, i64),
+}
+
+impl BitVerb {
+    pub fn is_test(self) -> bool {
+        matches!(self, BitVerb::IsSet | BitVerb::IsNotSet | BitVerb::Compare(..))
+    }
+}
+
+/// How often a rule alerts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rate {
+    /// At most so often.
+    Limit,
+    /// Each time that so many have been counted.
+    Threshold,
+    /// Once so many have been counted, once in the time.
+    Both,
+    /// From then on when more have been counted.
+    Filter,
+    /// Never.
+    Suppress,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Threshold {
+    pub rate: Rate,
+    pub track: Track,
+    pub count: u32,
+    pub seconds: u64,
+    /// Of a suppression: the addresses that it is about.
+    pub addresses: Option<Addresses>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Track {
+    Rule,
+    Source,
+    Target,
+    Both,
+    Flow,
+}

@@ -1,0 +1,296 @@
+//! A set of rules: files are read, problems are kept, and rules stand in the order in which they are tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::address::{Variables, default_variables};
+use super::group::Groups;
+use super::head;
+use super::lexer::{self, text};
+use super::limits::Limits;
+use super::options::{self, BitNames, Stop};
+use super::rate;
+use super::rule::{Action, Head, Rule, Threshold};
+use super::sets::Sets;
+use crate::spam::{Place, Problem, Severity};
+
+/// Rules by what became of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Rules that were read.
+    pub rules: usize,
+    /// Those that can match.
+    pub active: usize,
+    /// Those that load and never match here, by keyword or protocol.
+    pub idle: BTreeMap<String, usize>,
+    /// Those whose requirements are not met, by requirement.
+    pub skipped: BTreeMap<String, usize>,
+    /// Those that do not load, by keyword.
+    pub refused: BTreeMap<String, usize>,
+    /// Those of which another revision is loaded.
+    pub repeated: usize,
+    /// Active rules that no text selects, so that they are tried each time.
+    pub always: usize,
+}
+
+/// Reads files to a [`RuleSet`].
+#[derive(Debug)]
+pub struct Loader {
+    limits: Limits,
+    variables: Variables,
+    classes: BTreeMap<String, (String, u32)>,
+    bits: BitNames,
+    sets: Sets,
+    rules: Vec<Rule>,
+    thresholds: Vec<(u32, u32, Threshold)>,
+    overrides: BTreeMap<u32, Option<Action>>,
+    problems: Vec<Problem>,
+    census: Census,
+}
+
+/// Rules that are ready to be tried. Immutable, to be shared.
+#[derive(Debug)]
+pub struct RuleSet {
+    pub(super) limits: Limits,
+    pub(super) rules: Vec<Rule>,
+    pub(super) groups: Groups,
+    pub(super) sets: Sets,
+    problems: Vec<Problem>,
+    census: Census,
+}
+
+impl Loader {
+    /// One that knows the usual variables and classes.
+    pub fn new(limits: Limits) -> Loader {
+        Loader {
+            limits,
+            variables: default_variables(),
+            classes: super::keywords::classes(),
+            bits: BitNames::new(),
+            sets: Sets::default(),
+            rules: Vec::new(),
+            thresholds: Vec::new(),
+            overrides: BTreeMap::new(),
+            problems: Vec::new(),
+            census: Census::default(),
+        }
+    }
+
+    /// Sets a variable, its name without `$`.
+    pub fn variable(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.into(), value.into());
+    }
+
+    /// Hands in a file that data sets of later rules name.
+    pub fn data_file(&mut self, name: &str, content: Vec<u8>) {
+        self.sets.put_file(name, content);
+    }
+
+    /// Sets what is done by a rule, whatever it says itself; none disables it.
+    pub fn action(&mut self, sid: u32, action: Option<Action>) {
+        self.overrides.insert(sid, action);
+    }
+
+    /// Reads a file of classes: `config classification: name,description,priority`.
+    pub fn classes(&mut self, bytes: &[u8]) {
+        for line in lexer::lines(bytes) {
+            let line = text(&line.text);
+            let Some((_, row)) = line.split_once("classification:") else { continue };
+            let mut row = row.splitn(3, ',').map(str::trim);
+            if let (Some(name), Some(about), Some(priority)) = (row.next(), row.next(), row.next())
+                && let Ok(priority) = priority.parse()
+            {
+                self.classes.insert(name.into(), (about.into(), priority));
+            }
+        }
+    }
+
+    /// Reads a file of thresholds and suppressions.
+    pub fn thresholds(&mut self, file: &str, bytes: &[u8]) {
+        let file: Arc<str> = file.into();
+        for line in lexer::lines(bytes) {
+            match rate::line(&text(&line.text), &self.variables, self.limits.items_max) {
+                Ok(row) if self.thresholds.len() < self.limits.rules_max => self.thresholds.push(row),
+                Ok(_) => {}
+                Err(reason) => self.tell(&file, line.number, "threshold", reason),
+            }
+        }
+    }
+
+    /// Reads a file of rules.
+    pub fn file(&mut self, name: &str, bytes: &[u8]) {
+        let file: Arc<str> = name.into();
+        if bytes.len() > self.limits.file_bytes_max {
+            self.tell(&file, 0, "file", "is too large".into());
+            return;
+        }
+        let is_snort3 = is_snort3(bytes);
+        for line in lexer::lines(bytes) {
+            if self.assignment(&line.text) {
+                continue;
+            }
+            self.census.rules += 1;
+            match self.rule(&file, &line, is_snort3) {
+                Ok(rule) if self.rules.len() < self.limits.rules_max => self.rules.push(rule),
+                Ok(_) => self.refuse(&file, line.number, "rule", "there are too many rules".into()),
+                Err(Stop::Skip(missing)) => *self.census.skipped.entry(missing).or_default() += 1,
+                Err(Stop::Fault { keyword, reason }) => self.refuse(&file, line.number, &keyword, reason),
+            }
+        }
+    }
+
+    /// A line of Snort that sets a variable.
+    fn assignment(&mut self, line: &[u8]) -> bool {
+        let line = text(line);
+        let mut words = line.split_whitespace();
+        let is_one = matches!(words.next(), Some("var" | "ipvar" | "portvar"));
+        if let (true, Some(name), Some(value)) = (is_one, words.next(), words.next()) {
+            self.variable(name, value);
+        }
+        is_one
+    }
+
+    fn rule(&mut self, file: &Arc<str>, line: &lexer::Line<'_>, is_snort3: bool) -> Result<Rule, Stop> {
+        let fault = |keyword: &str, reason| Stop::Fault { keyword: keyword.into(), reason };
+        if line.text.len() > self.limits.rule_bytes_max {
+            return Err(fault("rule", "is too long".into()));
+        }
+        let pieces = lexer::pieces(&line.text).map_err(|reason| fault("rule", reason))?;
+        let head = head::read(&pieces.head, &self.variables, &self.limits)
+            .map_err(|(keyword, reason)| Stop::Fault { keyword, reason })?;
+        let mut rule = Rule {
+            sid: 0,
+            gid: 1,
+            rev: 0,
+            message: String::new(),
+            category: String::new(),
+            priority: 3,
+            action: head.action,
+            place: Place { file: file.clone(), line: line.number },
+            idle: head.idle,
+            head: Head::default(),
+            direction: None,
+            sections: Vec::new(),
+            bits: Vec::new(),
+            is_silent: false,
+            tells: false,
+            thresholds: Vec::new(),
+            variables: 0,
+        };
+        rule.head = head.head;
+        let mut shared = options::Shared {
+            limits: &self.limits,
+            bits: &mut self.bits,
+            sets: &mut self.sets,
+            classes: &self.classes,
+            is_snort3,
+        };
+        options::read(&mut rule, &pieces.options, &mut shared)?;
+        Ok(rule)
+    }
+
+    fn refuse(&mut self, file: &Arc<str>, line: u32, keyword: &str, reason: String) {
+        let keyword: String = keyword.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
+        self.tell(file, line, &keyword, reason);
+        *self.census.refused.entry(keyword).or_default() += 1;
+    }
+
+    fn tell(&mut self, file: &Arc<str>, line: u32, keyword: &str, reason: String) {
+        if self.problems.len() < self.limits.problems_max {
+            let reason: String = reason.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+            self.problems.push(Problem {
+                severity: Severity::Error,
+                place: Place { file: file.clone(), line },
+                rule: Some(keyword.into()),
+                reason,
+                advice: String::new(),
+            });
+        }
+    }
+
+    /// Puts the rules in order and compiles what they look for.
+    pub fn finish(mut self) -> RuleSet {
+        self.keep_newest();
+        let mut rules = self.rules;
+        for rule in &mut rules {
+            if let Some(Some(action)) = self.overrides.get(&rule.sid) {
+                rule.action = *action;
+            }
+            let about = |(gid, sid, _): &&(u32, u32, Threshold)| {
+                (*gid == 0 || *gid == rule.gid) && (*sid == 0 || *sid == rule.sid)
+            };
+            rule.thresholds.extend(self.thresholds.iter().filter(about).map(|(.., threshold)| threshold.clone()));
+            if let Some(keyword) = &rule.idle {
+                *self.census.idle.entry(keyword.clone()).or_default() += 1;
+            }
+        }
+        rules.retain(|rule| !matches!(self.overrides.get(&rule.sid), Some(None)));
+        rules.sort_by_key(|rule| (rule.action, bits_order(rule), rule.priority));
+        self.census.active = rules.iter().filter(|rule| rule.idle.is_none()).count();
+        let groups = Groups::build(&rules);
+        self.census.always = groups.always();
+        RuleSet { limits: self.limits, rules, groups, sets: self.sets, problems: self.problems, census: self.census }
+    }
+
+    /// Of rules with one number the newest stays.
+    fn keep_newest(&mut self) {
+        let mut newest: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
+        for (at, rule) in self.rules.iter().enumerate() {
+            let entry = newest.entry((rule.gid, rule.sid)).or_insert((rule.rev, at));
+            if rule.rev > entry.0 {
+                *entry = (rule.rev, at);
+            }
+        }
+        let kept: BTreeSet<usize> = newest.into_values().map(|(_, at)| at).collect();
+        self.census.repeated = self.rules.len() - kept.len();
+        let mut at = 0;
+        self.rules.retain(|_| {
+            at += 1;
+            kept.contains(&(at - 1))
+        });
+    }
+}
+
+/// Rules that change bits are tried before those that ask for them.
+fn bits_order(rule: &Rule) -> u8 {
+    let tests = rule.bits.iter().any(|bits| bits.verb.is_test());
+    let changes = rule.bits.iter().any(|bits| !bits.verb.is_test());
+    match (changes, tests) {
+        (true, false) => 0,
+        (true, true) => 1,
+        (false, true) => 2,
+        (false, false) => 3,
+    }
+}
+
+/// Whether a file has what only Snort 3 writes: modifiers behind the quotes of a content, or services.
+fn is_snort3(bytes: &[u8]) -> bool {
+    lexer::lines(bytes).take(2000).any(|line| {
+        let Ok(pieces) = lexer::pieces(&line.text) else { return false };
+        pieces.options.iter().any(|option| match (option.name, option.value) {
+            ("service" | "bufferlen", Some(_)) => true,
+            ("content", Some(value)) => {
+                let (_, value) = lexer::negated(value);
+                value.starts_with(b"\"") && lexer::quoted(value).is_ok_and(|(_, rest)| rest.starts_with(b","))
+            }
+            _ => false,
+        })
+    })
+}
+
+impl RuleSet {
+    /// What became of the rules.
+    pub fn census(&self) -> &Census {
+        &self.census
+    }
+
+    /// What is wrong, with file and line.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The rules in the order in which they are tried.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+}
