@@ -10,7 +10,7 @@ data=$PWD/target/data
 command -v zstd >/dev/null || exit 0
 mkdir -p "$data"
 for pack in av-evasion av-clamav av-signatures mail-mime mail-spamassassin archives protocols ids-suricata-verify \
-    web-filter web-pages; do
+    web-filter web-pages ids-rules html-xss http-parser; do
     [ -e "$data/$pack" ] || tar --zstd -xf "$packs/$pack.tar.zst" -C "$data"
 done
 echo "$data"

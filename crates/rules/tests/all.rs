@@ -4,6 +4,7 @@ mod bounds;
 mod corpus;
 mod hits;
 mod hostile;
+mod ids;
 mod peer;
 mod views;
 mod web;

@@ -42,3 +42,9 @@ fn every_seed_of_web_lists_passes_its_fuzz_body() {
     replay("rules_web_lists", rules::web::fuzz_lists, 30);
     replay("rules_web_story", rules::web::fuzz_story, 30);
 }
+
+#[test]
+fn every_seed_of_intrusion_rules_and_captures_passes_its_fuzz_body() {
+    replay("rules_ids_rules", rules::ids::fuzz_rules, 60);
+    replay("rules_ids_capture", rules::ids::capture::fuzz_capture, 100);
+}

@@ -3,6 +3,7 @@
 mod config;
 mod database;
 mod dnsbl;
+mod ids;
 mod learn;
 mod on_access;
 pub mod pua;
@@ -23,6 +24,7 @@ pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
+pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
 pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
@@ -161,6 +163,8 @@ pub enum Command {
     Spam(Spam),
     /// Check pages with the lists of E2Guardian or DansGuardian, and check those lists.
     Web(Web),
+    /// Intrusion rules of Suricata and Snort: count them, explain them, try them on captures.
+    Ids(Ids),
     /// Learn from mails what is spam and what is not, and look after what was learned.
     ///
     /// Words are those of SpamAssassin's Bayes, and so are the settings (`bayes_...`): what sa-learn has learned can be

@@ -88,6 +88,7 @@ fn main() -> ExitCode {
         Command::Sieve(args) => command::sieve::run(&args),
         Command::Spam(args) => command::spam::run(&args),
         Command::Web(args) => command::web::run(&args),
+        Command::Ids(args) => command::ids::run(&args),
         Command::Learn(args) => command::learn::run(&args),
         Command::Man { folder } => command::manual::pages(folder.as_deref()),
         Command::Completions { shell } => command::manual::completions(shell),

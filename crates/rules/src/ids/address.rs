@@ -83,7 +83,7 @@ impl<T> Reader<'_, T> {
 }
 
 /// The items of a list, brackets kept together.
-fn split(text: &str) -> Vec<&str> {
+pub(super) fn split(text: &str) -> Vec<&str> {
     let (mut items, mut depth, mut start) = (Vec::new(), 0i32, 0);
     for (at, byte) in text.bytes().enumerate() {
         match byte {

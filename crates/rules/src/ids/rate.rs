@@ -53,9 +53,7 @@ pub(super) fn line(line: &str, variables: &Variables, items_max: usize) -> Resul
         _ => return Err(format!("{word} is not supported")),
     };
     let (mut gid, mut sid, mut others, mut addresses, mut direction) = (0, 0, Vec::new(), None, Track::Rule);
-    for item in
-        rest.split(", ").flat_map(|part| part.split_inclusive(',')).map(|item| item.trim_end_matches(',').trim())
-    {
+    for item in address::split(rest).into_iter().map(str::trim) {
         let (word, value) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
         let value = value.trim();
         match word {

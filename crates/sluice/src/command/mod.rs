@@ -5,6 +5,7 @@ pub mod check;
 pub mod config;
 pub mod database;
 pub mod explain;
+pub mod ids;
 pub mod learn;
 pub mod log;
 pub mod lookup;

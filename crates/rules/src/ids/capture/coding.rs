@@ -55,7 +55,10 @@ impl Codings {
     /// Hands on what was waited with.
     pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) {
         for at in 0..self.0.len() {
-            let left = std::mem::take(&mut self.0[at].pending);
+            // A head that never became whole is none.
+            let layer = &mut self.0[at];
+            let is_plain = matches!(layer.state, State::Head | State::Plain) && layer.made == 0;
+            let left = if is_plain { std::mem::take(&mut layer.pending) } else { Vec::new() };
             push(&mut self.0[at + 1..], &left, out);
         }
     }

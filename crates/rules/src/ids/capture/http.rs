@@ -383,7 +383,9 @@ fn take_head(pending: &mut Vec<u8>) -> Option<Head> {
     let mut at = start;
     loop {
         let end = at + memchr::memchr(b'\n', pending.get(at..)?)?;
-        if at > start && pending[at..end].trim_ascii().is_empty() {
+        let line = &pending[at..end];
+        // Blanks in front of a carriage return are a folded line.
+        if at > start && (matches!(line, b"" | b"\r") || line.iter().all(|byte| matches!(byte, b' ' | b'\t'))) {
             let all: Vec<u8> = pending.drain(..=end).skip(start).collect();
             // A lone carriage return ends lines, too.
             let first = all.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(all.len());
@@ -403,9 +405,11 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let has_colon = line.contains(&b':');
         let looks_folded = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || !has_colon;
         let lower = line.trim_ascii().to_ascii_lowercase();
-        let frames = FRAMING
-            .iter()
-            .any(|name| lower.strip_prefix(*name).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":")));
+        let is_framing = |name: &&[u8]| {
+            let rest = lower.strip_prefix(*name).map(<[u8]>::trim_ascii_start);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b":"))
+        };
+        let frames = FRAMING.iter().any(is_framing);
         match lines.last_mut().filter(|_| looks_folded && !frames) {
             Some(before) => before.extend_from_slice(line),
             None => lines.push(line.to_vec()),

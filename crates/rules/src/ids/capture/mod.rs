@@ -29,6 +29,8 @@ use stream::Stream;
 const FLOWS_MAX: usize = 16 << 10;
 /// Bytes of a client's first TLS records.
 const HELLO_BYTES_MAX: usize = 64 << 10;
+/// Bytes that tell a protocol without a line end.
+const HEAD_BYTES: usize = 64;
 
 /// An alert of a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +75,9 @@ struct Conversation {
     flow: Flow,
     streams: [Stream; 2],
     app: Reader,
+    /// The first bytes of the side that begins, until they tell the protocol.
+    head: Vec<u8>,
+    first: Option<Direction>,
     /// The side that spoke last.
     speaker: Option<Direction>,
     turn: u64,
@@ -145,6 +150,8 @@ impl Watch<'_> {
             flow: Flow::new(tuple, app, &mut self.site),
             streams: [Stream::default(), Stream::default()],
             app: Reader::Unknown,
+            head: Vec::new(),
+            first: None,
             speaker: None,
             turn: self.turn,
             is_closed: [false, false],
@@ -207,10 +214,30 @@ impl Conversation {
         if let Some(before) = self.speaker.replace(direction).filter(|before| *before != direction) {
             self.flow.turn(before, false, desk);
         }
-        if matches!(self.app, Reader::Unknown) {
-            self.app = self.recognise(direction, bytes);
-        }
         self.flow.payload(direction, bytes, desk);
+        if !matches!(self.app, Reader::Unknown) {
+            return self.read(direction, bytes, desk);
+        }
+        let first = *self.first.get_or_insert(direction);
+        if first != direction {
+            self.begin(first, desk);
+            return self.read(direction, bytes, desk);
+        }
+        self.head.extend_from_slice(bytes);
+        let is_clear = self.head.contains(&b'\n') || self.head.starts_with(&[22, 3]) || self.head.len() >= HEAD_BYTES;
+        if is_clear {
+            self.begin(direction, desk);
+        }
+    }
+
+    /// Chooses a reader by the first bytes, which it reads.
+    fn begin(&mut self, direction: Direction, desk: &mut Desk<'_>) {
+        let head = std::mem::take(&mut self.head);
+        self.app = self.recognise(direction, &head);
+        self.read(direction, &head, desk);
+    }
+
+    fn read(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
         let mut ways = Ways { flow: &mut self.flow, desk };
         match &mut self.app {
             Reader::Http(http) => http.feed(direction, bytes, &mut ways),
@@ -266,6 +293,9 @@ impl Conversation {
             let mut ready = Vec::new();
             self.streams[side(direction)].close(&mut ready);
             self.take(direction, &ready, desk);
+        }
+        if let Some(first) = self.first.filter(|_| !self.head.is_empty()) {
+            self.begin(first, desk);
         }
         if self.tuple.transport == Transport::Tcp {
             self.flow.turn(Direction::ToServer, true, desk);

@@ -1,0 +1,283 @@
+//! Intrusion rules over conversations: counts of alerts by rule, the law of cuts, whole sets of rules and Suricata's own tests where
+//! they are (`SLUICE_DATA`).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rules::ids::{Limits, Loader, RuleSet, capture};
+
+use crate::web_packs::pack;
+
+type Counts = BTreeMap<u32, u32>;
+
+fn set(rules: &str, data: &[(&str, &[u8])]) -> RuleSet {
+    let mut loader = Loader::new(Limits::default());
+    data.iter().for_each(|(name, content)| loader.data_file(name, content.to_vec()));
+    loader.file("test.rules", rules.as_bytes());
+    loader.finish()
+}
+
+fn counts(set: &RuleSet, capture: &[u8]) -> Counts {
+    let mut counts = Counts::new();
+    for seen in capture::alerts(set, capture).expect("a capture") {
+        *counts.entry(set.rules()[seen.rule].sid).or_default() += 1;
+    }
+    counts
+}
+
+/// A capture of one connection to a port: texts of the client and the server in turn, in segments of a size.
+fn conversation(port: u16, texts: &[&str], size: usize) -> Vec<u8> {
+    let mut file = Vec::from([0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]);
+    file.extend([0; 8]);
+    file.extend(65_535_u32.to_le_bytes());
+    file.extend(1_u32.to_le_bytes());
+    let mut sequences = [1000_u32, 5000];
+    let mut put = |side: usize, flags: u8, bytes: &[u8]| {
+        let ends: [([u8; 4], u16); 2] = [([10, 0, 0, 1], 1001), ([10, 0, 0, 2], port)];
+        let (from, to) = (ends[side], ends[1 - side]);
+        let mut packet = vec![2; 12];
+        packet.extend([8, 0, 0x45, 0]);
+        packet.extend(u16::try_from(40 + bytes.len()).expect("a segment").to_be_bytes());
+        packet.extend([0, 0, 0, 0, 64, 6, 0, 0]);
+        packet.extend([from.0, to.0].concat());
+        packet.extend([from.1.to_be_bytes(), to.1.to_be_bytes()].concat());
+        packet.extend(sequences[side].to_be_bytes());
+        packet.extend([0, 0, 0, 0, 0x50, flags, 255, 255, 0, 0, 0, 0]);
+        packet.extend(bytes);
+        sequences[side] += u32::try_from(bytes.len()).expect("a segment") + u32::from(flags & 3 != 0);
+        file.extend([0; 8]);
+        file.extend([u32::try_from(packet.len()).expect("a packet").to_le_bytes(); 2].concat());
+        file.extend(packet);
+    };
+    put(0, 2, b"");
+    put(1, 0x12, b"");
+    for (at, text) in texts.iter().enumerate() {
+        text.as_bytes().chunks(size).for_each(|piece| put(at % 2, 0x18, piece));
+    }
+    put(0, 0x11, b"");
+    put(1, 0x11, b"");
+    file
+}
+
+/// Requests for some paths, each with a response, on one connection.
+fn paths(paths: &[&str]) -> Vec<u8> {
+    let requests: Vec<String> =
+        paths.iter().map(|path| format!("GET {path} HTTP/1.1\r\nHost: Host.test\r\n\r\n")).collect();
+    let texts: Vec<&str> = requests
+        .iter()
+        .flat_map(|request| [request.as_str(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"])
+        .collect();
+    conversation(80, &texts, 1400)
+}
+
+fn expect(rules: &str, capture: &[u8], wanted: &[(u32, u32)]) {
+    let set = set(rules, &[]);
+    let problems: Vec<String> = set.problems().iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert_eq!(counts(&set, capture), wanted.iter().copied().collect::<Counts>(), "{rules}");
+}
+
+#[test]
+fn numbers_in_bytes_are_tested_and_move_what_follows() {
+    let rules = r#"alert http any any -> any any (http.uri; content:"n="; byte_test:3,>,99,0,relative,string,dec; sid:1;)
+        alert http any any -> any any (http.uri; content:"n="; byte_extract:1,0,n,relative,string,dec; content:"Z"; distance:n; within:1; sid:2;)
+        alert http any any -> any any (http.uri; content:"n="; isdataat:3,relative; sid:3;)
+        alert http any any -> any any (http.uri; content:"n="; isdataat:!6,relative; sid:4;)
+        alert http any any -> any any (http.uri; content:"n="; byte_jump:1,0,relative,string,dec; content:"Z"; within:1; sid:5;)
+        alert http any any -> any any (http.uri; content:"n="; byte_math:bytes 1, offset 0, oper +, rvalue 1, result r, relative, string dec; content:"Z"; distance:r; within:1; sid:6;)"#;
+    expect(
+        rules,
+        &paths(&["/?n=250", "/?n=2xxZ", "/?n=1xxZ", "/?n=9"]),
+        &[(1, 1), (2, 1), (3, 3), (4, 4), (5, 1), (6, 1)],
+    );
+}
+
+#[test]
+fn bits_of_a_flow_are_set_before_they_are_asked_for() {
+    let rules = r#"alert http any any -> any any (flowbits:isset,x; http.uri; content:"/a"; sid:1;)
+        alert http any any -> any any (http.uri; content:"/a"; flowbits:set,x; sid:2;)
+        alert http any any -> any any (http.uri; content:"/t"; flowbits:toggle,y; sid:3;)
+        alert http any any -> any any (flowbits:isset,y; http.uri; content:"/c"; sid:4;)
+        alert http any any -> any any (http.uri; content:"/a"; xbits:set,z,track ip_src,expire 30; noalert; sid:5;)
+        alert http any any -> any any (http.uri; content:"/c"; xbits:isset,z,track ip_src; sid:6;)"#;
+    expect(rules, &paths(&["/a", "/t", "/c", "/t", "/c"]), &[(1, 1), (2, 1), (3, 2), (4, 1), (6, 2)]);
+}
+
+#[test]
+fn heads_of_rules_and_their_revisions_decide() {
+    let rules = r#"alert http [10.0.0.0/8,!10.0.0.1] any -> any any (http.uri; content:"/a"; sid:1;)
+        alert http any [1:2000,!1001] -> any any (http.uri; content:"/a"; sid:2;)
+        alert http any any -> any 80 (http.uri; content:!"/zz"; fast_pattern; sid:3;)
+        alert http any any -> any any (http.uri; content:"/a"; sid:4; rev:1;)
+        alert http any any -> any any (http.uri; content:"/zz"; sid:4; rev:2;)
+        alert http any any -> any any (http.host; content:"host.test"; bsize:9; sid:5;)
+        alert http any any -> any any (content:"/A"; nocase; http_uri; content:!"b"; http_uri; within:9; sid:6;)"#;
+    expect(rules, &paths(&["/a"]), &[(3, 1), (5, 1), (6, 1)]);
+}
+
+#[test]
+fn a_rule_that_lets_by_wins_and_rates_hold() {
+    let rules = r#"pass http any any -> any any (http.uri; content:"/ok"; sid:1;)
+        drop http any any -> any any (http.uri; content:"/"; sid:2;)
+        alert http any any -> any any (http.uri; content:"/r"; threshold: type limit, track by_src, count 2, seconds 60; sid:3;)"#;
+    expect(rules, &paths(&["/ok", "/r"]), &[]);
+    expect(rules, &paths(&["/r", "/r", "/r"]), &[(2, 3), (3, 2)]);
+}
+
+#[test]
+fn data_sets_are_asked_and_added_to() {
+    let rules = r#"alert http any any -> any any (http.host; dataset:isset,hosts,type string,load hosts.lst; sid:1;)
+        alert http any any -> any any (http.uri; dataset:isnotset,hosts; sid:2;)
+        alert http any any -> any any (http.uri; dataset:set,seen,type string; sid:3;)
+        alert http any any -> any any (http.host; datarep:rep,>,40,load rep.lst,type string; sid:4;)"#;
+    let host = text::base64::encode(b"host.test");
+    let set = set(rules, &[("hosts.lst", host.as_bytes()), ("rep.lst", format!("{host},50").as_bytes())]);
+    assert_eq!(set.problems().len(), 0, "{:?}", set.problems());
+    assert_eq!(counts(&set, &paths(&["/a", "/b", "/a"])), Counts::from([(1, 3), (2, 3), (3, 2), (4, 3)]));
+}
+
+#[test]
+fn what_does_not_load_is_told_with_file_line_and_keyword() {
+    let rules = "# a comment\nalert http any any -> any any (http.uri; content:\"a\"; nonsense:1; sid:1;)\n\
+        alert icmp any any -> any any (itype:8; sid:2;)\nalert http any any -> any any (content:\"a;b\"; sid:3;)\n\
+        alert http any any -> any any (requires: version >= 99; content:\"a\"; sid:4;)\n";
+    let set = set(rules, &[]);
+    let problems: Vec<String> = set.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(problems[0], "test.rules:2: error: nonsense: is not known");
+    assert!(problems[1].starts_with("test.rules:4: error: content: a quote that is not closed"), "{problems:?}");
+    let census = set.census();
+    assert_eq!((census.rules, census.active, census.idle["icmp"], census.skipped.len()), (4, 0, 1, 1));
+}
+
+const MAIL: &[&str] = &[
+    "EHLO a.test\r\nMAIL FROM:<a@a.test>\r\nRCPT TO:<b@b.test>\r\nDATA\r\nFrom: <a@a.test>\r\nSubject: hello\r\n\
+    Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\nContent-Disposition: attachment; filename=f.bin\r\n\
+    Content-Transfer-Encoding: base64\r\n\r\naW52b2ljZQ==\r\n--x--\r\n.\r\nQUIT\r\n",
+    "220 b.test ESMTP\r\n250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n250 ok\r\n221 bye\r\n",
+];
+
+const PAGE: &[&str] = &[
+    "POST /up%6Coad?x=1 HTTP/1.1\r\nHost: A.test\r\nUser-Agent: tool\r\nContent-Length: 11\r\n\r\nname=secret",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\ninvoic\r\n1\r\ne\r\n0\r\n\r\n",
+];
+
+const ALL: &str = r#"alert smtp any any -> any any (smtp.helo; content:"a.test"; bsize:6; smtp.rcpt_to; content:"b@"; sid:1;)
+alert smtp any any -> any any (email.subject; content:"hello"; file.data; content:"invoice"; startswith; endswith; sid:2;)
+alert http any any -> any any (http.uri; content:"/upload"; http.request_body; content:"secret"; endswith; sid:3;)
+alert http any any -> any any (flow:to_client; file.data; content:"invoice"; pcre:"/^inv/"; http.stat_code; content:"200"; sid:4;)
+alert tcp any any -> any any (content:"tool|0d 0a|"; content:"secret"; distance:0; sid:5;)
+alert http any any -> any any (http.header_names; content:"|0d 0a|User-Agent|0d 0a|"; content:!"Referer"; sid:6;)
+"#;
+
+#[test]
+fn however_a_stream_is_cut_the_alerts_are_the_same() {
+    let set = set(ALL, &[]);
+    assert!(set.problems().is_empty(), "{:?}", set.problems());
+    let wanted = [Counts::from([(1, 1), (2, 1)]), Counts::from([(3, 1), (4, 1), (5, 1), (6, 1)])];
+    for (port, texts, wanted) in [(25, MAIL, &wanted[0]), (80, PAGE, &wanted[1])] {
+        for size in [1, 2, 5, 17, 1400] {
+            assert_eq!(&counts(&set, &conversation(port, texts, size)), wanted, "in segments of {size}");
+        }
+    }
+}
+
+fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.to_string_lossy().ends_with(end)).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn nearly_all_rules_of_public_sets_load() {
+    let Some(sets) = pack("ids-rules") else { return };
+    for name in ["et-open-2020", "snort3-community"] {
+        let mut loader = Loader::new(Limits::default());
+        for path in files(&sets.join(name), ".rules") {
+            loader.file(&path.to_string_lossy(), &fs::read(&path).expect("a file"));
+        }
+        let set = loader.finish();
+        let (census, refused) = (set.census(), set.census().refused.values().sum::<usize>());
+        println!("{name}: {census:?}");
+        assert!(census.rules > 500 && refused * 1000 <= census.rules, "{refused} of {} rules", census.rules);
+    }
+}
+
+/// Suricata's own tests that must pass; it only rises.
+const PASSING_MIN: usize = 200;
+
+#[test]
+fn suricatas_own_tests_pass() {
+    let Some(tests) = pack("ids-suricata-verify") else { return };
+    let mut results: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut folders = vec![tests.join("suricata-verify/tests")];
+    while let Some(folder) = folders.pop() {
+        folders.extend(
+            fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path()).filter(|path| path.is_dir()),
+        );
+        if let Ok(test) = fs::read_to_string(folder.join("test.yaml")) {
+            let result = verify(&folder, &test);
+            let kind =
+                ["pass", "fail", "out of scope"].into_iter().find(|kind| result.starts_with(kind)).unwrap_or("fail");
+            println!("{}: {result}", folder.strip_prefix(&tests).unwrap_or(&folder).display());
+            *results.entry(kind).or_default() += 1;
+        }
+    }
+    println!("{results:?}");
+    assert!(results["pass"] >= PASSING_MIN, "{results:?}");
+}
+
+fn verify(folder: &Path, test: &str) -> String {
+    let wanted = match checks(test) {
+        Ok(wanted) if wanted.is_empty() => return "out of scope: no check of alerts".into(),
+        Ok(wanted) => wanted,
+        Err(key) => return format!("out of scope: a check of {key}"),
+    };
+    let named = test.lines().find_map(|line| line.strip_prefix("pcap:"));
+    let capture = named
+        .map(|name| folder.join(name.trim()))
+        .or_else(|| files(folder, "").into_iter().find(|path| path.to_string_lossy().contains(".pcap")));
+    let Some(capture) = capture.and_then(|path| fs::read(path).ok()) else { return "out of scope: no capture".into() };
+    let mut paths = files(folder, ".rules");
+    if paths.is_empty() {
+        paths = folder.parent().map(|parent| files(parent, ".rules")).unwrap_or_default();
+    }
+    let mut loader = Loader::new(Limits::default());
+    for path in paths {
+        loader.file(&path.to_string_lossy(), &fs::read(&path).unwrap_or_default());
+    }
+    let set = loader.finish();
+    let idle: Vec<(u32, &str)> =
+        set.rules().iter().filter_map(|rule| Some((rule.sid, rule.idle.as_deref()?))).collect();
+    if let Some((sid, keyword)) = idle.iter().find(|(sid, _)| wanted.get(sid).is_some_and(|count| *count > 0)) {
+        return format!("out of scope: {keyword} in rule {sid}");
+    }
+    let Some(seen) = capture::alerts(&set, &capture) else { return "out of scope: no capture".into() };
+    let mut counts = Counts::new();
+    seen.iter().for_each(|seen| *counts.entry(set.rules()[seen.rule].sid).or_default() += 1);
+    let differs =
+        |(sid, count): (&u32, &u32)| (counts.get(sid).copied().unwrap_or(0) != *count).then_some((*sid, *count));
+    match wanted.iter().find_map(differs) {
+        Some((sid, count)) => format!("fail: rule {sid} has {:?} alerts for {count}", counts.get(&sid)),
+        None => "pass".into(),
+    }
+}
+
+/// The counts of alerts that a test asks for, of the newest version; a key that is not understood is an error.
+fn checks(test: &str) -> Result<Counts, String> {
+    let mut counts = Counts::new();
+    for block in test.split("- filter:").skip(1) {
+        let fields: Vec<(&str, &str)> = block.lines().filter_map(|line| line.trim().split_once(": ")).collect();
+        let field = |name: &str| fields.iter().find(|(key, _)| *key == name).map(|(_, value)| value.trim());
+        if field("event_type") != Some("alert") || field("lt-version").is_some() {
+            continue;
+        }
+        let (Some(sid), Some(count)) = (field("alert.signature_id"), field("count")) else {
+            return Err("alerts without a number".into());
+        };
+        let (Ok(sid), Ok(count)) = (sid.parse::<u32>(), count.parse::<u32>()) else { return Err("a number".into()) };
+        *counts.entry(sid).or_default() += count;
+    }
+    Ok(counts)
+}

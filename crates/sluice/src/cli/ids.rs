@@ -1,0 +1,84 @@
+//! `sluice ids`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+/// `sluice ids`
+#[derive(Debug, Args)]
+pub struct Ids {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: IdsCommand,
+}
+
+/// What can be done with intrusion rules.
+#[derive(Debug, Subcommand)]
+pub enum IdsCommand {
+    /// Try rules on a capture, and print a line of EVE JSON an alert.
+    ///
+    /// Exit status: 0 no rule alerts, 1 one or more do, 2 an error.
+    Check(IdsCheck),
+    /// Read rules, count them, and name those that do not load.
+    ///
+    /// Exit status: 0 all rules load, 1 some do not, 2 a file cannot be read.
+    Lint(IdsLint),
+    /// Tell how a rule is understood.
+    Explain(IdsExplain),
+}
+
+/// Rules, and what they name.
+#[derive(Debug, Args)]
+pub struct IdsRules {
+    /// Set a variable of rules, without `$`.
+    #[arg(long = "var", value_name = "NAME=VALUE")]
+    pub variables: Vec<String>,
+    /// Read classes of rules from this file (classification.config).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub classes: Option<PathBuf>,
+    /// Read thresholds and suppressions from this file (threshold.config).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub thresholds: Option<PathBuf>,
+}
+
+/// `sluice ids check`
+#[derive(Debug, Args)]
+pub struct IdsCheck {
+    /// The capture: pcap or pcapng.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub pcap: PathBuf,
+    /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Vec<PathBuf>,
+    /// What rules name.
+    #[command(flatten)]
+    pub names: IdsRules,
+}
+
+/// `sluice ids lint`
+#[derive(Debug, Args)]
+pub struct IdsLint {
+    /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
+    #[arg(required = true, value_name = "RULES", value_hint = ValueHint::FilePath)]
+    pub rules: Vec<PathBuf>,
+    /// What rules name.
+    #[command(flatten)]
+    pub names: IdsRules,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `sluice ids explain`
+#[derive(Debug, Args)]
+pub struct IdsExplain {
+    /// The number of the rule.
+    #[arg(value_name = "SID")]
+    pub sid: u32,
+    /// Files of rules.
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Vec<PathBuf>,
+    /// What rules name.
+    #[command(flatten)]
+    pub names: IdsRules,
+}

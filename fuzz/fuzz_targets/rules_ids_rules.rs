@@ -1,0 +1,3 @@
+//! Fuzz target: `rules::ids::fuzz_rules`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| rules::ids::fuzz_rules(data));
