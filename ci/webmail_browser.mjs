@@ -38,7 +38,7 @@ for (const policy of [POLICY, null]) {
   page.on("dialog", (dialog) => { events.push("dialog"); dialog.dismiss().catch(() => {}); });
   page.on("pageerror", (error) => events.push(`script: ${error.message}`));
   await page.addInitScript(() => {
-    for (const name of ["alert", "confirm", "prompt", "print", "open", "eval"]) window[name] = () => { document.title = "RAN"; };
+    for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name] = () => { document.title = "RAN"; };
   });
   await page.route("**/*", (route) => {
     if (route.request().url() === "http://mail.test/") {
