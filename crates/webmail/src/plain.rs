@@ -8,7 +8,7 @@ use text::html::{Token, Tokeniser, Within};
 use crate::html::{Html, Text, put};
 use crate::sanitise::link;
 
-/// Links of a text.
+/// Links of a text, those that are none among them.
 const LINKS_MAX: usize = 1_000;
 
 /// Columns of a line that is written.
@@ -36,27 +36,35 @@ pub fn write(page: &mut Html, text: &str) {
 
 fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
     while *links < LINKS_MAX
-        && let Some(at) = line.find("http://").into_iter().chain(line.find("https://")).min()
+        && let Some(at) = line.find("http")
     {
         let (before, from) = line.split_at(at);
-        let end = from
-            .find(|c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c))
-            .unwrap_or(from.len());
-        // What ends a sentence ends no link.
-        let shown = from.get(..end).unwrap_or_default().trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
         page.put(Text(before));
-        let (_, behind) = from.split_at(shown.len().max(1));
-        match link(shown) {
-            Some(link) => {
+        let found = shown_link(from);
+        *links = links.saturating_add(usize::from(from.starts_with("http://") || from.starts_with("https://")));
+        let (shown, behind) = from.split_at(found.as_ref().map_or("http".len(), |(shown, _)| shown.len()));
+        match found {
+            Some((_, link)) => {
                 put!(page, "<a target=\"_blank\" rel=\"noopener noreferrer nofollow\" href=\"", Text(&link), "\">");
                 put!(page, Text(shown), "</a>");
             }
-            None => page.put(Text(from.get(..from.len().saturating_sub(behind.len())).unwrap_or_default())),
+            None => page.put(Text(shown)),
         }
         line = behind;
-        *links = links.saturating_add(1);
     }
     page.put(Text(line));
+}
+
+/// The link that a text begins with: as it stands there, and as it leads.
+fn shown_link(text: &str) -> Option<(&str, String)> {
+    if !text.starts_with("http://") && !text.starts_with("https://") {
+        return None;
+    }
+    let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c);
+    let end = text.find(is_end).unwrap_or(text.len());
+    // A mark that ends a sentence ends no link.
+    let shown = text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
+    Some((shown, link(shown)?))
 }
 
 /// Joins the lines of a text that was wrapped as `format=flowed`.

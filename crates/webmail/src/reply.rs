@@ -66,7 +66,7 @@ impl Reply {
     /// The style sheet, which may be kept.
     pub fn style(text: &'static str) -> Reply {
         let mut reply = Reply::new(200, FILE_POLICY, "text/css; charset=utf-8", Body::Bytes(text.into()));
-        reply.set("Cache-Control", "max-age=86400".into());
+        reply.set("Cache-Control", "max-age=3600".into());
         reply
     }
 

@@ -138,7 +138,7 @@ impl Pages<'_> {
         }
         put!(main, "<bdi>", Text(subject), "</bdi></a>");
         if row.has_attachment {
-            put!(main, " <span class=\"soft\" title=\"has attachments\">\u{1f4ce}\u{fe0e}</span>");
+            put!(main, " <span class=\"tag\">files</span>");
         }
         put!(main, "</td><td class=\"date\">");
         if let Some(folder) = self.folder(row.folder).filter(|_| has_folder) {

@@ -158,7 +158,7 @@ impl Pages<'_> {
                 main,
                 "<span class=\"end\">",
                 remote,
-                " remote pictures are not loaded: they tell the sender that you read this.</span>"
+                " pictures on other servers are not loaded: they would tell the sender that you read this.</span>"
             );
         }
         put!(
@@ -183,16 +183,16 @@ impl Pages<'_> {
             (left > 0).then_some(url)
         });
         let mut page = Html::default();
-        put!(page, "<!DOCTYPE html><html><head><meta charset=\"utf-8\"><title>Message</title><style>");
+        put!(page, "<!DOCTYPE html><html lang=\"und\"><head><meta charset=\"utf-8\"><title>Message</title><style>");
         put!(
             page,
             "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"
         );
         put!(
             page,
-            "img{max-width:100%;height:auto}</style></head><body><div dir=\"auto\">",
+            "img{max-width:100%;height:auto}</style></head><body><main dir=\"auto\">",
             Markup(html),
-            "</div></body></html>"
+            "</main></body></html>"
         );
         Reply::frame(page)
     }

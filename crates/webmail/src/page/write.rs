@@ -143,7 +143,7 @@ impl Pages<'_> {
             to: joined(&to),
             cc: joined(&cc),
             subject: prefixed("Re: ", &envelope.subject),
-            text: format!("{}{}", text.trim_start_matches('\n'), self.signed("").trim_end()),
+            text: format!("{}{}", text, self.signed("").trim_end()),
             in_reply_to: envelope.id.clone(),
             references: header.get("references").map(|value| shown(&value)).unwrap_or_default(),
             ..Letter::default()
