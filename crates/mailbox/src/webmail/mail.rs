@@ -197,13 +197,14 @@ impl ::webmail::Mail for Mail<'_> {
 
     fn folders(&mut self) -> Vec<Folder> {
         let Some(account) = self.state.account(self.number) else { return Vec::new() };
-        let folder = |(name, &number): (&Box<[u8]>, &u32)| {
+        let folder = |name: &[u8], number: u32| {
             let mailbox = self.state.mailbox(number)?;
             let name = String::from_utf8_lossy(name).into_owned();
             let (purpose, count, unseen) = (Mail::purpose(mailbox), mailbox.entries.len(), mailbox.unseen);
             Some(Folder { number, name, purpose, count, unseen })
         };
-        let mut all: Vec<Folder> = account.mailboxes.iter().filter_map(folder).collect();
+        let mut all: Vec<Folder> =
+            account.mailboxes.iter().filter_map(|(name, &number)| folder(name, number)).collect();
         all.sort_by_key(|folder| folder.purpose as u8);
         all
     }

@@ -2,8 +2,8 @@
 //!
 //! A list matches what one of its plain items matches and none of its negated ones; a list of negated items alone matches the rest.
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
 /// Variables by their names without `$`.

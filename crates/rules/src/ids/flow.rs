@@ -7,8 +7,8 @@
 //! Long buffers are looked at in windows that lie at fixed places of them, so it does not matter how they are cut; what is further
 //! apart than half a window may not be seen together.
 
+use core::net::IpAddr;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::net::IpAddr;
 
 use pattern::State;
 use stream::Fuel;

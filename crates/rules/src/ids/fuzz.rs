@@ -2,7 +2,7 @@
 //!
 //! A seed is rules and the text with a zero byte between them.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::buffer::{App, Buffer, Direction};
 use super::flow::{Alert, Desk, Flow, Site, Transaction, Tuple, Verdict};

@@ -1,7 +1,7 @@
 //! How often rules alert: `threshold`, `detection_filter`, suppression, and the table that counts.
 
+use core::net::IpAddr;
 use std::collections::HashMap;
-use std::net::IpAddr;
 
 use super::address::{self, Variables};
 use super::lexer::{items, text};

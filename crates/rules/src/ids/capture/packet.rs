@@ -2,7 +2,7 @@
 //!
 //! Fragments, tunnels and bad checksums are not looked into.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::pcap::Captured;
 
