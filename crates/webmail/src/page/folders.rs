@@ -39,7 +39,14 @@ impl Pages<'_> {
                 folder.number,
                 "\"><label><input type=\"checkbox\" name=\"sure\" required> "
             );
-            put!(main, "Delete <bdi>", Text(&folder.name), "</bdi> with its ", folder.count, " messages</label> ");
+            put!(
+                main,
+                "Delete <bdi>",
+                Text(&folder.name),
+                "</bdi> with its ",
+                folder.count,
+                if folder.count == 1 { " message</label> " } else { " messages</label> " }
+            );
             put!(main, "<button name=\"do\" value=\"delete\">Delete</button></form>");
         }
         if !self.folders.iter().any(|folder| folder.purpose == Purpose::Other) {

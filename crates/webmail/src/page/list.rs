@@ -42,7 +42,14 @@ impl Pages<'_> {
         if let Some(next) = next {
             put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number, "?before=", next, "\">Older</a>");
         }
-        put!(main, "<span class=\"end\">", folder.count, " messages, ", folder.unseen, " unread</span></div>");
+        put!(
+            main,
+            "<span class=\"end\">",
+            folder.count,
+            if folder.count == 1 { " message, " } else { " messages, " },
+            folder.unseen,
+            " unread</span></div>"
+        );
         if folder.purpose == Purpose::Drafts {
             put!(main, "<p class=\"soft\">Open a draft to go on writing.</p>");
         }

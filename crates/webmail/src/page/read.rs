@@ -158,7 +158,8 @@ impl Pages<'_> {
                 main,
                 "<span class=\"end\">",
                 remote,
-                " pictures on other servers are not loaded: they would tell the sender that you read this.</span>"
+                if remote == 1 { " picture" } else { " pictures" },
+                " on other servers not loaded: the sender would hear that you read this.</span>"
             );
         }
         put!(
