@@ -4,10 +4,10 @@
 //!  head ─ cookie ─┬─ a user ──── form, up to 27 MB ─► webmail::answer ─► page, or content while it is read
 //!                 └─ a stranger ─ form, up to 16 kB ─► login page, login
 //! ```
-//! A page is made by the crate `webmail`; here are the connection ([`proto::http::Server`]), [logins and sessions](door), the [mailbox](mail)
-//! and [what is sent](sending). TLS is the caller's.
+//! A page is made by the crate `webmail`; here are the connection ([`proto::http::Server`]), logins and sessions (`door`), the mailbox (`mail`)
+//! and what is sent (`sending`). TLS is the caller's.
 //!
-//! Bounds: a head is whole within [`HEAD_WAIT`], a form within [`FORM_WAIT`]; forms with files are held, [a few](Site) at a time and one
+//! Bounds: a head is whole within a minute, a form within five; forms with files are held, a few at a time and one
 //! of an account. A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
 //! that account.
 
