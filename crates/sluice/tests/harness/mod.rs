@@ -684,7 +684,8 @@ impl Sink {
                     let _ = wire.writer.write_all(b"354 Go ahead\r\n");
                     match self.content(&mut wire, &mut mail, behaviour) {
                         true => self.done(&mut mail, behaviour),
-                        false => break,
+                        // Also where nothing of it has come yet.
+                        false => return self.state.lock().unwrap().unfinished.push(mail),
                     }
                 }
                 "BDAT" => {
