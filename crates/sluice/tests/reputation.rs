@@ -211,7 +211,12 @@ fn scores_are_moved_as_txrep_moves_them() {
     let third = files.len() / 3;
     let (first, rest) = files.split_at(third);
     let mut steps: Vec<(&str, &[String])> = vec![("check", first)];
-    steps.extend([("spam", &rest[..3]), ("ham", &rest[3..6]), ("check", &rest[6..]), ("check", &first[..first.len().min(10)])]);
+    steps.extend([
+        ("spam", &rest[..3]),
+        ("ham", &rest[3..6]),
+        ("check", &rest[6..]),
+        ("check", &first[..first.len().min(10)]),
+    ]);
     let lines =
         |(what, files): &(&str, &[String])| files.iter().map(|file| format!("{what} {file}\n")).collect::<String>();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reputation.pl");
