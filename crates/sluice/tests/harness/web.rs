@@ -21,6 +21,9 @@ pub struct Origin {
 /// The answer to a request, of which this is the head and the body; nothing: the connection ends.
 type Answer = dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync;
 
+/// Both directions of a connection.
+type Both = (Box<dyn Read + Send>, Box<dyn Write + Send>);
+
 impl Origin {
     /// Answers each request as `answer` says.
     pub fn start(answer: impl Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Origin {
@@ -39,23 +42,10 @@ impl Origin {
         answer: impl Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Origin {
         let certificate = certificate.clone();
-        let listener = TcpListener::bind(address).unwrap();
-        let address = listener.local_addr().unwrap();
-        let said: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
-        let (memory, answer) = (said.clone(), Arc::new(answer));
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut said = memory.lock().unwrap();
-                let number = said.len();
-                said.push(Vec::new());
-                let (memory, answer, role) = (memory.clone(), answer.clone(), certificate.server());
-                let stream = stream.unwrap();
-                let secured = role(stream.try_clone().unwrap());
-                let both = (secured.clone(), secured);
-                thread::spawn(move || converse(&stream, both, Duration::ZERO, number, &memory, &*answer));
-            }
-        });
-        Origin { address, said }
+        Origin::accept(address, Duration::ZERO, answer, move |stream| {
+            let secured = certificate.server()(stream.try_clone().unwrap());
+            (Box::new(secured.clone()), Box::new(secured))
+        })
     }
 
     /// The same, with a pause after each 16 KiB.
@@ -63,6 +53,18 @@ impl Origin {
         address: &str,
         pause: Duration,
         answer: impl Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
+    ) -> Origin {
+        Origin::accept(address, pause, answer, |stream| {
+            (Box::new(stream.try_clone().unwrap()), Box::new(stream.try_clone().unwrap()))
+        })
+    }
+
+    /// The same, over what `role` makes of each connection.
+    fn accept(
+        address: &str,
+        pause: Duration,
+        answer: impl Fn(&str, &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
+        role: impl Fn(&TcpStream) -> Both + Send + 'static,
     ) -> Origin {
         let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
@@ -75,7 +77,7 @@ impl Origin {
                 said.push(Vec::new());
                 let (memory, answer) = (memory.clone(), answer.clone());
                 let stream = stream.unwrap();
-                let both = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+                let both = role(&stream);
                 thread::spawn(move || converse(&stream, both, pause, number, &memory, &*answer));
             }
         });
@@ -114,7 +116,7 @@ pub fn response(fields: &str, body: &[u8]) -> Vec<u8> {
 
 fn converse(
     stream: &TcpStream,
-    (mut reader, mut writer): (impl Read, impl Write),
+    (mut reader, mut writer): Both,
     pause: Duration,
     number: usize,
     memory: &Mutex<Vec<Vec<u8>>>,
