@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use keep::name::{MAILBOXES_MAX, is_name};
 use sieve::{Mail, Program};
 use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
 
@@ -365,7 +366,7 @@ impl<'a, 'b> Delivery<'a, 'b> {
 
     fn create(&mut self, account: u32, name: &str) -> Result<u32, Error> {
         let known = self.transaction.state().account(account).map_or(0, |account| account.mailboxes.len());
-        if known >= crate::imap::MAILBOXES_MAX || !crate::imap::is_name(name.as_bytes()) {
+        if known >= MAILBOXES_MAX || !is_name(name.as_bytes()) {
             return Err(Refused::Name.into());
         }
         let mailbox = self.transaction.create(account, name.as_bytes(), SpecialUse::default())?;

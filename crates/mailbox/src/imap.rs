@@ -47,7 +47,6 @@ use reply::{Done, Refusal, Reply, done, no, nonexistent};
 use view::View;
 
 pub(crate) use find::find;
-pub(crate) use list::{MAILBOXES_MAX, is_name};
 
 /// What is offered before and after the login.
 pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use ::webmail::session::Sessions;
 use flow::Inspector;
-use store::{Error, Quota, SpecialUse, Transaction, Usage};
+use store::{Error, Transaction, Usage};
 use tokio::sync::{Semaphore, watch};
 
 use crate::accounts::{Account, Accounts};
@@ -24,16 +24,6 @@ use crate::relay::{Patience, Relay, Wake};
 use crate::scripts::{Compiled, SiteScripts};
 use crate::turns::Turns;
 use crate::writer::Handle;
-
-/// The mailboxes of a new account, with what they are for, as an index into [`SpecialUse::NAMES`].
-const MAILBOXES: [(&[u8], Option<u16>); 6] = [
-    (b"INBOX", None),
-    (b"Archive", Some(1)),
-    (b"Drafts", Some(2)),
-    (b"Junk", Some(4)),
-    (b"Sent", Some(5)),
-    (b"Trash", Some(6)),
-];
 
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
 const FILTERS_MAX: usize = 4;
@@ -206,21 +196,5 @@ pub async fn open_account(store: &Handle, account: &Account) -> Result<u32, Erro
 
 /// The number of an account in the store. It is made, with its first mailboxes, if it is not there, and has its quota.
 pub(crate) fn ensure(transaction: &mut Transaction<'_, File>, account: &Account) -> Result<u32, Error> {
-    let quota = Quota { bytes: account.quota_bytes, messages: 0 };
-    if let Some((number, found)) = transaction.state().account_named(account.name.as_bytes()) {
-        let (quota_is_other, has_inbox) = (found.quota != quota, found.mailboxes.contains_key(&b"INBOX"[..]));
-        if quota_is_other {
-            transaction.set_quota(number, quota)?;
-        }
-        if !has_inbox {
-            transaction.create(number, b"INBOX", SpecialUse::default())?;
-        }
-        return Ok(number);
-    }
-    let number = transaction.add_account(account.name.as_bytes(), quota)?;
-    for (name, special_use) in MAILBOXES {
-        transaction.create(number, name, SpecialUse(special_use.map_or(0, |bit| 1 << bit)))?;
-        transaction.subscribe(number, name, true)?;
-    }
-    Ok(number)
+    keep::ensure(transaction, &account.name, account.quota_bytes)
 }

@@ -1,5 +1,6 @@
 //! A request as the pages see it: method, path, query, form, cookie, and whether a page of this site has sent it.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -29,6 +30,12 @@ pub struct Call {
 /// The name of the cookie. Over TLS a browser takes it from this host alone.
 pub const fn cookie_name(is_secure: bool) -> &'static str {
     if is_secure { "__Host-sluice" } else { "sluice" }
+}
+
+/// The field that sets it.
+pub(crate) fn set_cookie(token: &str, is_secure: bool, more: &str) -> String {
+    let secure = if is_secure { "; Secure" } else { "" };
+    format!("{}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{more}", cookie_name(is_secure))
 }
 
 impl Call {

@@ -110,6 +110,20 @@ pub fn answer_stranger(call: &Call) -> Reply {
     }
 }
 
+/// Sends who has logged in to the pages, with the token of the session.
+pub fn welcome(token: &str, is_secure: bool) -> Reply {
+    let mut reply = Reply::see("/");
+    reply.set("Set-Cookie", call::set_cookie(token, is_secure, ""));
+    reply
+}
+
+/// Sends who has logged out to the login page.
+pub fn farewell(is_secure: bool) -> Reply {
+    let mut reply = Reply::see("/login");
+    reply.set("Set-Cookie", call::set_cookie("", is_secure, "; Max-Age=0"));
+    reply
+}
+
 /// Tells who logs in that it did not work.
 pub fn denied(name: &str, why: &'static str) -> Reply {
     login::page(name, Told::Wrong(why.into()))

@@ -176,6 +176,8 @@ pub enum Failure {
     Inbox,
     /// Nobody takes mail that goes out.
     NoRelay,
+    /// A recipient is elsewhere, and mail is delivered here alone.
+    Elsewhere,
     /// Too many mails wait to go out.
     Queue,
     /// The mail is larger than mails may be.
@@ -193,6 +195,7 @@ impl Failure {
             Failure::Exists => "There is a folder with this name.",
             Failure::Inbox => "This folder cannot be renamed or deleted.",
             Failure::NoRelay => "This server has nobody who sends mail: its administrator sets [store] relay.",
+            Failure::Elsewhere => "This server delivers to its own accounts alone.",
             Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",
             Failure::Queue => "Too many mails wait to be sent. Try again later.",
         }

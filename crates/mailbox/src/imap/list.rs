@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, btree_map};
 
+use keep::name::{LEVELS_MAX, MAILBOXES_MAX, is_name};
 use proto::imap::acl::Rights;
 use proto::imap::name;
 use proto::imap::operation::{List, StatusItem};
@@ -16,12 +17,6 @@ use super::{Done, Refusal, Session, User, done, no, nonexistent};
 use crate::acl;
 use crate::site::seconds;
 use crate::wire::Stream;
-
-/// Mailboxes of one account.
-pub(crate) const MAILBOXES_MAX: usize = 10_000;
-
-/// Levels of a name above its last: each is a name that LIST tells.
-const LEVELS_MAX: usize = 50;
 
 /// Names that an account may subscribe to beyond those of its mailboxes, in number: of others, and of what is gone.
 const SUBSCRIPTIONS_MORE: usize = 1_000;
@@ -228,14 +223,6 @@ fn check(name: &[u8]) -> Result<(), Refusal> {
         false if !is_name(name) => Err(no("[CANNOT] Not a name for a mailbox")),
         false => Ok(()),
     }
-}
-
-/// Whether a mailbox may be called so.
-pub(crate) fn is_name(name: &[u8]) -> bool {
-    let is_odd = |byte: &u8| *byte < b' ' || *byte == 0x7f || b"%*".contains(byte);
-    let levels_are_empty = name.split(|&byte| byte == DELIMITER).any(<[u8]>::is_empty);
-    let is_deep = name.iter().filter(|&&byte| byte == DELIMITER).count() > LEVELS_MAX;
-    !name.iter().any(is_odd) && !levels_are_empty && !is_deep && std::str::from_utf8(name).is_ok()
 }
 
 /// All names of an account, with those above them, and those of others that it may know of.

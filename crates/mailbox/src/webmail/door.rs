@@ -5,7 +5,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use ::webmail::session::{Key, Session, Sessions};
-use ::webmail::{Call, Reply, cookie_name, denied, refusal};
+use ::webmail::{Call, Reply, denied, farewell, refusal, welcome};
 use sha2::{Digest as _, Sha256};
 
 use crate::accounts::{Account, Login};
@@ -49,9 +49,7 @@ impl User {
     pub fn leave(&self, site: &Site, is_secure: bool) -> Reply {
         sessions(site).end(&self.key);
         tracing::info!(account = self.account.name, "logged out of the webmail");
-        let mut reply = Reply::see("/login");
-        reply.set("Set-Cookie", cookie("", is_secure, "; Max-Age=0"));
-        reply
+        farewell(is_secure)
     }
 }
 
@@ -65,9 +63,7 @@ pub(super) async fn begin(site: &Site, account: Arc<Account>, is_secure: bool) -
     let (token, form, now) = (hex(&token), hex(&form), seconds());
     let session = Session::new(number, account.name.clone(), form, mark(&account), now);
     sessions(site).begin(hash(token.as_bytes()), session, now);
-    let mut reply = Reply::see("/");
-    reply.set("Set-Cookie", cookie(&token, is_secure, ""));
-    reply
+    welcome(&token, is_secure)
 }
 
 /// The login page again, with a reason.
@@ -80,11 +76,6 @@ pub(super) fn turned_away(name: &str, why: Denied) -> Reply {
             Denied::Busy | Denied::Full => "Too many try to log in. Try again later.",
         },
     )
-}
-
-fn cookie(token: &str, is_secure: bool, more: &str) -> String {
-    let secure = if is_secure { "; Secure" } else { "" };
-    format!("{}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{more}", cookie_name(is_secure))
 }
 
 fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {

@@ -12,7 +12,7 @@
 //! that account.
 
 mod door;
-mod mail;
+mod host;
 mod sending;
 
 use std::io;
@@ -29,7 +29,8 @@ use crate::login::Caller;
 use crate::site::Site;
 use crate::wire::{Stream, Wire};
 use door::{User, begin, turned_away};
-use mail::Mail;
+use host::Server as Host;
+use keep::webmail::Mail;
 
 /// How long a client may take from one request to the end of the head of the next.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
@@ -134,7 +135,8 @@ impl<S: Stream> Connection<'_, S> {
             return self.reply(reply, None, is_head).await;
         }
         let turn = self.guest.wait(&mut self.wire, self.site.readers.turn(number)).await?;
-        let mut mail = Mail::new(self.site, user.account, number);
+        let mut host = Host::new(self.site, &user.account);
+        let mut mail = Mail::new(&mut host, host::user(self.site, &user.account, number));
         let reply = block_in_place(|| answer(&mut mail, &user.session, call));
         drop(turn);
         self.reply(reply, Some(&mut mail), is_head).await
@@ -236,7 +238,12 @@ impl<S: Stream> Connection<'_, S> {
     }
 
     /// Sends a reply; content is read from `mail` while it is sent.
-    async fn reply(&mut self, mut reply: Reply, mail: Option<&mut Mail<'_>>, is_head: bool) -> io::Result<()> {
+    async fn reply(
+        &mut self,
+        mut reply: Reply,
+        mail: Option<&mut Mail<'_, Host<'_>>>,
+        is_head: bool,
+    ) -> io::Result<()> {
         self.server.respond(&reply.head());
         match (&mut reply.body, mail) {
             (Body::Bytes(bytes), _) => self.server.content(bytes),
@@ -245,7 +252,7 @@ impl<S: Stream> Connection<'_, S> {
                     self.server.content(&piece);
                     self.flush().await?;
                 }
-                if mail.is_broken {
+                if mail.is_broken() {
                     // Without the last chunk a browser knows that something is missing.
                     return Err(io::Error::other("a message cannot be read"));
                 }

@@ -1,10 +1,11 @@
-//! Mails that a user writes: drafts, and what is sent.
+//! Mails that a user sends.
 //!
 //! One transaction puts a mail into the [queue](crate::queue), once for each recipient, and a copy into `Sent`, takes the draft away and
 //! marks what it answers: a mail is sent with its copy, or not at all. It goes out to the relay, as what scripts redirect does, also
 //! where the recipient has an account here: what inspects mail that comes in inspects that, too.
 
 use ::webmail::mail::{Failure, Sending};
+use keep::webmail::Sender;
 use store::{Arrival, Change, Error, Flags, SpecialUse, Transaction, Uids};
 
 use crate::digest::Digest;
@@ -19,33 +20,6 @@ const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
 
 /// The attribute of the mailbox for sent mail.
 const SENT: SpecialUse = SpecialUse(1 << 5);
-
-/// Keeps a draft in place of another; its UID.
-pub(super) async fn save(
-    site: &Site,
-    owners: Vec<Owner>,
-    folder: u32,
-    content: Vec<u8>,
-    replaces: Option<u32>,
-) -> Result<u32, Error> {
-    let (incoming, digest) = incoming(site, owners, &content).await?;
-    let now = seconds();
-    let arrival = Arrival { flags: Flags::DRAFT | Flags::SEEN, date: now, now, ..Arrival::default() };
-    let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
-        if let Some(uid) = replaces {
-            transaction.expunge(folder, &one(uid))?;
-        }
-        transaction.deliver(sealed, folder, &arrival)
-    };
-    incoming.finish(digest, work).await
-}
-
-/// The account that sends, and its mailbox for sent mail.
-pub(super) struct Sender {
-    pub account: u32,
-    pub name: String,
-    pub sent: Option<u32>,
-}
 
 /// Sends a mail. Its draft and what it answers are the sender's.
 pub(super) async fn send(

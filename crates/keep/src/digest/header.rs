@@ -1,5 +1,7 @@
 //! Header fields of a message or part, as far as IMAP tells of them.
 
+use alloc::vec::Vec;
+
 use mime::Value;
 
 use super::FIELDS_BYTES_MAX;

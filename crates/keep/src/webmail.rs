@@ -3,34 +3,27 @@
 //! Folders and messages come in as numbers of a browser, and are looked up among those of the account: what is somebody else's is not
 //! there. Rights that others have given (ACL) are not used here.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::fmt::Display;
 
 use ::webmail::mail::{Failure, Flag, Flags as Shown, Folder, Layout, Message, Purpose, Row, Sending};
-use proto::imap::search::Key;
-use store::{Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
-use tokio::runtime::Handle;
+use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 
-use super::sending::{self, Sender};
-use crate::account::Account;
+use crate::Keep;
 use crate::acl;
-use crate::content::{self, Body};
 use crate::digest::{Digest, Known, Part, Text};
-use crate::file::File;
-use crate::imap::{MAILBOXES_MAX, find, is_name};
-use crate::in_flight::Owner;
-use crate::learner;
-use crate::password::random;
-use crate::site::{Site, seconds};
+use crate::name::{MAILBOXES_MAX, is_name};
+use crate::search::Words;
 
 /// The annotation that has the settings of a user.
 const SETTINGS: &[u8] = b"webmail/settings";
 
 /// Words of a search.
 const WORDS_MAX: usize = 10;
-
-/// The time that a search may take: a user waits for its page.
-const SEARCH_WAIT: Duration = Duration::from_secs(10);
 
 /// Bytes of a message that are read at a time, where its digest is made again.
 const CHUNK_BYTES: usize = 32 << 10;
@@ -44,55 +37,110 @@ const PURPOSES: [(u16, Purpose); 5] = [
     (1 << 6, Purpose::Trash),
 ];
 
+/// What a host adds to its [`Keep`] for those who read and write in a browser.
+pub trait Host: Keep {
+    /// The name of this mail server.
+    fn hostname(&self) -> &str;
+
+    /// Mailboxes and UIDs of the messages that have all words.
+    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> Vec<(u32, u32)>;
+
+    /// Sends a mail. Its draft and what it answers are the sender's.
+    ///
+    /// # Errors
+    /// Why it is not sent.
+    fn send(&mut self, sender: Sender, sending: Sending) -> Result<(), Failure>;
+
+    /// Messages have been moved from one mailbox to another, where they have these UIDs.
+    fn moved(&self, user: &str, state: &State, from_to: [u32; 2], uids: &[u32]) {
+        let _ = (user, state, from_to, uids);
+    }
+
+    /// A mailbox has been deleted.
+    fn deleted(&self, mailbox: u32) {
+        let _ = mailbox;
+    }
+
+    /// Logs what a user is told in less words.
+    fn log(&self, what: &str, error: &dyn Display);
+}
+
+/// The account of a user who has logged in.
+#[derive(Debug, Clone)]
+pub struct User {
+    /// Its number in the store.
+    pub number: u32,
+    /// The name that it logs in by.
+    pub name: String,
+    /// Addresses that it may write from; the first is the usual one.
+    pub addresses: Vec<String>,
+}
+
+/// The account that sends, and its mailbox for sent mail.
+#[derive(Debug)]
+pub struct Sender {
+    /// Its number in the store.
+    pub account: u32,
+    /// The name that it logs in by.
+    pub name: String,
+    /// The mailbox, if it has one.
+    pub sent: Option<u32>,
+}
+
 /// The mailbox of a user while a request is answered.
-pub(super) struct Mail<'a> {
-    site: &'a Site,
-    account: Arc<Account>,
-    number: u32,
+pub struct Mail<'a, H> {
+    host: &'a mut H,
+    user: User,
     state: State,
     /// Messages that were told, which may be read.
     told: Vec<u64>,
-    reading: Option<(u64, Body<'a>)>,
-    /// Whether a message could not be read.
-    pub is_broken: bool,
-    runtime: Handle,
+    is_broken: bool,
 }
 
-impl<'a> Mail<'a> {
-    /// The mailbox of an account, as it is now. Its methods wait, and are called where a thread may ([`tokio::task::block_in_place`]).
-    pub fn new(site: &'a Site, account: Arc<Account>, number: u32) -> Mail<'a> {
-        let (state, runtime) = (site.store.state(), Handle::current());
-        Mail { site, account, number, state, told: Vec::new(), reading: None, is_broken: false, runtime }
+impl<'a, H: Host> Mail<'a, H> {
+    /// The mailbox of an account, as it is now.
+    pub fn new(host: &'a mut H, user: User) -> Mail<'a, H> {
+        let state = host.state();
+        Mail { host, user, state, told: Vec::new(), is_broken: false }
+    }
+
+    /// The same, for the rest of a reply that was begun: with the messages that were [told](Mail::told) then.
+    pub fn resumed(host: &'a mut H, user: User, told: Vec<u64>) -> Mail<'a, H> {
+        Mail { told, ..Mail::new(host, user) }
+    }
+
+    /// Messages that were told, and may be read.
+    pub fn told(self) -> Vec<u64> {
+        self.told
+    }
+
+    /// Whether a message could not be read.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// A mailbox of this account.
     fn own(&self, folder: u32) -> Result<&Arc<Mailbox>, Failure> {
-        self.state.mailbox(folder).filter(|mailbox| mailbox.account == self.number).ok_or(Failure::Gone)
+        self.state.mailbox(folder).filter(|mailbox| mailbox.account == self.user.number).ok_or(Failure::Gone)
     }
 
-    /// Waits for a change, and looks at what it has made.
-    fn wait<T>(&mut self, change: impl Future<Output = Result<T, Error>>) -> Result<T, Failure> {
-        let outcome = self.runtime.block_on(change);
-        self.state = self.site.store.state();
-        outcome.map_err(failure)
+    /// Looks at what a change has made.
+    fn changed<T>(&mut self, outcome: Result<T, Error>) -> Result<T, Failure> {
+        self.state = self.host.state();
+        outcome.map_err(|error| failure(self.host, &error))
     }
 
     fn change<T: Send + 'static>(
         &mut self,
-        work: impl FnOnce(&mut Transaction<'_, File>) -> Result<T, Error> + Send + 'static,
+        work: impl FnOnce(&mut Transaction<'_, H::Device>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Failure> {
-        let site = self.site;
-        self.wait(site.store.transact(work))
-    }
-
-    /// Who content that comes in is counted for.
-    fn owners(&self) -> Vec<Owner> {
-        vec![Owner::Account(self.account.name.clone())]
+        let outcome = self.host.transact(work);
+        self.changed(outcome)
     }
 
     fn row(&self, folder: u32, uid: u32, entry: &Entry) -> Row {
         let number = entry.message.get();
-        let digest = content::digest(&self.site.store, number).unwrap_or_default();
+        let digest = self.host.digest(number).unwrap_or_default();
         let structure = Text::BodyStructure.of(&digest).unwrap_or_default().to_ascii_lowercase();
         Row {
             folder,
@@ -111,96 +159,60 @@ impl<'a> Mail<'a> {
 
     /// What is known of a message; it is read anew where nothing was stored of it.
     fn known(&mut self, number: u64) -> Option<Known> {
-        let stored = content::digest(&self.site.store, number).ok()?;
+        let stored = self.host.digest(number).ok()?;
         if let Some(known) = Known::decode(&stored) {
             return Some(known);
         }
-        let mut body = Body::open(&self.site.store, number)?;
         let (mut digest, mut offset, mut chunk) = (Digest::default(), 0, vec![0; CHUNK_BYTES]);
         loop {
-            match body.read(offset, &mut chunk).ok()? {
+            match self.host.read(number, offset, &mut chunk).ok()? {
                 0 => return Some(digest.known()),
                 length => {
-                    digest.read(&chunk[..length]);
-                    offset += length as u64;
+                    digest.read(chunk.get(..length)?);
+                    offset = offset.saturating_add(length as u64);
                 }
             }
         }
     }
 
-    /// The entries of a mailbox below a UID, the newest first. The store has them in ascending order: so it is asked for more and more.
-    fn newest(mailbox: &Mailbox, before: u32, count: usize) -> Vec<(u32, Entry)> {
-        let mut span = u32::try_from(count.saturating_mul(2)).unwrap_or(u32::MAX).max(16);
-        let end = before.min(mailbox.uid_next.max(1));
-        loop {
-            let from = end.saturating_sub(span);
-            let below = mailbox.from(from).take_while(|(uid, _)| *uid < before);
-            let mut found: Vec<(u32, Entry)> = below.map(|(uid, entry)| (uid, *entry)).collect();
-            if found.len() >= count || from == 0 {
-                found.reverse();
-                found.truncate(count);
-                return found;
-            }
-            span = span.saturating_mul(4);
-        }
-    }
-
-    fn purpose(mailbox: &Mailbox) -> Purpose {
-        if &*mailbox.name == b"INBOX" {
-            return Purpose::Inbox;
-        }
-        let found = PURPOSES.iter().find(|(bit, _)| mailbox.special_use.0 & bit != 0);
-        found.map_or(Purpose::Other, |(_, purpose)| *purpose)
-    }
-
     /// The mailbox for a purpose.
     fn mailbox_for(&self, wanted: Purpose) -> Option<u32> {
-        let account = self.state.account(self.number)?;
-        account
-            .mailboxes
-            .values()
-            .copied()
-            .find(|&number| self.own(number).is_ok_and(|found| Mail::purpose(found) == wanted))
+        let account = self.state.account(self.user.number)?;
+        account.mailboxes.values().copied().find(|&number| self.own(number).is_ok_and(|found| purpose(found) == wanted))
     }
 }
 
-impl ::webmail::Mail for Mail<'_> {
+impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn user(&self) -> &str {
-        &self.account.name
+        &self.user.name
     }
 
     fn addresses(&self) -> Vec<String> {
-        let name = match self.account.name.contains('@') {
-            true => self.account.name.clone(),
-            false => format!("{}@{}", self.account.name, self.site.hostname),
-        };
-        // An alias without a local part is a whole domain, one without a domain an address here.
-        let aliases = self.account.aliases.iter().filter(|alias| alias.find('@').is_some_and(|at| at > 0));
-        std::iter::once(name).chain(aliases.cloned()).collect()
+        self.user.addresses.clone()
     }
 
     fn hostname(&self) -> &str {
-        &self.site.hostname
+        self.host.hostname()
     }
 
     fn now(&self) -> i64 {
-        seconds()
+        self.host.now()
     }
 
     fn random(&mut self) -> [u8; 16] {
-        random().unwrap_or_else(|_| (seconds() as u128).to_le_bytes())
+        self.host.random()
     }
 
     fn quota(&self) -> (u64, u64) {
-        self.state.account(self.number).map_or((0, 0), |account| (account.used_bytes, account.quota.bytes))
+        self.state.account(self.user.number).map_or((0, 0), |account| (account.used_bytes, account.quota.bytes))
     }
 
     fn folders(&mut self) -> Vec<Folder> {
-        let Some(account) = self.state.account(self.number) else { return Vec::new() };
+        let Some(account) = self.state.account(self.user.number) else { return Vec::new() };
         let folder = |name: &[u8], number: u32| {
             let mailbox = self.state.mailbox(number)?;
             let name = String::from_utf8_lossy(name).into_owned();
-            let (purpose, count, unseen) = (Mail::purpose(mailbox), mailbox.entries.len(), mailbox.unseen);
+            let (purpose, count, unseen) = (purpose(mailbox), mailbox.entries.len(), mailbox.unseen);
             Some(Folder { number, name, purpose, count, unseen })
         };
         let mut all: Vec<Folder> =
@@ -211,7 +223,7 @@ impl ::webmail::Mail for Mail<'_> {
 
     fn rows(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
         let Ok(mailbox) = self.own(folder).cloned() else { return Vec::new() };
-        let newest = Mail::newest(&mailbox, before, count);
+        let newest = newest(&mailbox, before, count);
         newest.iter().map(|(uid, entry)| self.row(folder, *uid, entry)).collect()
     }
 
@@ -228,14 +240,10 @@ impl ::webmail::Mail for Mail<'_> {
         if !self.told.contains(&message) {
             return 0;
         }
-        if self.reading.as_ref().is_none_or(|(open, _)| *open != message) {
-            self.reading = Body::open(&self.site.store, message).map(|body| (message, body));
-        }
-        let read = self.reading.as_mut().map(|(_, body)| body.read(offset, buffer));
-        match read {
-            Some(Ok(length)) => length,
-            failed => {
-                tracing::error!(message, error = ?failed.and_then(Result::err), "a message cannot be read");
+        match self.host.read(message, offset, buffer) {
+            Ok(length) => length,
+            Err(error) => {
+                self.host.log("a message cannot be read", &error);
                 self.is_broken = true;
                 0
             }
@@ -243,17 +251,16 @@ impl ::webmail::Mail for Mail<'_> {
     }
 
     fn search(&mut self, words: &str, count: usize) -> Vec<Row> {
-        let words: Vec<Key> = words.split_whitespace().take(WORDS_MAX).map(key).collect();
-        let Some(account) = self.state.account(self.number).filter(|_| !words.is_empty()) else { return Vec::new() };
-        let (key, until) = (Key::And(words), Instant::now() + SEARCH_WAIT.min(self.site.work_max));
-        let mailboxes: Vec<u32> = account.mailboxes.values().copied().collect();
-        let mut found: Vec<(u32, u32, Entry)> = Vec::new();
-        for number in mailboxes {
-            let Ok(mailbox) = self.own(number).cloned() else { continue };
-            let uids = self.runtime.block_on(find(self.site, number, &mailbox, &key, until));
-            found.extend(uids.iter().filter_map(|&uid| Some((number, uid, *mailbox.entry(uid)?))));
-        }
-        found.sort_by_key(|(folder, uid, entry)| std::cmp::Reverse((entry.date, *uid, *folder)));
+        let words = Words::new(words, WORDS_MAX);
+        let Some(account) = self.state.account(self.user.number).filter(|_| !words.is_empty()) else {
+            return Vec::new();
+        };
+        let own = |&number: &u32| Some((number, self.own(number).ok()?.clone()));
+        let mailboxes: Vec<(u32, Arc<Mailbox>)> = account.mailboxes.values().filter_map(own).collect();
+        let found = self.host.search(&mailboxes, &words);
+        let entry = |&(folder, uid): &(u32, u32)| Some((folder, uid, *self.own(folder).ok()?.entry(uid)?));
+        let mut found: Vec<(u32, u32, Entry)> = found.iter().filter_map(entry).collect();
+        found.sort_by_key(|(folder, uid, entry)| Reverse((entry.date, *uid, *folder)));
         found.iter().take(count).map(|(folder, uid, entry)| self.row(*folder, *uid, entry)).collect()
     }
 
@@ -269,12 +276,10 @@ impl ::webmail::Mail for Mail<'_> {
 
     fn move_to(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure> {
         self.own(folder).and(self.own(to))?;
-        let uids = set(uids);
-        let pairs = self.change(move |transaction| transaction.move_to(folder, to, &uids, seconds()))?;
-        if let Some(learner) = &self.site.learner {
-            let copies = pairs.iter().map(|pair| pair.1);
-            learner::tell(&**learner, &self.state, &self.account.name, [folder, to], copies);
-        }
+        let (uids, now) = (set(uids), self.host.now());
+        let pairs = self.change(move |transaction| transaction.move_to(folder, to, &uids, now))?;
+        let copies: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
+        self.host.moved(&self.user.name, &self.state, [folder, to], &copies);
         Ok(())
     }
 
@@ -286,24 +291,30 @@ impl ::webmail::Mail for Mail<'_> {
 
     fn save(&mut self, folder: u32, content: Vec<u8>, replaces: Option<u32>) -> Result<u32, Failure> {
         self.own(folder)?;
-        let site = self.site;
-        let saving = sending::save(site, self.owners(), folder, content, replaces);
-        self.wait(saving)
+        let mut digest = Digest::default();
+        digest.read(&content);
+        let now = self.host.now();
+        let arrival = Arrival { flags: Flags::DRAFT | Flags::SEEN, date: now, now, ..Arrival::default() };
+        let outcome = self.host.deliver(content, digest.finish(), move |transaction, sealed| {
+            if let Some(uid) = replaces {
+                transaction.expunge(folder, &set(&[uid]))?;
+            }
+            transaction.deliver(sealed, folder, &arrival)
+        });
+        self.changed(outcome)
     }
 
     fn send(&mut self, sending: Sending) -> Result<(), Failure> {
-        if self.site.relay.is_none() {
-            return Err(Failure::NoRelay);
-        }
         let own = |place: Option<(u32, u32)>| place.filter(|(folder, _)| self.own(*folder).is_ok());
         let (draft, answers) = (own(sending.draft), own(sending.answers));
-        let (account, name, sent) = (self.number, self.account.name.clone(), self.mailbox_for(Purpose::Sent));
-        let (site, owners, sender) = (self.site, self.owners(), Sender { account, name, sent });
-        self.wait(sending::send(site, owners, sender, Sending { draft, answers, ..sending }))?
+        let (account, name, sent) = (self.user.number, self.user.name.clone(), self.mailbox_for(Purpose::Sent));
+        let outcome = self.host.send(Sender { account, name, sent }, Sending { draft, answers, ..sending });
+        self.state = self.host.state();
+        outcome
     }
 
     fn create(&mut self, name: &str) -> Result<(), Failure> {
-        let (account, name) = (self.number, folder_name(name)?);
+        let (account, name) = (self.user.number, folder_name(name)?);
         self.change(move |transaction| {
             if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
                 return Err(Refused::TransactionTooLarge.into());
@@ -316,7 +327,7 @@ impl ::webmail::Mail for Mail<'_> {
 
     fn rename(&mut self, folder: u32, name: &str) -> Result<(), Failure> {
         let before = self.own(folder)?.name.clone();
-        let (account, name) = (self.number, folder_name(name)?);
+        let (account, name) = (self.user.number, folder_name(name)?);
         if &*before == b"INBOX" {
             return Err(Failure::Inbox);
         }
@@ -336,28 +347,44 @@ impl ::webmail::Mail for Mail<'_> {
             return Err(Failure::Inbox);
         }
         self.change(move |transaction| transaction.remove(folder))?;
-        self.site.recents.forget(folder);
+        self.host.deleted(folder);
         Ok(())
     }
 
     fn settings(&mut self) -> Vec<u8> {
-        let account = self.state.account(self.number);
+        let account = self.state.account(self.user.number);
         account.and_then(|account| account.annotations.get(SETTINGS)).map(|value| value.to_vec()).unwrap_or_default()
     }
 
     fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure> {
-        let (account, settings) = (self.number, settings.to_vec());
+        let (account, settings) = (self.user.number, settings.to_vec());
         self.change(move |transaction| transaction.annotate(account, None, SETTINGS, Some(&settings)))
     }
 }
 
-/// A word of a search: `from:`, `to:` and `subject:` look in that field.
-fn key(word: &str) -> Key {
-    let (name, text) = word.split_once(':').unwrap_or(("", word));
-    match name {
-        "from" | "to" | "cc" | "subject" if !text.is_empty() => Key::Header(name.into(), text.into()),
-        _ => Key::Text(word.into()),
+/// The entries of a mailbox below a UID, the newest first. The store has them in ascending order: so it is asked for more and more.
+fn newest(mailbox: &Mailbox, before: u32, count: usize) -> Vec<(u32, Entry)> {
+    let mut span = u32::try_from(count.saturating_mul(2)).unwrap_or(u32::MAX).max(16);
+    let end = before.min(mailbox.uid_next.max(1));
+    loop {
+        let from = end.saturating_sub(span);
+        let below = mailbox.from(from).take_while(|(uid, _)| *uid < before);
+        let mut found: Vec<(u32, Entry)> = below.map(|(uid, entry)| (uid, *entry)).collect();
+        if found.len() >= count || from == 0 {
+            found.reverse();
+            found.truncate(count);
+            return found;
+        }
+        span = span.saturating_mul(4);
     }
+}
+
+fn purpose(mailbox: &Mailbox) -> Purpose {
+    if &*mailbox.name == b"INBOX" {
+        return Purpose::Inbox;
+    }
+    let found = PURPOSES.iter().find(|(bit, _)| mailbox.special_use.0 & bit != 0);
+    found.map_or(Purpose::Other, |(_, purpose)| *purpose)
 }
 
 fn layout(part: &Part) -> Layout {
@@ -389,8 +416,8 @@ fn folder_name(name: &str) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// A failure of the store for its user.
-fn failure(error: Error) -> Failure {
+/// A failure of the store, for its user.
+pub fn failure(host: &impl Host, error: &Error) -> Failure {
     match error {
         Error::Refused(Refused::NoSuchMailbox | Refused::NoSuchMessage | Refused::NoSuchAccount) => Failure::Gone,
         Error::Refused(Refused::OverQuota) => Failure::Quota,
@@ -398,7 +425,7 @@ fn failure(error: Error) -> Failure {
         Error::Refused(Refused::Name) => Failure::Name,
         Error::Refused(Refused::TooLarge) => Failure::TooLarge,
         error => {
-            tracing::warn!(%error, "the store does not take what a browser has sent");
+            host.log("the store does not take what a browser has sent", error);
             Failure::Store
         }
     }

@@ -1,5 +1,7 @@
 //! Lists of addresses as an envelope tells them. [`mime::address`] reads them.
 
+use alloc::vec::Vec;
+
 use mime::address::Entry;
 
 /// Addresses of one field that are told.

@@ -13,6 +13,9 @@ mod header;
 mod reader;
 mod render;
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::digest::reader::Entity;
 
 pub use reader::Digest;
@@ -43,7 +46,8 @@ pub struct Known {
 
 /// A text of a digest that was stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Text {
+#[allow(missing_docs, reason = "their names are those of the items of FETCH")]
+pub enum Text {
     Envelope,
     Body,
     BodyStructure,
@@ -61,14 +65,14 @@ impl Text {
 }
 
 /// Whether a structure has parts of another type than plain text: pages, documents, files with names.
-pub(crate) fn has_more_than_text(body_structure: &[u8]) -> bool {
+pub fn has_more_than_text(body_structure: &[u8]) -> bool {
     const OTHERS: [&[u8]; 6] = [b"\"html\"", b"\"application\"", b"\"image\"", b"\"audio\"", b"\"video\"", b"\"name\""];
     let told = body_structure.to_ascii_lowercase();
     OTHERS.iter().any(|other| memchr::memmem::find(&told, other).is_some())
 }
 
 /// The mailbox of the first address of a field; empty if there is none.
-pub(crate) fn first_mailbox(field: &[u8]) -> Vec<u8> {
+pub fn first_mailbox(field: &[u8]) -> Vec<u8> {
     address::list(field).into_iter().next().and_then(|address| address.mailbox).unwrap_or_default()
 }
 

@@ -1,5 +1,8 @@
 //! What FETCH tells of a message, written out (RFC 9051, section 7.5.2).
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use mime::Value;
 use proto::imap::response::{nstring, string};
 

@@ -6,6 +6,9 @@
 //!   a line that is a boundary of one of them closes those within it; an empty line ends a header
 //! ```
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::header::{Fields, Type};
 use super::{DEPTH_MAX, DIGEST_BYTES_MAX, Known, PARTS_MAX, Part};
 
@@ -102,7 +105,7 @@ impl Digest {
             self.line_bytes += piece.len() as u64;
             let before = match piece.len().checked_sub(2) {
                 Some(at) => piece[at],
-                None => std::mem::take(&mut self.last),
+                None => core::mem::take(&mut self.last),
             };
             let end_bytes = if before == b'\r' { 2 } else { 1 };
             self.last = piece.last().copied().unwrap_or_default();
@@ -110,7 +113,7 @@ impl Digest {
                 Some(_) if is_alone => self.whole_line(piece, end_bytes),
                 Some(_) => {
                     self.keep(piece);
-                    let line = std::mem::take(&mut self.line);
+                    let line = core::mem::take(&mut self.line);
                     self.whole_line(&line, end_bytes);
                 }
                 None => self.keep(piece),
@@ -143,7 +146,7 @@ impl Digest {
 
     fn close(mut self) -> Entity {
         if self.line_bytes > 0 {
-            let line = std::mem::take(&mut self.line);
+            let line = core::mem::take(&mut self.line);
             self.whole_line(&line, 0);
         }
         self.close_within(0, 0);
@@ -161,7 +164,7 @@ impl Digest {
 
     /// A line, of which as much is looked at as there is room for; its end has so many bytes.
     fn whole_line(&mut self, line: &[u8], end_bytes: u64) {
-        let bytes = std::mem::take(&mut self.line_bytes);
+        let bytes = core::mem::take(&mut self.line_bytes);
         let has_end = end_bytes > 0;
         self.last = 0;
         let text = usize::try_from(bytes - end_bytes).unwrap_or(usize::MAX).min(self.line_room()).min(line.len());

@@ -1,0 +1,3 @@
+//! Tests of the mail server without I/O.
+
+mod own;

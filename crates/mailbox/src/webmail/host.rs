@@ -1,0 +1,155 @@
+//! The mail server as the [`Host`] of a user's pages: changes wait for the writer, and content is read as for any session.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::webmail::mail::{Failure, Sending};
+use keep::Keep;
+use keep::search::Words;
+use keep::webmail::{Host, Sender, User};
+use proto::imap::search::Key;
+use store::{Error, Mailbox, Refused, Sealed, State, Transaction};
+use tokio::runtime::Handle;
+
+use super::sending;
+use crate::account::Account;
+use crate::content::{self, Body};
+use crate::file::File;
+use crate::imap::find;
+use crate::in_flight::Owner;
+use crate::learner;
+use crate::password::random;
+use crate::site::{Site, seconds};
+
+/// The time that a search may take: a user waits for its page.
+const SEARCH_WAIT: Duration = Duration::from_secs(10);
+
+/// The mail server, for one account. Its methods wait, and are called where a thread may ([`tokio::task::block_in_place`]).
+pub(super) struct Server<'a> {
+    site: &'a Site,
+    name: String,
+    reading: Option<(u64, Body<'a>)>,
+    runtime: Handle,
+}
+
+impl<'a> Server<'a> {
+    pub fn new(site: &'a Site, account: &Account) -> Server<'a> {
+        Server { site, name: account.name.clone(), reading: None, runtime: Handle::current() }
+    }
+
+    /// Who content that comes in is counted for.
+    fn owners(&self) -> Vec<Owner> {
+        vec![Owner::Account(self.name.clone())]
+    }
+}
+
+/// An account as its pages know it.
+pub(super) fn user(site: &Site, account: &Account, number: u32) -> User {
+    let own = match account.name.contains('@') {
+        true => account.name.clone(),
+        false => format!("{}@{}", account.name, site.hostname),
+    };
+    // An alias without a local part is a whole domain, one without a domain an address here.
+    let aliases = account.aliases.iter().filter(|alias| alias.find('@').is_some_and(|at| at > 0));
+    let addresses = std::iter::once(own).chain(aliases.cloned()).collect();
+    User { number, name: account.name.clone(), addresses }
+}
+
+impl Keep for Server<'_> {
+    type Device = File;
+
+    fn state(&self) -> State {
+        self.site.store.state()
+    }
+
+    fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
+        content::digest(&self.site.store, message)
+    }
+
+    fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
+        if self.reading.as_ref().is_none_or(|(open, _)| *open != message) {
+            self.reading = Body::open(&self.site.store, message).map(|body| (message, body));
+        }
+        let (_, body) = self.reading.as_mut().ok_or(Refused::NoSuchMessage)?;
+        body.read(offset, buffer)
+    }
+
+    fn transact<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction<'_, File>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.runtime.block_on(self.site.store.transact(work))
+    }
+
+    fn deliver<T: Send + 'static>(
+        &mut self,
+        content: Vec<u8>,
+        digest: Vec<u8>,
+        work: impl FnOnce(&mut Transaction<'_, File>, &Sealed) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        if content.len() as u64 > self.site.message_bytes_max {
+            return Err(Refused::TooLarge.into());
+        }
+        let mut incoming = self.site.store.incoming_of(self.site.in_flight.begin(self.owners()));
+        self.runtime.block_on(async {
+            incoming.write(&content).await?;
+            incoming.finish(digest, work).await
+        })
+    }
+
+    fn now(&self) -> i64 {
+        seconds()
+    }
+
+    fn random(&mut self) -> [u8; 16] {
+        random().unwrap_or_else(|_| (seconds() as u128).to_le_bytes())
+    }
+}
+
+impl Host for Server<'_> {
+    fn hostname(&self) -> &str {
+        &self.site.hostname
+    }
+
+    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> Vec<(u32, u32)> {
+        let key = Key::And(words.iter().map(key).collect());
+        let until = Instant::now() + SEARCH_WAIT.min(self.site.work_max);
+        let mut found = Vec::new();
+        for (number, mailbox) in mailboxes {
+            let uids = self.runtime.block_on(find(self.site, *number, mailbox, &key, until));
+            found.extend(uids.into_iter().map(|uid| (*number, uid)));
+        }
+        found
+    }
+
+    fn send(&mut self, sender: Sender, sending: Sending) -> Result<(), Failure> {
+        if self.site.relay.is_none() {
+            return Err(Failure::NoRelay);
+        }
+        let outcome = self.runtime.block_on(sending::send(self.site, self.owners(), sender, sending));
+        outcome.unwrap_or_else(|error| Err(keep::webmail::failure(self, &error)))
+    }
+
+    fn moved(&self, user: &str, state: &State, from_to: [u32; 2], uids: &[u32]) {
+        if let Some(learner) = &self.site.learner {
+            learner::tell(&**learner, state, user, from_to, uids.iter().copied());
+        }
+    }
+
+    fn deleted(&self, mailbox: u32) {
+        self.site.recents.forget(mailbox);
+    }
+
+    fn log(&self, what: &str, error: &dyn Display) {
+        tracing::warn!(account = self.name, %error, "{what}");
+    }
+}
+
+/// A word as a search of IMAP has it.
+fn key((field, word): (Option<&'static str>, &str)) -> Key {
+    match field {
+        Some(field) => Key::Header(field.into(), word.into()),
+        None => Key::Text(word.into()),
+    }
+}
