@@ -1,7 +1,7 @@
 # Two commands: `make run` starts a mail server that inspects mail, `make test` passes the tests.
 # Both install what a fresh Debian machine with Rust lacks.
 
-.PHONY: run test setup build bench deb first-day clean
+.PHONY: run test setup build bench deb first-day bare bare-run clean
 
 # A profile of its own, since link-time optimisation takes far longer than a first look may: see Cargo.toml.
 run:
@@ -29,6 +29,15 @@ deb: build
 # The package in a fresh Debian, and all that the first pages show: beside the gate, since it takes a release build.
 first-day: deb
 	ci/first-day.sh
+
+# The image without an operating system, and the same under QEMU: docs/start/bare-machine.md.
+bare:
+	cd bare && cargo build --release --locked --target-dir ../target/bare
+	@ls -l target/bare/x86_64-unknown-linux-gnu/release/sluice-bare
+
+bare-run: bare
+	ci/setup.sh bare
+	bare/run
 
 clean:
 	cargo clean

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the machine lacks: for the tests real mail peers from Debian and cargo-deny; for a first run
-# (`ci/setup.sh run`) a linker and the clients that it tells you to try.
+# (`ci/setup.sh run`) a linker and the clients that it tells you to try; for the bare machine (`ci/setup.sh bare`) QEMU besides.
 #
 # It says beforehand what it installs and how much that is. Nothing is removed or replaced (apt-get --no-remove), no daemon is
 # started or enabled: policy-rc.d forbids the one while packages are installed, and is taken away again; links that packages have
@@ -21,7 +21,8 @@ need cc gcc
 [ -n "$(find /usr/lib /usr/lib64 -name crt1.o -print -quit 2>/dev/null)" ] || missing+=(libc6-dev)
 need swaks swaks
 need curl curl
-if [ "$kind" != run ]; then
+[ "$kind" = run ] || need qemu-system-x86_64 qemu-system-x86
+if [ "$kind" = test ]; then
     need c++ g++
     need openssl openssl
     need_file /usr/lib/dovecot/pop3-login dovecot-pop3d
@@ -101,7 +102,7 @@ root() { "${as_root[@]}" "$@"; }
 # Exim cannot be installed beside Postfix: its package is unpacked here, with the libraries that it needs.
 exim=$PWD/target/peers/exim
 fetch_exim=false
-[ "$kind" = run ] || [ -x /usr/sbin/exim4 ] || [ -x "$exim/usr/sbin/exim4" ] || fetch_exim=true
+[ "$kind" != test ] || [ -x /usr/sbin/exim4 ] || [ -x "$exim/usr/sbin/exim4" ] || fetch_exim=true
 
 # The names of all packages that would be installed. (Without a question to answer `--assume-no` would install them.)
 plan() {
@@ -191,7 +192,7 @@ fi
 if $fetch_exim && ! id Debian-exim >/dev/null 2>&1; then
     root useradd --system --user-group --no-create-home Debian-exim
 fi
-if [ "$kind" != run ] && ! cargo deny --version >/dev/null 2>&1; then
+if [ "$kind" = test ] && ! cargo deny --version >/dev/null 2>&1; then
     echo "setup: builds cargo-deny (about three minutes)"
     cargo install --locked --debug cargo-deny
 fi
