@@ -34,7 +34,7 @@ FLOORS = {
     "scan": ["layout", "syntax", "source normal signed links", "yara", "table", "compile run"],
     "sluice": [
         "cli output", "process", "database learned", "config",
-        "dnsbl intercept logging lookups quarantine resolver update", "store", "mails serve", "command on_access",
+        "dnsbl intercept logging lookups quarantine resolver update", "store", "mails serve", "admin command on_access",
     ],
 }
 

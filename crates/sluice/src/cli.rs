@@ -1,5 +1,6 @@
 //! The command line. The man page and the completions are made from what stands here.
 
+mod admin;
 mod config;
 mod database;
 mod dnsbl;
@@ -19,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+pub use self::admin::{Admin, AdminCommand, AdminServe};
 pub use self::config::{ConfigCommand, ConfigShow};
 pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dnsbl::{
@@ -165,6 +167,8 @@ pub enum Command {
     Web(Web),
     /// Intrusion rules of Suricata and Snort: count them, explain them, try them on captures.
     Ids(Ids),
+    /// The administrator's page: what the gateway does, what is kept, and its configuration, in a browser.
+    Admin(Admin),
     /// Learn from mails what is spam and what is not, and look after what was learned.
     ///
     /// Words are those of SpamAssassin's Bayes, and so are the settings (`bayes_...`): what sa-learn has learned can be

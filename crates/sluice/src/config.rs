@@ -28,7 +28,7 @@ mod relay;
 pub mod rule_files;
 mod rules;
 pub mod shown;
-mod source;
+pub mod source;
 mod spam;
 mod store;
 pub mod update;

@@ -6,6 +6,7 @@
 #[macro_use]
 mod output;
 
+mod admin;
 mod cli;
 mod command;
 mod config;
@@ -16,6 +17,7 @@ mod learned;
 mod logging;
 mod lookups;
 mod mails;
+mod numbers;
 mod on_access;
 mod process;
 mod quarantine;
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Command::Spam(args) => command::spam::run(&args),
         Command::Web(args) => command::web::run(&args),
         Command::Ids(args) => command::ids::run(&args),
+        Command::Admin(args) => admin::run(&args),
         Command::Learn(args) => command::learn::run(&args),
         Command::Man { folder } => command::manual::pages(folder.as_deref()),
         Command::Completions { shell } => command::manual::completions(shell),

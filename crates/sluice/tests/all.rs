@@ -1,6 +1,7 @@
 //! All tests of the crate in one program, which is linked once.
 
 mod acme;
+mod admin;
 mod auth;
 mod authentication;
 mod clamd;

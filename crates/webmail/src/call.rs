@@ -64,7 +64,8 @@ impl Call {
     }
 }
 
-fn cookie(request: &Request, name: &str) -> Option<String> {
+/// The token of a session in the cookie of this name: 64 hexadecimal digits.
+pub fn cookie(request: &Request, name: &str) -> Option<String> {
     let pairs = request.fields.all("cookie").flat_map(|value| value.split(|&byte| byte == b';'));
     let found = pairs.map(<[u8]>::trim_ascii).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
     let token = core::str::from_utf8(found?).ok()?;

@@ -31,10 +31,11 @@ impl Html {
 }
 
 /// Writes pieces, one behind the other.
+#[macro_export]
 macro_rules! put {
     ($page:expr, $($piece:expr),+ $(,)?) => {{ $($page.put($piece);)+ }};
 }
-pub(crate) use put;
+pub use put;
 
 impl Piece for &'static str {
     fn write(self, page: &mut String) {

@@ -22,7 +22,7 @@ mod compose;
 mod envelope;
 mod form;
 mod fuzz;
-mod html;
+pub mod html;
 pub mod mail;
 mod page;
 mod plain;
@@ -31,7 +31,7 @@ mod sanitise;
 pub mod session;
 mod structure;
 
-pub use call::{Call, cookie_name};
+pub use call::{Call, cookie, cookie_name};
 pub use envelope::Envelope;
 pub use form::Form;
 pub use fuzz::fuzz_sanitise;
@@ -40,7 +40,8 @@ pub use reply::{Body, Reply};
 pub use sanitise::{Safe, sanitise};
 pub use structure::Content;
 
-use page::{Pages, STYLE, Told, login};
+pub use page::STYLE;
+use page::{Pages, Told, login};
 use session::{Session, is_same};
 
 /// Bytes of the form of who has not logged in.

@@ -64,7 +64,7 @@ impl Reply {
     }
 
     /// The style sheet, which may be kept.
-    pub fn style(text: &'static str) -> Reply {
+    pub fn style(text: &str) -> Reply {
         let mut reply = Reply::new(200, FILE_POLICY, "text/css; charset=utf-8", Body::Bytes(text.into()));
         reply.set("Cache-Control", "max-age=3600".into());
         reply
@@ -82,6 +82,18 @@ impl Reply {
         }
         reply.set("Content-Disposition", format!("attachment; filename*=UTF-8''{encoded}"));
         reply
+    }
+
+    /// Bytes that a browser saves under a name of letters, digits, dots and hyphens.
+    pub fn saved(content: Vec<u8>, name: &str) -> Reply {
+        let mut reply = Reply::new(200, FILE_POLICY, "application/octet-stream", Body::Bytes(content));
+        reply.set("Content-Disposition", format!("attachment; filename=\"{name}\""));
+        reply
+    }
+
+    /// A value for programs.
+    pub fn json(status: u16, text: String) -> Reply {
+        Reply::new(status, FILE_POLICY, "application/json", Body::Bytes(text.into_bytes()))
     }
 
     /// A text as it stands, shown.

@@ -79,7 +79,7 @@ pub enum QuarantineCommand {
 }
 
 /// Filters for quarantined messages; all must match.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Selection {
     /// Messages with these ids.
     #[arg(value_name = "ID")]

@@ -4,31 +4,19 @@
 //! page is drawn anew in place, as much of it as fits; in a pipe each is printed below the other, without a control character. A
 //! page of text needs no drawing library: two escape sequences do it, and stty(1) has the keys come one by one. `q` or Ctrl-C ends it.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::cli::Top;
 use crate::config::Config;
+use crate::numbers::{Sample, ask};
 use crate::output::Failure;
-
-/// How long the gateway may take to answer.
-const ANSWER_WAIT: Duration = Duration::from_secs(5);
-
-/// The longest answer that is read.
-const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// To the upper left corner, and everything behind it cleared.
 const REDRAW: &str = "\x1b[H\x1b[J";
-
-/// The numbers of one moment.
-struct Sample {
-    at: Instant,
-    numbers: BTreeMap<String, f64>,
-}
 
 /// Shows pages until the count is reached or the reader is gone.
 pub fn run(args: &Top) -> Result<ExitCode, Failure> {
@@ -136,37 +124,6 @@ fn address(args: &Top) -> Result<SocketAddr, Failure> {
         .into()
     };
     config.metrics.address.or(config.dnsbl.metrics).ok_or_else(none)
-}
-
-fn ask(address: SocketAddr) -> io::Result<Sample> {
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WAIT)?;
-    stream.set_read_timeout(Some(ANSWER_WAIT))?;
-    stream.set_write_timeout(Some(ANSWER_WAIT))?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: sluice\r\nConnection: close\r\n\r\n")?;
-    let mut text = String::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut text)?;
-    let numbers = numbers(&text);
-    if numbers.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "no numbers of ours"));
-    }
-    Ok(Sample { at: Instant::now(), numbers })
-}
-
-/// The numbers in an answer, without the part of the name that all share.
-fn numbers(text: &str) -> BTreeMap<String, f64> {
-    let lines = text.lines().filter_map(|line| line.strip_prefix("sluice_")?.split_once(' '));
-    lines.filter_map(|(name, value)| Some((name.to_string(), value.trim().parse().ok()?))).collect()
-}
-
-impl Sample {
-    fn level(&self, name: &str) -> f64 {
-        self.numbers.get(name).copied().unwrap_or(0.0)
-    }
-
-    /// How much it has grown since; nothing if the gateway began anew in between.
-    fn growth(&self, before: &Sample, name: &str) -> f64 {
-        (self.level(name) - before.level(name)).max(0.0)
-    }
 }
 
 /// The numbers of one moment in one line, by the names that Prometheus knows.
@@ -343,7 +300,7 @@ mod tests {
     use super::*;
 
     fn sample(at: Instant, text: &str) -> Sample {
-        Sample { at, numbers: numbers(text) }
+        Sample { at, numbers: crate::numbers::numbers(text) }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use sha2::Digest as _;
 use tempfile::TempDir;
 
 pub mod acme;
+pub mod browser;
 pub mod databases;
 pub mod dns;
 pub mod dovecot;

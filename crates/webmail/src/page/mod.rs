@@ -18,7 +18,7 @@ use crate::reply::Reply;
 use settings::Settings;
 
 /// The style sheet of all pages.
-pub(crate) const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("style.css");
 
 /// A page for a user.
 pub(crate) struct Pages<'m> {

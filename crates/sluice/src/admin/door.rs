@@ -1,0 +1,101 @@
+//! A connection: one request after the other, each with its form, read whole.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use proto::http::{Fields, Limits, Request, Server, ServerEvent};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::block_in_place;
+use tokio::time::timeout;
+use webmail::{Body, Call, Form, Reply, cookie};
+
+use super::answer::{self, COOKIE};
+use super::site::Site;
+use super::{api, frame};
+
+/// The time between two pieces of a request.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// Bytes of a form: ids, and what is done with them.
+const FORM_BYTES_MAX: usize = 64 << 10;
+
+const LIMITS: Limits = Limits {
+    head_bytes_max: 16 << 10,
+    fields_max: 100,
+    target_bytes_max: 4 << 10,
+    chunk_line_bytes_max: 1 << 10,
+    chunk_extension_bytes_max: 4 << 10,
+    interim_max: 0,
+};
+
+/// Speaks with a client until it goes.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site) -> io::Result<()> {
+    let mut server = Server::new(LIMITS);
+    let (mut piece, mut request, mut form) = ([0; 4096], None, Vec::new());
+    while !server.is_over() {
+        let Ok(count) = timeout(WAIT, stream.read(&mut piece)).await else { return Ok(()) };
+        let count = count?;
+        let mut rest = &piece[..count];
+        loop {
+            let (taken, event) = if count == 0 { (0, server.finish()) } else { server.step(rest) };
+            let (content, behind) = rest.split_at(taken);
+            rest = behind;
+            match event {
+                ServerEvent::Request(head) => {
+                    (request, form) = (Some(head), Vec::new());
+                    server.proceed();
+                }
+                ServerEvent::Content if form.len() + content.len() <= FORM_BYTES_MAX => form.extend_from_slice(content),
+                ServerEvent::Content => {
+                    server.close();
+                    respond(&mut server, &frame::plain(413, "Not done", "This is too large."), false);
+                    break;
+                }
+                ServerEvent::End(_) => {
+                    let Some(head) = request.take() else { break };
+                    let reply = block_in_place(|| answer(site, &head, &form, client));
+                    respond(&mut server, &reply, head.method == "HEAD");
+                }
+                ServerEvent::Idle if taken == 0 => break,
+                ServerEvent::Idle => {}
+                ServerEvent::Refused(_) | ServerEvent::Tunnel | ServerEvent::Closed => break,
+            }
+        }
+        stream.write_all(server.outbox()).await?;
+        server.sent();
+        if count == 0 {
+            break;
+        }
+    }
+    stream.shutdown().await
+}
+
+fn answer(site: &Site, request: &Request, form: &[u8], client: IpAddr) -> Reply {
+    let mut call = Call::new(request, false);
+    call.cookie = cookie(request, COOKIE);
+    call.form = Form::of_body(request.fields.get("content-type").unwrap_or_default(), form);
+    if let ["api", "v1", rest @ ..] = &call.segments()[..] {
+        let is_browser = site.access.session(call.cookie.as_deref()).is_some() && request.method == "GET";
+        if !is_browser && !site.access.is_program(request.fields.get("authorization")) {
+            return api::closed();
+        }
+        return api::answer(site, &request.method, rest, &call, client);
+    }
+    match call.is_known {
+        true => answer::answer(site, &call, client),
+        false => frame::plain(405, "Not done", "Pages are read with GET and changed with POST."),
+    }
+}
+
+fn respond(server: &mut Server, reply: &Reply, is_head: bool) {
+    server.respond(&reply.head());
+    if let (Body::Bytes(bytes), false) = (&reply.body, is_head) {
+        server.content(bytes);
+    }
+    server.end(&Fields::default());
+}

@@ -1,0 +1,53 @@
+//! The configuration in force: what is set, where, and what is otherwise. Passwords are left out.
+
+use std::path::Path;
+
+use webmail::html::{Html, Text, put};
+
+use crate::config::Config;
+use crate::config::shown::{Entry, in_force, is_changed};
+use crate::config::source::Source;
+
+/// Keys in force, or what is wrong with the configuration.
+pub fn entries(path: &Path) -> Result<Vec<Entry>, String> {
+    let source = Source::read(path).map_err(|error| error.to_string())?;
+    let set = source.entries().map_err(|error| error.to_string())?;
+    let config = Config::read(path).map_err(|error| error.to_string())?;
+    Ok(in_force(set, &config))
+}
+
+/// Writes the page. With `all` also keys that have their defaults.
+pub fn write(page: &mut Html, path: &Path, all: bool) {
+    put!(page, "<h1>Configuration</h1><p><bdi>", Text(&path.display().to_string()), "</bdi>, as it stands now. ");
+    put!(page, "What the gateway runs with is that of its start, or of its last reload.</p>");
+    let entries = match entries(path) {
+        Ok(entries) => entries,
+        Err(error) => return put!(page, "<p class=\"told wrong\" role=\"alert\">It is wrong: ", Text(&error), "</p>"),
+    };
+    put!(page, "<p class=\"told\">It is right.</p><p>");
+    put!(
+        page,
+        match all {
+            true => "<a href=\"/settings\">Only what is set</a>",
+            false => "<a href=\"/settings?all=1\">Defaults, too</a>",
+        }
+    );
+    put!(
+        page,
+        "</p><div class=\"scroll\"><table class=\"keyed\"><thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Value</th><th scope=\"col\">Place</th></tr></thead><tbody>"
+    );
+    for entry in entries.iter().filter(|entry| all || is_changed(entry)) {
+        let value = entry.words.clone().unwrap_or_else(|| entry.value.to_string());
+        put!(
+            page,
+            "<tr><td>",
+            Text(&entry.key),
+            "</td><td>",
+            Text(&value),
+            "</td><td>",
+            Text(&entry.place),
+            "</td></tr>"
+        );
+    }
+    put!(page, "</tbody></table></div>");
+}
