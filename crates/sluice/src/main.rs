@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         Command::Check(args) => command::check::run(&args),
         Command::Config { command: ConfigCommand::Show(args) } => command::config::show(&args),
         Command::Intercept(args) => intercept::run(&args),
-        Command::Quarantine(args) => quarantine::command::run(&args),
+        Command::Quarantine(args) => quarantine::command::run(&args, store::reach::offer),
         Command::Log(args) => command::log::run(&args),
         Command::Database(args) => command::database::run(&args),
         Command::Update(args) => update::run(&args),

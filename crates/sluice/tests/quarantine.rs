@@ -383,3 +383,25 @@ fn a_mail_goes_to_hops_of_the_configuration_whatever_stands_beside_it() {
     assert!(!elsewhere.exists());
     assert!(quarantine(&gateway, &["release", "--hop", "discard:", &id]).status.success());
 }
+
+#[test]
+fn what_was_kept_from_the_gateways_own_store_is_released_to_it() {
+    let accounts = tempfile::tempdir().unwrap();
+    let file = accounts.path().join("accounts");
+    std::fs::write(&file, "ann:{PLAIN}secret:\n").unwrap();
+    let gateway = Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"{}\"\n\
+         [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n{KEEPS}\n",
+        file.display()
+    ));
+    let id = keep(&gateway, "a@client.test", &["ann@mx.test"]);
+    let output = quarantine(&gateway, &["release", &id]);
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(facts(&gateway, &id)["state"], "released");
+    let store = gateway.folder.path().join("store/mail");
+    let listed = Command::new(env!("CARGO_BIN_EXE_sluice"))
+        .args(["store", "ls", store.to_str().unwrap(), "ann", "INBOX"])
+        .output()
+        .unwrap();
+    assert!(text(&listed).contains(" UIDNEXT 2 "), "{}", text(&listed));
+}

@@ -34,6 +34,7 @@ use crate::cli::{Admin, AdminCommand, AdminServe};
 use crate::config::Config;
 use crate::output::Failure;
 use crate::quarantine::place::Place;
+use crate::store;
 use access::Access;
 use history::History;
 use site::Site;
@@ -64,6 +65,7 @@ fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
         path: args.config.clone(),
         place: Place::of(config)?,
     });
+    store::reach::offer(&site.place.config);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.map_err(|error| format!("{}: {error}", args.listen))?;

@@ -16,16 +16,18 @@ use super::release::release;
 use super::train;
 use crate::cli::values::Kind;
 use crate::cli::{Quarantine, QuarantineCommand, Selection};
+use crate::config::Config;
 use crate::output::Failure;
 
-/// Runs one of the commands.
-pub fn run(args: &Quarantine) -> Result<ExitCode, Failure> {
+/// Runs one of the commands. `reach` makes the store of a configuration reachable, where mail may be released to.
+pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
     let place = Place::find(args)?;
     match &args.command {
         QuarantineCommand::List { selection, json } => printed(list(&place, place.meant(selection)?, *json)),
         QuarantineCommand::Show { id, json, raw } => printed(show(&place, &place.one(id)?, *json, *raw)),
         QuarantineCommand::Release { selection, hop, again } => {
             named(selection)?;
+            reach(&place.config);
             let meant = place.meant(selection)?;
             // Without ids, those that have gone already are not meant.
             let wanted = |kept: &Kept| *again || !selection.ids.is_empty() || kept.facts.waits();

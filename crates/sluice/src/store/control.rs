@@ -3,6 +3,7 @@
 //! ```text
 //!   C: who ID | recall ID | sieve {...} | acl {...} | queue list | queue retry    one line
 //!   S: {"places": [...], ...}              one line, and the end
+//!   C: deliver lmtp                        a session of LMTP, or of SMTP, as the gateway has with its store
 //!   C: look {...}                          answered as `show.rs` has it, and others may follow
 //! ```
 //!
@@ -21,6 +22,7 @@ use edge::net::accept::accepted;
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
+use mailbox::lmtp::{self, Peer};
 use mailbox::recall::{self, Found, Place};
 use mailbox::{Handle, Site};
 use rustix::fs::FallocateFlags;
@@ -199,13 +201,16 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
     show::read_line(&mut stream, &mut line, WAIT).await?;
     let answer = match line.trim_end().split_once(' ') {
         _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
+        // A session of its own, which says when it is over.
+        Some(("deliver", "lmtp")) => return lmtp::serve(stream.into_inner(), None, Peer::Lmtp, site).await,
+        Some(("deliver", "smtp")) => return lmtp::serve(stream.into_inner(), None, Peer::Smtp, site).await,
         Some(("look", _)) => return show::serve(&line, &mut stream, site).await,
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
         Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
         Some(("acl", request)) => super::rights::answer(request, store).await,
         Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
-        _ => json!({ "error": "look, who, recall, sieve, acl or queue" }),
+        _ => json!({ "error": "look, deliver, who, recall, sieve, acl or queue" }),
     };
     let mut stream = stream.into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;

@@ -16,6 +16,7 @@ mod names;
 mod numbers;
 mod outgoing;
 mod queue;
+pub mod reach;
 pub mod recall;
 mod relay;
 mod rights;
