@@ -28,12 +28,12 @@ use unpack::Passwords;
 
 use self::budget::Budget;
 pub use self::budget::Clocks;
-pub(crate) use self::watching::Watcher;
 use crate::facts::Facts;
 use crate::intrusion::IntrusionRules;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
 use crate::page::PageRules;
+use crate::watcher::Shared;
 use crate::words::{COMMON, Words};
 use flow::{Action, Context, In, Out, PageScore, Spotted};
 
@@ -114,7 +114,7 @@ pub struct Inspection {
     pages: Option<Arc<PageRules>>,
     page: Option<PageScore>,
     /// The intrusion rules over it.
-    watch: Option<watching::Shared>,
+    watch: Option<Shared>,
     /// They have looked at as much as they may.
     is_watch_spent: bool,
     /// The text that was looked for is there.

@@ -26,6 +26,7 @@ mod recalling;
 mod reputation;
 mod score;
 mod study;
+mod watcher;
 mod words;
 
 pub use authenticate::Authentication;

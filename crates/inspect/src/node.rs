@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
 use crate::gather::Gather;
-use crate::inspection::Watcher;
 use crate::page::PAGE_COST;
+use crate::watcher::Watcher;
 use crate::words::Text;
 use flow::StageTime;
 use rules::web::phrase::Page;
