@@ -52,7 +52,7 @@ impl Guard {
         Some(Guard { sentinel, scene, blocked: Vec::new() })
     }
 
-    /// What the inspection is told.
+    /// The conversation, as the inspection is told of it.
     pub(super) fn watched(&self) -> Box<Watched> {
         Box::new(self.scene.watched.clone())
     }

@@ -74,7 +74,7 @@ pub struct Asked {
     pub authenticating: Option<Authenticating>,
     /// How it is scored as a web page.
     pub paging: Option<Paging>,
-    /// What intrusion rules are told of a conversation of the web; none: they do not look at it, unless it is a mail.
+    /// The conversation of the web for intrusion rules; none: they do not look at it, unless it is a mail.
     pub watched: Option<Box<Watched>>,
     /// Whose memory of mails is asked; empty: that of the site.
     pub owner: Box<str>,

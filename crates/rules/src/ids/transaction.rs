@@ -20,7 +20,7 @@ pub struct Transaction {
     lost: u64,
 }
 
-/// What is known of rules while they are tried.
+/// The state of rules that are being tried.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     pub pending: BTreeSet<u32>,
