@@ -137,7 +137,7 @@ impl Lookout {
         tracing::info!(
             id = &*scene.id,
             sid = entry.sid,
-            message = &*entry.message,
+            rule = &*entry.message,
             source = %ends.source,
             target = %ends.target,
             blocked = is_blocked,
