@@ -25,6 +25,8 @@ SOURCES = [
     ("operate/configuration.md", "## `[[lookup]]`", "lookup[]."),
     ("operate/configuration.md", "## `[store]`", "store."),
     ("operate/configuration.md", "## `[web]`", "web."),
+    ("operate/configuration.md", "## `[ids]`", "ids."),
+    ("operate/configuration.md", "| key of `[[ids.action]]`", "ids.action[]."),
     ("operate/trust.md", "## Settings", "trust."),
     ("operate/authentication.md", "## `[authentication]`", "authentication."),
     ("operate/authentication.md", "## `[dns]`", "dns."),

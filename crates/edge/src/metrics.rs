@@ -125,6 +125,8 @@ numbers! {
     trust_harvesters_total "counter" "Clients found trying out addresses.",
     trust_slowed_total "counter" "Answers to errors that were delayed.",
     trust_clients "gauge" "Clients remembered.",
+    ids_alerts_total "counter" "Alerts of intrusion rules.",
+    ids_blocked_total "counter" "Matches of intrusion rules that block.",
     messages_total "counter" "Messages received to their end.",
     messages_passed_total "counter" "Messages delivered unchanged.",
     messages_tagged_total "counter" "Messages delivered with X-Sluice-Status.",

@@ -205,7 +205,7 @@ impl<P: Blocks> Hold<P> {
                 self.heaviest = self.heaviest.max(self.terms.policy.action(&spotted.finding));
             }
             Out::Field(_) | Out::Object(_) | Out::Parts(_) | Out::Ask(_) | Out::Recall(_) | Out::Verdict(_) => {}
-            Out::Terms(_) | Out::Present => {}
+            Out::Terms(_) | Out::Present | Out::Alert(_) => {}
         }
     }
 

@@ -37,6 +37,7 @@ pub mod reputation;
 mod rule;
 mod score;
 mod verdict;
+mod watch;
 pub mod wire;
 
 pub use ask::{Answer, Ask, Outcome, Question, Record, RecordKind, Security};
@@ -56,3 +57,4 @@ pub use reputation::{Conduct, Standing};
 pub use rule::{Glob, Rule, Way};
 pub use score::{Hit, Links, Mark, Points, Preferences, Score, Scoring};
 pub use verdict::{Capabilities, Disposition, Spotted, Verdict};
+pub use watch::{Alert, Head, Watched};

@@ -2,7 +2,7 @@
 //!
 //! Inwards, in this order: a [`Context`] when an object begins, then [`In::Feed`] as often as needed and [`In::Finish`].
 //! Outwards, as they come: [`Out::Cleared`], [`Out::Body`], [`Out::Field`], [`Out::Forged`], [`Out::Blank`], [`Out::Finding`],
-//! [`Out::Object`], [`Out::Parts`], [`Out::Ask`], [`Out::Recall`], [`Out::Terms`], [`Out::Present`], and last [`Out::Verdict`]. What is asked is
+//! [`Out::Alert`], [`Out::Object`], [`Out::Parts`], [`Out::Ask`], [`Out::Recall`], [`Out::Terms`], [`Out::Present`], and last [`Out::Verdict`]. What is asked is
 //! answered by an [`Answer`](crate::Answer) or by what is [recalled](crate::Recalled), at any time before the verdict.
 
 use alloc::borrow::Cow;
@@ -14,7 +14,9 @@ use core::ops::Range;
 use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
-use crate::{Ask, Authenticating, Flow, Paging, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict};
+use crate::{
+    Alert, Ask, Authenticating, Flow, Paging, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict, Watched,
+};
 
 /// An object as the inspection knows it before its content.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -38,6 +40,8 @@ pub struct Context {
     pub authenticating: Option<Authenticating>,
     /// How the content is scored as a web page; none where it is not.
     pub paging: Option<Paging>,
+    /// The conversation that intrusion rules are tried on; none where they are not.
+    pub watched: Option<Box<Watched>>,
 }
 
 /// Reports that a door wants besides the verdict, so that it parses no content itself.
@@ -92,6 +96,8 @@ pub enum Out {
     Blank(Blank),
     /// Something was found.
     Finding(Spotted),
+    /// An intrusion rule has matched (only with [`Context::watched`]).
+    Alert(Alert),
     /// An object is complete (only with [`Wants::objects`]).
     Object(Box<ObjectReport>),
     /// The parts of the mail (only with [`Wants::parts`]).

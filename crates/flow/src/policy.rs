@@ -139,6 +139,8 @@ impl Policy {
         match class {
             Class::Match => self.on_infected,
             Class::Forbidden => self.on_forbidden,
+            // The rule itself says that it blocks.
+            Class::Intrusion => Action::Reject,
             Class::Limit => self.on_limit,
             Class::Ambiguous => self.on_ambiguous,
             Class::Encrypted => self.on_encrypted,

@@ -16,6 +16,7 @@ use stream::Fuel;
 use crate::authenticate::Authentication;
 use crate::inquest::Authenticated;
 use crate::inspection::{Clocks, Engine, Inspection, Progress};
+use crate::intrusion::IntrusionRules;
 use crate::page::PageRules;
 use crate::score::{Kept, Planned, Scorer};
 
@@ -28,6 +29,8 @@ pub struct Examiner {
     pub scorer: Option<Arc<Scorer>>,
     /// The phrases of web pages, where there are any.
     pub pages: Option<Arc<PageRules>>,
+    /// The intrusion rules, where there are any.
+    pub intrusion: Option<IntrusionRules>,
 }
 
 /// One object under examination.
@@ -126,7 +129,8 @@ impl Examination {
         Examination {
             inspection: Inspection::new(examiner.engine.clone(), context)
                 .with_pages(examiner.pages.clone())
-                .with_clocks(clocks),
+                .with_clocks(clocks)
+                .with_intrusion(examiner.intrusion.as_ref()),
             scorer,
             authentication,
             kept,

@@ -15,11 +15,13 @@ mod keys;
 mod members;
 mod paging;
 mod turns;
+mod watching;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use digest::Batch;
+use rules::ids::Watch;
 use scan::{Allowance, Database};
 use stream::{Class, Coding, Finding, Fuel, Limits, Window};
 use unpack::Passwords;
@@ -27,9 +29,11 @@ use unpack::Passwords;
 use self::budget::Budget;
 pub use self::budget::Clocks;
 use crate::facts::Facts;
+use crate::intrusion::IntrusionRules;
 use crate::ledger::Ledger;
 use crate::node::{Node, Seed, Task};
 use crate::page::PageRules;
+use crate::watcher::Shared;
 use crate::words::{COMMON, Words};
 use flow::{Action, Context, In, Out, PageScore, Spotted};
 
@@ -109,6 +113,10 @@ pub struct Inspection {
     /// The phrases of web pages, and the score of this one.
     pages: Option<Arc<PageRules>>,
     page: Option<PageScore>,
+    /// The intrusion rules over it.
+    watch: Option<Shared>,
+    /// They have looked at as much as they may.
+    is_watch_spent: bool,
     /// The text that was looked for is there.
     is_present: bool,
     /// Set once it has ended before its content.
@@ -158,6 +166,8 @@ impl Inspection {
             passwords,
             pages: None,
             page: None,
+            watch: None,
+            is_watch_spent: false,
             is_present: false,
             clock: None,
             nodes: Vec::new(),
@@ -198,6 +208,17 @@ impl Inspection {
     #[must_use]
     pub fn with_pages(mut self, pages: Option<Arc<PageRules>>) -> Inspection {
         self.pages = pages;
+        self
+    }
+
+    /// Tries these intrusion rules on it, where the context asks for it.
+    #[must_use]
+    pub fn with_intrusion(mut self, rules: Option<&IntrusionRules>) -> Inspection {
+        if let (Some(rules), Some(watched)) = (rules, &self.context.watched) {
+            let watch = Watch::new(rules.0.clone(), &self.context.flow, watched);
+            self.watch = watch.map(|watch| Arc::new(Mutex::new(watch)));
+            self.report_watched();
+        }
         self
     }
 

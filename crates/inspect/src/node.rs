@@ -10,6 +10,7 @@ use stream::{Event, FileType, Fuel, Object, ReadAt, Spool, Stage, Step, Window};
 
 use crate::gather::Gather;
 use crate::page::PAGE_COST;
+use crate::watcher::Watcher;
 use crate::words::Text;
 use flow::StageTime;
 use rules::web::phrase::Page;
@@ -300,6 +301,8 @@ pub(crate) enum Work {
     Gather(Box<Gather>),
     /// Counts the phrases of a web page.
     Page(Option<Box<Page>>),
+    /// Tries intrusion rules.
+    Watch(Box<Watcher>),
 }
 
 impl Work {
@@ -333,6 +336,10 @@ impl Work {
                 fuel.burn(input.len() * PAGE_COST);
                 Step::idle(input.len())
             }
+            Work::Watch(watcher) => {
+                watcher.feed(input, fuel);
+                Step::idle(input.len())
+            }
             Work::Gather(gather) => {
                 let input = &input[..input.len().min(GATHERED_BYTES_MAX)];
                 gather.read(input);
@@ -350,6 +357,10 @@ impl Work {
             Work::View(normaliser) => normaliser.finish(kept, output, fuel),
             Work::Gather(gather) => {
                 gather.end();
+                Event::End
+            }
+            Work::Watch(watcher) => {
+                watcher.end();
                 Event::End
             }
             Work::Sha256(_) | Work::Words(_) | Work::Page(_) => Event::End,

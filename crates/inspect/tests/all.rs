@@ -13,6 +13,7 @@ mod facts;
 mod forwarded;
 mod held;
 mod inspection;
+mod intrusion;
 mod magic;
 mod metadata;
 mod pages;

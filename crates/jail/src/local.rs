@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
-use inspect::{Done, Engine, Examination, Examiner, PageRules, Scorer, State};
+use inspect::{Done, Engine, Examination, Examiner, IntrusionRules, PageRules, Scorer, State};
 use stream::Fuel;
 
 use crate::clock;
@@ -22,18 +22,25 @@ pub struct Local {
     memory: Option<Arc<Memory>>,
     desk: Option<Desk>,
     pages: Option<Arc<PageRules>>,
+    intrusion: Option<IntrusionRules>,
 }
 
 impl Local {
     /// Inspects with these signatures and bounds. What inspections hold is borrowed from `memory`, if that is given.
     pub fn new(engine: Arc<Engine>, memory: Option<Arc<Memory>>) -> Local {
-        Local { engine, memory, desk: None, pages: None }
+        Local { engine, memory, desk: None, pages: None, intrusion: None }
     }
 
     /// Scores web pages by these phrases, where the context asks for it.
     #[must_use]
     pub fn with_pages(self, pages: Option<Arc<PageRules>>) -> Local {
         Local { pages, ..self }
+    }
+
+    /// Tries these intrusion rules, where the context asks for it.
+    #[must_use]
+    pub fn with_intrusion(self, intrusion: Option<IntrusionRules>) -> Local {
+        Local { intrusion, ..self }
     }
 
     /// Scores mails whose context asks for it, in the thread that polls: for one that nobody else waits for.
@@ -56,7 +63,12 @@ impl Inspector for Local {
         let is_timed = context.wants.objects;
         let company = Company::of(context.flow.protocol);
         let scorer = self.desk.as_ref().map(|desk| desk.scorer().clone());
-        let examiner = Examiner { engine: self.engine.clone(), scorer, pages: self.pages.clone() };
+        let examiner = Examiner {
+            engine: self.engine.clone(),
+            scorer,
+            pages: self.pages.clone(),
+            intrusion: self.intrusion.clone(),
+        };
         let examination = work(&mut loan, || {
             let examination = Examination::new(&examiner, context, clock::seconds(), clock::CLOCKS);
             if is_timed { examination.with_clock(clock::nanoseconds) } else { examination }

@@ -39,6 +39,8 @@ pub struct Start {
     pub has_rules: bool,
     /// Whether there are phrases to score web pages with, in a file of their own.
     pub has_pages: bool,
+    /// Whether there are intrusion rules, in a file of their own.
+    pub has_intrusion: bool,
 }
 
 /// What a template says once it has read what it was handed.

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use flow::wire;
-use inspect::{Engine, PageFiles, PageRules, RuleFiles, Scorer};
+use inspect::{Engine, IntrusionFiles, IntrusionRules, PageFiles, PageRules, RuleFiles, Scorer};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage};
 use rustix::net::{SendFlags, recvmsg, sendmsg};
 use rustix::process::{Pid, Signal, WaitOptions};
@@ -38,7 +38,7 @@ use crate::ring::{BELLS_MAX, Reader, Shared, Writer};
 use crate::statm::resident_bytes;
 
 /// Of a jail: the memory of the rings, its bell, that of the warden, the account, its socket, and the bells of event loops. A template
-/// has fewer: signatures, an overlay, rules and phrases.
+/// has fewer: signatures, an overlay, rules of spam, phrases and intrusion rules.
 const DESCRIPTORS_MAX: usize = OF_EACH_JAIL + BELLS_MAX - 1;
 const OF_EACH_JAIL: usize = 5;
 
@@ -123,6 +123,7 @@ struct Known {
     engine: Arc<Engine>,
     scorer: Option<Arc<Scorer>>,
     pages: Option<Arc<PageRules>>,
+    intrusion: Option<IntrusionRules>,
 }
 
 fn serve() -> Result<(), String> {
@@ -164,6 +165,7 @@ impl Known {
         let overlay = start.has_overlay.then(&mut next).transpose()?;
         let rules = start.has_rules.then(&mut next).transpose()?;
         let pages = start.has_pages.then(&mut next).transpose()?;
+        let intrusion = start.has_intrusion.then(&mut next).transpose()?;
         let database = Arc::new(database(start, signatures, overlay)?);
         let engine = Arc::new(Engine { database, limits: start.limits.clone() });
         let scorer = match rules {
@@ -182,7 +184,14 @@ impl Known {
             }
             None => None,
         };
-        Ok(Known { engine, scorer, pages })
+        let intrusion = match intrusion {
+            Some(files) => {
+                let read = wire::read::<IntrusionFiles>((*files).as_ref());
+                Some(read.map_err(|error| format!("intrusion rules: {error}"))?.compile())
+            }
+            None => None,
+        };
+        Ok(Known { engine, scorer, pages, intrusion })
     }
 }
 
@@ -226,7 +235,9 @@ fn inmate(template: Pid, known: &Known, place: &Place, mut descriptors: Vec<Owne
     let memory_in_ram = File::open("/proc/self/statm").ok();
     let confined = confine()?;
     let memory = Arc::new(Memory::with_account(place.memory_bytes as usize, place.share_bytes as usize, account));
-    let inspector = Local::new(known.engine.clone(), Some(memory.clone())).with_pages(known.pages.clone());
+    let inspector = Local::new(known.engine.clone(), Some(memory.clone()))
+        .with_pages(known.pages.clone())
+        .with_intrusion(known.intrusion.clone());
     let inspector = match &known.scorer {
         Some(scorer) => inspector.scoring_here(scorer.clone()),
         None => inspector,

@@ -36,13 +36,15 @@ pub struct Signatures {
     pub rules: Option<OwnedFd>,
     /// Phrases to score web pages with: an [`inspect::PageFiles`] in its byte form.
     pub pages: Option<OwnedFd>,
+    /// Intrusion rules: an [`inspect::IntrusionFiles`] in its byte form.
+    pub intrusion: Option<OwnedFd>,
 }
 
 impl Signatures {
     /// The files, in the order in which a template expects them.
     fn files(&self) -> Vec<BorrowedFd<'_>> {
         let overlay = self.overlay.as_ref().map(|(overlay, _)| overlay);
-        [Some(&self.base), overlay, self.rules.as_ref(), self.pages.as_ref()]
+        [Some(&self.base), overlay, self.rules.as_ref(), self.pages.as_ref(), self.intrusion.as_ref()]
             .into_iter()
             .flatten()
             .map(AsFd::as_fd)
@@ -58,6 +60,7 @@ impl Signatures {
             now: self.now,
             has_rules: self.rules.is_some(),
             has_pages: self.pages.is_some(),
+            has_intrusion: self.intrusion.is_some(),
         }
     }
 }

@@ -119,7 +119,8 @@ fn site_by(
 ) -> std::io::Result<Site> {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
     Database::with_builtin().store("", &mut &file).unwrap();
-    let signatures = Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules, pages: None };
+    let signatures =
+        Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules, pages: None, intrusion: None };
     let settings = Settings { count, limits: limits(), memory_bytes, launch, bells: bells.clone() };
     let counts = Arc::new(Counts::default());
     let (jails, confined) = Jails::start(settings, signatures, counts.clone(), Arc::new(Suspects::default()))?;

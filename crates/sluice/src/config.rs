@@ -21,6 +21,7 @@ mod earlier_tests;
 mod elsewhere;
 mod folders;
 pub mod freshclam_conf;
+pub mod ids;
 mod interception;
 mod keys;
 mod recipients;
@@ -117,6 +118,8 @@ pub struct Config {
     pub attachments: Vec<Attachment>,
     /// Lists that decide on what goes through the doors of the web.
     pub web: Option<WebSettings>,
+    /// Intrusion rules at the doors.
+    pub ids: Option<ids::IdsSettings>,
     /// The mail store of the gateway itself.
     pub store: Option<StoreSettings>,
     /// Who has a mailbox.
@@ -332,6 +335,7 @@ impl Default for Config {
             notices: NoticeSettings::default(),
             attachments: Vec::new(),
             web: None,
+            ids: None,
             store: None,
             recipients: Vec::new(),
             lookups: Vec::new(),
@@ -462,6 +466,7 @@ impl Config {
         config.tls.count_paths_from(folder);
         config.store.iter_mut().for_each(|store| store.count_paths_from(folder));
         config.web.iter_mut().for_each(|web| web.count_paths_from(folder));
+        config.ids.iter_mut().for_each(|ids| ids.count_paths_from(folder));
         config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));
         config.notices.templates = config.notices.templates.take().map(|path| folder.join(path));
         Ok(config)
@@ -524,6 +529,7 @@ impl Config {
     /// # Errors
     /// When it does not; the message names the listener or the table.
     pub fn check(&self) -> Result<(), String> {
+        self.ids.iter().try_for_each(ids::IdsSettings::check)?;
         for (index, listener) in self.listeners.iter().enumerate() {
             let place = format!("listener {} ({})", index + 1, listener.place.address);
             if self.listeners[..index].iter().any(|other| other.place.address.is_taken_by(&listener.place.address)) {

@@ -21,6 +21,7 @@ mod hostile;
 mod http;
 mod https;
 mod icap;
+mod ids;
 mod imap;
 mod imap_clients;
 mod intercept;

@@ -303,3 +303,45 @@ fn curl_speaks_http_2_where_tls_is_opened() {
     let log = gateway.wait_for_log("action=\"block\"");
     assert!(log.matches("action=\"open\"").count() < 12, "streams share a connection: {log}");
 }
+
+#[test]
+fn intrusion_rules_look_at_streams_of_http_2_and_at_names_of_servers() {
+    let site = Site::new();
+    let large: Vec<u8> = [&b"x".repeat(3_000_000)[..], b"forbidden-words"].concat();
+    let certificate = Certificate::issued(Some(&site.servers), "localhost", (-1, 20));
+    let origin = Origin::in_tls("127.0.0.1:0", &certificate, move |head, _| {
+        Some(if head.contains("/large") { response("", &large) } else { response("", b"hello") })
+    });
+    let rules = "alert tls any any -> any any (msg:\"name\"; tls.sni; content:\"localhost\"; sid:1;)\n\
+                 drop http any any -> any any (msg:\"path\"; http.uri; content:\"/secret\"; sid:2;)\n\
+                 reject http any any -> any any (msg:\"body\"; file.data; content:\"forbidden-words\"; sid:3;)\n\
+                 pass http any any -> any any (msg:\"friend\"; http.user_agent; content:\"friend\"; sid:4;)\n";
+    fs::write(site.path("own.rules"), rules).unwrap();
+    fs::create_dir(site.path("log")).unwrap();
+    let port = origin.address.port();
+    let (own, eve) = (site.path("own.rules"), site.path("log/eve.json"));
+    let gateway = site.gateway(&[port], &format!("[ids]\nrules = [{own:?}]\neve = {eve:?}\n"));
+    fs::write(site.path("own.crt"), sluice(&["web", "ca", "export", site.path("own.pem").to_str().unwrap()])).unwrap();
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: curl is not installed");
+        return;
+    }
+    let curl = |agent: &str, path: &str| {
+        let told = ["-sS", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", "-A", agent, "--cacert"];
+        let ran = Command::new("curl")
+            .args(told)
+            .arg(site.path("own.crt"))
+            .args(["--proxy", &format!("http://{}", gateway.address), &format!("https://localhost:{port}{path}")])
+            .output()
+            .unwrap();
+        (ran.status.success(), String::from_utf8(ran.stdout).unwrap())
+    };
+    assert_eq!(curl("a", "/"), (true, "2 200".into()));
+    assert_eq!(curl("a", "/secret"), (true, "2 403".into()));
+    assert_eq!(curl("friend", "/secret"), (true, "2 200".into()), "pass wins");
+    assert!(!curl("a", "/large").0, "the stream is reset");
+    let eve = fs::read_to_string(site.path("log/eve.json")).unwrap();
+    for sid in 1..=3 {
+        assert!(eve.contains(&format!("\"signature_id\":{sid}}}")), "{sid}: {eve}");
+    }
+}

@@ -38,6 +38,8 @@ pub enum Class {
     Limit,
     /// A rule of the operator stands against it.
     Forbidden,
+    /// An intrusion rule that blocks matched.
+    Intrusion,
     /// A signature matched.
     Match,
 }
@@ -55,6 +57,7 @@ impl Class {
             Class::Ambiguous => "ambiguous",
             Class::Limit => "limit",
             Class::Forbidden => "forbidden",
+            Class::Intrusion => "intrusion",
             Class::Match => "match",
         }
     }

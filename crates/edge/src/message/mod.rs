@@ -3,6 +3,7 @@
 pub mod asking;
 pub mod authenticity;
 pub mod greylist;
+pub mod intrusion;
 pub mod journal;
 pub mod known;
 pub mod memory;

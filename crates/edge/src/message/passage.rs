@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::{
     Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Inspector, Lesson,
-    NOBODY, Out, Paging, Parts, Progress, Scoring, State, Terms, Unfinished,
+    NOBODY, Out, Paging, Parts, Progress, Scoring, State, Terms, Unfinished, Watched,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -22,6 +22,7 @@ use crate::beat;
 use crate::message::asking::{Asking, Resolver};
 use crate::message::authenticity;
 use crate::message::greylist::{self, Transaction};
+use crate::message::intrusion::{Guard, Sentinel};
 use crate::message::memory::{Memory, Remembering, What};
 use crate::message::pool::Pool;
 use crate::message::spam;
@@ -50,6 +51,8 @@ pub struct Means {
     pub resolver: Option<Arc<dyn Resolver>>,
     /// Keeps what was learned from mails, where anything does.
     pub memory: Option<Arc<dyn Memory>>,
+    /// Hears of intrusion rules that match, where there are any.
+    pub sentinel: Option<Arc<dyn Sentinel>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
 }
@@ -71,6 +74,8 @@ pub struct Asked {
     pub authenticating: Option<Authenticating>,
     /// How it is scored as a web page.
     pub paging: Option<Paging>,
+    /// The conversation of the web for intrusion rules; none: they do not look at it, unless it is a mail.
+    pub watched: Option<Box<Watched>>,
     /// Whose memory of mails is asked; empty: that of the site.
     pub owner: Box<str>,
     /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
@@ -85,6 +90,8 @@ pub struct Passage {
     inspecting: Box<dyn Inspecting>,
     asking: Asking,
     remembering: Remembering,
+    /// Where intrusion rules look at it.
+    guard: Option<Guard>,
     heaviest: Action,
     /// A copy, where the mail is larger than the head window and may have to be kept.
     draft: Option<Draft>,
@@ -104,7 +111,8 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(means: &Means, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, object, terms, mut wants, scoring, authenticating, paging, owner, heaviest } = asked;
+        let Asked { flow, object, terms, mut wants, scoring, authenticating, paging, watched, owner, heaviest } = asked;
+        let guard = Guard::over(means.sentinel.as_ref(), id, &flow, watched);
         // The log names it.
         wants.fields.to_mut().push(MESSAGE_ID.into());
         let memory = means.memory.clone().filter(|_| scoring.is_some());
@@ -123,6 +131,7 @@ impl Passage {
             scoring,
             authenticating,
             paging,
+            watched: guard.as_ref().map(Guard::watched),
         };
         let terms = Terms { policy: ruling.policy.clone(), takes_back: means.inspector.takes_back(), ..terms };
         Passage {
@@ -132,6 +141,7 @@ impl Passage {
             inspecting: means.inspector.open(context),
             asking: Asking::new(resolver, means.metrics.clone(), wait.unwrap_or_default()),
             remembering: Remembering::new(memory, &owner, means.metrics.clone()),
+            guard,
             heaviest,
             draft: None,
             without_copy: false,
@@ -334,7 +344,15 @@ impl Passage {
             Out::Recall(recall) => self.remembering.ask(recall),
             Out::Verdict(verdict) => self.verdict = Some(verdict),
             Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) | Out::Object(_) => {}
+            Out::Alert(alert) => self.alarm(alert),
             Out::Terms(_) | Out::Present => {}
+        }
+    }
+
+    /// An intrusion rule has matched.
+    fn alarm(&mut self, alert: flow::Alert) {
+        if let Some(spotted) = self.guard.as_mut().and_then(|guard| guard.hear(alert)) {
+            self.hold.hear(&Out::Finding(spotted));
         }
     }
 
@@ -372,6 +390,9 @@ impl Passage {
             self.work(true).await;
         }
         let mut verdict = self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))?;
+        if let Some(guard) = &mut self.guard {
+            guard.conclude(&mut verdict);
+        }
         if let Some(score) = &mut verdict.score {
             score.complaints.iter().for_each(|error| tracing::warn!(%error, "what a user wants of scores"));
             self.remembering.settle(score);

@@ -40,6 +40,9 @@ impl Session {
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
+            if !self.may_pass(order, Some((&response, origin.address))).await? {
+                return Ok(());
+            }
             return self.pass_empty(order, origin, &response).await;
         }
         if response.framing == Framing::Close {
@@ -51,7 +54,8 @@ impl Session {
             Err(refused) => return Ok(self.refuse(&refused, &order.request.method, &order.url).await?),
         };
         let runtime = self.shared.runtime.borrow().clone();
-        let mut subject = self.subject(&runtime, order, &response.fields, pass.paging);
+        let watched = self.watched(&runtime, order, Some((&response, origin.address)));
+        let mut subject = self.subject(&runtime, order, &response.fields, pass.paging, watched);
         let ended = match self.receive(&mut origin, &mut subject, &response).await {
             Ok(ended) => ended,
             Err(failure) if !subject.has_begun => return Err(failure),

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flow::{Flow, Paging, Protocol};
+use flow::{Flow, Paging, Protocol, Watched};
 use proto::http::{ClientEvent, Fields, Response};
 use stream::Object;
 
@@ -39,6 +39,9 @@ impl Session {
 
     async fn try_exchange(&mut self, order: &Order) -> Result<(), Failure> {
         if !order.has_body() {
+            if !self.may_pass(order, None).await? {
+                return Ok(());
+            }
             let (origin, response) = self.ask(order).await?;
             if response.status.0 == 101 {
                 return self.socket(order, origin, response).await;
@@ -153,7 +156,7 @@ impl Session {
 
     /// A message of WebSocket at this URL.
     pub(super) fn message(&self, runtime: &Runtime, object: Object, url: &[u8]) -> Subject {
-        Subject::open(runtime, &self.door, self.flow(), object, None, "WEBSOCKET", url)
+        Subject::open(runtime, &self.door, self.flow(), object, (None, None), "WEBSOCKET", url)
     }
 
     /// A body of this exchange, of which these fields speak.
@@ -163,9 +166,10 @@ impl Session {
         order: &Order,
         fields: &Fields,
         paging: Option<Paging>,
+        watched: Option<Box<Watched>>,
     ) -> Subject {
         let object = object::described(order.request.path(), fields);
-        Subject::open(runtime, &self.door, self.flow(), object, paging, &order.request.method, &order.url)
+        Subject::open(runtime, &self.door, self.flow(), object, (paging, watched), &order.request.method, &order.url)
     }
 }
 

@@ -12,13 +12,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{Flow, Protocol, State, Unfinished, Verdict};
+use flow::{Flow, Protocol, State, Unfinished, Verdict, Watched};
 use proto::http::{Fields, Limits};
 use proto::icap::{Head, Method, Request, Server, ServerEvent, Service};
 use tokio::time::timeout;
 
 use super::object;
 use super::subject::{Outcome, Subject};
+use super::watch::lines;
 use crate::message::trace;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
@@ -145,7 +146,8 @@ impl Session {
                 (None, Some(Reason { words: "The page is elsewhere.".into(), ..Reason::default() }))
             }
         };
-        let subject = Subject::open(&runtime, &self.door, flow, object, paging, method, target);
+        let watched = runtime.means.sentinel.as_ref().map(|_| Box::new(watched(request, &flow)));
+        let subject = Subject::open(&runtime, &self.door, flow, object, (paging, watched), method, target);
         self.asking = Some(Box::new(Asking { subject, stays, blocked, is_whole: false }));
     }
 
@@ -271,6 +273,17 @@ impl Session {
         self.send().await?;
         asking.subject.conclude(&runtime, &self.door, self.peer.ip(), None, outcome, verdict.as_ref().ok());
         Ok(())
+    }
+}
+
+/// An exchange as intrusion rules see it.
+fn watched(request: &Request, flow: &Flow) -> Watched {
+    let head = |head: &Head| flow::Head { line: head.line().into(), fields: lines(&head.fields) };
+    Watched {
+        client: flow.client.map(|address| (address, 0).into()),
+        request: request.http_request.as_ref().map(head),
+        response: request.http_response.as_ref().map(head),
+        ..Watched::default()
     }
 }
 

@@ -17,3 +17,4 @@ mod subject;
 mod tunnel;
 mod upload;
 mod vet;
+mod watch;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use flow::{Action, Flow, PageScore, Paging, Terms, Unfinished, Verdict};
+use flow::{Action, Flow, PageScore, Paging, Terms, Unfinished, Verdict, Watched};
 use proto::http::Response;
 use stream::Object;
 
@@ -65,7 +65,7 @@ impl Subject {
         door: &Door,
         flow: Flow,
         object: Object,
-        paging: Option<Paging>,
+        (paging, watched): (Option<Paging>, Option<Box<Watched>>),
         method: &str,
         url: &[u8],
     ) -> Subject {
@@ -76,6 +76,7 @@ impl Subject {
             terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
             heaviest: Action::Tag,
             paging,
+            watched,
             ..Asked::default()
         };
         let mut passage = Passage::mail(&runtime.means, &new_id(), door.rulings.under(None), asked);

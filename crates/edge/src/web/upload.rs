@@ -27,7 +27,8 @@ impl Session {
     /// Hands the body of a request on as it is inspected.
     pub(super) async fn upload(&mut self, order: &Order, origin: &mut Option<Origin>) -> Result<Sent, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let mut subject = self.subject(&runtime, order, &order.request.fields, None);
+        let watched = self.watched(&runtime, order, None);
+        let mut subject = self.subject(&runtime, order, &order.request.fields, None, watched);
         let trailer = loop {
             let (taken, event) = self.server.step(self.wire.input());
             match event {

@@ -46,7 +46,11 @@ impl Inspection {
                 let open = node.readers[index].open.pop();
                 debug_assert!(open.is_some(), "more objects closed than opened");
                 if let Some(Open::Field(field)) = &open {
-                    self.gather_field(field, slot == 0 && node.readers[index].open.is_empty());
+                    let is_of_root = slot == 0 && node.readers[index].open.is_empty();
+                    if is_of_root {
+                        self.watch_field(field);
+                    }
+                    self.gather_field(field, is_of_root);
                 }
                 self.close(open, node.readers[index].second_reading);
             }

@@ -23,7 +23,7 @@ impl Inspection {
     }
 
     /// Whether a node is the content that is fed, its content codings undone.
-    fn is_content(&self, node: &Node) -> bool {
+    pub(super) fn is_content(&self, node: &Node) -> bool {
         if node.form.is_some() || node.second_reading || !node.object.content_codings.is_empty() {
             return false;
         }

@@ -84,6 +84,7 @@ impl Inspection {
         if is_scanned {
             self.read_page(node);
         }
+        self.watch(node);
         if way != Way::Bypass {
             self.keep_words(node, by_content);
             self.gather(node, by_content);
@@ -186,6 +187,7 @@ impl Inspection {
             reader.nanos += clock().saturating_sub(started);
         }
         self.report_gathered(node, index, false);
+        self.report_watched();
         if stalled || lost {
             return self.stall(node, slot, index, false);
         }
@@ -213,6 +215,7 @@ impl Inspection {
             reader.nanos += clock().saturating_sub(started);
         }
         self.report_gathered(node, index, true);
+        self.report_watched();
         if stalled {
             return self.stall(node, slot, index, true);
         }
@@ -285,6 +288,7 @@ impl Inspection {
 
     pub(super) fn conclude(&mut self, fed: u64) {
         self.done = true;
+        self.end_watch();
         if fed > self.cleared {
             self.out.push_back(Out::Cleared(fed));
         }

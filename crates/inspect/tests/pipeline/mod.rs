@@ -76,7 +76,7 @@ fn work(inspection: &mut Inspection, seen: &mut Seen, fuel: u64) -> Progress {
                 Out::Field(field) => seen.fields.push(field),
                 Out::Parts(parts) => seen.parts = Some(parts),
                 Out::Finding(_) | Out::Forged(_) | Out::Ask(_) | Out::Recall(_) => {}
-                Out::Terms(_) | Out::Present => {}
+                Out::Terms(_) | Out::Present | Out::Alert(_) => {}
             }
         }
         if progress != Progress::Tired {

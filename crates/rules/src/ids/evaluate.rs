@@ -13,6 +13,9 @@ use super::limits::Limits;
 use super::rule::{Bytes, Content, From, Pcre, SetChange, Test, Value, Verb};
 use super::sets::{Added, Sets};
 
+/// Work of a step of an expression.
+const STEP_WORK: usize = 8;
+
 /// A buffer, or a window of a long one.
 pub(super) struct View<'a> {
     bytes: &'a [u8],
@@ -49,6 +52,8 @@ pub(super) struct Run<'r> {
     pub added: &'r mut Added,
     pub tries: u32,
     pub fuel: Fuel,
+    /// Bytes that may be looked at.
+    pub work: u64,
     pub variables: Vec<i64>,
 }
 
@@ -109,6 +114,13 @@ impl Run<'_> {
         }
     }
 
+    /// Burns work; whether there was enough.
+    fn burn(&mut self, bytes: usize) -> bool {
+        let left = self.work.checked_sub(bytes as u64);
+        self.work = left.unwrap_or(0);
+        left.is_some()
+    }
+
     fn try_place(&mut self) -> bool {
         self.tries = self.tries.saturating_add(1);
         self.tries <= self.limits.tries_max
@@ -120,11 +132,17 @@ impl Run<'_> {
         };
         if content.is_negated {
             let is_known = !content.at_end || view.is_end;
-            return is_known && find(content, view, region).is_none() && self.from(rest, view, cursor);
+            let is_enough = self.burn(region.len());
+            return is_enough && is_known && find(content, view, region).is_none() && self.from(rest, view, cursor);
         }
         let has_relative_next = rest.first().is_some_and(Test::is_relative);
         let Range { mut start, end } = region;
-        while let Some(at) = find(content, view, start..end) {
+        loop {
+            let found = find(content, view, start..end);
+            if !self.burn(found.unwrap_or(end).saturating_sub(start)) {
+                return false;
+            }
+            let Some(at) = found else { return false };
             let behind = i64::try_from(at + content.bytes.len()).unwrap_or(i64::MAX);
             if !self.try_place() {
                 return false;
@@ -137,7 +155,6 @@ impl Run<'_> {
             }
             start = at + 1;
         }
-        false
     }
 
     /// Where a content may stand; none where it cannot.
@@ -170,7 +187,13 @@ impl Run<'_> {
         let mut place = 0;
         loop {
             search.restart(place);
-            let found = match search.run(haystack, &mut self.fuel) {
+            let before = self.fuel.left();
+            let progress = search.run(haystack, &mut self.fuel);
+            let steps = usize::try_from(before.saturating_sub(self.fuel.left())).unwrap_or(usize::MAX);
+            if !self.burn(steps.saturating_mul(STEP_WORK)) {
+                return false;
+            }
+            let found = match progress {
                 Progress::Match(found) => found,
                 Progress::None => return pcre.is_negated && self.from(rest, view, cursor),
                 Progress::Tired | Progress::Exhausted => return false,

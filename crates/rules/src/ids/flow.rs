@@ -7,19 +7,22 @@
 //! Long buffers are looked at in windows that lie at fixed places of them, so it does not matter how they are cut; what is further
 //! apart than half a window may not be seen together.
 
+use core::cell::Cell;
 use core::net::IpAddr;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
-use pattern::State;
 use stream::Fuel;
 
-use super::address::number;
+use super::address::{Addresses, Ports, number};
+use super::body::Body;
 use super::buffer::{App, Buffer, Direction};
 use super::evaluate::{Run, View};
+use super::limits::Limits;
 use super::rate::{Event, Rates};
-use super::rule::{Action, BitVerb, Bits, Rule, Scope, Section, Test, Transport};
+use super::rule::{Action, Rule, Section, Test, Transport};
 use super::set::RuleSet;
 use super::sets::Added;
+use super::transaction::{Transaction, Trial};
 use super::transform::apply_all;
 
 /// One end of a flow.
@@ -64,10 +67,19 @@ pub enum Verdict {
 /// What rules of all flows share: bits of addresses, rates, and what was added to data sets.
 #[derive(Debug, Default)]
 pub struct Site {
-    bits: HashMap<(u32, Option<IpAddr>, Option<IpAddr>), u64>,
+    pub(super) bits: HashMap<(u32, Option<IpAddr>, Option<IpAddr>), u64>,
     rates: Rates,
     added: Added,
     flows: u64,
+    /// Somebody else counts how often rules alert.
+    is_uncounted: bool,
+}
+
+impl Site {
+    /// One that reports each match of a rule that alerts or blocks: the host counts.
+    pub fn uncounted() -> Site {
+        Site { is_uncounted: true, ..Site::default() }
+    }
 }
 
 /// The rules, what they share, and the time, for one call.
@@ -80,144 +92,6 @@ pub struct Desk<'d> {
     pub now_ms: u64,
 }
 
-/// A buffer that comes in pieces.
-#[derive(Debug)]
-struct Body {
-    buffer: Buffer,
-    direction: Direction,
-    base: u64,
-    bytes: Vec<u8>,
-    states: Vec<(usize, State)>,
-    is_ended: bool,
-}
-
-impl Body {
-    fn new(buffer: Buffer, direction: Direction, rules: &RuleSet) -> Body {
-        let groups = rules.groups.of(buffer).filter(|(_, group)| group.transforms.is_empty());
-        let states = groups.map(|(number, _)| (number, State::new())).collect();
-        Body { buffer, direction, base: 0, bytes: Vec::new(), states, is_ended: false }
-    }
-
-    /// Takes what fits into the window.
-    fn take(&mut self, piece: &[u8], rules: &RuleSet, selected: &mut BTreeSet<u32>) -> usize {
-        let room = rules.limits.window_bytes.saturating_sub(self.bytes.len()).min(piece.len());
-        let piece = &piece[..room];
-        self.bytes.extend_from_slice(piece);
-        for (group, state) in &mut self.states {
-            let Some(group) = rules.groups.get(*group) else { continue };
-            group.scan(state, piece, &mut |rule| {
-                selected.insert(rule);
-            });
-        }
-        room
-    }
-
-    fn is_full(&self, rules: &RuleSet) -> bool {
-        self.bytes.len() >= rules.limits.window_bytes
-    }
-
-    /// Moves the window on by half of it.
-    fn advance(&mut self) {
-        let half = self.bytes.len() / 2;
-        self.bytes.drain(..half);
-        self.base = self.base.saturating_add(half as u64);
-    }
-
-    fn end(&mut self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
-        self.is_ended = true;
-        for (group, state) in &mut self.states {
-            let Some(group) = rules.groups.get(*group) else { continue };
-            group.finish(state, &mut |rule| {
-                selected.insert(rule);
-            });
-        }
-        self.states = Vec::new();
-        self.select_derived(rules, selected);
-    }
-
-    /// Looks into buffers that are derived from the window.
-    fn select_derived(&self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
-        select(rules, self.buffer, &self.bytes, false, selected);
-    }
-}
-
-/// Selects rules by the texts in a whole buffer, or in what is derived from it.
-fn select(rules: &RuleSet, buffer: Buffer, bytes: &[u8], with_plain: bool, selected: &mut BTreeSet<u32>) {
-    for (_, group) in rules.groups.of(buffer) {
-        if group.transforms.is_empty() && !with_plain {
-            continue;
-        }
-        let Some(bytes) = apply_all(&group.transforms, bytes) else { continue };
-        let mut state = State::new();
-        group.scan(&mut state, &bytes, &mut |rule| {
-            selected.insert(rule);
-        });
-        group.finish(&mut state, &mut |rule| {
-            selected.insert(rule);
-        });
-    }
-}
-
-/// A request and its response, a mail, a question: buffers that rules look at together.
-#[derive(Debug, Default)]
-pub struct Transaction {
-    values: Vec<(Buffer, Direction, Vec<u8>)>,
-    /// How many of them have selected rules.
-    selected: usize,
-    bodies: Vec<Body>,
-    trial: Trial,
-    ended: [bool; 2],
-    lost: u64,
-}
-
-/// What is known of rules while they are tried.
-#[derive(Debug, Default)]
-struct Trial {
-    pending: BTreeSet<u32>,
-    matched: HashSet<(u32, usize)>,
-    fired: HashSet<u32>,
-}
-
-impl Transaction {
-    /// An empty one.
-    pub fn new() -> Transaction {
-        Transaction::default()
-    }
-
-    /// Fills a buffer as a whole. Those beyond the bounds are counted and not looked at.
-    pub fn fill(&mut self, rules: &RuleSet, direction: Direction, buffer: Buffer, bytes: &[u8]) {
-        let held: usize = self.values.iter().map(|(.., bytes)| bytes.len()).sum();
-        if self.values.len() >= rules.limits.buffers_max
-            || held.saturating_add(bytes.len()) > 4 * rules.limits.window_bytes
-        {
-            self.lost = self.lost.saturating_add(1);
-            return;
-        }
-        self.values.push((buffer, direction, bytes.to_vec()));
-    }
-
-    /// How many buffers were not looked at because there were too many.
-    pub fn lost(&self) -> u64 {
-        self.lost
-    }
-
-    fn select(&mut self, rules: &RuleSet) {
-        for (buffer, _, bytes) in &self.values[self.selected..] {
-            select(rules, *buffer, bytes, true, &mut self.trial.pending);
-        }
-        self.selected = self.values.len();
-    }
-
-    /// Forgets bodies that have ended, the oldest first, where they take too much.
-    fn shrink(&mut self, rules: &RuleSet) {
-        let held = |bodies: &[Body]| bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
-        while held(&self.bodies) > 2 * rules.limits.window_bytes || self.bodies.len() > rules.limits.buffers_max {
-            let Some(at) = self.bodies.iter().position(|body| body.is_ended) else { return };
-            self.bodies.remove(at);
-        }
-    }
-}
-
 fn side(direction: Direction) -> usize {
     usize::from(direction == Direction::ToClient)
 }
@@ -228,13 +102,15 @@ pub struct Flow {
     tuple: Tuple,
     app: Option<App>,
     number: u64,
-    bits: HashMap<u32, i64>,
+    pub(super) bits: HashMap<u32, i64>,
     streams: [Option<Body>; 2],
     trials: [Trial; 2],
     /// Rules without tests of bytes that have matched.
     bare: HashSet<u32>,
     verdict: Verdict,
     alerts: Vec<Alert>,
+    /// Bytes that tests may still look at; none before anything came.
+    work: Cell<Option<u64>>,
 }
 
 impl Flow {
@@ -251,6 +127,20 @@ impl Flow {
             bare: HashSet::new(),
             verdict: Verdict::Inspect,
             alerts: Vec::new(),
+            work: Cell::new(None),
+        }
+    }
+
+    /// Whether tests have looked at as much as they may, so that no rule matches any more.
+    pub fn is_spent(&self) -> bool {
+        self.work.get() == Some(0)
+    }
+
+    /// More content has come: tests may look at more.
+    fn grant(&self, bytes: usize, limits: &Limits) {
+        let left = self.work.get().unwrap_or(limits.work_max);
+        if left > 0 {
+            self.work.set(Some(left.saturating_add(limits.work_a_byte.saturating_mul(bytes as u64))));
         }
     }
 
@@ -278,11 +168,24 @@ impl Flow {
         piece: &[u8],
         desk: &mut Desk<'_>,
     ) {
-        let is_it = |body: &Body| body.buffer == buffer && body.direction == direction && !body.is_ended;
+        self.feed_part(transaction, direction, (buffer, 0), piece, desk);
+    }
+
+    /// Feeds one of several contents of a buffer that are open at a time, by number.
+    pub fn feed_part(
+        &mut self,
+        transaction: &mut Transaction,
+        direction: Direction,
+        part: (Buffer, u64),
+        piece: &[u8],
+        desk: &mut Desk<'_>,
+    ) {
+        let is_it = |body: &Body| (body.buffer, body.part) == part && body.direction == direction && !body.is_ended;
+        self.grant(piece.len(), &desk.rules.limits);
         let mut rest = piece;
         if !transaction.bodies.iter().any(is_it) {
             transaction.shrink(desk.rules);
-            transaction.bodies.push(Body::new(buffer, direction, desk.rules));
+            transaction.bodies.push(Body::new(part, direction, desk.rules));
         }
         while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
             let taken = body.take(rest, desk.rules, &mut transaction.trial.pending);
@@ -306,7 +209,19 @@ impl Flow {
         buffer: Buffer,
         desk: &mut Desk<'_>,
     ) {
-        let is_it = |body: &&mut Body| body.buffer == buffer && body.direction == direction && !body.is_ended;
+        self.end_part(transaction, direction, (buffer, 0), desk);
+    }
+
+    /// Ends one of several contents of a buffer, and tries rules.
+    pub fn end_part(
+        &mut self,
+        transaction: &mut Transaction,
+        direction: Direction,
+        part: (Buffer, u64),
+        desk: &mut Desk<'_>,
+    ) {
+        let is_it =
+            |body: &&mut Body| (body.buffer, body.part) == part && body.direction == direction && !body.is_ended;
         if let Some(body) = transaction.bodies.iter_mut().find(is_it) {
             body.end(desk.rules, &mut transaction.trial.pending);
             self.inspect(transaction, direction, desk);
@@ -354,10 +269,11 @@ impl Flow {
 
     /// Feeds bytes of a stream, and tries rules where a window is full.
     pub fn payload(&mut self, direction: Direction, piece: &[u8], desk: &mut Desk<'_>) {
+        self.grant(piece.len(), &desk.rules.limits);
         let mut rest = piece;
         let at = side(direction);
         while !rest.is_empty() && self.verdict != Verdict::Pass {
-            let body = self.streams[at].get_or_insert_with(|| Body::new(Buffer::Payload, direction, desk.rules));
+            let body = self.streams[at].get_or_insert_with(|| Body::new((Buffer::Payload, 0), direction, desk.rules));
             let taken = body.take(rest, desk.rules, &mut self.trials[at].pending);
             rest = &rest[taken..];
             if body.is_full(desk.rules) {
@@ -434,15 +350,16 @@ impl Flow {
         }
         let (source, target) = self.peers(direction);
         let fits = |source: Peer, target: Peer| {
-            head.source_ports.has(source.1)
-                && head.target_ports.has(target.1)
-                && head.sources.has(number(source.0))
-                && head.targets.has(number(target.0))
+            // A peer that is not known may be any.
+            let has = |(address, port): Peer, addresses: &Addresses, ports: &Ports| {
+                (port == 0 || ports.has(port)) && (address.is_unspecified() || addresses.has(number(address)))
+            };
+            has(source, &head.sources, &head.source_ports) && has(target, &head.targets, &head.target_ports)
         };
         fits(source, target) || head.goes_both_ways && fits(target, source)
     }
 
-    fn peers(&self, direction: Direction) -> (Peer, Peer) {
+    pub(super) fn peers(&self, direction: Direction) -> (Peer, Peer) {
         match direction {
             Direction::ToServer => (self.tuple.client, self.tuple.server),
             Direction::ToClient => (self.tuple.server, self.tuple.client),
@@ -461,14 +378,34 @@ impl Flow {
         if !rule.bits.iter().filter(|bits| bits.verb.is_test()).all(|bits| self.test_bits(bits, direction, desk)) {
             return false;
         }
+        let left = self.work.get().unwrap_or(desk.rules.limits.work_max);
+        if left == 0 {
+            return false;
+        }
         let mut run = Run {
             limits: &desk.rules.limits,
             sets: &desk.rules.sets,
             added: &mut desk.site.added,
             tries: 0,
             fuel: Fuel::new(desk.rules.limits.expression_steps_max),
+            work: left,
             variables: vec![0; rule.variables],
         };
+        let holds = self.sections(rule, rule_number, direction, transaction, trial, &mut run);
+        self.work.set(Some(run.work));
+        holds
+    }
+
+    /// Whether all sections of a rule hold.
+    fn sections(
+        &self,
+        rule: &Rule,
+        rule_number: u32,
+        direction: Direction,
+        transaction: &Transaction,
+        trial: &mut Trial,
+        run: &mut Run<'_>,
+    ) -> bool {
         // Tests that change a data set come last, when all other sections have matched.
         let changes = |section: &Section| section.tests.iter().any(|test| matches!(test, Test::Set { .. }));
         for is_last in [false, true] {
@@ -476,7 +413,7 @@ impl Flow {
                 if trial.matched.contains(&(rule_number, at)) {
                     continue;
                 }
-                if !self.section(section, direction, transaction, &mut run) {
+                if !self.section(section, direction, transaction, run) {
                     return false;
                 }
                 trial.matched.insert((rule_number, at));
@@ -514,67 +451,6 @@ impl Flow {
         may_be_absent && !is_present && transaction.ended[side(direction)]
     }
 
-    fn bit_key(&self, scope: Scope, name: u32, direction: Direction) -> (u32, Option<IpAddr>, Option<IpAddr>) {
-        let (source, target) = self.peers(direction);
-        match scope {
-            Scope::Source => (name, Some(source.0), None),
-            Scope::Target => (name, Some(target.0), None),
-            _ => (name, Some(source.0.min(target.0)), Some(source.0.max(target.0))),
-        }
-    }
-
-    fn test_bits(&self, bits: &Bits, direction: Direction, desk: &Desk<'_>) -> bool {
-        let is_set = |name: &u32| match bits.scope {
-            Scope::Flow => self.bits.contains_key(name),
-            scope => {
-                let until = desk.site.bits.get(&self.bit_key(scope, *name, direction));
-                until.is_some_and(|until| *until > desk.now_ms)
-            }
-        };
-        match bits.verb {
-            BitVerb::IsSet => bits.names.iter().any(is_set),
-            BitVerb::IsNotSet => bits.names.iter().any(|name| !is_set(name)),
-            BitVerb::Compare(order, value) => {
-                bits.names.iter().any(|name| self.bits.get(name).is_some_and(|number| order.holds(*number, value)))
-            }
-            _ => true,
-        }
-    }
-
-    fn change_bits(&mut self, bits: &Bits, direction: Direction, desk: &mut Desk<'_>) {
-        for &name in &bits.names {
-            if bits.scope == Scope::Flow {
-                self.change_flow_bit(name, bits.verb, desk);
-                continue;
-            }
-            let key = self.bit_key(bits.scope, name, direction);
-            let is_set = desk.site.bits.get(&key).is_some_and(|until| *until > desk.now_ms);
-            match bits.verb {
-                BitVerb::Set(seconds) => put_bit(desk, key, seconds),
-                BitVerb::Toggle if !is_set => put_bit(desk, key, 0),
-                _ => drop(desk.site.bits.remove(&key)),
-            }
-        }
-    }
-
-    fn change_flow_bit(&mut self, name: u32, verb: BitVerb, desk: &Desk<'_>) {
-        let is_set = self.bits.contains_key(&name);
-        if !is_set && self.bits.len() >= desk.rules.limits.bits_max {
-            return;
-        }
-        let value = match verb {
-            BitVerb::Put(value) => value,
-            BitVerb::Add(value) => self.bits.get(&name).copied().unwrap_or(0).saturating_add(value).max(0),
-            BitVerb::Set(_) => 1,
-            BitVerb::Toggle if !is_set => 1,
-            _ => {
-                self.bits.remove(&name);
-                return;
-            }
-        };
-        self.bits.insert(name, value);
-    }
-
     /// Does what a rule that has matched says.
     fn fire(&mut self, rule: &Rule, number: u32, direction: Direction, desk: &mut Desk<'_>) {
         for bits in rule.bits.iter().filter(|bits| !bits.verb.is_test()) {
@@ -583,7 +459,8 @@ impl Flow {
         let (source, target) = self.peers(direction);
         let event = Event { rule: number, flow: self.number, source: source.0, target: target.0, now_ms: desk.now_ms };
         let bits_max = desk.rules.limits.bits_max;
-        let is_allowed = desk.site.rates.allow(&rule.thresholds, event, bits_max);
+        let is_uncounted = desk.site.is_uncounted;
+        let is_allowed = is_uncounted || desk.site.rates.allow(&rule.thresholds, event, bits_max);
         let has_filter = rule.thresholds.iter().any(|threshold| threshold.rate == super::rule::Rate::Filter);
         if !is_allowed && (has_filter || rule.action == Action::Alert) {
             return;
@@ -595,23 +472,11 @@ impl Flow {
             _ => {}
         }
         if is_allowed
-            && !rule.is_silent
+            && (!rule.is_silent || is_uncounted && rule.action.blocks())
             && (rule.action != Action::Pass || rule.tells)
             && self.alerts.len() < desk.rules.limits.bits_max
         {
             self.alerts.push(Alert { rule: number as usize, direction, now_ms: desk.now_ms });
         }
-    }
-}
-
-/// Sets a bit of addresses; when there are too many, those that have expired go first.
-fn put_bit(desk: &mut Desk<'_>, key: (u32, Option<IpAddr>, Option<IpAddr>), seconds: u64) {
-    let now = desk.now_ms;
-    if desk.site.bits.len() >= desk.rules.limits.bits_max {
-        desk.site.bits.retain(|_, until| *until > now);
-    }
-    if desk.site.bits.len() < desk.rules.limits.bits_max {
-        let until = if seconds == 0 { u64::MAX } else { now.saturating_add(seconds.saturating_mul(1000)) };
-        desk.site.bits.insert(key, until);
     }
 }

@@ -5,10 +5,11 @@
 use core::net::IpAddr;
 
 use super::buffer::{App, Buffer, Direction};
-use super::flow::{Alert, Desk, Flow, Site, Transaction, Tuple, Verdict};
+use super::flow::{Alert, Desk, Flow, Site, Tuple, Verdict};
 use super::limits::Limits;
 use super::rule::Transport;
 use super::set::{Loader, RuleSet};
+use super::transaction::Transaction;
 
 /// Limits that mutants reach.
 const LIMITS: Limits = Limits {
@@ -23,6 +24,8 @@ const LIMITS: Limits = Limits {
     buffers_max: 20,
     tries_max: 200,
     expression_steps_max: 20_000,
+    work_max: 1 << 20,
+    work_a_byte: 64,
     bits_max: 10,
 };
 

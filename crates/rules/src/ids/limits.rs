@@ -25,6 +25,11 @@ pub struct Limits {
     pub tries_max: u32,
     /// Steps of one expression in one buffer.
     pub expression_steps_max: u64,
+    /// Bytes that tests of all rules may look at in one flow, whatever comes; a step of an expression counts as eight. Beyond it no
+    /// rule matches, which [`Flow::is_spent`](super::Flow::is_spent) tells.
+    pub work_max: u64,
+    /// The same for each byte of content besides. Rules that no text selects look at all of it.
+    pub work_a_byte: u64,
     /// Flow bits of one flow, entries of all xbits, and of all thresholds.
     pub bits_max: usize,
 }
@@ -43,6 +48,8 @@ impl Default for Limits {
             buffers_max: 4096,
             tries_max: 20_000,
             expression_steps_max: 1_000_000,
+            work_max: 256 << 20,
+            work_a_byte: 256,
             bits_max: 100_000,
         }
     }

@@ -7,6 +7,7 @@
 //! Nothing here opens a file, asks the network or knows the time.
 
 mod address;
+mod body;
 mod buffer;
 pub mod capture;
 mod evaluate;
@@ -19,17 +20,24 @@ mod lexer;
 mod limits;
 mod options;
 mod rate;
+mod register;
 mod rule;
 mod set;
 mod sets;
+mod state;
+mod transaction;
 mod transform;
 mod values;
+mod watch;
 
 pub use crate::spam::{Place, Problem, Severity};
 pub use address::Variables;
 pub use buffer::{App, Buffer, Direction};
-pub use flow::{Alert, Desk, Flow, Peer, Site, Transaction, Tuple, Verdict};
+pub use flow::{Alert, Desk, Flow, Peer, Site, Tuple, Verdict};
 pub use fuzz::fuzz_rules;
 pub use limits::Limits;
+pub use register::{Counts, Effect, Entry, Matched, Register};
 pub use rule::{Action, Rule, Transport};
-pub use set::{Census, Loader, RuleSet};
+pub use set::{Census, Loader, RuleSet, Selector};
+pub use transaction::Transaction;
+pub use watch::Watch;

@@ -43,9 +43,20 @@ pub struct Loader {
     sets: Sets,
     rules: Vec<Rule>,
     thresholds: Vec<(u32, u32, Threshold)>,
-    overrides: BTreeMap<u32, Option<Action>>,
+    overrides: Vec<(Selector, Option<Action>)>,
     problems: Vec<Problem>,
     census: Census,
+}
+
+/// Some rules of a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selector {
+    /// The rule of a number.
+    Sid(u32),
+    /// Rules of a class, by its name.
+    Class(Box<str>),
+    /// Rules of files of a name, without folders; `*` and `?` stand for others.
+    File(Box<str>),
 }
 
 /// Rules that are ready to be tried. Immutable, to be shared.
@@ -70,7 +81,7 @@ impl Loader {
             sets: Sets::default(),
             rules: Vec::new(),
             thresholds: Vec::new(),
-            overrides: BTreeMap::new(),
+            overrides: Vec::new(),
             problems: Vec::new(),
             census: Census::default(),
         }
@@ -86,9 +97,25 @@ impl Loader {
         self.sets.put_file(name, content);
     }
 
-    /// Sets what is done by a rule, whatever it says itself; none disables it.
-    pub fn action(&mut self, sid: u32, action: Option<Action>) {
-        self.overrides.insert(sid, action);
+    /// Sets what is done by some rules, whatever they say themselves; none disables them. The last that means a rule decides.
+    pub fn action(&mut self, selector: Selector, action: Option<Action>) {
+        self.overrides.push((selector, action));
+    }
+
+    fn selects(&self, selector: &Selector, rule: &Rule) -> bool {
+        match selector {
+            Selector::Sid(sid) => rule.sid == *sid,
+            Selector::Class(name) => self.classes.get(&**name).is_some_and(|(about, _)| *about == rule.category),
+            Selector::File(pattern) => {
+                let name = rule.place.file.rsplit('/').next().unwrap_or_default();
+                flow::Glob::new(pattern).matches(&name.to_lowercase())
+            }
+        }
+    }
+
+    /// Another action for a rule, where there is one.
+    fn overridden(&self, rule: &Rule) -> Option<Option<Action>> {
+        self.overrides.iter().rev().find(|(selector, _)| self.selects(selector, rule)).map(|(_, action)| *action)
     }
 
     /// Reads a file of classes: `config classification: name,description,priority`.
@@ -211,10 +238,13 @@ impl Loader {
     /// Puts the rules in order and compiles what they look for.
     pub fn finish(mut self) -> RuleSet {
         self.keep_newest();
-        let mut rules = self.rules;
+        let mut rules = std::mem::take(&mut self.rules);
+        if !self.overrides.is_empty() {
+            rules.retain(|rule| self.overridden(rule) != Some(None));
+        }
         for rule in &mut rules {
-            if let Some(Some(action)) = self.overrides.get(&rule.sid) {
-                rule.action = *action;
+            if let Some(Some(action)) = self.overridden(rule) {
+                rule.action = action;
             }
             let about = |(gid, sid, _): &&(u32, u32, Threshold)| {
                 (*gid == 0 || *gid == rule.gid) && (*sid == 0 || *sid == rule.sid)
@@ -224,7 +254,6 @@ impl Loader {
                 *self.census.idle.entry(keyword.clone()).or_default() += 1;
             }
         }
-        rules.retain(|rule| !matches!(self.overrides.get(&rule.sid), Some(None)));
         rules.sort_by_key(|rule| (rule.action, bits_order(rule), rule.priority));
         self.census.active = rules.iter().filter(|rule| rule.idle.is_none()).count();
         let groups = Groups::build(&rules);

@@ -57,6 +57,10 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
     if spam_errors > 0 {
         return Err(format!("{file}: {spam_errors} errors in the rules of spam").into());
     }
+    let intrusion_errors = intrusion(&config, args.quiet)?;
+    if intrusion_errors > 0 {
+        return Err(format!("{file}: {intrusion_errors} intrusion rules do not load").into());
+    }
     if !args.quiet {
         println!("{file}: OK");
     }
@@ -172,6 +176,18 @@ fn spam(config: &Config, quiet: bool) -> Result<u64, Failure> {
     let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
     errors.for_each(|error| eprintln!("sluice: {error}"));
     Ok(rules.errors())
+}
+
+/// Reads the intrusion rules, and says what is wrong in them; how much that is.
+fn intrusion(config: &Config, quiet: bool) -> Result<u64, Failure> {
+    let Some(settings) = config.ids.as_ref().filter(|ids| !ids.rules.is_empty()) else { return Ok(0) };
+    let rules = settings.collect()?.compile();
+    let (set, census) = (rules.set(), rules.set().census());
+    if !quiet {
+        println!("{} intrusion rules, {} of them active", census.rules, census.active);
+    }
+    set.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
+    Ok(census.refused.values().sum::<usize>() as u64)
 }
 
 /// How far a process that inspects can be confined on this machine: one is, and says it.

@@ -73,6 +73,7 @@ mod tests {
             }
             "attachment[]" => format!("{SMTP}[[attachment]]\nname='x'\nway='scan'\n"),
             "store" => format!("{SMTP}[store]\nfolder='x'\n"),
+            "ids.action[]" => format!("{SMTP}[[ids.action]]\naction='off'\n"),
             "web" => format!("{SMTP}[web]\nconfig='x'\n"),
             "spam.bayes" => format!("{SMTP}[spam.bayes]\nledger='x'\n"),
             "" => String::new(),

@@ -133,6 +133,7 @@ impl Loaded {
             now: now(),
             rules: None,
             pages: None,
+            intrusion: None,
         })
     }
 

@@ -10,6 +10,7 @@
 //! ```
 
 mod bell;
+mod ids;
 mod reload;
 mod rights;
 mod scorer;

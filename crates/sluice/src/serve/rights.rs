@@ -206,6 +206,8 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let of_web =
         config.web.iter().flat_map(|web| [web.folder(), Path::new("/etc/localtime"), Path::new("/usr/share/zoneinfo")]);
     of_web.for_each(|path| _ = reach.read(path));
+    config.ids.iter().flat_map(|ids| ids.folders()).for_each(|path| _ = reach.read(path));
+    config.ids.iter().flat_map(|ids| ids.logs()).for_each(|path| _ = reach.write(path));
     config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));
     // The folders of lists that are at hand, since a file is replaced by another of its name.
     crate::config::block_lists::local_files(&config.trust)

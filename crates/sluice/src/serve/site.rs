@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
+use edge::message::intrusion::Sentinel;
 use edge::message::memory;
 use edge::message::notice::Notices;
 use edge::message::passage::Means;
@@ -24,6 +25,7 @@ use flow::Inspector;
 use inspect::Engine;
 use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
 
+use super::ids::Intrusion;
 use super::rights;
 use super::scorer::SpamRules;
 use super::watcher::{Stamp, stamps};
@@ -63,6 +65,8 @@ pub struct Site {
     spam: Option<Arc<SpamRules>>,
     /// The lists of the web.
     web: Option<Arc<WebLists>>,
+    /// Intrusion rules.
+    intrusion: Option<Arc<Intrusion>>,
     /// The mail store, for the whole run.
     pub store: Option<Arc<Store>>,
     /// Tables of databases and directories.
@@ -212,7 +216,10 @@ impl Site {
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
         let spam = SpamRules::load(&config)?.map(Arc::new);
         let web = WebLists::load(&config)?.map(Arc::new);
-        let (inspector, measure) = inspector(&config, threads, &database, (spam.as_deref(), web.as_deref()), &common)?;
+        let before_intrusion = old.and_then(|old| old.intrusion.as_deref());
+        let intrusion = Intrusion::load(&config, &metrics, before_intrusion)?.map(Arc::new);
+        let rules = Rules { spam: spam.as_deref(), web: web.as_deref(), intrusion: intrusion.as_deref() };
+        let (inspector, measure) = inspector(&config, threads, &database, rules, &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
         let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
@@ -231,6 +238,7 @@ impl Site {
                 }
             }),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
+            sentinel: intrusion.as_ref().map(|intrusion| intrusion.lookout.clone() as Arc<dyn Sentinel>),
             metrics: metrics.clone(),
         };
         let runtime = Runtime {
@@ -261,6 +269,7 @@ impl Site {
             database,
             spam,
             web,
+            intrusion,
             store,
             lookups,
             resolver,
@@ -292,13 +301,9 @@ impl Site {
         let Some(database) = self.wanted.refresh(&self.database)? else { return Ok(None) };
         database.warn();
         let generation = self.runtime.signatures.generation + 1;
-        let (inspector, measure) = inspector(
-            &self.config,
-            self.threads,
-            &database,
-            (self.spam.as_deref(), self.web.as_deref()),
-            &self.common,
-        )?;
+        let rules =
+            Rules { spam: self.spam.as_deref(), web: self.web.as_deref(), intrusion: self.intrusion.as_deref() };
+        let (inspector, measure) = inspector(&self.config, self.threads, &database, rules, &self.common)?;
         let runtime = Runtime {
             means: Means { inspector, ..self.runtime.means.clone() },
             measure: with_store(with_lookups(measure, &self.lookups), self.store.as_ref()),
@@ -421,12 +426,20 @@ fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
     Arc::new(move |metrics| measure(metrics) + &store.numbers())
 }
 
+/// Rules of all kinds that inspections have besides signatures.
+#[derive(Clone, Copy)]
+struct Rules<'r> {
+    spam: Option<&'r SpamRules>,
+    web: Option<&'r WebLists>,
+    intrusion: Option<&'r Intrusion>,
+}
+
 /// Who inspects with these signatures, processes of their own or this one, and how that is measured.
 fn inspector(
     config: &Config,
     threads: usize,
     database: &Loaded,
-    (spam, web): (Option<&SpamRules>, Option<&WebLists>),
+    Rules { spam, web, intrusion }: Rules<'_>,
     common: &Common,
 ) -> Result<(Arc<dyn Inspector>, Measure), Failure> {
     let (limits, memory_bytes) = (config.limits.limits(), config.resources.inspection_pool_bytes);
@@ -437,7 +450,9 @@ fn inspector(
             metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
             processes(None, &[], metrics)
         };
-        let local = Local::new(engine, Some(common.memory.clone())).with_pages(web.and_then(|web| web.pages.clone()));
+        let local = Local::new(engine, Some(common.memory.clone()))
+            .with_pages(web.and_then(|web| web.pages.clone()))
+            .with_intrusion(intrusion.and_then(|intrusion| intrusion.rules.clone()));
         let local = match spam.and_then(|spam| spam.scorer.clone()) {
             Some(scorer) => local.scoring_apart(scorer)?,
             None => local,
@@ -453,7 +468,8 @@ fn inspector(
     let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
     let rules = spam.map(SpamRules::file).transpose()?.flatten();
     let pages = web.map(WebLists::file).transpose()?.flatten();
-    let handed = jail::Signatures { rules, pages, ..database.signatures()? };
+    let intrusion = intrusion.map(Intrusion::file).transpose()?.flatten();
+    let handed = jail::Signatures { rules, pages, intrusion, ..database.signatures()? };
     let (jails, confined) = Jails::start(settings, handed, counts.clone(), suspects)?;
     tracing::info!(processes = threads, %confined, "inspections are isolated");
     let missing = confined.missing();

@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 
 use super::super::buffer::{Buffer, Direction};
-use super::super::flow::{Desk, Flow, Transaction};
+use super::super::flow::{Desk, Flow};
+use super::super::transaction::Transaction;
 use super::coding::Codings;
 use super::parts::{Event, Parts};
 use super::uri;
@@ -174,32 +175,13 @@ impl Http {
     }
 
     fn request(&mut self, head: &Head, ways: &mut Ways<'_, '_>) {
-        let (method, target, protocol) = request_line(&head.first);
+        let (method, ..) = request_line(&head.first);
         let exchange = self.exchange(Direction::ToServer);
         exchange.method = method.to_vec();
         let transaction = &mut exchange.transaction;
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToServer, buffer, bytes);
-        fill(Buffer::Method, method);
-        fill(Buffer::UriRaw, target);
-        if method != b"CONNECT" {
-            fill(Buffer::Uri, &uri::normalised(target));
-        }
-        fill(Buffer::RequestLine, &head.first);
-        fill(Buffer::Protocol, protocol);
-        let of_target = memchr::memmem::find(target, b"://").map(|at| &target[at + 3..]);
-        let of_target = of_target.or((method == b"CONNECT").then_some(target));
-        let of_target = of_target.and_then(|rest| rest.split(|byte| matches!(byte, b'/' | b'?')).next());
-        if let Some(host) = of_target.or(head.field(b"host")) {
-            let name = host
-                .iter()
-                .rposition(|&byte| byte == b':')
-                .filter(|at| !host[*at..].contains(&b']'))
-                .map_or(host, |at| &host[..at]);
-            fill(Buffer::Host, &name.to_ascii_lowercase());
-            fill(Buffer::HostRaw, host);
-        }
-        common(head, Direction::ToServer, &mut fill);
+        request_head(head, &mut fill);
         let left = match (head.field(b"transfer-encoding"), length(head)) {
             (Some(coding), _) if coding.to_ascii_lowercase().ends_with(b"chunked") => Some(Left::Chunk(None)),
             (_, Some(length)) if length > 0 => Some(Left::Length(length)),
@@ -211,8 +193,7 @@ impl Http {
 
     fn response(&mut self, head: &Head, ways: &mut Ways<'_, '_>) {
         let mut words = head.first.splitn(3, |&byte| byte == b' ');
-        let (protocol, status) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let reason = words.next().unwrap_or_default();
+        let status = words.nth(1).unwrap_or_default();
         let exchange = self.exchange(Direction::ToClient);
         // One that names a length has a body all the same.
         let is_interim = status.len() == 3 && status.starts_with(b"1") && status != b"101" && length(head).is_none();
@@ -222,11 +203,7 @@ impl Http {
         let (method, transaction) = (exchange.method.clone(), &mut exchange.transaction);
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToClient, buffer, bytes);
-        fill(Buffer::ResponseLine, &head.first);
-        fill(Buffer::Protocol, protocol);
-        fill(Buffer::StatCode, status);
-        fill(Buffer::StatMsg, reason);
-        common(head, Direction::ToClient, &mut fill);
+        response_head(head, &mut fill);
         ways.flow.inspect(transaction, Direction::ToClient, ways.desk);
         let is_tunnel = status == b"101" || method == b"CONNECT" && status.starts_with(b"2");
         if is_tunnel {
@@ -305,6 +282,50 @@ impl Http {
             self.exchanges.pop_front();
         }
     }
+}
+
+/// Fills what a request has, its first line and its fields as they are on the wire.
+pub(in crate::ids) fn fill_request(line: &[u8], fields: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) {
+    request_head(&Head { first: line.to_vec(), fields: joined(fields), raw: fields.to_vec() }, fill);
+}
+
+/// Fills what a response has.
+pub(in crate::ids) fn fill_response(line: &[u8], fields: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) {
+    response_head(&Head { first: line.to_vec(), fields: joined(fields), raw: fields.to_vec() }, fill);
+}
+
+fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let (method, target, protocol) = request_line(&head.first);
+    fill(Buffer::Method, method);
+    fill(Buffer::UriRaw, target);
+    if method != b"CONNECT" {
+        fill(Buffer::Uri, &uri::normalised(target));
+    }
+    fill(Buffer::RequestLine, &head.first);
+    fill(Buffer::Protocol, protocol);
+    let of_target = memchr::memmem::find(target, b"://").map(|at| &target[at + 3..]);
+    let of_target = of_target.or((method == b"CONNECT").then_some(target));
+    let of_target = of_target.and_then(|rest| rest.split(|byte| matches!(byte, b'/' | b'?')).next());
+    if let Some(host) = of_target.or(head.field(b"host")) {
+        let name = host
+            .iter()
+            .rposition(|&byte| byte == b':')
+            .filter(|at| !host[*at..].contains(&b']'))
+            .map_or(host, |at| &host[..at]);
+        fill(Buffer::Host, &name.to_ascii_lowercase());
+        fill(Buffer::HostRaw, host);
+    }
+    common(head, Direction::ToServer, fill);
+}
+
+fn response_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    let mut words = head.first.splitn(3, |&byte| byte == b' ');
+    let (protocol, status) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    fill(Buffer::ResponseLine, &head.first);
+    fill(Buffer::Protocol, protocol);
+    fill(Buffer::StatCode, status);
+    fill(Buffer::StatMsg, words.next().unwrap_or_default());
+    common(head, Direction::ToClient, fill);
 }
 
 /// Hands parts of a form to the rules.

@@ -17,12 +17,15 @@ mod uri;
 use std::collections::HashMap;
 
 use super::buffer::{App, Buffer, Direction};
-use super::flow::{Desk, Flow, Peer, Site, Transaction, Tuple};
+use super::flow::{Desk, Flow, Peer, Site, Tuple};
 use super::rule::Transport;
 use super::set::RuleSet;
+use super::transaction::Transaction;
 use http::{Http, Ways};
+pub(super) use http::{fill_request, fill_response};
 use packet::{ACK, Carried, FIN, RST, SYN};
 use smtp::Smtp;
+pub(super) use smtp::field_buffer;
 use stream::Stream;
 
 /// Flows at a time.

@@ -1,7 +1,7 @@
 //! SMTP as rules see it: the envelope, the fields of mails and their parts. DATA and BDAT, dots undone.
 
 use super::super::buffer::{Buffer, Direction};
-use super::super::flow::Transaction;
+use super::super::transaction::Transaction;
 use super::http::Ways;
 use super::parts::{Event, Parts};
 
@@ -139,24 +139,30 @@ fn path(value: &[u8]) -> &[u8] {
     }
 }
 
+/// The buffer of a field of a mail.
+pub(in crate::ids) fn field_buffer(name: &[u8]) -> Option<Buffer> {
+    Some(match name.to_ascii_lowercase().as_slice() {
+        b"from" => Buffer::EmailFrom,
+        b"to" => Buffer::EmailTo,
+        b"cc" => Buffer::EmailCc,
+        b"subject" => Buffer::EmailSubject,
+        b"date" => Buffer::EmailDate,
+        b"message-id" => Buffer::EmailMessageId,
+        b"x-mailer" => Buffer::EmailXMailer,
+        b"received" => Buffer::EmailReceived,
+        _ => return None,
+    })
+}
+
 /// Hands parts of a mail to the rules.
 pub(super) fn part(event: Event<'_>, transaction: &mut Transaction, ways: &mut Ways<'_, '_>) {
     let direction = Direction::ToServer;
     let rules = ways.desk.rules;
     match event {
         Event::Field(name, value) => {
-            let buffer = match name.to_ascii_lowercase().as_slice() {
-                b"from" => Buffer::EmailFrom,
-                b"to" => Buffer::EmailTo,
-                b"cc" => Buffer::EmailCc,
-                b"subject" => Buffer::EmailSubject,
-                b"date" => Buffer::EmailDate,
-                b"message-id" => Buffer::EmailMessageId,
-                b"x-mailer" => Buffer::EmailXMailer,
-                b"received" => Buffer::EmailReceived,
-                _ => return,
-            };
-            transaction.fill(rules, direction, buffer, value);
+            if let Some(buffer) = field_buffer(name) {
+                transaction.fill(rules, direction, buffer, value);
+            }
         }
         Event::Begin(name) => {
             if let Some(name) = name {

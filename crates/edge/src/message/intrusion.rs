@@ -1,0 +1,78 @@
+//! Intrusion rules at a door: an inspection reports which have matched, and here is decided what follows.
+//!
+//! How often a rule may alert is counted in one place for all inspections, the [`Sentinel`], which the program brings.
+
+use std::sync::Arc;
+
+use flow::{Action, Alert, Flow, Protocol, Spotted, Verdict, Watched};
+use stream::{Class, Finding};
+
+/// The most rules that are told with a verdict.
+const SPOTTED_MAX: usize = 16;
+
+/// The scene of an alert.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// The name of the message in the log.
+    pub id: Box<str>,
+    /// Sender, receiver and transport.
+    pub flow: Flow,
+    /// Addresses and heads.
+    pub watched: Watched,
+}
+
+/// Hears of rules that have matched.
+pub trait Sentinel: Send + Sync {
+    /// Counts a match and writes it down; the name under which the object is blocked, if it is.
+    fn hear(&self, alert: Alert, scene: &Scene) -> Option<String>;
+}
+
+/// The rules over one passage.
+pub struct Guard {
+    sentinel: Arc<dyn Sentinel>,
+    scene: Scene,
+    blocked: Vec<Spotted>,
+}
+
+impl Guard {
+    /// Rules over this object; none where there are none, or its protocol is none of theirs.
+    pub(super) fn over(
+        sentinel: Option<&Arc<dyn Sentinel>>,
+        id: &str,
+        flow: &Flow,
+        watched: Option<Box<Watched>>,
+    ) -> Option<Guard> {
+        let sentinel = sentinel?.clone();
+        let is_mail = matches!(
+            flow.protocol,
+            Protocol::Smtp | Protocol::Lmtp | Protocol::Milter | Protocol::Pop3 | Protocol::Imap
+        );
+        let watched = watched.or_else(|| is_mail.then(Box::default))?;
+        let scene = Scene { id: id.into(), flow: flow.clone(), watched: *watched };
+        Some(Guard { sentinel, scene, blocked: Vec::new() })
+    }
+
+    /// The conversation, as the inspection is told of it.
+    pub(super) fn watched(&self) -> Box<Watched> {
+        Box::new(self.scene.watched.clone())
+    }
+
+    /// Hears of a match; what stands against the object because of it.
+    pub(super) fn hear(&mut self, alert: Alert) -> Option<Spotted> {
+        let name = self.sentinel.hear(alert, &self.scene)?;
+        let finding = Finding { class: Class::Intrusion, name: name.into(), offset: 0 };
+        let spotted = Spotted { finding, path: Arc::default(), object: 0 };
+        if self.blocked.len() < SPOTTED_MAX && !self.blocked.contains(&spotted) {
+            self.blocked.push(spotted.clone());
+        }
+        Some(spotted)
+    }
+
+    /// Adds what stands against the object to its verdict.
+    pub(super) fn conclude(&mut self, verdict: &mut Verdict) {
+        if !self.blocked.is_empty() {
+            verdict.action = verdict.action.max(Action::Reject);
+            verdict.findings.append(&mut self.blocked);
+        }
+    }
+}

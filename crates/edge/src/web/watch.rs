@@ -1,0 +1,82 @@
+//! Intrusion rules at the doors of the web: what they are told of an exchange, and messages without content.
+//!
+//! A body is looked at where it is inspected. A message without one is given to the rules as an empty body, before it goes on.
+
+use std::net::SocketAddr;
+
+use flow::{Head, Watched};
+use proto::http::{Fields, Request, Response};
+
+use super::session::Session;
+use super::subject::{Outcome, Subject};
+use super::vet::Order;
+use crate::porch::runtime::Runtime;
+use crate::upstream::destination::Failure;
+
+impl Session {
+    /// An exchange as the rules see it; none where there are no rules.
+    pub(super) fn watched(
+        &self,
+        runtime: &Runtime,
+        order: &Order,
+        response: Option<(&Response, SocketAddr)>,
+    ) -> Option<Box<Watched>> {
+        runtime.means.sentinel.as_ref()?;
+        let port = order.destination.port;
+        let unresolved = || SocketAddr::new(order.destination.host.parse().unwrap_or([0, 0, 0, 0].into()), port);
+        let is_opened = self.opened.as_ref().is_some_and(|opened| opened.is_named());
+        Some(Box::new(Watched {
+            client: Some(self.peer),
+            server: Some(response.map_or_else(unresolved, |(_, address)| address)),
+            server_name: is_opened.then(|| order.destination.host.as_str().into()),
+            request: Some(of_request(&order.request)),
+            response: response.map(|(response, _)| of_response(response)),
+        }))
+    }
+
+    /// Has the rules look at a message without content; whether it may go on. Otherwise the client has its answer.
+    pub(super) async fn may_pass(
+        &mut self,
+        order: &Order,
+        response: Option<(&Response, SocketAddr)>,
+    ) -> Result<bool, Failure> {
+        let runtime = self.shared.runtime.borrow().clone();
+        let Some(watched) = self.watched(&runtime, order, response) else { return Ok(true) };
+        let fields = response.map_or(&order.request.fields, |(response, _)| &response.fields);
+        let mut subject: Subject = self.subject(&runtime, order, fields, None, Some(watched));
+        let verdict = subject.passage.finish().await;
+        let outcome = subject.outcome(&verdict, true);
+        if outcome == Outcome::Passed {
+            return Ok(true);
+        }
+        let (page, body) = subject.page(&runtime, &verdict);
+        self.server.answer(&page, &body);
+        let sent = self.send().await;
+        let status = Some(page.status.0);
+        subject.conclude(&runtime, &self.door, self.peer.ip(), status, outcome, verdict.as_ref().ok());
+        sent?;
+        Ok(false)
+    }
+}
+
+fn of_request(request: &Request) -> Head {
+    let line = [request.method.as_bytes(), b" ", request.path(), b" HTTP/1.1"].concat();
+    Head { line: line.into(), fields: lines(&request.fields) }
+}
+
+fn of_response(response: &Response) -> Head {
+    let status = response.status.0.to_string();
+    let line = [b"HTTP/1.1 ", status.as_bytes(), b" ", &response.reason].concat();
+    Head { line: line.into(), fields: lines(&response.fields) }
+}
+
+/// Fields as lines.
+pub(super) fn lines(fields: &Fields) -> Box<[u8]> {
+    let mut lines = Vec::new();
+    for (name, value) in fields.iter() {
+        for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+            lines.extend_from_slice(part);
+        }
+    }
+    lines.into()
+}

@@ -1,0 +1,89 @@
+//! A buffer that comes in pieces, as a window that moves on by half of it, and the rules that its texts select.
+
+use std::collections::BTreeSet;
+
+use pattern::State;
+
+use super::buffer::{Buffer, Direction};
+use super::set::RuleSet;
+use super::transform::apply_all;
+
+/// A buffer that comes in pieces.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub buffer: Buffer,
+    /// Its number among those of the buffer that are open at a time.
+    pub part: u64,
+    pub direction: Direction,
+    pub base: u64,
+    pub bytes: Vec<u8>,
+    states: Vec<(usize, State)>,
+    pub is_ended: bool,
+}
+
+impl Body {
+    pub fn new((buffer, part): (Buffer, u64), direction: Direction, rules: &RuleSet) -> Body {
+        let groups = rules.groups.of(buffer).filter(|(_, group)| group.transforms.is_empty());
+        let states = groups.map(|(number, _)| (number, State::new())).collect();
+        Body { buffer, part, direction, base: 0, bytes: Vec::new(), states, is_ended: false }
+    }
+
+    /// Takes what fits into the window.
+    pub fn take(&mut self, piece: &[u8], rules: &RuleSet, selected: &mut BTreeSet<u32>) -> usize {
+        let room = rules.limits.window_bytes.saturating_sub(self.bytes.len()).min(piece.len());
+        let piece = &piece[..room];
+        self.bytes.extend_from_slice(piece);
+        for (group, state) in &mut self.states {
+            let Some(group) = rules.groups.get(*group) else { continue };
+            group.scan(state, piece, &mut |rule| {
+                selected.insert(rule);
+            });
+        }
+        room
+    }
+
+    pub fn is_full(&self, rules: &RuleSet) -> bool {
+        self.bytes.len() >= rules.limits.window_bytes
+    }
+
+    /// Moves the window on by half of it.
+    pub fn advance(&mut self) {
+        let half = self.bytes.len() / 2;
+        self.bytes.drain(..half);
+        self.base = self.base.saturating_add(half as u64);
+    }
+
+    pub fn end(&mut self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
+        self.is_ended = true;
+        for (group, state) in &mut self.states {
+            let Some(group) = rules.groups.get(*group) else { continue };
+            group.finish(state, &mut |rule| {
+                selected.insert(rule);
+            });
+        }
+        self.states = Vec::new();
+        self.select_derived(rules, selected);
+    }
+
+    /// Looks into buffers that are derived from the window.
+    pub fn select_derived(&self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
+        select(rules, self.buffer, &self.bytes, false, selected);
+    }
+}
+
+/// Selects rules by the texts in a whole buffer, or in what is derived from it.
+pub(super) fn select(rules: &RuleSet, buffer: Buffer, bytes: &[u8], with_plain: bool, selected: &mut BTreeSet<u32>) {
+    for (_, group) in rules.groups.of(buffer) {
+        if group.transforms.is_empty() && !with_plain {
+            continue;
+        }
+        let Some(bytes) = apply_all(&group.transforms, bytes) else { continue };
+        let mut state = State::new();
+        group.scan(&mut state, &bytes, &mut |rule| {
+            selected.insert(rule);
+        });
+        group.finish(&mut state, &mut |rule| {
+            selected.insert(rule);
+        });
+    }
+}

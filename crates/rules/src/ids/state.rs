@@ -1,0 +1,82 @@
+//! Bits of flows and of addresses that rules set, and ask for.
+
+use core::net::IpAddr;
+
+use super::buffer::Direction;
+use super::flow::{Desk, Flow};
+use super::rule::{BitVerb, Bits, Scope};
+
+impl Flow {
+    fn bit_key(&self, scope: Scope, name: u32, direction: Direction) -> (u32, Option<IpAddr>, Option<IpAddr>) {
+        let (source, target) = self.peers(direction);
+        match scope {
+            Scope::Source => (name, Some(source.0), None),
+            Scope::Target => (name, Some(target.0), None),
+            _ => (name, Some(source.0.min(target.0)), Some(source.0.max(target.0))),
+        }
+    }
+
+    pub(super) fn test_bits(&self, bits: &Bits, direction: Direction, desk: &Desk<'_>) -> bool {
+        let is_set = |name: &u32| match bits.scope {
+            Scope::Flow => self.bits.contains_key(name),
+            scope => {
+                let until = desk.site.bits.get(&self.bit_key(scope, *name, direction));
+                until.is_some_and(|until| *until > desk.now_ms)
+            }
+        };
+        match bits.verb {
+            BitVerb::IsSet => bits.names.iter().any(is_set),
+            BitVerb::IsNotSet => bits.names.iter().any(|name| !is_set(name)),
+            BitVerb::Compare(order, value) => {
+                bits.names.iter().any(|name| self.bits.get(name).is_some_and(|number| order.holds(*number, value)))
+            }
+            _ => true,
+        }
+    }
+
+    pub(super) fn change_bits(&mut self, bits: &Bits, direction: Direction, desk: &mut Desk<'_>) {
+        for &name in &bits.names {
+            if bits.scope == Scope::Flow {
+                self.change_flow_bit(name, bits.verb, desk);
+                continue;
+            }
+            let key = self.bit_key(bits.scope, name, direction);
+            let is_set = desk.site.bits.get(&key).is_some_and(|until| *until > desk.now_ms);
+            match bits.verb {
+                BitVerb::Set(seconds) => put_bit(desk, key, seconds),
+                BitVerb::Toggle if !is_set => put_bit(desk, key, 0),
+                _ => drop(desk.site.bits.remove(&key)),
+            }
+        }
+    }
+
+    fn change_flow_bit(&mut self, name: u32, verb: BitVerb, desk: &Desk<'_>) {
+        let is_set = self.bits.contains_key(&name);
+        if !is_set && self.bits.len() >= desk.rules.limits.bits_max {
+            return;
+        }
+        let value = match verb {
+            BitVerb::Put(value) => value,
+            BitVerb::Add(value) => self.bits.get(&name).copied().unwrap_or(0).saturating_add(value).max(0),
+            BitVerb::Set(_) => 1,
+            BitVerb::Toggle if !is_set => 1,
+            _ => {
+                self.bits.remove(&name);
+                return;
+            }
+        };
+        self.bits.insert(name, value);
+    }
+}
+
+/// Sets a bit of addresses; when there are too many, those that have expired go first.
+fn put_bit(desk: &mut Desk<'_>, key: (u32, Option<IpAddr>, Option<IpAddr>), seconds: u64) {
+    let now = desk.now_ms;
+    if desk.site.bits.len() >= desk.rules.limits.bits_max {
+        desk.site.bits.retain(|_, until| *until > now);
+    }
+    if desk.site.bits.len() < desk.rules.limits.bits_max {
+        let until = if seconds == 0 { u64::MAX } else { now.saturating_add(seconds.saturating_mul(1000)) };
+        desk.site.bits.insert(key, until);
+    }
+}

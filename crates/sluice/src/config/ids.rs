@@ -1,0 +1,218 @@
+//! `[ids]`: intrusion rules at the doors, and where their alerts are written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use flow::Glob;
+use inspect::{IntrusionAction, IntrusionFiles};
+use rules::ids::{Limits, Selector};
+use serde::Deserialize;
+
+use crate::output::Failure;
+
+/// Files of rules.
+const FILES_MAX: usize = 10_000;
+/// Files beside rules that may be data sets, and bytes of one of them.
+const DATA_FILES_MAX: usize = 1000;
+const DATA_BYTES_MAX: u64 = 64 << 20;
+
+/// `[ids]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IdsSettings {
+    /// Files of rules of Suricata or Snort; folders of `*.rules`; names with `*` and `?` in the last part.
+    pub rules: Vec<PathBuf>,
+    /// Values of variables of rules, by names without `$`.
+    pub variables: BTreeMap<String, String>,
+    /// The file of classes.
+    pub classification: Option<PathBuf>,
+    /// Files of thresholds and suppressions.
+    pub thresholds: Vec<PathBuf>,
+    /// Other actions for some rules; the last that means a rule decides.
+    #[serde(rename = "action")]
+    pub actions: Vec<IdsAction>,
+    /// The file that alerts are appended to as lines of EVE JSON.
+    pub eve: Option<PathBuf>,
+    /// The file that alerts are appended to as lines of text.
+    pub fast: Option<PathBuf>,
+}
+
+/// `[[ids.action]]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IdsAction {
+    /// Numbers of rules.
+    pub sid: Vec<u32>,
+    /// Names of classes.
+    pub classtype: Vec<String>,
+    /// Names of files of rules, without folders; `*` and `?` stand for others.
+    pub file: Vec<String>,
+    /// `alert`, `drop`, `reject`, `pass`, or `off`.
+    pub action: Option<IdsVerb>,
+}
+
+/// The action of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdsVerb {
+    /// Tell.
+    Alert,
+    /// Block.
+    Drop,
+    /// Block.
+    Reject,
+    /// Let by.
+    Pass,
+    /// Not tried.
+    Off,
+}
+
+impl IdsVerb {
+    const fn name(self) -> &'static str {
+        match self {
+            IdsVerb::Alert => "alert",
+            IdsVerb::Drop => "drop",
+            IdsVerb::Reject => "reject",
+            IdsVerb::Pass => "pass",
+            IdsVerb::Off => "off",
+        }
+    }
+}
+
+impl IdsSettings {
+    /// Takes relative paths from this folder.
+    pub(super) fn count_paths_from(&mut self, folder: &Path) {
+        let files = self.rules.iter_mut().chain(&mut self.thresholds).chain(&mut self.classification);
+        files.chain(&mut self.eve).chain(&mut self.fast).for_each(|path| *path = folder.join(&path));
+    }
+
+    /// Checks what the types do not.
+    ///
+    /// # Errors
+    /// An action that says nothing.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match self.actions.iter().any(|row| row.action.is_none()) {
+            true => Err("[[ids.action]] needs action: alert, drop, reject, pass or off".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Folders that are read: files are replaced by others of their names.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        let of_rules = self.rules.iter().map(|path| if path.is_dir() { path } else { above(path) });
+        of_rules.chain(self.thresholds.iter().chain(&self.classification).map(|path| above(path)))
+    }
+
+    /// Folders that are written to.
+    pub fn logs(&self) -> impl Iterator<Item = &Path> {
+        self.eve.iter().chain(&self.fast).map(|path| above(path))
+    }
+
+    /// Reads all files.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a name that means none.
+    pub fn collect(&self) -> Result<IntrusionFiles, Failure> {
+        let file_bytes_max = Limits::default().file_bytes_max as u64;
+        let (mut rules, mut data) = (Vec::new(), Vec::new());
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for path in self.files()? {
+            let bytes = read(&path, file_bytes_max)?;
+            let folder = above(&path);
+            if bytes.windows(4).any(|four| four == b"data") && !folders.iter().any(|known| known == folder) {
+                data_files(folder, &mut data);
+                folders.push(folder.into());
+            }
+            rules.push((path.to_string_lossy().into(), bytes));
+        }
+        let named = |path: &PathBuf| Ok::<_, Failure>((path.to_string_lossy().into(), read(path, file_bytes_max)?));
+        Ok(IntrusionFiles {
+            variables: self
+                .variables
+                .iter()
+                .map(|(name, value)| (name.as_str().into(), value.as_str().into()))
+                .collect(),
+            classes: self.classification.iter().map(|path| read(path, file_bytes_max)).collect::<Result<_, _>>()?,
+            data,
+            rules,
+            thresholds: self.thresholds.iter().map(named).collect::<Result<_, _>>()?,
+            actions: self.overrides(),
+        })
+    }
+
+    fn overrides(&self) -> Vec<IntrusionAction> {
+        let each = |row: &IdsAction| {
+            let action = row.action.map(IdsVerb::name).unwrap_or_default();
+            let sids = row.sid.iter().map(|sid| Selector::Sid(*sid));
+            let classes = row.classtype.iter().map(|name| Selector::Class(name.as_str().into()));
+            let files = row.file.iter().map(|name| Selector::File(name.as_str().into()));
+            let all: Vec<_> = sids.chain(classes).chain(files).map(|selector| (selector, action.into())).collect();
+            all
+        };
+        self.actions.iter().flat_map(each).map(|(selector, action)| IntrusionAction::new(&selector, action)).collect()
+    }
+
+    /// The files of rules, in order.
+    fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut files = Vec::new();
+        for path in &self.rules {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            if path.is_dir() {
+                files.extend(matching(path, "*.rules")?);
+            } else if name.contains(['*', '?']) {
+                files.extend(matching(above(path), &name)?);
+            } else {
+                files.push(path.clone());
+            }
+            if files.len() > FILES_MAX {
+                return Err("ids.rules: too many files".into());
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// The folder that a file lies in.
+fn above(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Files of a folder whose names match, sorted.
+fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, Failure> {
+    let told = |error: std::io::Error| format!("ids.rules: {}: {error}", folder.display());
+    let pattern = Glob::new(pattern);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        if pattern.matches(&name) && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
+    let told = |error: std::io::Error| format!("ids: {}: {error}", path.display());
+    let mut bytes = Vec::new();
+    File::open(path).map_err(told)?.take(bytes_max + 1).read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(format!("ids: {}: the file is too large", path.display()).into());
+    }
+    Ok(bytes)
+}
+
+/// Files beside rules that may be data sets.
+fn data_files(folder: &Path, data: &mut Vec<(Box<str>, Vec<u8>)>) {
+    let Ok(entries) = folder.read_dir() else { return };
+    for entry in entries.flatten().take(DATA_FILES_MAX) {
+        let path = entry.path();
+        let is_data = matches!(path.extension().and_then(|end| end.to_str()), Some("lst" | "csv" | "list" | "txt"));
+        if is_data && let (Some(name), Ok(bytes)) = (entry.file_name().to_str(), read(&path, DATA_BYTES_MAX)) {
+            data.push((name.into(), bytes));
+        }
+    }
+}

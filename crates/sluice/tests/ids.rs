@@ -1,0 +1,278 @@
+//! Intrusion rules at the doors: alerts are written down, and what is to be blocked is, by mail and on the web.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::imap::{Imap, ask};
+use crate::harness::mailbox::Pop3;
+use crate::harness::web::{Origin, response};
+use crate::harness::{Behaviour, Gateway, Sink, base64, mail_with, wait_for};
+
+const RULES: &str = r#"
+alert http any any -> any any (msg:"asked"; flow:to_server; http.uri; content:"/alert"; classtype:web-application-attack; sid:1;)
+drop http any any -> any any (msg:"path"; flow:to_server; http.uri; content:"/secret"; sid:2;)
+reject http any any -> any any (msg:"body"; flow:to_client; file.data; content:"forbidden-words"; sid:3;)
+pass http any any -> any any (msg:"friend"; http.user_agent; content:"friend"; sid:4;)
+alert http any any -> any any (msg:"seen"; flow:to_server; http.uri; content:"/both"; flowbits:set,both; noalert; sid:5;)
+alert http any any -> any any (msg:"both"; flow:to_client; flowbits:isset,both; file.data; content:"hello"; sid:6;)
+drop http any any -> any any (msg:"upload"; flow:to_server; http.request_body; content:"stolen"; sid:7;)
+alert smtp any any -> any any (msg:"mail"; file.data; content:"alert-word"; sid:11;)
+drop smtp any any -> any any (msg:"part"; file.data; content:"drop-word"; sid:12;)
+reject smtp any any -> any any (msg:"subject"; email.subject; content:"reject-word"; sid:13;)
+pass smtp any any -> any any (msg:"trusted"; email.from; content:"friend@"; sid:14;)
+drop smtp any any -> any any (msg:"often"; email.subject; content:"often"; detection_filter:track by_src, count 2, seconds 600; sid:15;)
+alert pop3 any any -> any any (msg:"read"; email.subject; content:"alert-word"; sid:21;)
+drop pop3 any any -> any any (msg:"fetched"; file.data; content:"drop-word"; sid:22;)
+alert imap any any -> any any (msg:"read"; email.subject; content:"alert-word"; sid:31;)
+reject imap any any -> any any (msg:"fetched"; file.data; content:"drop-word"; sid:32;)
+pass imap any any -> any any (msg:"trusted"; email.from; content:"friend@"; sid:33;)
+pass pop3 any any -> any any (msg:"trusted"; email.from; content:"friend@"; sid:23;)
+"#;
+
+/// Rules and the logs of their alerts.
+struct Site {
+    folder: TempDir,
+}
+
+impl Site {
+    fn new() -> Site {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("rules")).unwrap();
+        fs::create_dir(folder.path().join("log")).unwrap();
+        fs::write(folder.path().join("rules/own.rules"), RULES).unwrap();
+        Site { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// The table, and more lines of it.
+    fn table(&self, more: &str) -> String {
+        format!(
+            "[ids]\nrules = [{:?}]\neve = {:?}\nfast = {:?}\n{more}\n",
+            self.path("rules/*.rules"),
+            self.path("log/eve.json"),
+            self.path("log/fast.log")
+        )
+    }
+
+    /// The numbers of rules that alerted, in order, when there are as many.
+    fn alerts(&self, count: usize) -> Vec<(u64, String)> {
+        wait_for(|| Some(alerts(self.folder.path())).filter(|alerts| alerts.len() >= count), "alerts")
+    }
+
+    fn web(&self, origin: &Origin, more: &str) -> Gateway {
+        let port = origin.address.port();
+        Gateway::with(&format!(
+            "hostname = \"proxy.test\"\nthreads = 1\n[resources]\nhead_window_bytes = 131072\n{}\n[[listener]]\n\
+             protocol = \"http\"\naddress = \"127.0.0.1:0\"\ndestinations = [\"127.0.0.0/8\"]\nports = [80, {port}]\n",
+            self.table(more)
+        ))
+    }
+}
+
+fn alerts(folder: &Path) -> Vec<(u64, String)> {
+    let lines = fs::read_to_string(folder.join("log/eve.json")).unwrap_or_default();
+    let alert = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let action = line["alert"]["action"].as_str().unwrap().to_owned();
+        (line["alert"]["signature_id"].as_u64().unwrap(), action)
+    };
+    lines.lines().map(alert).collect()
+}
+
+fn told(alerts: &[(u64, &str)]) -> Vec<(u64, String)> {
+    alerts.iter().map(|(sid, action)| (*sid, (*action).to_owned())).collect()
+}
+
+fn get(url: &str, fields: &str) -> String {
+    format!("GET {url} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", url.split('/').nth(2).unwrap())
+}
+
+fn mail(subject: &str, body: &str) -> Vec<u8> {
+    String::from_utf8(mail_with("base64", "a.txt", &base64(body.as_bytes())))
+        .unwrap()
+        .replacen("Subject: ", &format!("Subject: {subject} "), 1)
+        .into_bytes()
+}
+
+fn of_friend(mail: &[u8]) -> Vec<u8> {
+    String::from_utf8_lossy(mail).replacen("From: a@client.test", "From: friend@a.test", 1).into_bytes()
+}
+
+#[test]
+fn requests_and_responses_alert_and_are_blocked() {
+    let large = [&b"x".repeat(3_000_000)[..], b"forbidden-words"].concat();
+    let origin = Origin::start(move |head, _| {
+        Some(match head.split(' ').nth(1).unwrap() {
+            "/bad" => response("", b"here are forbidden-words indeed"),
+            "/large" => response("", &large),
+            "/none" => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+            _ => response("", b"hello"),
+        })
+    });
+    let site = Site::new();
+    let gateway = site.web(&origin, "");
+    let mut wire = gateway.connect();
+    assert_eq!(wire.ask(&get(&origin.url("/alert"), "")).text(), "hello");
+    assert_eq!(site.alerts(1), told(&[(1, "allowed")]));
+    let answer = wire.ask(&get(&origin.url("/secret"), ""));
+    assert!(answer.status() == "403" && answer.text().contains("Intrusion.2"), "{answer:?}");
+    assert!(!origin.said().iter().any(|said| said.contains("/secret")), "it has not gone on");
+    assert_eq!(wire.ask(&get(&origin.url("/bad"), "")).status(), "403");
+    assert_eq!(wire.ask(&get(&origin.url("/bad"), "User-Agent: friend\r\n")).status(), "200", "pass wins");
+    assert_eq!(wire.ask(&get(&origin.url("/none"), "")).status(), "204");
+    assert_eq!(wire.ask(&get(&origin.url("/both"), "")).text(), "hello");
+    let url = origin.url("/upload");
+    wire.send(format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nstolen").as_bytes());
+    assert_eq!(wire.answer(false).status(), "403");
+    let answer = gateway.connect().ask(&get(&origin.url("/large"), ""));
+    assert!(!answer.is_whole && answer.status() == "200", "it is cut: {}", answer.body.len());
+    let wanted =
+        told(&[(1, "allowed"), (2, "blocked"), (3, "blocked"), (6, "allowed"), (7, "blocked"), (3, "blocked")]);
+    assert_eq!(site.alerts(wanted.len()), wanted);
+    let eve = fs::read_to_string(site.path("log/eve.json")).unwrap();
+    let first: Value = serde_json::from_str(eve.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["http"]["url"], &first["http"]["http_method"]), (&"/alert".into(), &"GET".into()), "{first}");
+    assert_eq!(first["dest_port"], origin.address.port());
+    assert_eq!(first["alert"]["category"], "Web Application Attack");
+    let fast = fs::read_to_string(site.path("log/fast.log")).unwrap();
+    assert!(fast.contains("[Drop] [**] [1:2:0] path [**]"), "{fast}");
+}
+
+#[test]
+fn an_override_changes_what_rules_do() {
+    let origin = Origin::start(|_, _| Some(response("", b"here are forbidden-words indeed")));
+    let site = Site::new();
+    let more = "[[ids.action]]\nfile = [\"own*\"]\naction = \"alert\"\n[[ids.action]]\nclasstype = [\"web-application-attack\"]\n\
+                action = \"drop\"\n[[ids.action]]\nsid = [2]\naction = \"off\"\n";
+    let gateway = site.web(&origin, more);
+    let mut wire = gateway.connect();
+    for (path, status) in [("/x", "200"), ("/alert", "403"), ("/secret", "200")] {
+        assert_eq!(wire.ask(&get(&origin.url(path), "")).status(), status, "{path}");
+    }
+    assert_eq!(site.alerts(3), told(&[(3, "allowed"), (1, "blocked"), (3, "allowed")]));
+    fs::write(site.path("rules/own.rules"), "drop http any any -> any any (http.uri; content:\"/x\"; sid:9;)\n")
+        .unwrap();
+    fs::rename(site.path("log/eve.json"), site.path("log/eve.json.1")).unwrap();
+    gateway.signal("HUP");
+    wait_for(
+        || {
+            gateway.connect().ask(&get(&origin.url("/x"), ""));
+            alerts(site.folder.path()).iter().any(|(sid, _)| *sid == 9).then_some(())
+        },
+        "the new rule in a new file",
+    );
+}
+
+#[test]
+fn mails_alert_and_are_refused() {
+    let sink = Sink::start(Behaviour::default());
+    let site = Site::new();
+    let gateway = Gateway::start_with(&site.table(""), "smtp", &sink.forward(), "");
+    let deliver = |mail: &[u8]| gateway.connect().deliver(mail);
+    assert!(deliver(&mail("x", "some alert-word here")).starts_with("250"));
+    let refused = deliver(&mail("x", "some drop-word here"));
+    assert!(refused.starts_with("554 5.7.1 Message refused: Intrusion.12"), "{refused}");
+    assert!(deliver(&mail("a reject-word", "text")).starts_with("554"));
+    let friendly = of_friend(&mail("reject-word", "drop-word"));
+    assert!(deliver(&friendly).starts_with("250"), "pass wins");
+    for (times, status) in [(1, "250"), (2, "250"), (3, "554")] {
+        let reply = deliver(&mail("often", "text"));
+        assert!(reply.starts_with(status), "{times}: {reply}");
+    }
+    let wanted = told(&[(11, "allowed"), (12, "blocked"), (13, "blocked"), (15, "blocked")]);
+    assert_eq!(site.alerts(wanted.len()), wanted);
+    assert!(sink.wait(4).len() == 4, "what is refused is not delivered");
+}
+
+#[test]
+fn messages_that_are_fetched_alert_and_are_blocked() {
+    let friendly = of_friend(&mail("alert-word", "drop-word"));
+    let mails = [mail("alert-word", "text"), mail("x", "drop-word"), friendly];
+    let mails: Vec<&[u8]> = mails.iter().map(|mail| &mail[..]).collect();
+    let site = Site::new();
+    let server = Pop3::with(&mails).start();
+    let gateway = Gateway::start_with(&site.table(""), "pop3", &format!("pop3://localhost:{}", server.port()), "");
+    let mut wire = gateway.connect();
+    wire.talk("S: +OK *\nC: USER tim\nS: +OK\nC: PASS secret\nS: +OK");
+    let mut retrieve = |number: usize| {
+        wire.send(format!("RETR {number}\r\n").as_bytes());
+        let is_there = wire.line().starts_with("+OK");
+        is_there.then(|| wire.lines_to_dot())
+    };
+    assert_eq!(retrieve(1).as_deref(), Some(mails[0]));
+    let blocked = retrieve(2);
+    assert!(blocked.is_none_or(|mail| mail != mails[1]), "it is not handed out");
+    assert_eq!(retrieve(3).as_deref(), Some(mails[2]));
+    assert_eq!(site.alerts(2), told(&[(21, "allowed"), (22, "blocked")]));
+    let site = Site::new();
+    let server = Imap::with(&mails);
+    let to = format!("imap://localhost:{}", server.start().port());
+    let gateway = Gateway::start_with(&site.table(""), "imap", &to, "");
+    let mut wire = gateway.connect();
+    wire.talk("S: * OK *");
+    for command in ["LOGIN tim secret", "SELECT INBOX"] {
+        assert!(ask(&mut wire, command).status.starts_with("OK"));
+    }
+    assert_eq!(ask(&mut wire, "FETCH 1 BODY[]").literals, [mails[0]]);
+    let blocked = ask(&mut wire, "FETCH 2 BODY[]");
+    assert!(!blocked.literals.iter().any(|literal| literal == mails[1]), "{blocked:?}");
+    assert_eq!(ask(&mut wire, "FETCH 3 BODY[]").literals, [mails[2]]);
+    assert_eq!(site.alerts(2), told(&[(31, "allowed"), (32, "blocked")]));
+}
+
+#[test]
+fn another_proxy_is_told_what_to_block() {
+    let site = Site::new();
+    let gateway = Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n{}[[listener]]\nprotocol = \"icap\"\naddress = \"127.0.0.1:0\"\n",
+        site.table("")
+    ));
+    let ask = |path: &str, agent: &str, body: &str| {
+        let request = format!("GET http://o.test{path} HTTP/1.1\r\nHost: o.test\r\nUser-Agent: {agent}\r\n\r\n");
+        let response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        let mut wire = gateway.connect();
+        let (first, second) = (request.len(), request.len() + response.len());
+        wire.send(
+            format!(
+                "RESPMOD icap://127.0.0.1/respmod ICAP/1.0\r\nHost: a\r\nAllow: 204\r\nEncapsulated: req-hdr=0, \
+                 res-hdr={first}, res-body={second}\r\n\r\n{request}{response}{:x}\r\n{body}\r\n0\r\n\r\n",
+                body.len()
+            )
+            .as_bytes(),
+        );
+        wire.line()
+    };
+    let asked = |path: &str| {
+        let request = format!("GET http://o.test{path} HTTP/1.1\r\nHost: o.test\r\n\r\n");
+        let mut wire = gateway.connect();
+        let head = "REQMOD icap://127.0.0.1/reqmod ICAP/1.0\r\nHost: a\r\nAllow: 204\r\nEncapsulated: req-hdr=0";
+        wire.send(format!("{head}, null-body={}\r\n\r\n{request}", request.len()).as_bytes());
+        wire.line()
+    };
+    assert!(asked("/alert").starts_with("ICAP/1.0 204"));
+    assert!(asked("/secret").starts_with("ICAP/1.0 200"));
+    assert!(ask("/x", "a", "hello").starts_with("ICAP/1.0 204"));
+    assert!(ask("/x", "a", "forbidden-words").starts_with("ICAP/1.0 200"));
+    assert!(ask("/x", "friend", "forbidden-words").starts_with("ICAP/1.0 204"));
+    assert_eq!(site.alerts(3), told(&[(1, "allowed"), (2, "blocked"), (3, "blocked")]));
+}
+
+#[test]
+fn a_rule_that_does_not_load_is_named_by_file_and_line() {
+    let site = Site::new();
+    fs::write(site.path("rules/wrong.rules"), "\nalert http any any -> any any (no.such.keyword; sid:77;)\n").unwrap();
+    let config = format!("{}[[listener]]\nprotocol = \"icap\"\naddress = \"127.0.0.1:0\"\n", site.table(""));
+    fs::write(site.path("sluice.toml"), config).unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let ran = { ran }.args(["check", "--config", &site.path("sluice.toml")]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(said.contains("wrong.rules:2") && said.contains("no.such.keyword"), "{said}");
+    assert!(!ran.status.success());
+}
