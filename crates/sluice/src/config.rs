@@ -23,6 +23,7 @@ mod folders;
 pub mod freshclam_conf;
 mod interception;
 mod keys;
+mod queue;
 mod recipients;
 mod relay;
 pub mod rule_files;
@@ -59,6 +60,7 @@ use crate::output::Failure;
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use interception::Interception;
+pub use queue::{Outward, QueueSettings};
 pub use store::{Door, StoreSettings};
 pub use web::WebSettings;
 

@@ -38,6 +38,7 @@ mod policy;
 mod pop3;
 mod privileges;
 mod quarantine;
+mod queue;
 mod recipes;
 mod recipients;
 mod reputation;

@@ -8,10 +8,10 @@ use sieve::Vacation;
 use store::{Error, Sealed, Transaction};
 
 use super::Plans;
-use crate::accounts::Recipient;
+use crate::accounts;
 use crate::file::File;
 use crate::filter::{Plan, REDIRECTED};
-use crate::queue::{self, Entry};
+use crate::queue::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
 
 /// What there is to know of a mail that may leave.
@@ -37,7 +37,7 @@ impl Leaving {
         transaction: &mut Transaction<'_, File>,
         sealed: &Sealed,
         address: &str,
-        recipient: &Recipient,
+        recipient: &accounts::Recipient,
         plan: &Plan,
     ) -> bool {
         let mut all = true;
@@ -46,9 +46,8 @@ impl Leaving {
             let now = seconds();
             let entry = Entry {
                 since: now,
-                due: now,
                 from: self.from.clone(),
-                to: to.clone(),
+                recipients: vec![Recipient::new(to.clone(), now)],
                 trace: format!("{REDIRECTED}: {address}\r\n"),
                 address: address.into(),
                 account,
