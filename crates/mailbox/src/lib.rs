@@ -36,6 +36,7 @@ pub mod lmtp;
 mod login;
 pub mod managesieve;
 pub mod numbers;
+mod outbox;
 pub mod password;
 pub mod pop3;
 pub mod queue;

@@ -27,7 +27,7 @@ use crate::digest::Digest;
 use crate::filter;
 use crate::header::{self, end_of_header};
 use crate::in_flight::Owner;
-use crate::queue;
+use crate::outbox;
 use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
@@ -124,7 +124,7 @@ struct Mail {
     bytes: u64,
     recipients: Vec<(String, Vec<Recipient>)>,
     /// Recipients of a mail that is submitted.
-    outgoing: Vec<queue::Recipient>,
+    outgoing: Vec<outbox::Recipient>,
     ret: Option<Return>,
     envid: String,
     smtputf8: bool,

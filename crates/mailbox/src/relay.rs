@@ -6,8 +6,6 @@ use std::pin::Pin;
 use proto::smtp::{MailFrom, RcptTo, Reply};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-pub use crate::queue::schedule::Health;
-
 /// A mail that goes out, to recipients of one destination.
 pub struct Outgoing {
     /// The domain of the recipients, in lower case.
@@ -97,6 +95,17 @@ pub enum Outcome {
     Taken,
     Later,
     Never,
+}
+
+/// What an attempt says of the destination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// The host took part: mails were taken or refused.
+    Well,
+    /// The host could not be reached, or takes no mail now.
+    Ill,
+    /// Nothing was learned of it.
+    Unknown,
 }
 
 impl Report {

@@ -8,7 +8,9 @@ use std::process::{Command, Stdio};
 use proto::dns::kind;
 
 use crate::harness::dns::{Dns, Told};
+use crate::harness::exim::Exim;
 use crate::harness::imap::{Answer, ask};
+use crate::harness::postfix::Postfix;
 use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, free_port, stuffed, wait_for};
 
 const MAIL: &str = "To: x\r\nBcc: hidden@example.org\r\nSubject: hello\r\n\r\nbody\r\n";
@@ -381,4 +383,45 @@ fn mail_that_goes_out_is_signed_and_its_records_verify_it() {
         return;
     }
     assert_eq!(String::from_utf8_lossy(&output.stdout), "[True, True]\n", "{error}");
+}
+
+/// Real servers, by the table of routes: what they take arrives, and what they refuse comes back with their words.
+#[test]
+fn postfix_and_exim_take_mail_and_refuse_it() {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|facts| std::os::unix::fs::MetadataExt::uid(&facts) == 0);
+    if !std::path::Path::new("/usr/sbin/postfix").exists() || !is_root {
+        return eprintln!("skipped: postfix is not installed, or we are not root");
+    }
+    let postfix = Postfix::start(
+        "virtual_mailbox_domains = postfix.test\n\
+         smtpd_recipient_restrictions = check_recipient_access inline:{refused@postfix.test=REJECT}, permit_mynetworks",
+    );
+    let port = free_port();
+    let peer = "peer:\n  driver = accept\n  domains = exim.test\n  transport = box\n";
+    let exim = Exim::start(&[port], "chunking_advertise_hosts = *\ndsn_advertise_hosts = *", peer, "");
+    let routes = format!(
+        "routes = {{ \"postfix.test\" = \"smtp://127.0.0.1:{}\", \".exim.test\" = \"smtp://127.0.0.1:{port}\", \
+         \"exim.test\" = \"smtp://127.0.0.1:{port}\" }}",
+        postfix.port
+    );
+    let site = Site::start_with(&routes, Behaviour::default());
+    let mut wire = site.submit_as("ann@here.test");
+    let mail = format!("{MAIL}.dot\r\n\r\ngr\u{fc}\u{df}e\r\n");
+    let to = ["<box@postfix.test> NOTIFY=FAILURE", "<refused@postfix.test> ORCPT=rfc822;old@postfix.test"];
+    assert_eq!(send(&mut wire, "<ann@here.test> RET=FULL ENVID=x", &to, &mail), "250 2.0.0 Queued");
+    let arrived = String::from_utf8(wait_for(|| postfix.mail(), "delivery by Postfix")).unwrap();
+    assert!(arrived.contains("\n.dot\n\ngr\u{fc}\u{df}e\n") && arrived.contains("\nSubject: hello\n"), "{arrived}");
+    let notices = site.mails("ann@here.test", 1);
+    for wanted in [
+        "\r\nOriginal-Recipient: rfc822;old@postfix.test\r\nFinal-Recipient: rfc822; refused@postfix.test\r\n",
+        "\r\nAction: failed\r\nStatus: 5.7.1\r\nRemote-MTA: dns; 127.0.0.1:",
+        "Diagnostic-Code: smtp; 554 5.7.1 <refused@postfix.test>: Recipient address rejected: Access denied\r\n",
+    ] {
+        assert!(notices[0].contains(wanted), "{wanted:?} in {}", notices[0]);
+    }
+    if let Some(exim) = exim {
+        assert_eq!(send(&mut wire, "<ann@here.test>", &["<box@exim.test>"], &mail), "250 2.0.0 Queued");
+        let arrived = String::from_utf8(wait_for(|| exim.mail(), "delivery by Exim")).unwrap();
+        assert!(arrived.contains("\n.dot\n\ngr\u{fc}\u{df}e\n"), "{arrived}");
+    }
 }

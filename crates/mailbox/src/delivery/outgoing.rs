@@ -11,7 +11,7 @@ use super::Plans;
 use crate::accounts;
 use crate::file::File;
 use crate::filter::{Plan, REDIRECTED};
-use crate::queue::{self, Entry, Recipient};
+use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
 
 /// What there is to know of a mail that may leave.
@@ -57,7 +57,7 @@ impl Leaving {
                 ..Entry::default()
             };
             let outcome = match self.has_relay {
-                true => queue::add(transaction, sealed, &entry).map_err(|error| error.to_string()),
+                true => outbox::add(transaction, sealed, &entry).map_err(|error| error.to_string()),
                 false => Err("there is no relay".into()),
             };
             match outcome {
@@ -78,7 +78,7 @@ impl Leaving {
     pub fn answer(&mut self, transaction: &mut Transaction<'_, File>, vacation: &Vacation) {
         let sealed = self.answers.iter().find(|(answer, _)| answer == vacation).map(|(_, sealed)| sealed);
         let outcome = match sealed {
-            Some(sealed) => queue::add(transaction, sealed, &Entry::answer(vacation.to.clone(), seconds())),
+            Some(sealed) => outbox::add(transaction, sealed, &Entry::answer(vacation.to.clone(), seconds())),
             None => return tracing::warn!(to = vacation.to, "no answer is sent: there is no relay"),
         };
         match outcome {

@@ -15,7 +15,7 @@ use super::{FAILED, FULL, Mail, Session, reply_to};
 use crate::accounts::Account;
 use crate::header::fields;
 use crate::login::{Caller, Denied};
-use crate::queue::{self, Entry, Recipient};
+use crate::outbox::{self, Entry, Recipient};
 use crate::sasl::{Exchange, Step};
 use crate::site::{Site, ensure, seconds};
 use crate::wire::Stream;
@@ -152,7 +152,7 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
     let work = move |transaction: &mut store::Transaction<'_, crate::file::File>, sealed: &store::Sealed| {
         // What does not go out comes back into its INBOX.
         ensure(transaction, &account)?;
-        queue::add(transaction, sealed, &entry)
+        outbox::add(transaction, sealed, &entry)
     };
     let reply = match content.incoming.finish(content.digest.finish(), work).await {
         Ok(()) => Reply::new(250, (2, 0, 0), "Queued"),

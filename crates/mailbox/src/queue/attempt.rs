@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use proto::smtp::{Body as BodyKind, MailFrom};
 use store::{Arrival, Error, Refused, Sealed, Transaction};
 
+use super::content::open;
+use super::local;
 use super::notice::{self, Event, Kind};
-use super::schedule::Health;
-use super::{Entry, MAILBOX, Recipient, add, entry, local, note, one, place};
 use crate::content::Body;
 use crate::file::File;
 use crate::header::{end_of_header, fields};
-use crate::relay::{Content, Fate, Outcome, Outgoing, Report};
+use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
+use crate::relay::{Content, Fate, Health, Outcome, Outgoing, Report};
 use crate::site::{Site, seconds};
 
 /// Bytes of a mail that are held while it is sent.
@@ -131,12 +132,6 @@ fn piece(body: &mut Body<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option
     Some(piece)
 }
 
-/// The content of a mail that waits.
-pub(super) fn open(site: &Site, mail: u32) -> Option<Body<'_>> {
-    let number = place(&site.store.state())?.1.entry(mail)?.message.get();
-    Body::open(&site.store, number)
-}
-
 /// The signatures of a mail that an account here has written, for the domain of its sender.
 fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) -> Option<String> {
     let (_, domain) = entry.from.rsplit_once('@')?;
@@ -242,7 +237,7 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
     let (writer, skipped) = (entry.is_written.then(|| entry.account.clone()), entry.account.clone());
     let work = move |transaction: &mut Transaction<'_, File>, notice: Option<&Sealed>| {
         // Somebody may have changed it meanwhile, or taken it out.
-        let Some(mut entry) = super::entry(transaction.state(), mail) else { return Ok(()) };
+        let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
         let was_warned = std::mem::replace(&mut entry.is_warned, is_warned);
         if events.iter().all(|event| event.kind == Kind::Delayed) && was_warned {
             return Ok(());

@@ -2,13 +2,12 @@
 //!
 //! Only where the relay is the world ([`is_the_world`](crate::Relay::is_the_world)); a next hop of somebody's has its own way back.
 
-use super::attempt::open;
-use super::schedule::Health;
-use super::{Entry, Recipient};
+use super::content::open;
 use crate::delivery::{self, Arrived, Undelivered};
 use crate::digest::Digest;
 use crate::header::end_of_header;
-use crate::relay::{Fate, Outcome, Report};
+use crate::outbox::{Entry, Recipient};
+use crate::relay::{Fate, Health, Outcome, Report};
 use crate::site::Site;
 
 /// Bytes of a mail that are copied at a time.

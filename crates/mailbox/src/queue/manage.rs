@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use store::{Error, State, Transaction};
 
-use super::{Entry, Recipient, attempt, note, waiting};
+use super::attempt;
 use crate::file::File;
+use crate::outbox::{self, Entry, Recipient, note, waiting};
 use crate::site::{Site, seconds};
 
 /// Mails that are changed in one transaction.
@@ -122,7 +123,7 @@ pub fn rests_until(site: &Site, destination: &str) -> i64 {
 }
 
 fn change(transaction: &mut Transaction<'_, File>, mail: u32, filter: &Filter, action: Action) -> Result<(), Error> {
-    let Some(mut entry) = super::entry(transaction.state(), mail) else { return Ok(()) };
+    let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
     let now = seconds();
     let meant = |recipient: &Recipient| filter.is_recipient(recipient);
     match action {

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use proto::imap::date;
 use proto::smtp::Return;
 
-use super::attempt::open;
-use super::{Entry, Recipient};
+use super::content::open;
 use crate::header::end_of_header;
+use crate::outbox::{Entry, Recipient};
 use crate::relay::Fate;
 use crate::site::{Site, seconds};
 

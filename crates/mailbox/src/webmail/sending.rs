@@ -10,7 +10,7 @@ use store::{Arrival, Change, Error, Flags, SpecialUse, Transaction, Uids};
 use crate::digest::Digest;
 use crate::file::File;
 use crate::in_flight::Owner;
-use crate::queue::{self, Entry, Recipient};
+use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
 use crate::writer::Incoming;
 
@@ -78,7 +78,7 @@ pub(super) async fn send(
             recipients: to.into_iter().map(|to| Recipient::new(to, now)).collect(),
             ..Entry::default()
         };
-        match queue::add(transaction, sealed, &entry) {
+        match outbox::add(transaction, sealed, &entry) {
             Err(Error::Refused(store::Refused::OverQuota)) => return Ok(Err(Failure::Queue)),
             outcome => outcome?,
         }

@@ -8,7 +8,6 @@ use edge::settings::Address;
 
 use super::CONFIG;
 use crate::cli::values;
-use crate::config::Outward;
 
 /// `sluice store`
 #[derive(Debug, Args)]
@@ -234,7 +233,7 @@ pub struct StoreServe {
     /// Who sends what users write in the webmail, what their scripts redirect, and their answers: mx for the mail servers of the recipients,
     /// or smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX, and nobody is answered.
     #[arg(long, value_name = "URL")]
-    pub relay: Option<Outward>,
+    pub relay: Option<String>,
     /// A script that runs over each mail for each account before its own; that runs only if this one keeps the mail.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sieve_before: Option<PathBuf>,

@@ -38,7 +38,7 @@ impl Levels {
         by_protocol(&mut text, "sessions_refused_total", "counter", help, &numbers.refused);
         let (deliveries, microseconds) = numbers.deliveries();
         let (waiting, behind) = (mailbox::queue::waiting_count(&site.store.state()), site.behind_count());
-        let [_, sending, destinations, resting] = site.queue.numbers().map(|number| number as u64);
+        let [_, sending, destinations, resting] = mailbox::queue::numbers(site).map(|number| number as u64);
         let queue = &site.queue.counts;
         for (name, kind, help, number) in [
             ("logins_total", "counter", "Logins.", logins.logins.load(Relaxed)),

@@ -26,7 +26,7 @@ use super::relay::outbound;
 use super::volume::open;
 use crate::cli::StoreServe;
 use crate::config::dns::DnsSettings;
-use crate::config::{self, Door, Log, QueueSettings};
+use crate::config::{self, Door, Log, Outward, QueueSettings};
 use crate::logging;
 use crate::output::Failure;
 use crate::process::confine::{Confined, Reach};
@@ -68,7 +68,9 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let (end, ending) = watch::channel(false);
     let hostname = args.hostname.clone().unwrap_or_else(config::host_name);
     let (queue, dns) = (QueueSettings::default(), DnsSettings::default());
-    let relay = args.relay.as_ref().map(|way| outbound(way, &queue, &dns, &hostname)).transpose()?;
+    let way =
+        args.relay.as_ref().map(|way| way.parse::<Outward>()).transpose().map_err(|why| format!("--relay: {why}"))?;
+    let relay = way.map(|way| outbound(&way, &queue, &dns, &hostname)).transpose()?;
     let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
     site.junk = !args.no_junk;
     site.scripts = scripts;

@@ -80,29 +80,29 @@ impl Entry {
     }
 
     /// When recipients of a destination are tried next.
-    pub(super) fn due(&self, destination: &str) -> Option<i64> {
+    pub(crate) fn due(&self, destination: &str) -> Option<i64> {
         self.recipients.iter().filter(|one| one.destination() == destination).map(|one| one.due).min()
     }
 
     /// When it is to be looked at, whatever its destinations do: the sender is warned, or it is given up.
-    pub(super) fn alarm(&self, patience: Patience) -> i64 {
+    pub(crate) fn alarm(&self, patience: Patience) -> i64 {
         let warns = patience.warning > 0 && !self.is_warned && self.has_sender();
         let wait = if warns { patience.warning.min(patience.whole) } else { patience.whole };
         self.since.saturating_add(wait)
     }
 
     /// Whether its sender may be told something: not nobody, and not of a script's redirect, which has not been asked for.
-    pub(super) fn has_sender(&self) -> bool {
+    pub(crate) fn has_sender(&self) -> bool {
         self.is_written || !self.from.is_empty() && self.account.is_empty() && !self.is_answer
     }
 
     /// The sender as the next hop is told.
-    pub(super) fn mail(&self) -> Option<MailFrom> {
+    pub(crate) fn mail(&self) -> Option<MailFrom> {
         let envid = (!self.envid.is_empty()).then(|| self.envid.clone());
         Some(MailFrom { path: self.from.parse().ok()?, ret: self.ret, envid, ..MailFrom::default() })
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let flags = [
             self.is_answer,
             self.is_stored,
@@ -131,7 +131,7 @@ impl Entry {
         text.into_bytes()
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Entry> {
         let mut rest = std::str::from_utf8(bytes).ok()?;
         let mut line = || {
             let (line, behind) = rest.split_once('\n')?;
@@ -175,19 +175,19 @@ impl Recipient {
     }
 
     /// As the next hop is told.
-    pub(super) fn rcpt(&self) -> Option<RcptTo> {
+    pub(crate) fn rcpt(&self) -> Option<RcptTo> {
         let given = |text: &String| (!text.is_empty()).then(|| text.clone());
         Some(RcptTo { path: self.to.parse().ok()?, notify: given(&self.notify), orcpt: given(&self.orcpt) })
     }
 
     /// Whether the sender is told of this: `SUCCESS`, `FAILURE` or `DELAY`. Without a word of it, of failures and delays.
-    pub(super) fn notifies(&self, of: &str) -> bool {
+    pub(crate) fn notifies(&self, of: &str) -> bool {
         let asked = self.notify.split(',').any(|word| word.eq_ignore_ascii_case(of));
         asked || self.notify.is_empty() && of != "SUCCESS"
     }
 
     /// As it waits on when it was not taken.
-    pub(super) fn after(&mut self, why: &str, patience: Patience, now: i64) {
+    pub(crate) fn after(&mut self, why: &str, patience: Patience, now: i64) {
         let doublings = self.tries.min(30);
         let wait = patience.first.saturating_mul(1i64 << doublings).min(patience.longest);
         self.tries = self.tries.saturating_add(1);

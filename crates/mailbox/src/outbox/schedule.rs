@@ -19,6 +19,8 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+pub use crate::relay::Health;
+
 /// Bytes of a job at the most, with names of destinations and senders that many jobs share left out.
 pub const JOB_BYTES_MAX: usize = 200;
 
@@ -61,17 +63,6 @@ pub enum Turn {
     Alarm(Job),
     /// Nothing before this time; `i64::MAX` if nothing waits for a time.
     Idle(i64),
-}
-
-/// What an attempt says of the destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    /// The host took part: mails were taken or refused.
-    Well,
-    /// The host could not be reached, or takes no mail now.
-    Ill,
-    /// Nothing was learned of it.
-    Unknown,
 }
 
 /// The mails that wait.
