@@ -127,7 +127,7 @@ impl Accounts {
         }
     }
 
-    /// Whose an address is that a mail goes out to: a name without a domain is one at this host, and at domains of other accounts.
+    /// The accounts of an address that a mail goes out to: a name without a domain is one at this host, and at domains of other accounts.
     ///
     /// # Errors
     /// As [`Accounts::named`].

@@ -112,7 +112,7 @@ struct Session<'a, S> {
     content: stream::Window,
     hello: String,
     mail: Option<Mail>,
-    /// Who has logged in.
+    /// The account that has logged in.
     account: Option<Arc<Account>>,
     exchange: Option<submission::LogIn>,
 }

@@ -25,18 +25,18 @@ pub(crate) const MAILBOX: &[u8] = b"INBOX";
 /// Mails that wait; with as many, what is redirected is kept, nobody is answered, and what is submitted is deferred.
 pub const WAITING_MAX: usize = 1_000_000;
 
-/// What the queue shares with those who add to it and look into it.
+/// The part of the queue that is shared with those who add to it and look into it.
 #[derive(Debug)]
 pub struct Queue {
     pub(crate) wake: Wake,
     /// Mails that were changed by somebody else, with their destinations before.
     changed: Mutex<Vec<(u32, Vec<String>)>>,
     schedule: Mutex<Schedule>,
-    /// What came of recipients.
+    /// Outcomes of recipients.
     pub counts: Counts,
 }
 
-/// What came of recipients so far.
+/// Outcomes of recipients so far.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// A next hop or a mailbox has taken them.
@@ -142,7 +142,7 @@ pub(crate) fn hash(sender: &str) -> u32 {
     sender.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// What earlier versions have noted becomes notes of messages; what is noted of mails that were taken out of the store goes.
+/// Turns entries of earlier versions into notes of messages; those of mails that were taken out of the store go.
 pub(crate) fn take_over(transaction: &mut Transaction<'_, File>) -> Result<(), Error> {
     let Some((number, mailbox)) = place(transaction.state()).map(|(number, mailbox)| (number, mailbox.clone())) else {
         return Ok(());

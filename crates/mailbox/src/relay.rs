@@ -1,4 +1,4 @@
-//! Who takes mail that goes out. How it is sent is the host's business, and how often it is tried that of the queue.
+//! The host takes mail that goes out. How it is sent is the host's business, and how often it is tried that of the queue.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -35,7 +35,7 @@ impl Content {
         (Content(asks), Pieces(pieces))
     }
 
-    /// What stands at `offset`, as much as comes in one piece; empty at the end, and nothing if it cannot be read.
+    /// Reads at `offset`, as much as comes in one piece; empty at the end, and nothing if it cannot be read.
     pub async fn read(&self, offset: u64) -> Option<Vec<u8>> {
         let (tell, told) = oneshot::channel();
         self.0.send((offset, tell)).await.ok()?;
@@ -64,16 +64,16 @@ pub trait Relay: Send + Sync {
 /// Resolves when it is known what came of a mail.
 pub type Sending = Pin<Box<dyn Future<Output = Report> + Send>>;
 
-/// What came of a mail.
+/// The outcome of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// For each recipient.
     pub fates: Vec<Fate>,
-    /// What was learned of the destination.
+    /// The state of the destination, as far as it was learned.
     pub health: Health,
 }
 
-/// What came of one recipient.
+/// The outcome of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fate {
     /// Whether somebody else is answerable for it now.
@@ -97,7 +97,7 @@ pub enum Outcome {
     Never,
 }
 
-/// What an attempt says of the destination.
+/// The state of a destination after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     /// The host took part: mails were taken or refused.

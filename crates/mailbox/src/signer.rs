@@ -1,4 +1,4 @@
-//! Who signs mail that goes out: the host has the keys.
+//! Signatures of mail that goes out: the host has the keys.
 
 /// Signs mails of accounts here.
 pub trait Signer: Send + Sync {

@@ -72,7 +72,7 @@ pub struct Site {
     pub learner: Option<Arc<dyn Learner>>,
     /// Who sends what scripts redirect, and their answers.
     pub relay: Option<Arc<dyn Relay>>,
-    /// Who signs what accounts here send.
+    /// The signer of mail that accounts here send.
     pub signer: Option<Arc<dyn Signer>>,
     /// How long it is tried to send that.
     pub patience: Patience,

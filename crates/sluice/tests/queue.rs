@@ -83,7 +83,8 @@ impl Site {
             "hostname = \"mx.test\"\nthreads = 1\n{}[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
              accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nrelay = \"mx\"\n\
              [store.queue]\nport = {port}\n{settings}\n\
-             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nauth = \"any\"\n",
+             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nauth = \"any\"\n\
+             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
             dns.settings(),
             accounts.path().display()
         ));
@@ -245,6 +246,11 @@ fn nobody_relays_who_has_not_logged_in_and_nobody_sends_as_another() {
         }
         assert!(stranger.command("RCPT TO:<ann@here.test>").starts_with("250"), "mail for an account is taken");
     }
+    // Where nobody can log in, nothing is told to senders who may be forged.
+    let mut outside = Wire::connect(site.gateway.addresses[1]);
+    outside.talk("S: 220 *");
+    let offered = outside.command("EHLO client.test");
+    assert!(!offered.contains("DSN") && !offered.contains("AUTH"), "{offered}");
     let mut wire = site.submit_as("ann@here.test");
     for from in ["<bob@here.test>", "<ann@good.test>", "<ann>", "<ann@here.test@good.test>"] {
         let reply = wire.command(&format!("MAIL FROM:{from}"));

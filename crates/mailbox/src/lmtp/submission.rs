@@ -23,7 +23,7 @@ use crate::wire::Stream;
 /// Recipients of one mail (RFC 5321, section 4.5.3.1.8: 100 at the least).
 const RECIPIENTS_MAX: usize = 1_000;
 
-/// What is offered to who logs in over SMTP: the mechanisms of the other doors, and LOGIN, which some clients have alone.
+/// Mechanisms that are offered over SMTP: those of the other doors, and LOGIN, which some clients have alone.
 pub(super) const MECHANISMS: [&str; 3] = ["SCRAM-SHA-256", "PLAIN", "LOGIN"];
 
 const NOT_YOURS: Reply = Reply::new(553, (5, 7, 1), "The sender is not an address of this account");

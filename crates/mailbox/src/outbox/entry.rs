@@ -20,7 +20,7 @@ pub struct Entry {
     pub trace: String,
     /// Bytes at its beginning that are not sent.
     pub skipped: u64,
-    /// What comes back with a notification: `RET=`.
+    /// How much comes back with a notification: `RET=`.
     pub ret: Option<Return>,
     /// `ENVID=`, in xtext; empty if there is none.
     pub envid: String,

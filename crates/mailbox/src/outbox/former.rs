@@ -1,4 +1,4 @@
-//! What earlier versions noted of a mail that waits: an annotation of the mailbox for each, lines of text, one recipient.
+//! Entries of earlier versions: an annotation of the mailbox for each, lines of text, one recipient.
 
 use super::{Entry, Recipient};
 

@@ -38,7 +38,7 @@ pub struct Job {
 pub struct Limits {
     /// Jobs under way at a time.
     pub jobs_max: u32,
-    /// Of them, to one destination.
+    /// The same to one destination.
     pub window_max: u32,
     /// The window of a destination that nothing is known of.
     pub window_first: u32,
@@ -54,7 +54,7 @@ impl Default for Limits {
     }
 }
 
-/// What the host has to do.
+/// The next thing that the host has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// To try to send it.
@@ -228,7 +228,7 @@ impl Schedule {
         self.list(number);
     }
 
-    /// What to do at this time.
+    /// The next thing to do at this time.
     pub fn next(&mut self, now: i64) -> Turn {
         if let Some(job) = self.ripen(now) {
             return Turn::Alarm(job);

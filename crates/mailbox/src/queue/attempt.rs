@@ -120,7 +120,7 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     if report.fates.len() == mine.len() { report } else { now(Fate::later((4, 3, 0), "the relay has ended")) }
 }
 
-/// What the next hop reads at an offset: fields of ours, then the mail without what is skipped.
+/// The piece that the next hop reads at an offset: fields of ours, then the mail without what is skipped.
 fn piece(body: &mut Body<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option<Vec<u8>> {
     if let Some(rest) = usize::try_from(offset).ok().and_then(|at| trace.get(at..)).filter(|rest| !rest.is_empty()) {
         return Some(rest.to_vec());
@@ -151,7 +151,7 @@ fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) 
     }
 }
 
-/// What a next hop has to know of a mail.
+/// Traits of a mail that a next hop has to know.
 #[derive(Debug, Default)]
 struct Traits {
     /// Without its empty line.

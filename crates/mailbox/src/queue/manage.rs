@@ -1,4 +1,4 @@
-//! What operators do with mails that wait: they are selected, tried now, held, released, taken out, or sent back.
+//! Actions of operators on mails that wait: they are selected, tried now, held, released, taken out, or sent back.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::site::{Site, seconds};
 /// Mails that are changed in one transaction.
 const BATCH: usize = 500;
 
-/// Which mails are meant: all tests have to hold. Without any, all mails are.
+/// A choice of mails: all tests have to hold. Without any, all mails are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// One of these numbers; none is any.
@@ -31,7 +31,7 @@ pub struct Filter {
     pub is_held: Option<bool>,
 }
 
-/// What is done.
+/// An action of an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Tried now; destinations rest no longer.

@@ -24,7 +24,7 @@ const WHOLE_BYTES_MAX: u64 = 256 << 10;
 /// Characters of a reason that are told.
 const WHY_CHARACTERS_MAX: usize = 300;
 
-/// What became of a recipient.
+/// The outcome of a recipient, as its sender may be told.
 pub(super) struct Event {
     pub kind: Kind,
     /// A host has refused it for ever.
@@ -33,7 +33,7 @@ pub(super) struct Event {
     pub fate: Fate,
 }
 
-/// What there is to say.
+/// Kinds of outcomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It came into a mailbox here.
@@ -210,7 +210,7 @@ fn ascii(address: &str) -> String {
     })
 }
 
-/// What xtext stands for (RFC 3461, section 4); none where there is none, or it is malformed.
+/// Decodes xtext (RFC 3461, section 4); none where there is none, or it is malformed.
 fn xtext(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -25,7 +25,7 @@ impl Mechanisms {
     /// None of them.
     pub const NONE: Mechanisms = Mechanisms(0);
 
-    /// Those of these names that are known.
+    /// The known mechanisms among these names.
     pub fn of(names: &[&str]) -> Mechanisms {
         let mut some = Mechanisms::NONE;
         some.learn(names.iter().copied());

@@ -86,7 +86,7 @@ pub struct StoreSettings {
     pub webmails: Vec<Address>,
     /// Where it comes in by LMTP, not inspected.
     pub lmtp: Vec<Address>,
-    /// Who sends what clients submit, what users write in the webmail, what their scripts redirect, and their answers: `mx` for the mail
+    /// The way of what clients submit, what users write in the webmail, what their scripts redirect, and their answers: `mx` for the mail
     /// servers of the recipients, or one next hop, `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it, nothing is
     /// submitted, mail that a script redirects stays in the INBOX, and nobody is answered.
     pub relay: Option<Outward>,

@@ -1,6 +1,6 @@
 //! `sluice dkim`: the keys that mail of a domain is signed with, and the records of the DNS that name them.
 //!
-//! Of each kind one key of a domain signs: the one that began last. A key that is made for a domain that has some begins later, so that
+//! One key of each kind signs for a domain: the one that began last. A key that is made for a domain that has some begins later, so that
 //! its record can be published first; the former one is then needed until what it has signed has arrived everywhere.
 
 pub mod keys;

@@ -70,7 +70,7 @@ impl SmtpHop {
         self.broken = true;
     }
 
-    /// What the hop says to each recipient of a sender.
+    /// The answers of the hop to each recipient of a sender.
     ///
     /// # Errors
     /// When it takes nothing of the sender.

@@ -39,7 +39,7 @@ pub struct Key {
 /// Kinds of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Which all verify.
+    /// All verify it.
     Rsa,
     /// RFC 8463.
     Ed25519,
