@@ -24,6 +24,7 @@ SOURCES = [
     ("operate/recipients.md", "## Call-ahead", "recipients[].call_ahead."),
     ("operate/configuration.md", "## `[[lookup]]`", "lookup[]."),
     ("operate/configuration.md", "## `[store]`", "store."),
+    ("operate/configuration.md", "## `[store.queue]`", "store.queue."),
     ("operate/configuration.md", "## `[web]`", "web."),
     ("operate/configuration.md", "## `[ids]`", "ids."),
     ("operate/configuration.md", "| key of `[[ids.action]]`", "ids.action[]."),

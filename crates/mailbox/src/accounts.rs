@@ -14,7 +14,7 @@
 //!
 //! Who is in no line of it may be known [`Elsewhere`], which is asked before the file's `@domain` is looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -51,6 +51,7 @@ pub struct Recipient {
 pub struct Directory {
     accounts: BTreeMap<String, Arc<Account>>,
     aliases: BTreeMap<String, Vec<Arc<Account>>>,
+    domains: BTreeSet<String>,
 }
 
 /// The accounts of a file, as they are now.
@@ -126,6 +127,21 @@ impl Accounts {
         }
     }
 
+    /// The accounts of an address that a mail goes out to: a name without a domain is one at this host, and at domains of other accounts.
+    ///
+    /// # Errors
+    /// As [`Accounts::named`].
+    pub async fn at_home(&self, address: &str, hostname: &str) -> Result<Vec<Recipient>, Away> {
+        let domain = address.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase());
+        let directory = self.directory();
+        if domain.is_none_or(|domain| domain.eq_ignore_ascii_case(hostname) || directory.has_domain(&domain)) {
+            return self.recipients(address).await;
+        }
+        let Some(elsewhere) = &self.elsewhere else { return Ok(Vec::new()) };
+        let found = elsewhere.find(&address.to_ascii_lowercase(), false).await?;
+        Ok(found.into_iter().map(|account| Recipient { account: Arc::new(account), detail: None }).collect())
+    }
+
     /// Whether this is the password of an entry elsewhere.
     pub(crate) async fn is_password(&self, table: &str, entry: &str, password: &str) -> Result<bool, Away> {
         match &self.elsewhere {
@@ -175,6 +191,8 @@ impl Directory {
             }
             let account = Account::parse(line).map_err(|why| format!("line {}: {why}", at + 1))?;
             let account = Arc::new(account);
+            let domain = |name: &String| name.rsplit_once('@').map(|(_, domain)| domain.to_owned());
+            directory.domains.extend(account.aliases.iter().chain([&account.name]).filter_map(domain));
             for alias in &account.aliases {
                 directory.aliases.entry(alias.clone()).or_default().push(account.clone());
             }
@@ -193,6 +211,11 @@ impl Directory {
     /// The account with this name.
     pub fn named(&self, name: &str) -> Option<&Arc<Account>> {
         self.accounts.get(&name.to_ascii_lowercase())
+    }
+
+    /// Whether some address in a domain, which is in lower case, is somebody's.
+    pub fn has_domain(&self, domain: &str) -> bool {
+        self.domains.contains(domain)
     }
 
     /// Whose an address is, but for what is everybody's in a domain; nobody if the list is empty.

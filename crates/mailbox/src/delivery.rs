@@ -137,7 +137,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     };
     let (outcomes, is_queued) = site.store.transact(work).await?;
     if is_queued {
-        site.wake.wake();
+        site.queue.wake.wake();
     }
     Ok(outcomes)
 }

@@ -8,22 +8,26 @@
 //!
 //! A gateway in the same process may speak SMTP instead ([`Peer::Smtp`]), where its own client does: then there is one answer,
 //! and the mail is delivered to all recipients or to none. Who has no room for the announced size is deferred at RCPT, so that
-//! one full mailbox keeps nothing from the others.
+//! one full mailbox keeps nothing from the others. Over such a connection an account may log in, and [submit](submission) mail.
+
+mod submission;
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use proto::imap::date;
-use proto::smtp::{Config, Extensions, Protocol, RcptTo, Reply, Server, ServerEvent};
+use proto::smtp::{Config, Extensions, MailFrom, Mechanisms, Protocol, RcptTo, Reply, Return, Server, ServerEvent};
 use store::{Error, Refused, State};
 use tokio::time::timeout_at;
 
-use crate::accounts::Recipient;
+use crate::accounts::{Account, Recipient};
 use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
 use crate::filter;
 use crate::header::{self, end_of_header};
 use crate::in_flight::Owner;
+use crate::outbox;
 use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
@@ -69,6 +73,7 @@ impl Peer {
 /// # Errors
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site: &Site) -> io::Result<()> {
+    let submits = peer == Peer::Smtp && site.relay.is_some();
     let config = Config {
         hostname: site.hostname.clone(),
         protocol: if peer == Peer::Smtp { Protocol::Smtp } else { Protocol::Lmtp },
@@ -79,6 +84,8 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site
             smtputf8: true,
             chunking: true,
             enhanced_status_codes: true,
+            dsn: submits,
+            auth: if submits { Mechanisms::of(&submission::MECHANISMS) } else { Mechanisms::NONE },
             ..Extensions::default()
         },
         // A next hop of somebody's own brings many mails, some of them for nobody.
@@ -89,7 +96,8 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site
     };
     let server = Server::new(config, site.now());
     let (wire, content) = (Wire::new(stream), stream::Window::with_capacity(0));
-    let mut session = Session { site, client, peer, wire, server, content, hello: String::new(), mail: None };
+    let (hello, mail, account, exchange) = (String::new(), None, None, None);
+    let mut session = Session { site, client, peer, wire, server, content, hello, mail, account, exchange };
     session.run().await?;
     session.wire.close().await;
     Ok(())
@@ -104,6 +112,9 @@ struct Session<'a, S> {
     content: stream::Window,
     hello: String,
     mail: Option<Mail>,
+    /// The account that has logged in.
+    account: Option<Arc<Account>>,
+    exchange: Option<submission::LogIn>,
 }
 
 /// A mail under way.
@@ -112,6 +123,11 @@ struct Mail {
     /// As announced.
     bytes: u64,
     recipients: Vec<(String, Vec<Recipient>)>,
+    /// Recipients of a mail that is submitted.
+    outgoing: Vec<outbox::Recipient>,
+    ret: Option<Return>,
+    envid: String,
+    smtputf8: bool,
     content: Option<Content>,
 }
 
@@ -121,6 +137,8 @@ struct Content {
     room: u64,
     digest: Digest,
     header: Header,
+    /// The header of a mail that is submitted waits until it is whole.
+    is_cleaned: bool,
     failed: Option<Reply>,
 }
 
@@ -172,13 +190,22 @@ impl<S: Stream> Session<'_, S> {
     async fn event(&mut self, event: ServerEvent) {
         match event {
             ServerEvent::Hello { domain, .. } => (self.hello, self.mail) = (domain, None),
+            ServerEvent::Auth { mechanism, initial } => {
+                self.log_in(mechanism, initial.as_ref().map(proto::smtp::Secret::as_bytes)).await;
+            }
+            ServerEvent::Response(response) => match self.exchange.take() {
+                Some(exchange) => self.respond(exchange, response.as_bytes()).await,
+                None => self.server.reply(&FAILED),
+            },
             ServerEvent::Mail(from) => {
-                let (from, bytes) = (from.path.as_str().to_owned(), from.size.unwrap_or(0));
-                self.mail = Some(Mail { from, bytes, recipients: Vec::new(), content: None });
-                self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
+                let reply = self.begin_mail(from);
+                self.server.reply(&reply);
             }
             ServerEvent::Recipient(recipient) => {
-                let reply = self.recipient(&recipient).await;
+                let reply = match self.account {
+                    Some(_) => self.outgoing(&recipient),
+                    None => self.recipient(&recipient).await,
+                };
                 self.server.reply(&reply);
             }
             ServerEvent::Data => {
@@ -204,6 +231,20 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
+    fn begin_mail(&mut self, mail: MailFrom) -> Reply {
+        let MailFrom { path, size, ret, envid, smtputf8, .. } = mail;
+        let from = path.as_str().to_owned();
+        let reply = match &self.account {
+            Some(account) => self.sender(account, &from),
+            None => Reply::new(250, (2, 1, 0), "Ok"),
+        };
+        let (bytes, envid) = (size.unwrap_or(0), envid.unwrap_or_default());
+        let (recipients, outgoing) = (Vec::new(), Vec::new());
+        let mail = Mail { from, bytes, recipients, outgoing, ret, envid, smtputf8, content: None };
+        self.mail = Some(mail).filter(|_| reply.is_positive());
+        reply
+    }
+
     async fn recipient(&mut self, recipient: &RcptTo) -> Reply {
         let address = recipient.path.as_str();
         let found = match self.site.accounts.recipients(address).await {
@@ -227,7 +268,7 @@ impl<S: Stream> Session<'_, S> {
 
     async fn begin(&mut self) {
         let Some(mail) = &mut self.mail else { return };
-        let mut trace = envelope(mail);
+        let mut trace = if self.account.is_some() { String::new() } else { envelope(mail) };
         if self.peer == Peer::Stranger {
             trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
         }
@@ -235,6 +276,7 @@ impl<S: Stream> Session<'_, S> {
         if owners.is_empty() {
             let accounts = mail.recipients.iter().flat_map(|(_, accounts)| accounts);
             owners.extend(accounts.map(|to| Owner::Account(to.account.name.clone())));
+            owners.extend(self.account.iter().map(|account| Owner::Account(account.name.clone())));
             owners.sort_unstable();
             owners.dedup();
         }
@@ -243,6 +285,7 @@ impl<S: Stream> Session<'_, S> {
             room: room(&self.site.store.state(), mail, self.peer == Peer::Smtp),
             digest: Digest::default(),
             header: Header::default(),
+            is_cleaned: self.account.is_some(),
             failed: None,
         };
         content.add(trace.as_bytes(), u64::MAX).await;
@@ -252,6 +295,14 @@ impl<S: Stream> Session<'_, S> {
     /// The answers to the mail, one for each recipient.
     async fn end(&mut self) -> Vec<Reply> {
         let is_one = self.peer == Peer::Smtp;
+        if let Some(account) = self.account.clone()
+            && let Some(mut mail) = self.mail.take_if(|mail| mail.content.is_some())
+        {
+            if let Some(content) = &mut mail.content {
+                content.end().await;
+            }
+            return vec![submission::submit(self.site, account, mail).await];
+        }
         let Some(Mail { from, recipients, content: Some(content), .. }) = self.mail.take() else {
             return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];
         };
@@ -305,8 +356,31 @@ impl Content {
             self.failed = Some(OVER_QUOTA);
             return;
         }
+        let begins = !self.header.is_whole;
+        let rest = self.header.read(bytes);
+        if !self.is_cleaned {
+            return self.keep(bytes).await;
+        }
+        // A header that is longer than what is looked at goes as it is.
+        if begins && self.header.is_whole {
+            let header = submission::cleaned(&self.header.bytes);
+            self.keep(&header).await;
+        }
+        if self.header.is_whole {
+            self.keep(bytes.get(rest..).unwrap_or_default()).await;
+        }
+    }
+
+    /// All of it has come: what waits is kept, too.
+    async fn end(&mut self) {
+        if self.is_cleaned && !self.header.is_whole {
+            let header = submission::cleaned(&self.header.bytes);
+            self.keep(&header).await;
+        }
+    }
+
+    async fn keep(&mut self, bytes: &[u8]) {
         self.digest.read(bytes);
-        self.header.read(bytes);
         if let Err(error) = self.incoming.write(bytes).await {
             self.failed = Some(reply_to(Some(error)));
         }
@@ -338,16 +412,19 @@ struct Header {
 }
 
 impl Header {
-    fn read(&mut self, bytes: &[u8]) {
+    /// Takes what belongs to it; how much of `bytes` that is.
+    fn read(&mut self, bytes: &[u8]) -> usize {
         if self.is_whole {
-            return;
+            return 0;
         }
-        let from = self.bytes.len().saturating_sub(3);
+        let before = self.bytes.len();
+        let from = before.saturating_sub(3);
         let room = HEADER_BYTES_MAX.saturating_sub(self.bytes.len());
         self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let end = end_of_header(&self.bytes, from);
         self.is_whole = end.is_some() || self.bytes.len() >= HEADER_BYTES_MAX;
         self.bytes.truncate(end.unwrap_or(HEADER_BYTES_MAX));
+        self.bytes.len().saturating_sub(before)
     }
 }
 

@@ -1,64 +1,159 @@
-//! Who takes mail that goes out again: what scripts redirect, and the answers that they make. How it is sent is the host's
-//! business, and how often it is tried that of the queue.
+//! The host takes mail that goes out. How it is sent is the host's business, and how often it is tried that of the queue.
 
 use std::future::Future;
 use std::pin::Pin;
 
-use tokio::sync::{Notify, mpsc};
+use proto::smtp::{MailFrom, RcptTo, Reply};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-/// A mail that goes out.
+/// A mail that goes out, to recipients of one destination.
 pub struct Outgoing {
-    /// The sender of the envelope, empty for the null sender.
-    pub from: String,
-    /// The recipient.
-    pub to: String,
+    /// The domain of the recipients, in lower case.
+    pub destination: String,
+    /// The sender, and what is asked for; `size` and `body` are set.
+    pub mail: MailFrom,
+    /// The recipients, at least one.
+    pub recipients: Vec<RcptTo>,
     /// How long it is, in bytes: one of which less comes is not sent.
     pub bytes: u64,
-    /// Whether it has bytes beyond ASCII, as a next hop is told that knows 8BITMIME.
-    pub is_eight_bit: bool,
-    /// The mail, in pieces; line ends are CRLF.
-    pub content: mpsc::Receiver<Vec<u8>>,
+    /// The mail; line ends are CRLF.
+    pub content: Content,
+}
+
+/// The content of a mail, which may be read more than once: for each host that is tried.
+pub struct Content(mpsc::Sender<Piece>);
+
+/// Reads what a [`Content`] asks for.
+pub(crate) struct Pieces(mpsc::Receiver<Piece>);
+
+/// From where on, and who is told: nothing if it cannot be read.
+type Piece = (u64, oneshot::Sender<Option<Vec<u8>>>);
+
+impl Content {
+    pub(crate) fn new() -> (Content, Pieces) {
+        let (asks, pieces) = mpsc::channel(1);
+        (Content(asks), Pieces(pieces))
+    }
+
+    /// Reads at `offset`, as much as comes in one piece; empty at the end, and nothing if it cannot be read.
+    pub async fn read(&self, offset: u64) -> Option<Vec<u8>> {
+        let (tell, told) = oneshot::channel();
+        self.0.send((offset, tell)).await.ok()?;
+        told.await.ok().flatten()
+    }
+}
+
+impl Pieces {
+    /// The next question; none when nobody asks any more.
+    pub async fn next(&mut self) -> Option<(u64, oneshot::Sender<Option<Vec<u8>>>)> {
+        self.0.recv().await
+    }
 }
 
 /// Takes mails that go out.
 pub trait Relay: Send + Sync {
-    /// Sends a mail; returns when somebody else is answerable for it.
+    /// Sends a mail; returns when it is known what came of it.
     fn send(&self, mail: Outgoing) -> Sending;
+
+    /// Whether recipients that have an account here are delivered to here, and not sent to a next hop.
+    fn is_the_world(&self) -> bool {
+        false
+    }
 }
 
-/// Resolves when a mail has been taken; the error is why it was not.
-pub type Sending = Pin<Box<dyn Future<Output = Result<(), Unsent>> + Send>>;
+/// Resolves when it is known what came of a mail.
+pub type Sending = Pin<Box<dyn Future<Output = Report> + Send>>;
 
-/// Why a mail was not taken.
+/// The outcome of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsent {
-    /// In words.
-    pub why: String,
-    /// It will not be taken later either.
-    pub is_final: bool,
+pub struct Report {
+    /// For each recipient.
+    pub fates: Vec<Fate>,
+    /// The state of the destination, as far as it was learned.
+    pub health: Health,
 }
 
-impl Unsent {
+/// The outcome of one recipient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fate {
+    /// Whether somebody else is answerable for it now.
+    pub outcome: Outcome,
+    /// The status (RFC 3463).
+    pub status: (u8, u16, u16),
+    /// Why, in words: the reply of a host, or ours.
+    pub why: String,
+    /// The host that has said so; none if we have.
+    pub host: Option<String>,
+    /// The host tells the sender what becomes of it (RFC 3461).
+    pub host_notifies: bool,
+}
+
+/// Whether somebody else is answerable for a recipient now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub enum Outcome {
+    Taken,
+    Later,
+    Never,
+}
+
+/// The state of a destination after an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    /// The host took part: mails were taken or refused.
+    Well,
+    /// The host could not be reached, or takes no mail now.
+    Ill,
+    /// Nothing was learned of it.
+    Unknown,
+}
+
+impl Report {
+    /// The same for all recipients.
+    pub fn all(count: usize, fate: &Fate, health: Health) -> Report {
+        Report { fates: vec![fate.clone(); count], health }
+    }
+}
+
+impl Fate {
     /// It may be taken later.
-    pub fn for_now(why: impl Into<String>) -> Unsent {
-        Unsent { why: why.into(), is_final: false }
+    pub fn later(status: (u8, u16, u16), why: impl Into<String>) -> Fate {
+        Fate { outcome: Outcome::Later, status, why: why.into(), host: None, host_notifies: false }
+    }
+
+    /// It will not be taken.
+    pub fn never(status: (u8, u16, u16), why: impl Into<String>) -> Fate {
+        Fate { outcome: Outcome::Never, ..Fate::later(status, why) }
+    }
+
+    /// A host has said this.
+    pub fn said(reply: &Reply, host: &str) -> Fate {
+        let (outcome, class) = match reply {
+            reply if reply.is_positive() => (Outcome::Taken, 2),
+            reply if reply.is_permanent() => (Outcome::Never, 5),
+            _ => (Outcome::Later, 4),
+        };
+        let status = reply.enhanced.unwrap_or((class, 0, 0));
+        Fate { outcome, status, why: reply.to_string(), host: Some(host.into()), host_notifies: false }
     }
 }
 
 /// When what was not taken is tried again, and for how long.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// The first wait, in seconds; each is twice the one before.
     pub first: i64,
     /// The longest wait.
     pub longest: i64,
+    /// After so many seconds the sender is told that it waits; 0: never.
+    pub warning: i64,
     /// After so many seconds it is given up (RFC 5321, section 4.5.4.1: four or five days).
     pub whole: i64,
 }
 
 impl Default for Patience {
     fn default() -> Patience {
-        Patience { first: 60, longest: 4 * 3_600, whole: 5 * 86_400 }
+        Patience { first: 60, longest: 4 * 3_600, warning: 4 * 3_600, whole: 5 * 86_400 }
     }
 }
 

@@ -19,9 +19,13 @@ use crate::in_flight::InFlight;
 use crate::learner::Learner;
 use crate::login::Logins;
 use crate::numbers::Numbers;
+use crate::outbox::Queue;
+use crate::outbox::schedule::Limits;
+use crate::rates::Rates;
 use crate::recent::Recents;
-use crate::relay::{Patience, Relay, Wake};
+use crate::relay::{Patience, Relay};
 use crate::scripts::{Compiled, SiteScripts};
+use crate::signer::Signer;
 use crate::turns::Turns;
 use crate::writer::Handle;
 
@@ -58,9 +62,16 @@ pub struct Site {
     pub learner: Option<Arc<dyn Learner>>,
     /// Who sends what scripts redirect, and their answers.
     pub relay: Option<Arc<dyn Relay>>,
+    /// The signer of mail that accounts here send.
+    pub signer: Option<Arc<dyn Signer>>,
     /// How long it is tried to send that.
     pub patience: Patience,
-    pub(crate) wake: Wake,
+    /// Mail that waits to go out.
+    pub queue: Queue,
+    /// Recipients that one login may send to in an hour; 0 is no bound.
+    pub recipients_hour_max: u32,
+    /// Recipients that logins have sent to.
+    pub(crate) rates: Rates,
     /// Who reads the text of mails for the index; without, searches read mails.
     pub inspector: Option<Arc<dyn Inspector>>,
     /// Accounts whose index is not up to date.
@@ -116,8 +127,11 @@ impl Site {
             junk: true,
             learner: None,
             relay: None,
+            signer: None,
             patience: Patience::default(),
-            wake: Wake::default(),
+            queue: Queue::new(Limits::default()),
+            recipients_hour_max: 0,
+            rates: Rates::default(),
             inspector: None,
             behind: Behind::default(),
             recents: Arc::default(),

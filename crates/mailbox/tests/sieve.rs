@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use mailbox::queue::{self, Patience};
-use mailbox::{Outgoing, Relay, Sending, Unsent, scripts};
+use mailbox::{Fate, Health, Outcome, Outgoing, Relay, Report, Sending, scripts};
 
 use crate::harness::{Door, Server};
 
@@ -13,23 +13,27 @@ use crate::harness::{Door, Server};
 struct Hop(Arc<Mutex<Vec<(String, String, String)>>>, Arc<AtomicBool>);
 
 impl Relay for Hop {
-    fn send(&self, mut mail: Outgoing) -> Sending {
+    fn send(&self, mail: Outgoing) -> Sending {
         let hop = self.clone();
         Box::pin(async move {
-            if mail.to.starts_with("refused@") {
-                return Err(Unsent { why: "refused".into(), is_final: true });
+            let all = |fate: Fate| Report::all(mail.recipients.len(), &fate, Health::Unknown);
+            if mail.recipients[0].path.as_str().starts_with("refused@") {
+                return all(Fate::never((5, 1, 1), "refused"));
             }
             if hop.1.load(Relaxed) {
-                return Err(Unsent::for_now("down"));
+                return all(Fate::later((4, 4, 1), "down"));
             }
             let mut content = Vec::new();
-            while let Some(piece) = mail.content.recv().await {
+            while let Some(piece) = mail.content.read(content.len() as u64).await.filter(|piece| !piece.is_empty()) {
                 content.extend_from_slice(&piece);
             }
             assert_eq!(content.len() as u64, mail.bytes);
             let content = String::from_utf8(content).unwrap();
-            hop.0.lock().unwrap().push((mail.from, mail.to, content));
-            Ok(())
+            for to in &mail.recipients {
+                let (from, to) = (mail.mail.path.as_str().to_owned(), to.path.as_str().to_owned());
+                hop.0.lock().unwrap().push((from, to, content.clone()));
+            }
+            all(Fate { outcome: Outcome::Taken, host: Some("hop.test".into()), ..Fate::later((2, 0, 0), "250 Ok") })
         })
     }
 }
@@ -99,7 +103,8 @@ impl Site {
     async fn until(&self, is_so: impl Fn(u32, usize) -> bool) {
         for _ in 0..2_000 {
             let waiting = queue::waiting(&self.server.store().state());
-            if is_so(waiting.iter().map(|(_, entry)| entry.tries).sum(), waiting.len()) {
+            if is_so(waiting.iter().flat_map(|(_, entry)| &entry.recipients).map(|one| one.tries).sum(), waiting.len())
+            {
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -330,7 +335,9 @@ async fn what_is_not_taken_waits_and_is_tried_again() {
     site.until(|tries, waiting| tries >= 2 && waiting == 2).await;
     site.server.restart().await;
     let waiting = queue::waiting(&site.server.store().state());
-    let of = |to: &str| waiting.iter().find(|(_, entry)| entry.to == to).map(|(_, entry)| entry.clone()).unwrap();
+    let of = |to: &str| {
+        waiting.iter().find(|(_, entry)| entry.recipients[0].to == to).map(|(_, entry)| entry.clone()).unwrap()
+    };
     assert_eq!((&*of("carl@example.net").from, &*of("carl@example.net").account), ("eve@example.org", "ann"));
     assert_eq!((&*of("eve@example.org").from, of("eve@example.org").is_answer), ("", true));
     // One copy of the mail for all of that.
@@ -359,12 +366,9 @@ async fn a_mail_that_was_taken_back_is_not_sent() {
     site.deliver("eve@example.org", &["ann"], &MAIL.replace("1@example.org", "2@example.org")).await;
     assert_eq!(site.sent(1).await.len(), 1);
     assert!(site.sent(1).await[0].2.contains("<2@example.org>"));
-    let state = site.server.store().state();
-    let noted = state
-        .mailboxes()
-        .map(|(_, mailbox)| mailbox.annotations.keys().filter(|name| name.starts_with(b"queue/")).count());
     site.until(|_, waiting| waiting == 0).await;
-    assert!(noted.sum::<usize>() <= 1);
+    let state = site.server.store().state();
+    assert_eq!(state.mailboxes().map(|(_, mailbox)| mailbox.notes.len()).sum::<usize>(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -372,7 +376,7 @@ async fn who_has_sent_a_mail_that_is_never_taken_is_told() {
     let mut server = Server::start_with(None);
     let hop = Hop::default();
     server.relay = Some(Arc::new(hop.clone()));
-    server.patience = Patience { whole: 1, first: 1, longest: 1 };
+    server.patience = Patience { whole: 1, first: 1, longest: 1, ..Patience::default() };
     server.restart().await;
     let site = Site { server, hop };
     site.script("ann", r#"require "copy"; if header :contains "subject" "copy" { redirect :copy "carl@example.net"; } else { redirect "carl@example.net"; }"#).await;
@@ -385,7 +389,8 @@ async fn who_has_sent_a_mail_that_is_never_taken_is_told() {
     assert_eq!(site.stored("ann").await, "INBOX, INBOX, INBOX", "nobody is told of these, and they are kept");
     site.deliver("eve@example.org", &["ann+x"], MAIL).await;
     // The notice itself waits.
-    let is_notice = |entry: &queue::Entry| entry.is_answer && entry.to == "eve@example.org" && entry.from.is_empty();
+    let is_notice =
+        |entry: &queue::Entry| entry.is_answer && entry.recipients[0].to == "eve@example.org" && entry.from.is_empty();
     for _ in 0..4_000 {
         if queue::waiting(&site.server.store().state()).iter().any(|(_, entry)| is_notice(entry)) {
             break;

@@ -3,12 +3,14 @@
 mod admin;
 mod config;
 mod database;
+mod dkim;
 mod dnsbl;
 mod ids;
 mod learn;
 mod on_access;
 pub mod pua;
 mod quarantine;
+mod queue;
 mod scan;
 mod sieve;
 mod store;
@@ -23,6 +25,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 pub use self::admin::{Admin, AdminCommand, AdminServe};
 pub use self::config::{ConfigCommand, ConfigShow};
 pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
+pub use self::dkim::{Dkim, DkimCommand};
 pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
@@ -30,11 +33,12 @@ pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
 pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
+pub use self::queue::{Queue, QueueCommand, QueueSelect};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
     Account, AccountCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand,
-    StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreQueue, StoreServe, StoreStat, Who,
+    StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreServe, StoreStat, Who,
 };
 pub use self::web::{Web, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebLint};
 
@@ -108,6 +112,14 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 1 some messages failed or none matched, 2 an error.
     Quarantine(Quarantine),
+    /// Make, list and rotate the keys that mail which goes out is signed with.
+    ///
+    /// Exit status: 0 done, 2 an error.
+    Dkim(Dkim),
+    /// List, retry, hold, release, delete or bounce mail that waits to go out.
+    ///
+    /// A running server is asked; without one, what waits is listed. Exit status: 0 done, 1 no mail is meant, 2 an error.
+    Queue(Queue),
     /// Search the message log.
     ///
     /// Reads the log in either format, or the output of `journalctl -u sluice -o cat` or `-o json --all`.

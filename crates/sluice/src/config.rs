@@ -24,6 +24,7 @@ pub mod freshclam_conf;
 pub mod ids;
 mod interception;
 mod keys;
+mod queue;
 mod recipients;
 mod relay;
 pub mod rule_files;
@@ -60,6 +61,7 @@ use crate::output::Failure;
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use interception::Interception;
+pub use queue::{Outward, QueueSettings};
 pub use store::{Door, StoreSettings};
 pub use web::WebSettings;
 

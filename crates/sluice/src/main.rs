@@ -81,6 +81,8 @@ fn main() -> ExitCode {
         Command::Dnsbl(args) => dnsbl::command::run(&args),
         Command::Rules(args) => command::rules::run(&args),
         Command::Auth(args) => command::auth::run(&args),
+        Command::Dkim(args) => store::dkim::run(&args),
+        Command::Queue(args) => store::queue::run(&args),
         Command::Store(args) => store::command::run(&args),
         Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),
         Command::Mail { command: MailCommand::Recall(args) } => store::recall::recall(&args),

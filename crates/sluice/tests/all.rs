@@ -40,6 +40,7 @@ mod policy;
 mod pop3;
 mod privileges;
 mod quarantine;
+mod queue;
 mod recipes;
 mod recipients;
 mod reputation;

@@ -337,35 +337,35 @@ fn scripts_that_users_put_file_answer_and_send_on_even_if_the_relay_is_down_for_
     }
     // Nobody takes mail yet: it waits, also over the death of who has it.
     let volume = gateway.folder.path().join("store/mail");
-    let queue = |more: &[&str]| {
+    let queue = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
-        let output = command.args(["store", "queue"]).args(more).arg(&volume).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = command.arg("queue").args(arguments).arg("--store").arg(&volume).output().unwrap();
+        assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let tried = || Some(queue(&[])).filter(|said| said.matches(", 1 tries, ").count() == 2);
+    let tried = || Some(queue(&["list"])).filter(|said| said.matches(", 1 tries, ").count() == 2);
     let said = wait_for(tried, "a try of both");
-    assert!(said.contains("\tann\t<a@client.test>\t<ann@elsewhere.test>\tsince "), "{said}");
-    assert!(said.contains("\t\t<>\t<a@client.test>\tsince "), "{said}");
+    assert!(said.contains("\t<a@client.test>\t<ann@elsewhere.test>\tsince "), "{said}");
+    assert!(said.contains("\t<>\t<a@client.test>\tsince "), "{said}");
     let before = gateway.pid();
     assert!(Command::new("kill").args(["-KILL", &before.to_string()]).status().unwrap().success());
     wait_for(|| (gateway.pid() != before).then_some(()), "another edge");
     let sink = Sink::at(&format!("127.0.0.1:{relay}"), Behaviour::default());
     // Whoever is greeted is so by the next one, which has the store.
     assert!(at(imap).line().starts_with("* OK"));
-    let json: serde_json::Value = serde_json::from_str(&queue(&["--json", "--retry"])).unwrap();
-    assert_eq!(json["waiting"].as_array().unwrap().len(), 2, "{json}");
+    let json: serde_json::Value = serde_json::from_str(&queue(&["flush", "--json"])).unwrap();
+    assert_eq!(json["mails"], 2, "{json}");
     let mails = sink.wait(2);
     let to = |to: &str| mails.iter().find(|mail| mail.to == [to]).unwrap_or_else(|| panic!("{mails:?}")).clone();
     let (answer, sent_on) = (to("a@client.test"), to("ann@elsewhere.test"));
     assert!(answer.from.is_empty() && answer.text().contains("I am away."), "{}", answer.text());
     assert!(sent_on.from == "a@client.test" && sent_on.text().contains("Subject: go on"), "{}", sent_on.text());
     assert!(sent_on.text().starts_with("X-Sieve-Redirected-From: ann@mx.test\r\n"), "{}", sent_on.text());
-    wait_for(|| queue(&[]).is_empty().then_some(()), "an empty queue");
+    wait_for(|| queue(&["list"]).is_empty().then_some(()), "an empty queue");
     gateway.signal("TERM");
     wait_for(|| (!crate::harness::is_running(gateway.supervisor())).then_some(()), "the gateway to end");
     // Without a server the store is looked into.
-    assert_eq!(queue(&[]), "");
+    assert_eq!(queue(&["list"]), "");
 }
 
 /// Nothing in the store keeps what inspects with signatures of before.

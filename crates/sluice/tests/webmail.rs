@@ -323,6 +323,9 @@ fn what_the_relay_refuses_comes_back_to_its_writer() {
     assert_eq!(ann.post("/write", &form).field("location"), "/?told=sent");
     let notice = wait_for(|| ann.messages().pop(), "the notice");
     let text = ann.get(&notice).text();
-    assert!(text.contains("Your mail to nobody@mx.test could not be sent."), "{text}");
+    assert!(
+        text.contains("Your mail could not be delivered to:\n\n  nobody@mx.test\n  550 5.1.1 No such user"),
+        "{text}"
+    );
     assert!(!site.gateway.log().contains("secret"), "no password is logged");
 }

@@ -76,6 +76,7 @@ impl State {
                     vanished: Arc::default(),
                     vanished_floor: modseq,
                     annotations: Arc::default(),
+                    notes: Default::default(),
                 };
                 self.mailboxes.insert(u64::from(*number), Arc::new(mailbox));
             }
@@ -123,6 +124,7 @@ impl State {
             Operation::Annotate { account, mailbox, name, value } => {
                 self.annotate(*account, *mailbox, name, value.as_deref())?;
             }
+            Operation::Note { mailbox, uid, value } => self.note(*mailbox, *uid, value.as_deref())?,
             Operation::Renumber => {
                 let numbers: Vec<_> = self.mailboxes.iter().map(|(number, _)| number as u32).collect();
                 for number in numbers {
@@ -136,6 +138,17 @@ impl State {
             }
         }
         Ok(Pairs::new())
+    }
+
+    /// Notes something of a message that is there.
+    pub(crate) fn note(&mut self, mailbox: u32, uid: u32, value: Option<&[u8]>) -> Result<(), Refused> {
+        let mailbox = self.mailbox_mut(mailbox)?;
+        mailbox.entry(uid).ok_or(Refused::NoSuchMessage)?;
+        match value {
+            Some(value) => mailbox.notes.insert(u64::from(uid), value.into()),
+            None => mailbox.notes.remove(u64::from(uid)),
+        };
+        Ok(())
     }
 
     /// Forgets a message that no mailbox points to.
@@ -304,6 +317,7 @@ impl Mailbox {
 
     fn take(&mut self, uid: u32, entry: Entry, size: u64, modseq: u64) {
         self.entries.remove(u64::from(uid));
+        self.notes.remove(u64::from(uid));
         self.highest_modseq = modseq;
         self.bytes = self.bytes.saturating_sub(size);
         self.unseen -= u32::from(!entry.flags.has(Flags::SEEN));

@@ -13,8 +13,12 @@ use crate::error::Error;
 use crate::map::Map;
 use crate::operation::{keywords, message, name, put_keywords, put_message, quota, signed, special_use, unsigned};
 use crate::state::{
-    ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, Account, Entry, Flags, Mailbox, State, VANISHED_MAX, Vanished,
+    ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, Account, Entry, Flags, Mailbox, NOTE_BYTES_MAX, State,
+    VANISHED_MAX, Vanished,
 };
+
+/// Stands among annotations where the number of an account would: a note of a message follows. No account has it.
+const NOTE: u64 = 0;
 
 /// Takes a part; `true` with the last one.
 pub(crate) type Emit<'a> = dyn FnMut(&[u8], bool) -> Result<(), Error> + 'a;
@@ -71,6 +75,15 @@ pub(crate) fn encode(state: &State, free: &BTreeSet<u32>, part_bytes: usize, emi
         put_bytes(&mut out, value);
         spill(&mut out)?;
     }
+    for (number, mailbox) in state.mailboxes() {
+        for (uid, value) in mailbox.notes.iter() {
+            for number in [NOTE, u64::from(number), uid] {
+                put(&mut out, number);
+            }
+            put_bytes(&mut out, value);
+            spill(&mut out)?;
+        }
+    }
     emit(&out, true)
 }
 
@@ -124,6 +137,11 @@ pub(crate) fn decode(source: &mut impl Source) -> Result<(State, BTreeSet<u32>),
     }
     while !source.is_at_end() {
         let (account, mailbox) = (source.u32()?, source.u32()?);
+        if u64::from(account) == NOTE {
+            let (uid, value) = (source.u32()?, source.name(NOTE_BYTES_MAX)?);
+            state.note(mailbox, uid, Some(&value)).map_err(|_| Malformed)?;
+            continue;
+        }
         let (name, value) = (source.name(ANNOTATION_NAME_BYTES_MAX)?, source.name(ANNOTATION_BYTES_MAX)?);
         state.annotate(account, mailbox, &name, Some(&value)).map_err(|_| Malformed)?;
     }
@@ -191,6 +209,7 @@ fn mailbox(source: &mut impl Source) -> Result<Mailbox, Malformed> {
         vanished: Arc::default(),
         vanished_floor: source.number()?,
         annotations: Arc::default(),
+        notes: Map::default(),
     };
     let count = source.number()?;
     if count > VANISHED_MAX as u64 {

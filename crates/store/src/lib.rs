@@ -49,7 +49,7 @@ pub use recovery::{Options, Report};
 pub use state::{
     ANNOTATED_BYTES_MAX, ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, ANNOTATIONS_MAX, Account, Annotations,
     DELIMITER, Entry, Flags, KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Mailbox, Message, NAME_BYTES_MAX,
-    Quota, SpecialUse, State, VANISHED_MAX, Vanished,
+    NOTE_BYTES_MAX, Quota, SpecialUse, State, VANISHED_MAX, Vanished,
 };
 pub use superblock::{Geometry, MAGIC};
 pub use transaction::{Arrival, TRANSACTION_BYTES_MAX, Transaction};

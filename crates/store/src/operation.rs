@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use crate::codec::{Malformed, Source, put, put_bytes};
 use crate::state::{
     ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, KEYWORD_BYTES_MAX, KEYWORDS_MAX, MESSAGE_BYTES_MAX, Message,
-    NAME_BYTES_MAX, Place, Quota, SpecialUse,
+    NAME_BYTES_MAX, NOTE_BYTES_MAX, Place, Quota, SpecialUse,
 };
 
 /// A set of UIDs: runs in ascending order that do not touch.
@@ -142,6 +142,12 @@ pub(crate) enum Operation {
         name: Box<[u8]>,
         value: Option<Box<[u8]>>,
     },
+    /// Notes something of a message in a mailbox; without a value it is forgotten.
+    Note {
+        mailbox: u32,
+        uid: u32,
+        value: Option<Box<[u8]>>,
+    },
     /// All mailboxes get a new UIDVALIDITY: what was salvaged may lack UIDs that clients have seen.
     Renumber,
 }
@@ -218,6 +224,10 @@ impl Operation {
                 put_bytes(out, name);
                 value.iter().for_each(|value| put_bytes(out, value));
             }
+            Operation::Note { mailbox, uid, value } => {
+                numbers(out, &[16, u64::from(*mailbox), u64::from(*uid), u64::from(value.is_some())]);
+                value.iter().for_each(|value| put_bytes(out, value));
+            }
         }
     }
 
@@ -276,6 +286,11 @@ impl Operation {
                 let name = source.name(ANNOTATION_NAME_BYTES_MAX)?.into_boxed_slice();
                 let value = has_value.then(|| source.name(ANNOTATION_BYTES_MAX).map(Vec::into_boxed_slice));
                 Operation::Annotate { account, mailbox, name, value: value.transpose()? }
+            }
+            16 => {
+                let (mailbox, uid, has_value) = (source.u32()?, source.u32()?, flag(source)?);
+                let value = has_value.then(|| source.name(NOTE_BYTES_MAX).map(Vec::into_boxed_slice));
+                Operation::Note { mailbox, uid, value: value.transpose()? }
             }
             _ => return Err(Malformed),
         })
@@ -434,6 +449,8 @@ mod tests {
             Operation::Renumber,
             Operation::Annotate { account: 1, mailbox: 0, name: (*b"n").into(), value: Some((*b"value").into()) },
             Operation::Annotate { account: 1, mailbox: 7, name: (*b"n").into(), value: None },
+            Operation::Note { mailbox: 7, uid: 9, value: Some((*b"value").into()) },
+            Operation::Note { mailbox: 7, uid: 9, value: None },
         ];
         for operation in all {
             let mut out = Vec::new();

@@ -25,6 +25,8 @@ pub const VANISHED_MAX: usize = 1024;
 pub const ANNOTATION_NAME_BYTES_MAX: usize = 512;
 /// Longest value of an annotation, in bytes: it is held in memory, and fits into a transaction.
 pub const ANNOTATION_BYTES_MAX: usize = 256 << 10;
+/// Longest note of a message, in bytes: as an annotation, and beside them in one transaction.
+pub const NOTE_BYTES_MAX: usize = 256 << 10;
 /// Annotations of an account and all its mailboxes together: how many.
 pub const ANNOTATIONS_MAX: usize = 2_000;
 /// The same in bytes, names and values.
@@ -112,6 +114,8 @@ pub struct Mailbox {
     pub vanished_floor: u64,
     /// What was noted of it.
     pub annotations: Annotations,
+    /// What the host has noted of its messages, by UID: state that changes, where the content does not. It goes with the message.
+    pub notes: Map<Arc<[u8]>>,
 }
 
 /// A message in a mailbox.
@@ -321,6 +325,11 @@ impl Mailbox {
     /// A message.
     pub fn entry(&self, uid: u32) -> Option<&Entry> {
         self.entries.get(u64::from(uid))
+    }
+
+    /// What was noted of a message.
+    pub fn note(&self, uid: u32) -> Option<&Arc<[u8]>> {
+        self.notes.get(u64::from(uid))
     }
 
     /// What was expunged after a transaction; nothing if some of it has been forgotten.

@@ -14,7 +14,7 @@ use crate::operation::{Change, Delivery, Operation, Uids};
 use crate::record::{HEADER_BYTES, SECTOR_BYTES};
 use crate::state::{
     ANNOTATED_BYTES_MAX, ANNOTATION_BYTES_MAX, ANNOTATION_NAME_BYTES_MAX, ANNOTATIONS_MAX, KEYWORD_BYTES_MAX,
-    KEYWORDS_MAX, NAME_BYTES_MAX, Quota, SpecialUse, State,
+    KEYWORDS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, Quota, SpecialUse, State,
 };
 use crate::volume::{Staged, Volume};
 
@@ -164,6 +164,19 @@ impl<D: Device> Transaction<'_, D> {
             return Err(Refused::TooManyAnnotations.into());
         }
         self.grow(&operation).map(drop)
+    }
+
+    /// Notes something of a message in a mailbox, in place of what was noted before; without a value it is forgotten. It goes with the
+    /// message, and does not follow it into another mailbox.
+    pub fn note(&mut self, mailbox: u32, uid: u32, value: Option<&[u8]>) -> Result<(), Error> {
+        if value.is_some_and(|value| value.len() > NOTE_BYTES_MAX) {
+            return Err(Refused::TooManyAnnotations.into());
+        }
+        let operation = Operation::Note { mailbox, uid, value: value.map(Into::into) };
+        match value {
+            Some(_) => self.grow(&operation).map(drop),
+            None => self.apply(&operation).map(drop),
+        }
     }
 
     /// Puts a message into a mailbox; returns its UID. If it is refused, for its quota, say, the others stand.

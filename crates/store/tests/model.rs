@@ -104,6 +104,7 @@ struct ModelEntry {
     keywords: BTreeSet<String>,
     modseq: u64,
     date: i64,
+    note: Option<Vec<u8>>,
 }
 
 fn noted(annotations: &store::Annotations) -> BTreeMap<Vec<u8>, Vec<u8>> {
@@ -144,6 +145,7 @@ pub fn dump<D: Device>(volume: &Volume<D>) -> Result<Model, Error> {
                 keywords: mailbox.keywords_of(entry.flags).map(str::to_string).collect(),
                 modseq: entry.modseq,
                 date: entry.date,
+                note: mailbox.note(uid).map(|note| note.to_vec()),
             };
             (uid, entry)
         });
@@ -267,6 +269,7 @@ impl History {
             38 => 10,
             39 => 11,
             40..43 => 12,
+            43..46 => 13,
             _ if used > self.target_bytes => 7,
             _ => 5,
         };
@@ -405,6 +408,7 @@ impl History {
                                 keywords: keywords.into_iter().collect(),
                                 modseq: commit,
                                 date,
+                                note: None,
                             };
                             self.model.mailboxes.get_mut(&number).unwrap().put(uid, entry, commit);
                         }
@@ -485,7 +489,7 @@ impl History {
                     let mut pairs = Vec::new();
                     for (uid, entry) in found {
                         pairs.push((uid, mailbox.uid_next));
-                        mailbox.put(mailbox.uid_next, ModelEntry { modseq: commit, ..entry }, commit);
+                        mailbox.put(mailbox.uid_next, ModelEntry { modseq: commit, note: None, ..entry }, commit);
                     }
                     assert_eq!(outcome?, pairs);
                     if kind == 9 {
@@ -517,6 +521,16 @@ impl History {
                         Some(value) => annotations.insert(name, value),
                         None => annotations.remove(&name),
                     };
+                }
+                13 => {
+                    let Some(number) = self.random.pick(&mailboxes) else { break };
+                    let uids: Vec<u32> = self.model.mailboxes[&number].entries.keys().copied().collect();
+                    let Some(uid) = self.random.pick(&uids) else { break };
+                    let (seed, length) = (self.random.next(), self.random.below(900) as usize);
+                    let value = (self.random.below(3) > 0).then(|| mail(seed, length));
+                    transaction.note(number, uid, value.as_deref())?;
+                    let mailbox = self.model.mailboxes.get_mut(&number).unwrap();
+                    mailbox.entries.get_mut(&uid).unwrap().note = value;
                 }
                 _ => {
                     // One that is dropped has not been.

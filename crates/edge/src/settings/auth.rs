@@ -26,7 +26,10 @@ impl Listener {
         }
         if !matches!(
             self.hop.forward,
-            Forward::Original | Forward::SmtpSocket(_) | Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, .. }
+            Forward::Original
+                | Forward::Store
+                | Forward::SmtpSocket(_)
+                | Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, .. }
         ) {
             return Err(format!("auth: clients cannot authenticate to {}", self.hop.forward));
         }
@@ -41,7 +44,7 @@ impl Listener {
     /// Whether what the hop is told reaches it and nobody else.
     fn proves_its_hop(&self) -> bool {
         let is_here = match &self.hop.forward {
-            Forward::SmtpSocket(_) => true,
+            Forward::Store | Forward::SmtpSocket(_) => true,
             forward => forward.host().and_then(|host| host.parse().ok()).is_some_and(|ip: IpAddr| ip.is_loopback()),
         };
         is_here || self.forwards_in_tls() && self.verify() != Verify::Nothing

@@ -727,6 +727,8 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         (ours, 0) => ours,
         (ours, theirs) => ours.min(theirs),
     };
+    // The store tells accounts alone what becomes of their mails: strangers may have forged their addresses.
+    let is_for_strangers = listener.hop.forward == Forward::Store && listener.auth() == Auth::Off;
     Extensions {
         pipelining: true,
         size: Some(size),
@@ -734,7 +736,7 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         smtputf8: hop.smtputf8,
         chunking: true,
         enhanced_status_codes: true,
-        dsn: hop.dsn,
+        dsn: hop.dsn && !is_for_strangers,
         starttls: matches!(listener.place.tls, ListenerTls::Offer | ListenerTls::Require),
         auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
         xforward: settings.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),

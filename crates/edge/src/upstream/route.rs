@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 
 use proto::proxy;
-use proto::smtp::{Extensions, Protocol};
+use proto::smtp::{Extensions, Protocol, Reply};
 use tokio::io::AsyncWriteExt;
 
 use super::within;
@@ -144,16 +144,29 @@ impl Route {
 
 /// What is known of a hop without asking it again.
 #[derive(Debug, Default)]
-pub struct HopFacts(Mutex<Option<Extensions>>);
+pub struct HopFacts {
+    extensions: Mutex<Option<Extensions>>,
+    refusal: Mutex<Option<Reply>>,
+}
 
 impl HopFacts {
     /// What it offered when it was last spoken to.
     pub fn extensions(&self) -> Option<Extensions> {
-        *self.0.lock().expect("no holder panics")
+        *self.extensions.lock().expect("no holder panics")
     }
 
     /// It has been spoken to.
     pub fn learn(&self, extensions: Extensions) {
-        *self.0.lock().expect("no holder panics") = Some(extensions);
+        *self.extensions.lock().expect("no holder panics") = Some(extensions);
+    }
+
+    /// It has greeted us with a refusal.
+    pub fn refuse(&self, greeting: &Reply) {
+        *self.refusal.lock().expect("no holder panics") = Some(greeting.clone());
+    }
+
+    /// The refusal that it has greeted us with, if it did.
+    pub fn refusal(&self) -> Option<Reply> {
+        self.refusal.lock().expect("no holder panics").clone()
     }
 }

@@ -9,6 +9,7 @@
 //! Opportunistic TLS never stands in the way of mail: where it fails, a new connection is made without (RFC 7435).
 
 mod asking;
+mod sending;
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use crate::net::stream::Stream;
 use crate::settings::ForwardTls;
 
 pub use asking::Unasked;
+pub use sending::Unsent;
 
 const CONNECT_WAIT: Duration = Duration::from_secs(30);
 const GREETING_WAIT: Duration = Duration::from_secs(300);
@@ -236,6 +238,7 @@ impl SmtpHop {
         };
         let greeting = hop.reply(Asked::Greeting, GREETING_WAIT).await.map_err(|lost| lost.reply())?;
         if !greeting.is_positive() {
+            route.facts.refuse(&greeting);
             return Err(Reply::new(451, (4, 4, 1), "The next hop is not accepting mail"));
         }
         hop.hello().await?;

@@ -8,10 +8,10 @@ use sieve::Vacation;
 use store::{Error, Sealed, Transaction};
 
 use super::Plans;
-use crate::accounts::Recipient;
+use crate::accounts;
 use crate::file::File;
 use crate::filter::{Plan, REDIRECTED};
-use crate::queue::{self, Entry};
+use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
 
 /// What there is to know of a mail that may leave.
@@ -37,7 +37,7 @@ impl Leaving {
         transaction: &mut Transaction<'_, File>,
         sealed: &Sealed,
         address: &str,
-        recipient: &Recipient,
+        recipient: &accounts::Recipient,
         plan: &Plan,
     ) -> bool {
         let mut all = true;
@@ -46,9 +46,8 @@ impl Leaving {
             let now = seconds();
             let entry = Entry {
                 since: now,
-                due: now,
                 from: self.from.clone(),
-                to: to.clone(),
+                recipients: vec![Recipient::new(to.clone(), now)],
                 trace: format!("{REDIRECTED}: {address}\r\n"),
                 address: address.into(),
                 account,
@@ -58,7 +57,7 @@ impl Leaving {
                 ..Entry::default()
             };
             let outcome = match self.has_relay {
-                true => queue::add(transaction, sealed, &entry).map_err(|error| error.to_string()),
+                true => outbox::add(transaction, sealed, &entry).map_err(|error| error.to_string()),
                 false => Err("there is no relay".into()),
             };
             match outcome {
@@ -79,7 +78,7 @@ impl Leaving {
     pub fn answer(&mut self, transaction: &mut Transaction<'_, File>, vacation: &Vacation) {
         let sealed = self.answers.iter().find(|(answer, _)| answer == vacation).map(|(_, sealed)| sealed);
         let outcome = match sealed {
-            Some(sealed) => queue::add(transaction, sealed, &Entry::answer(vacation.to.clone(), seconds())),
+            Some(sealed) => outbox::add(transaction, sealed, &Entry::answer(vacation.to.clone(), seconds())),
             None => return tracing::warn!(to = vacation.to, "no answer is sent: there is no relay"),
         };
         match outcome {

@@ -1,75 +1,241 @@
-//! A notice to the sender of a mail that could not be sent on (RFC 3464).
+//! Notifications of what became of a mail (RFC 3461, 3464): that it was not delivered, that it waits, that it was delivered or relayed.
 //!
-//! It names the address that the sender has written to, and not the one that its owner has it sent on to.
+//! One names all recipients of which there is the same to say. Of a mail that a script has sent on it names the address that the sender
+//! has written to, and neither the one that its owner has it sent on to, nor what was said there. Texts of others stand in it as one
+//! line each, in ASCII.
+
+use std::fmt::Write as _;
 
 use proto::imap::date;
+use proto::smtp::Return;
 
-use super::{Entry, place};
-use crate::content::Body;
+use super::content::open;
 use crate::header::end_of_header;
+use crate::outbox::{Entry, Recipient};
+use crate::relay::Fate;
 use crate::site::{Site, seconds};
 
 /// Bytes of a header that are sent back.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 
+/// Bytes of a mail that is sent back whole, where that was asked for; of a longer one the header is.
+const WHOLE_BYTES_MAX: u64 = 256 << 10;
+
 /// Characters of a reason that are told.
 const WHY_CHARACTERS_MAX: usize = 300;
 
-/// Its text, from the first field on.
-pub(super) fn write(site: &Site, uid: u32, entry: &Entry) -> Vec<u8> {
-    let days = seconds().saturating_sub(entry.since) / 86_400;
-    let address = &entry.address;
-    let text = format!("Your mail to {address} was to be sent on from there, and could not be in {days} days.");
-    report(site, uid, entry, address, "4.4.7", &text)
+/// The outcome of a recipient, as its sender may be told.
+pub(super) struct Event {
+    pub kind: Kind,
+    /// A host has refused it for ever.
+    pub is_refused: bool,
+    pub recipient: Recipient,
+    pub fate: Fate,
 }
 
-/// The same for a mail that an account has written here: to the account, with the reason.
-pub(super) fn write_to_writer(site: &Site, uid: u32, entry: &Entry, why: &str) -> Vec<u8> {
-    // A reply of a server is text of others: one line, as it can stand in a body.
-    let why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WHY_CHARACTERS_MAX).collect();
-    let text = format!("Your mail to {} could not be sent.\r\n{why}", entry.to);
-    report(site, uid, entry, &entry.to, "5.0.0", &text)
+/// Kinds of outcomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It came into a mailbox here.
+    Delivered,
+    /// A next hop has it.
+    Relayed,
+    Failed,
+    /// It waits for long.
+    Delayed,
+    /// It waits; nobody is told.
+    Waits,
 }
 
-fn report(site: &Site, uid: u32, entry: &Entry, address: &str, status: &str, text: &str) -> Vec<u8> {
+impl Kind {
+    const fn action(self) -> &'static str {
+        match self {
+            Kind::Delivered => "delivered",
+            Kind::Relayed => "relayed",
+            Kind::Failed => "failed",
+            Kind::Delayed | Kind::Waits => "delayed",
+        }
+    }
+
+    /// The subject of a notification, and its first sentence.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Delivered | Kind::Relayed => {
+                ("Your mail was delivered", "Your mail was delivered, or handed on, to:")
+            }
+            Kind::Failed => ("Undelivered mail", "Your mail could not be delivered to:"),
+            Kind::Delayed | Kind::Waits => (
+                "Your mail is delayed",
+                "Your mail waits, and is tried again. You need not send it again. It waits for:",
+            ),
+        }
+    }
+}
+
+impl Event {
+    /// Whether the sender is told of it.
+    pub fn is_told(&self, entry: &Entry) -> bool {
+        let of = match self.kind {
+            Kind::Waits => return false,
+            Kind::Relayed if self.fate.host_notifies => return false,
+            Kind::Delivered | Kind::Relayed => "SUCCESS",
+            Kind::Failed => "FAILURE",
+            Kind::Delayed => "DELAY",
+        };
+        if entry.has_sender() {
+            return self.recipient.notifies(of);
+        }
+        // Of what a script redirects, its sender is told that it was given up: nobody else has it.
+        let is_redirect = !entry.account.is_empty() && !entry.is_stored && !entry.from.is_empty();
+        is_redirect && self.kind == Kind::Failed
+    }
+}
+
+/// A sender as the log and a command show it.
+pub(crate) fn shown(from: &str) -> &str {
+    if from.is_empty() { "<>" } else { from }
+}
+
+/// The text of a notification, from the first field on.
+pub(super) fn write(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) -> Vec<u8> {
     let (hostname, now) = (&site.hostname, seconds());
-    let boundary = format!("{now}.{uid}.notice");
-    let head = format!(
-        "From: Mail Delivery System <MAILER-DAEMON@{hostname}>\r\nTo: <{to}>\r\nSubject: Undelivered mail\r\n\
-         Date: {date}\r\nMessage-ID: <bounce.{now}.{uid}@{hostname}>\r\nAuto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n\
+    let boundary = format!("{now}.{mail}.notice");
+    let is_redirect = !entry.account.is_empty() && !entry.is_written;
+    let kind = events.iter().map(|event| event.kind).find(|kind| *kind == Kind::Failed);
+    let (subject, first) = kind.or(events.first().map(|event| event.kind)).unwrap_or(Kind::Failed).words();
+    let mut head = format!(
+        "From: Mail Delivery System <MAILER-DAEMON@{hostname}>\r\nTo: <{to}>\r\nSubject: {subject}\r\n\
+         Date: {date}\r\nMessage-ID: <notice.{now}.{mail}.{number}@{hostname}>\r\nAuto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n\
          Content-Type: multipart/report; report-type=delivery-status; boundary=\"{boundary}\"\r\n\r\n\
-         --{boundary}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n\
-         {text}\r\n\
-         It was not delivered.\r\n\r\n\
-         --{boundary}\r\nContent-Type: message/delivery-status\r\n\r\n\
-         Reporting-MTA: dns; {hostname}\r\nArrival-Date: {since}\r\n\r\n\
-         Final-Recipient: rfc822; {address}\r\nAction: failed\r\nStatus: {status}\r\n\r\n\
-         --{boundary}\r\nContent-Type: text/rfc822-headers\r\n\r\n",
-        to = entry.from,
+         --{boundary}\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\n{first}\r\n\r\n",
+        to = ascii(&entry.from),
+        number = events.first().map_or(0, |event| event.recipient.tries),
         date = date::message(now),
-        since = date::message(entry.since),
     );
+    for event in events {
+        let _ = match is_redirect {
+            true => write!(head, "  {}\r\n", ascii(&entry.address)),
+            false => write!(head, "  {}\r\n  {}\r\n\r\n", ascii(&event.recipient.to), line(&event.fate.why)),
+        };
+    }
+    let _ = write!(
+        head,
+        "\r\n--{boundary}\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; {hostname}\r\n\
+         Arrival-Date: {}\r\n",
+        date::message(entry.since)
+    );
+    if let Some(envid) = xtext(&entry.envid) {
+        let _ = write!(head, "Original-Envelope-Id: {}\r\n", line(&envid));
+    }
+    let until = entry.since.saturating_add(site.patience.whole);
+    for event in events {
+        put_recipient(&mut head, entry, event, is_redirect, until);
+    }
     let mut text = head.into_bytes();
-    text.extend(header(site, uid, entry));
+    put_original(&mut text, site, mail, entry, events, &boundary);
     text.extend(format!("\r\n--{boundary}--\r\n").bytes());
     text
 }
 
-/// The header of the mail, if it can be read: whole fields.
-fn header(site: &Site, uid: u32, entry: &Entry) -> Vec<u8> {
-    let state = site.store.state();
-    let mailbox = place(&state).and_then(|(_, mailbox)| state.mailbox(mailbox));
-    let number = mailbox.and_then(|mailbox| mailbox.entry(uid)).map(|entry| entry.message.get());
-    let Some(mut body) = number.and_then(|number| Body::open(&site.store, number)) else { return Vec::new() };
-    let mut header = vec![0; HEADER_BYTES_MAX];
-    let read = tokio::task::block_in_place(|| body.read(entry.skipped, &mut header)).unwrap_or(0);
-    header.truncate(read);
-    match end_of_header(&header, 0) {
-        Some(end) => header.truncate(end),
-        None => {
-            let end = header.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-            header.truncate(end);
-        }
+fn put_recipient(head: &mut String, entry: &Entry, event: &Event, is_redirect: bool, until: i64) {
+    let Event { kind, recipient, fate, .. } = event;
+    head.push_str("\r\n");
+    if let Some((kind, address)) = recipient.orcpt.split_once(';').filter(|_| !is_redirect) {
+        let address = if kind.eq_ignore_ascii_case("utf-8") { Some(address.to_owned()) } else { xtext(address) };
+        let _ = write!(head, "Original-Recipient: {};{}\r\n", line(kind), line(&address.unwrap_or_default()));
     }
-    header
+    let final_recipient = if is_redirect { &entry.address } else { &recipient.to };
+    let address_type = if final_recipient.is_ascii() { "rfc822" } else { "utf-8" };
+    // Of what a host said now and not for ever, the last word is ours: it was tried for too long (RFC 3463: 4.4.7).
+    let status = match kind {
+        Kind::Failed if !event.is_refused => (4, 4, 7),
+        _ => fate.status,
+    };
+    let (class, subject, detail) = status;
+    let _ = write!(
+        head,
+        "Final-Recipient: {address_type}; {}\r\nAction: {}\r\nStatus: {class}.{subject}.{detail}\r\n",
+        ascii(final_recipient),
+        kind.action()
+    );
+    if let Some(host) = fate.host.as_ref().filter(|_| !is_redirect) {
+        let _ = write!(head, "Remote-MTA: dns; {}\r\nDiagnostic-Code: smtp; {}\r\n", line(host), line(&fate.why));
+    }
+    if *kind == Kind::Delayed {
+        let _ = write!(head, "Will-Retry-Until: {}\r\n", date::message(until));
+    }
+}
+
+/// The mail, or its header. Of one whose header is not in ASCII nothing comes back: the sender's host may not take it.
+fn put_original(text: &mut Vec<u8>, site: &Site, mail: u32, entry: &Entry, events: &[&Event], boundary: &str) {
+    let Some(mut body) = open(site, mail) else { return };
+    let is_failure = events.iter().any(|event| event.kind == Kind::Failed);
+    let bytes = body.size().saturating_sub(entry.skipped);
+    let is_whole = entry.ret == Some(Return::Full) && is_failure && bytes <= WHOLE_BYTES_MAX;
+    let mut original = vec![0; if is_whole { WHOLE_BYTES_MAX as usize } else { HEADER_BYTES_MAX }];
+    let mut length = 0;
+    while let Ok(more @ 1..) =
+        tokio::task::block_in_place(|| body.read(entry.skipped + length as u64, &mut original[length..]))
+    {
+        length += more;
+    }
+    original.truncate(length);
+    if !is_whole || !original.is_ascii() {
+        let last = original.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        original.truncate(end_of_header(&original, 0).unwrap_or(last));
+    }
+    if !original.is_ascii() {
+        return;
+    }
+    let kind = if is_whole { "message/rfc822" } else { "text/rfc822-headers" };
+    text.extend(format!("\r\n--{boundary}\r\nContent-Type: {kind}\r\n\r\n").bytes());
+    text.extend(original);
+}
+
+/// Text of others as one line in ASCII.
+fn line(text: &str) -> String {
+    let safe = |letter: char| if letter.is_ascii() && !letter.is_ascii_control() { letter } else { '?' };
+    text.chars().map(safe).take(WHY_CHARACTERS_MAX).collect()
+}
+
+/// An address in ASCII (RFC 6533, section 3): other characters as `\x{...}`.
+fn ascii(address: &str) -> String {
+    address.chars().fold(String::new(), |mut text, letter| {
+        if letter.is_ascii() && !letter.is_ascii_control() {
+            text.push(letter);
+        } else {
+            let _ = write!(text, "\\x{{{:X}}}", u32::from(letter));
+        }
+        text
+    })
+}
+
+/// Decodes xtext (RFC 3461, section 4); none where there is none, or it is malformed.
+fn xtext(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'+' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = rest.get(2..)?;
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn xtext_is_decoded_and_addresses_become_ascii() {
+        assert_eq!(xtext("QQ+2B314+3Dx").as_deref(), Some("QQ+314=x"));
+        assert_eq!((xtext(""), xtext("a+2"), xtext("a+zz")), (None, None, None));
+        assert_eq!(ascii("gr\u{fc}n@x\r"), "gr\\x{FC}n@x\\x{D}");
+        assert_eq!(line("451 a\r\nTo: b\u{fc}"), "451 a??To: b?");
+    }
 }

@@ -1,6 +1,6 @@
 //! Mails that a user sends.
 //!
-//! One transaction puts a mail into the [queue](crate::queue), once for each recipient, and a copy into `Sent`, takes the draft away and
+//! One transaction puts a mail into the [queue](crate::queue), once for all recipients, and a copy into `Sent`, takes the draft away and
 //! marks what it answers: a mail is sent with its copy, or not at all. It goes out to the relay, as what scripts redirect does, also
 //! where the recipient has an account here: what inspects mail that comes in inspects that, too.
 
@@ -11,12 +11,12 @@ use store::{Arrival, Change, Error, Flags, SpecialUse, Transaction, Uids};
 use crate::digest::Digest;
 use crate::file::File;
 use crate::in_flight::Owner;
-use crate::queue::{self, Entry, WAITING_MAX};
+use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
 use crate::writer::Incoming;
 
 /// Mails of one account that wait to go out: others have room, too.
-const WAITING_OF_ONE_MAX: usize = WAITING_MAX / 4;
+const WAITING_OF_ONE_MAX: usize = 1_000;
 
 /// The attribute of the mailbox for sent mail.
 const SENT: SpecialUse = SpecialUse(1 << 5);
@@ -31,13 +31,10 @@ pub(super) async fn send(
     let Sender { account, name, sent } = sender;
     let Sending { from, to, content, private, draft, answers } = sending;
     let (recipients, writer) = (to.len(), name.clone());
+    if site.queue.of_sender(&name).saturating_add(recipients) > WAITING_OF_ONE_MAX {
+        return Ok(Err(Failure::Queue));
+    }
     let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
-        let waiting = queue::waiting(transaction.state());
-        let of_one = waiting.iter().filter(|(_, entry)| entry.account == name).count();
-        let more = to.len();
-        if waiting.len().saturating_add(more) > WAITING_MAX || of_one.saturating_add(more) > WAITING_OF_ONE_MAX {
-            return Ok(Err(Failure::Queue));
-        }
         let now = seconds();
         let named = transaction.state().mailbox_named(account, b"Sent").map(|(number, _)| number);
         let sent = match sent.or(named) {
@@ -45,20 +42,19 @@ pub(super) async fn send(
             None => transaction.create(account, b"Sent", SENT)?,
         };
         transaction.deliver(sealed, sent, &Arrival { flags: Flags::SEEN, date: now, now, ..Arrival::default() })?;
-        for to in to {
-            let (from, account) = (from.clone(), name.clone());
-            let entry = Entry {
-                since: now,
-                due: now,
-                address: from.clone(),
-                from,
-                to,
-                account,
-                skipped: private,
-                is_written: true,
-                ..Entry::default()
-            };
-            queue::add(transaction, sealed, &entry)?;
+        let entry = Entry {
+            since: now,
+            address: from.clone(),
+            from,
+            account: name,
+            skipped: private,
+            is_written: true,
+            recipients: to.into_iter().map(|to| Recipient::new(to, now)).collect(),
+            ..Entry::default()
+        };
+        match outbox::add(transaction, sealed, &entry) {
+            Err(Error::Refused(store::Refused::OverQuota)) => return Ok(Err(Failure::Queue)),
+            outcome => outcome?,
         }
         if let Some((folder, uid)) = draft {
             transaction.expunge(folder, &one(uid))?;
@@ -72,7 +68,7 @@ pub(super) async fn send(
     let outcome = incoming.finish(digest, work).await?;
     if outcome.is_ok() {
         tracing::info!(account = writer, recipients, "a mail is sent from a browser");
-        site.wake.wake();
+        site.queue.wake.wake();
     }
     Ok(outcome)
 }

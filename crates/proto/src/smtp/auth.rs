@@ -25,6 +25,13 @@ impl Mechanisms {
     /// None of them.
     pub const NONE: Mechanisms = Mechanisms(0);
 
+    /// The known mechanisms among these names.
+    pub fn of(names: &[&str]) -> Mechanisms {
+        let mut some = Mechanisms::NONE;
+        some.learn(names.iter().copied());
+        some
+    }
+
     /// Whether there is none.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

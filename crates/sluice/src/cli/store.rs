@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
-use edge::settings::{Address, Forward};
+use edge::settings::Address;
 
 use super::CONFIG;
 use crate::cli::values;
@@ -46,10 +46,6 @@ pub enum StoreCommand {
     /// Print a message.
     #[command(override_usage = "sluice store cat [OPTIONS] [VOLUME] <ACCOUNT> <MAILBOX> <UID>")]
     Cat(StoreCat),
-    /// Print the mail that waits to go out: redirected by users' scripts, and their answers. A line for each.
-    ///
-    /// Number, account, sender, recipient, since when, how often it was tried and when next, and why it was not taken.
-    Queue(StoreQueue),
     /// Print or change who else may do what with a mailbox (RFC 4314): without WHO, its list, a line for each.
     ///
     /// A server that has the store open is asked. Rights: l see it, r read, s \Seen, w other flags, i add messages, p post, k make
@@ -98,23 +94,6 @@ pub struct StoreStat {
     /// The store.
     #[arg(conflicts_with = "store", value_hint = ValueHint::FilePath)]
     pub volume: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `sluice store queue`
-#[derive(Debug, Args)]
-pub struct StoreQueue {
-    /// Where the store is, if it is not named first.
-    #[command(flatten)]
-    pub place: StorePlace,
-    /// The store.
-    #[arg(conflicts_with = "store", value_hint = ValueHint::FilePath)]
-    pub volume: Option<PathBuf>,
-    /// Have all of it tried now, by the server that has the store open.
-    #[arg(long)]
-    pub retry: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -251,10 +230,10 @@ pub struct StoreServe {
     /// What the server calls itself. [default: the name of this machine]
     #[arg(long, value_name = "NAME")]
     pub hostname: Option<String>,
-    /// Who sends what users write in the webmail, what their scripts redirect, and their answers: smtp://HOST:PORT. Without it, mail that a script
-    /// redirects stays in the INBOX, and nobody is answered.
+    /// Who sends what users write in the webmail, what their scripts redirect, and their answers: mx for the mail servers of the recipients,
+    /// or smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX, and nobody is answered.
     #[arg(long, value_name = "URL")]
-    pub relay: Option<Forward>,
+    pub relay: Option<String>,
     /// A script that runs over each mail for each account before its own; that runs only if this one keeps the mail.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sieve_before: Option<PathBuf>,

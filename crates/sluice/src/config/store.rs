@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use edge::settings::{Address, Asks, Forward, Scheme, size};
+use edge::settings::{Address, Asks, Forward, size};
 use mailbox::Protocol;
 use mailbox::scripts::SiteScripts;
 use serde::Deserialize;
 
-use super::Config;
+use super::{Config, Outward, QueueSettings};
 
 /// Room for a few segments.
 const SIZE_MIN: u64 = 64 << 20;
@@ -86,9 +86,12 @@ pub struct StoreSettings {
     pub webmails: Vec<Address>,
     /// Where it comes in by LMTP, not inspected.
     pub lmtp: Vec<Address>,
-    /// Who sends what users write in the webmail, what their scripts redirect, and their answers: `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it,
-    /// mail that a script redirects stays in the INBOX, and nobody is answered.
-    pub relay: Option<Forward>,
+    /// The way of what clients submit, what users write in the webmail, what their scripts redirect, and their answers: `mx` for the mail
+    /// servers of the recipients, or one next hop, `smtp://HOST:PORT`, `smtps://HOST:PORT` or `smtp:/PATH`. Without it, nothing is
+    /// submitted, mail that a script redirects stays in the INBOX, and nobody is answered.
+    pub relay: Option<Outward>,
+    /// How mail waits that goes out.
+    pub queue: QueueSettings,
     /// A script that runs over each mail for each account before its own, and one that runs after it: each runs if the one before it
     /// keeps the mail. Read at the start, as the next.
     pub sieve_before: Option<PathBuf>,
@@ -123,6 +126,7 @@ impl Default for StoreSettings {
             webmails: Vec::new(),
             lmtp: Vec::new(),
             relay: None,
+            queue: QueueSettings::default(),
             sieve_before: None,
             sieve_after: None,
             sieve_global: None,
@@ -143,6 +147,11 @@ impl StoreSettings {
     /// The file of accounts.
     pub fn accounts(&self) -> PathBuf {
         self.accounts.clone().unwrap_or_else(|| self.folder.join("accounts"))
+    }
+
+    /// The file of keys that mail is signed with.
+    pub fn dkim(&self) -> PathBuf {
+        self.folder.join("dkim")
     }
 
     /// The settings of a configuration; none if there is no such file.
@@ -201,9 +210,7 @@ impl StoreSettings {
         if self.message_bytes_max == 0 || self.sessions_max == 0 {
             return Err("a limit of 0 would refuse everything".into());
         }
-        if self.relay.as_ref().is_some_and(|relay| !takes_mail(relay)) {
-            return Err("relay is smtp://HOST:PORT, smtps://HOST:PORT or smtp:/PATH".into());
-        }
+        self.queue.check().map_err(|reason| format!("queue: {reason}"))?;
         self.scripts()?;
         let listeners = config.listeners.iter().map(|listener| &listener.place.address);
         let mut taken: Vec<&Address> = listeners.chain(&config.clamd.addresses).collect();
@@ -220,13 +227,6 @@ impl StoreSettings {
             }
         }
         Ok(())
-    }
-}
-
-fn takes_mail(relay: &Forward) -> bool {
-    match relay {
-        Forward::Server { scheme, .. } => matches!(scheme, Scheme::Smtp | Scheme::Smtps),
-        relay => matches!(relay, Forward::SmtpSocket(_)),
     }
 }
 

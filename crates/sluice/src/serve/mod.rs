@@ -250,7 +250,7 @@ fn open_store(args: &Serve, site: &Site) -> Result<Option<Newcomer>, Failure> {
     let Some(store) = &site.store else { return Ok(None) };
     let is_first_steps = args.config.is_none() && args.clamd_conf.is_none();
     let newcomer = is_first_steps.then(|| gateway::welcome(&store.settings, NEWCOMER)).transpose()?;
-    store.begin(&site.config.hostname, site.lookups.accounts(&store.settings.lookups))?;
+    store.begin(&site.config.hostname, &site.config.dns, site.lookups.accounts(&store.settings.lookups))?;
     Ok(newcomer)
 }
 

@@ -40,7 +40,6 @@ pub fn run(args: &cli::Store) -> Result<ExitCode, Failure> {
         StoreCommand::Ls(args) => list(args),
         StoreCommand::Cat(args) => cat(args),
         StoreCommand::Acl(args) => super::acl::run(args),
-        StoreCommand::Queue(args) => super::queue::run(args),
         StoreCommand::Serve(args) => super::serve::run(args),
     }
 }

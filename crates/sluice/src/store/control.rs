@@ -1,7 +1,7 @@
 //! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
 //!
 //! ```text
-//!   C: who ID | recall ID | sieve {...} | acl {...} | queue list | queue retry    one line
+//!   C: who ID | recall ID | sieve {...} | acl {...} | queue {...}    one line
 //!   S: {"places": [...], ...}              one line, and the end
 //!   C: deliver lmtp                        a session of LMTP, or of SMTP, as the gateway has with its store
 //!   C: look {...}                          answered as `show.rs` has it, and others may follow

@@ -22,11 +22,12 @@ use std::time::{Duration, Instant};
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::porch::runtime::Runtime;
-use edge::settings::{SocketMode, Spam, Tls};
+use edge::settings::{SocketMode, Spam};
 use edge::upstream::within;
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
+use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
 use mailbox::{Elsewhere, File, Relay, Site, Writer};
 use proto::smtp::Protocol;
@@ -34,13 +35,15 @@ use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
 
 use super::control::Control;
+use super::dkim::signer::Signers;
 use super::doors::{Doors, Identity};
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
-use super::relay::NextHop;
+use super::relay::outbound;
 use super::volume::segment_bytes;
 use crate::config::Door;
 use crate::config::StoreSettings;
+use crate::config::dns::DnsSettings;
 use crate::output::Failure;
 
 /// Connections that wait for a store that is not open yet.
@@ -154,7 +157,14 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be opened for another reason than that another process has it, or accounts cannot be read.
-    pub fn begin(self: &Arc<Self>, hostname: &str, elsewhere: Option<Arc<dyn Elsewhere>>) -> Result<(), Failure> {
+    pub fn begin(
+        self: &Arc<Self>,
+        hostname: &str,
+        dns: &DnsSettings,
+        elsewhere: Option<Arc<dyn Elsewhere>>,
+    ) -> Result<(), Failure> {
+        let relay =
+            self.settings.relay.as_ref().map(|way| outbound(way, &self.settings.queue, dns, hostname)).transpose()?;
         let path = self.settings.volume();
         make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
         let accounts = accounts(&self.settings.accounts())?;
@@ -174,7 +184,7 @@ impl Store {
         within::offer(Box::new(hand));
         let (local, hostname) = (self.clone(), hostname.to_owned());
         let run = move || {
-            if let Err(error) = local.run(volume, accounts, scripts, hostname, waiting) {
+            if let Err(error) = local.run(volume, accounts, scripts, relay, hostname, waiting) {
                 tracing::error!(%error, "the store is closed");
             }
         };
@@ -206,6 +216,7 @@ impl Store {
         volume: Option<Volume<File>>,
         accounts: Arc<Accounts>,
         scripts: SiteScripts,
+        relay: Option<Arc<dyn Relay>>,
         hostname: String,
         waiting: mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
@@ -215,12 +226,14 @@ impl Store {
         }
         let (writer, handle) = Writer::start(volume)?;
         let (ending, most) = (self.end.subscribe(), self.settings.message_bytes_max);
-        let relay =
-            self.settings.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
         let mut site = Site::new(handle, accounts, hostname, most, ending);
         site.junk = self.settings.junk;
         site.scripts = scripts;
-        site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
+        site.relay = relay;
+        site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
+        site.queue = Queue::new(self.settings.queue.limits());
+        site.patience = self.settings.queue.patience();
+        site.recipients_hour_max = self.settings.queue.recipients_hour_max;
         site.inspector =
             self.settings.search_index.then(|| Arc::new(Lent(self.identity.clone())) as Arc<dyn Inspector>);
         site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), self.end.subscribe())?));

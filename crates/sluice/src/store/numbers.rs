@@ -38,6 +38,8 @@ impl Levels {
         by_protocol(&mut text, "sessions_refused_total", "counter", help, &numbers.refused);
         let (deliveries, microseconds) = numbers.deliveries();
         let (waiting, behind) = (mailbox::queue::waiting_count(&site.store.state()), site.behind_count());
+        let [_, sending, destinations, resting] = mailbox::queue::numbers(site).map(|number| number as u64);
+        let queue = &site.queue.counts;
         for (name, kind, help, number) in [
             ("logins_total", "counter", "Logins.", logins.logins.load(Relaxed)),
             ("login_failures_total", "counter", "Wrong names and passwords.", logins.failures.load(Relaxed)),
@@ -53,6 +55,12 @@ impl Levels {
             ("live_bytes", "gauge", "Bytes of the messages in mailboxes.", get(&self.live_bytes)),
             ("messages", "gauge", "Messages in mailboxes.", get(&self.messages)),
             ("queue_messages", "gauge", "Messages of the store that wait to be sent.", waiting as u64),
+            ("queue_sending", "gauge", "Messages that are being sent.", sending),
+            ("queue_destinations", "gauge", "Domains for which messages wait.", destinations),
+            ("queue_destinations_resting", "gauge", "Of them, those whose servers cannot be reached.", resting),
+            ("queue_sent_total", "counter", "Recipients that a next hop or a mailbox has taken.", get(&queue.sent)),
+            ("queue_deferred_total", "counter", "Attempts after which a recipient waits on.", get(&queue.deferred)),
+            ("queue_failed_total", "counter", "Recipients that were given up.", get(&queue.failed)),
             (
                 "index_behind_accounts",
                 "gauge",

@@ -1,124 +1,167 @@
-//! Sends what scripts redirect, and their answers: a thread with connections to a next hop.
+//! Sends mail that goes out: a thread with connections to next hops.
+//!
+//! The way of a destination is the one that the table of routes has for it or for a domain above it, else the relay: one next hop, or
+//! the world, which is asked for by DNS ([`world`]).
 
-use edge::settings::{Forward, Target, Tls};
-use edge::upstream::route::Route;
-use edge::upstream::smtp_hop::{Leases, Peer, SmtpHop};
-use mailbox::{Outgoing, Relay, Sending, Unsent};
-use proto::smtp::{Body, MailFrom, Protocol, RcptTo, Reply};
-use std::net::Ipv4Addr;
+mod session;
+mod world;
+
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+
+use edge::message::asking::Resolver;
+use edge::settings::{Forward, Target, Tls};
+use edge::upstream::route::Route;
+use edge::upstream::smtp_hop::Leases;
+use mailbox::{Fate, Health, Outgoing, Relay, Report, Sending};
+use proto::smtp::Protocol;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
+use self::session::{Host, Sent};
+use self::world::World;
+use crate::config::dns::DnsSettings;
+use crate::config::{Outward, QueueSettings};
+use crate::resolver;
+
 /// Mails that wait for their turn; who brings another one is told so.
 const WAITING_MAX: usize = 1_000;
 
-/// Mails that are sent at the same time.
-const AT_ONCE: usize = 16;
+/// How long an attempt may take: what hosts may take for one mail (RFC 5321, section 4.5.3.2), and for a few that do not answer.
+const ATTEMPT_WAIT: Duration = Duration::from_secs(1_800);
 
-/// How long a mail may take: a client waits for the answer meanwhile, ten minutes at least (RFC 5321, section 4.5.3.2.6).
-const MAIL_WAIT: Duration = Duration::from_secs(300);
-
-/// The way to the thread.
-pub struct NextHop {
-    mails: mpsc::Sender<Job>,
+/// Begins to send mail that goes out.
+///
+/// # Errors
+/// As [`Outbound::start`], and where nobody can be asked for the hosts of the world.
+pub fn outbound(
+    way: &Outward,
+    settings: &QueueSettings,
+    dns: &DnsSettings,
+    hostname: &str,
+) -> Result<Arc<dyn Relay>, String> {
+    let resolver = match way {
+        Outward::World => Some(resolver::Resolver::start(dns, &Arc::default(), None)? as Arc<dyn Resolver>),
+        Outward::Hop(_) => None,
+    };
+    Ok(Arc::new(Outbound::start(way, settings, resolver, hostname)?))
 }
 
-type Job = (Outgoing, oneshot::Sender<Result<(), Unsent>>);
+/// The way to the thread.
+pub struct Outbound {
+    mails: mpsc::Sender<Job>,
+    is_the_world: bool,
+}
 
-impl NextHop {
-    /// Starts the thread.
+type Job = (Outgoing, oneshot::Sender<Report>);
+
+impl Outbound {
+    /// Starts the thread. The resolver is asked where the world is meant.
     ///
     /// # Errors
     /// When there is no such hop, or no thread.
-    pub fn start(forward: &Forward, tls: &Tls, hostname: &str) -> Result<NextHop, String> {
-        let route = Route::new(&Target::new(forward.clone()), tls)?;
-        let (address, protocol) = route.server().ok_or_else(|| format!("{forward} takes no mail"))?;
+    pub fn start(
+        way: &Outward,
+        settings: &QueueSettings,
+        resolver: Option<Arc<dyn Resolver>>,
+        hostname: &str,
+    ) -> Result<Outbound, String> {
+        let routes = settings.routes.iter().map(|(domain, hop)| Ok((domain.to_ascii_lowercase(), fixed(hop)?)));
+        let routes: HashMap<String, (Route, Protocol)> = routes.collect::<Result<_, String>>()?;
+        let usual = match way {
+            Outward::Hop(hop) => Usual::Hop(fixed(hop)?),
+            Outward::World => {
+                let resolver = resolver.ok_or("the mail servers of the world are found by DNS: [dns] servers")?;
+                Usual::World(World::new(resolver, hostname, settings.port)?)
+            }
+        };
+        let is_the_world = *way == Outward::World;
+        let at_once = settings.connections_max as usize;
         let (mails, mut waiting) = mpsc::channel::<Job>(WAITING_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         let hostname = hostname.to_owned();
         let run = move || {
-            let hop = Hop { route, address, protocol, hostname, leases: Leases::default() };
-            let (hop, permits) = (Rc::new(hop), Arc::new(Semaphore::new(AT_ONCE)));
+            let ways = Ways { routes, usual, hostname, leases: Leases::default() };
+            let (ways, permits) = (Rc::new(ways), Arc::new(Semaphore::new(at_once)));
             let serve = async {
                 while let Some((mail, told)) = waiting.recv().await {
                     let Ok(permit) = permits.clone().acquire_owned().await else { return };
-                    let hop = hop.clone();
+                    let ways = ways.clone();
                     tokio::task::spawn_local(async move {
-                        let outcome = timeout(MAIL_WAIT, hop.send(mail)).await;
-                        let _ = told.send(outcome.unwrap_or_else(|_| Err(Unsent::for_now("the relay took too long"))));
+                        let count = mail.recipients.len();
+                        let late = || Report::all(count, &Fate::later((4, 4, 2), "it took too long"), Health::Ill);
+                        let report = timeout(ATTEMPT_WAIT, ways.send(mail)).await;
+                        let _ = told.send(report.unwrap_or_else(|_| late()));
                         drop(permit);
                     });
                 }
             };
             LocalSet::new().block_on(&runtime, serve);
         };
-        std::thread::Builder::new().name("relay".into()).spawn(run).map_err(|error| error.to_string())?;
-        Ok(NextHop { mails })
+        std::thread::Builder::new().name("outbound".into()).spawn(run).map_err(|error| error.to_string())?;
+        Ok(Outbound { mails, is_the_world })
     }
 }
 
-impl Relay for NextHop {
+impl Relay for Outbound {
     fn send(&self, mail: Outgoing) -> Sending {
+        let count = mail.recipients.len();
         let (tell, told) = oneshot::channel();
-        let handed =
-            self.mails.try_send((mail, tell)).map_err(|_| Unsent::for_now("too many mails wait for the relay"));
+        let handed = self.mails.try_send((mail, tell)).is_ok();
+        let lost = move |why| Report::all(count, &Fate::later((4, 3, 2), why), Health::Unknown);
         Box::pin(async move {
-            handed?;
-            told.await.unwrap_or_else(|_| Err(Unsent::for_now("the relay has ended")))
+            match handed {
+                true => told.await.unwrap_or_else(|_| lost("the thread that sends has ended")),
+                false => lost("too many mails are being sent"),
+            }
         })
     }
+
+    fn is_the_world(&self) -> bool {
+        self.is_the_world
+    }
 }
 
-struct Hop {
-    route: Route,
-    address: String,
-    protocol: Protocol,
+/// A next hop that is configured.
+fn fixed(hop: &Forward) -> Result<(Route, Protocol), String> {
+    let route = Route::new(&Target::new(hop.clone()), &Tls::default())?;
+    let (_, protocol) = route.server().ok_or_else(|| format!("{hop} takes no mail"))?;
+    Ok((route, protocol))
+}
+
+/// The ways out.
+struct Ways {
+    routes: HashMap<String, (Route, Protocol)>,
+    usual: Usual,
     hostname: String,
     leases: Leases,
 }
 
-impl Hop {
-    async fn send(&self, mut mail: Outgoing) -> Result<(), Unsent> {
-        let wrong = |text: &str| Unsent { why: format!("{text:?} is not an address"), is_final: true };
-        let path = |text: &str| text.parse().map_err(|_| wrong(text));
-        let body = mail.is_eight_bit.then_some(Body::EightBit);
-        let from = MailFrom { path: path(&mail.from)?, size: Some(mail.bytes), body, ..MailFrom::default() };
-        let rcpt = RcptTo { path: path(&mail.to)?, ..RcptTo::default() };
-        let peer =
-            Peer { address: Ipv4Addr::LOCALHOST.into(), port: 0, hello: &self.hostname, xforward: &[], lmtp: false };
-        let Hop { route, address, protocol, hostname, leases } = self;
-        let leased = SmtpHop::lease(address, *protocol, route, hostname, leases, &from, &rcpt, &peer).await;
-        let (mut hop, reply) = leased.map_err(said)?;
-        if !reply.is_positive() {
-            hop.abandon(leases).await;
-            return Err(said(reply));
-        }
-        hop.begin().await.map_err(said)?;
-        let mut left = mail.bytes;
-        while let Some(piece) = mail.content.recv().await {
-            left = left
-                .checked_sub(piece.len() as u64)
-                .ok_or_else(|| Unsent::for_now("the mail is longer than it was to be"))?;
-            hop.write(&piece).await.map_err(said)?;
-        }
-        if left > 0 {
-            // By DATA the connection goes with it.
-            hop.abandon(leases).await;
-            return Err(Unsent::for_now("the mail could not be read"));
-        }
-        let reply = hop.commit().await;
-        if reply.is_positive() {
-            hop.release(leases);
-            return Ok(());
-        }
-        Err(said(reply))
-    }
+enum Usual {
+    Hop((Route, Protocol)),
+    World(World),
 }
 
-fn said(reply: Reply) -> Unsent {
-    Unsent { why: format!("the relay said: {reply}"), is_final: reply.is_permanent() }
+impl Ways {
+    async fn send(&self, mail: Outgoing) -> Report {
+        let fixed = match (self.route(&mail.destination), &self.usual) {
+            (Some(hop), _) | (None, Usual::Hop(hop)) => hop,
+            (None, Usual::World(world)) => return world.send(&mail, &self.hostname, &self.leases).await,
+        };
+        let (route, protocol) = fixed;
+        let address = route.server().map(|(address, _)| address).unwrap_or_default();
+        let mut sent = Sent::new(mail.recipients.len());
+        let host = Host { name: address.clone(), address, protocol: *protocol };
+        sent.try_host(&host, route, &mail, &self.hostname, &self.leases).await;
+        sent.report()
+    }
+
+    /// The route of a domain, or of the nearest above it that has one.
+    fn route(&self, domain: &str) -> Option<&(Route, Protocol)> {
+        let above = domain.match_indices('.').filter_map(|(dot, _)| domain.get(dot..));
+        std::iter::once(domain).chain(above).find_map(|name| self.routes.get(name))
+    }
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edge::net::listening::{Owner, Sockets};
-use edge::settings::{Address, SocketMode, Tls};
+use edge::settings::{Address, SocketMode};
 use flow::Inspector;
 use inspect::Engine;
 use jail::{Local, Memory};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::scripts::SiteScripts;
-use mailbox::{Relay, Site, Writer};
+use mailbox::{Site, Writer};
 use scan::Database;
 use stream::Limits;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,11 +22,11 @@ use tokio::task::JoinSet;
 
 use super::control::Control;
 use super::doors::{Doors, Identity};
-use super::relay::NextHop;
+use super::relay::outbound;
 use super::volume::open;
 use crate::cli::StoreServe;
-use crate::config::Door;
-use crate::config::{self, Log};
+use crate::config::dns::DnsSettings;
+use crate::config::{self, Door, Log, Outward, QueueSettings};
 use crate::logging;
 use crate::output::Failure;
 use crate::process::confine::{Confined, Reach};
@@ -67,12 +67,15 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let (writer, handle) = Writer::start(volume)?;
     let (end, ending) = watch::channel(false);
     let hostname = args.hostname.clone().unwrap_or_else(config::host_name);
-    let relay = args.relay.as_ref().map(|hop| NextHop::start(hop, &Tls::default(), &hostname)).transpose()?;
+    let (queue, dns) = (QueueSettings::default(), DnsSettings::default());
+    let way =
+        args.relay.as_ref().map(|way| way.parse::<Outward>()).transpose().map_err(|why| format!("--relay: {why}"))?;
+    let relay = way.map(|way| outbound(&way, &queue, &dns, &hostname)).transpose()?;
     let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
     site.junk = !args.no_junk;
     site.scripts = scripts;
     site.inspector = (!args.no_search_index).then(reader);
-    site.relay = relay.map(|relay| Arc::new(relay) as Arc<dyn Relay>);
+    site.relay = relay;
     let site = Arc::new(site);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(serve(sockets, control, site, args.sessions_max, end));

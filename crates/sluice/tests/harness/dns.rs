@@ -14,7 +14,7 @@ pub enum Told {
     Text(String),
     /// Addresses.
     Addresses(Vec<[u8; 4]>),
-    /// Name servers or mail exchangers.
+    /// Name servers, or mail exchangers, the best first.
     Hosts(Vec<String>),
     /// There is no such name.
     NoName,
@@ -128,8 +128,12 @@ fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &A
             message.answers = addresses.iter().map(|&address| record(&name, Data::A(address.into()))).collect();
         }
         Told::Hosts(hosts) => {
-            let data = |host: Name| if wanted == kind::MX { Data::Mx(10, host) } else { Data::Ns(host) };
-            message.answers = hosts.iter().map(|host_name| record(&name, data(host_name.parse().unwrap()))).collect();
+            let data = |at: usize, host: Name| match wanted == kind::MX {
+                true => Data::Mx(10 * (at as u16 + 1), host),
+                false => Data::Ns(host),
+            };
+            let hosts = hosts.iter().enumerate();
+            message.answers = hosts.map(|(at, host)| record(&name, data(at, host.parse().unwrap()))).collect();
         }
         Told::WrongId(text) => {
             message.id = !query.id;

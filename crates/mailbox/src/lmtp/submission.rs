@@ -1,0 +1,252 @@
+//! Mail that an account submits (RFC 6409): over a connection of a gateway in this process, on which it has logged in.
+//!
+//! All recipients wait in the [queue](crate::queue) from the transaction on whose flush the client is told of. The sender has to be an
+//! address of the account. What a mail lacks is put in front of it (Date, Message-ID, From), and Bcc and Return-Path are taken out;
+//! nothing else is touched. A mail that nobody has logged in for goes to accounts here alone: nobody relays.
+
+use std::sync::Arc;
+
+use proto::imap::date;
+use proto::smtp::{RcptTo, Reply};
+use store::{Error, Refused};
+use text::base64;
+
+use super::{FAILED, FULL, Mail, Session, reply_to};
+use crate::accounts::Account;
+use crate::header::fields;
+use crate::login::{Caller, Denied};
+use crate::outbox::{self, Entry, Recipient};
+use crate::sasl::{Exchange, Step};
+use crate::site::{Site, ensure, seconds};
+use crate::wire::Stream;
+
+/// Recipients of one mail (RFC 5321, section 4.5.3.1.8: 100 at the least).
+const RECIPIENTS_MAX: usize = 1_000;
+
+/// Mechanisms that are offered over SMTP: those of the other doors, and LOGIN, which some clients have alone.
+pub(super) const MECHANISMS: [&str; 3] = ["SCRAM-SHA-256", "PLAIN", "LOGIN"];
+
+const NOT_YOURS: Reply = Reply::new(553, (5, 7, 1), "The sender is not an address of this account");
+const TOO_MANY: Reply = Reply::new(452, (4, 5, 3), "Too many recipients");
+const TOO_FAST: Reply = Reply::new(450, (4, 7, 1), "Too many recipients within an hour: try again later");
+const QUEUE_FULL: Reply = Reply::new(452, (4, 3, 1), "The queue is full: try again later");
+
+/// An exchange that goes on.
+pub(super) enum LogIn {
+    Sasl(Exchange),
+    /// LOGIN: the name is next.
+    Name,
+    /// LOGIN: the password of this name is next.
+    Password(Vec<u8>),
+}
+
+impl<S: Stream> Session<'_, S> {
+    /// A client begins to log in.
+    pub(super) async fn log_in(&mut self, mechanism: &str, initial: Option<&[u8]>) {
+        let begun = match mechanism {
+            "LOGIN" => Some(LogIn::Name),
+            mechanism => Exchange::begin(mechanism).map(LogIn::Sasl),
+        };
+        match (begun, initial) {
+            (Some(exchange), Some(initial)) => self.respond(exchange, initial).await,
+            (Some(exchange), None) => {
+                let challenge =
+                    if matches!(exchange, LogIn::Name) { base64::encode(b"Username:") } else { String::new() };
+                self.server.challenge(challenge.as_bytes());
+                self.exchange = Some(exchange);
+            }
+            (None, _) => self.server.reply(&Reply::new(504, (5, 5, 4), "Unrecognized authentication mechanism")),
+        }
+    }
+
+    /// It has answered a challenge.
+    pub(super) async fn respond(&mut self, exchange: LogIn, response: &[u8]) {
+        if response == b"*" {
+            return self.server.reply(&Reply::new(501, (5, 7, 0), "Given up"));
+        }
+        let plain;
+        let (exchange, response) = match exchange {
+            LogIn::Name => {
+                let name = decoded(response);
+                self.server.challenge(base64::encode(b"Password:").as_bytes());
+                self.exchange = Some(LogIn::Password(name));
+                return;
+            }
+            LogIn::Password(name) => {
+                plain = base64::encode(&[b"\0", &name[..], b"\0", &decoded(response)].concat()).into_bytes();
+                (Exchange::Plain, &plain[..])
+            }
+            LogIn::Sasl(exchange) => (exchange, response),
+        };
+        let caller = Caller { door: "submission", client: self.client };
+        match exchange.respond(self.site, caller, response).await {
+            Step::Challenge(challenge, exchange) => {
+                self.server.challenge(&challenge);
+                self.exchange = Some(LogIn::Sasl(exchange));
+            }
+            Step::Over(Ok(account)) => {
+                self.account = Some(account);
+                self.server.reply(&Reply::new(235, (2, 7, 0), "Logged in"));
+            }
+            Step::Over(Err(Denied::Wrong)) => {
+                self.server.reply(&Reply::new(535, (5, 7, 8), "Wrong name or password"));
+            }
+            Step::Over(Err(_)) => self.server.reply(&Reply::new(454, (4, 7, 0), "Try again later")),
+        }
+    }
+
+    /// Whether an account may send as this sender.
+    pub(super) fn sender(&self, account: &Account, from: &str) -> Reply {
+        match from.is_empty() || is_of(account, from, &self.site.hostname) {
+            true => Reply::new(250, (2, 1, 0), "Ok"),
+            false => NOT_YOURS,
+        }
+    }
+
+    /// Takes a recipient, wherever it is.
+    pub(super) fn outgoing(&mut self, recipient: &RcptTo) -> Reply {
+        let Some(mail) = &mut self.mail else { return FAILED };
+        if mail.outgoing.len() >= RECIPIENTS_MAX {
+            return TOO_MANY;
+        }
+        let to = recipient.path.as_str();
+        // Without a domain it is one here.
+        let to = if to.contains('@') { to.to_owned() } else { format!("{to}@{}", self.site.hostname) };
+        let notify = recipient.notify.clone().unwrap_or_default();
+        let orcpt = recipient.orcpt.clone().unwrap_or_default();
+        let one = Recipient { notify, orcpt, ..Recipient::new(to, seconds()) };
+        // Case counts in what stands before the @, so twins are the same to the letter.
+        if mail.outgoing.iter().all(|known| known.to != one.to) {
+            mail.outgoing.push(one);
+        }
+        Reply::new(250, (2, 1, 5), "Ok")
+    }
+}
+
+/// Puts a mail into the queue; what the client is told.
+pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Reply {
+    let Mail { from, outgoing, content: Some(content), ret, envid, smtputf8, .. } = mail else { return FAILED };
+    if let Some(reply) = content.failed {
+        return reply;
+    }
+    let (now, count) = (seconds(), u32::try_from(outgoing.len()).unwrap_or(u32::MAX));
+    if !site.rates.take(&account.name, count, site.recipients_hour_max, now) {
+        tracing::warn!(account = account.name, recipients = count, "a login sends to too many within an hour");
+        return TOO_FAST;
+    }
+    let entry = Entry {
+        since: now,
+        trace: missing(&content.header.bytes, &from, &account, &site.hostname),
+        address: from.clone(),
+        from,
+        account: account.name.clone(),
+        ret,
+        envid,
+        smtputf8,
+        is_written: true,
+        recipients: outgoing,
+        ..Entry::default()
+    };
+    let bytes = content.incoming.size();
+    let (name, sender) = (account.name.clone(), entry.from.clone());
+    let work = move |transaction: &mut store::Transaction<'_, crate::file::File>, sealed: &store::Sealed| {
+        // What does not go out comes back into its INBOX.
+        ensure(transaction, &account)?;
+        outbox::add(transaction, sealed, &entry)
+    };
+    let reply = match content.incoming.finish(content.digest.finish(), work).await {
+        Ok(()) => Reply::new(250, (2, 0, 0), "Queued"),
+        Err(Error::Refused(Refused::OverQuota)) => QUEUE_FULL,
+        Err(Error::Full) => FULL,
+        Err(error) => reply_to(Some(error)),
+    };
+    tracing::info!(account = name, from = sender, recipients = count, bytes, %reply, "submitted");
+    site.queue.wake.wake();
+    reply
+}
+
+/// Fields that a header lacks, for a mail of this account.
+fn missing(header: &[u8], from: &str, account: &Account, hostname: &str) -> String {
+    let has = |name: &[u8]| fields(header).any(|field| is_named(field, name));
+    let now = seconds();
+    let mut trace = String::new();
+    if !has(b"date") {
+        trace.push_str(&format!("Date: {}\r\n", date::message(now)));
+    }
+    if !has(b"from") {
+        let address = if from.is_empty() { address(account, hostname) } else { from.to_owned() };
+        trace.push_str(&format!("From: <{address}>\r\n"));
+    }
+    if !has(b"message-id") {
+        let random = crate::password::random::<12>().unwrap_or_default();
+        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        trace.push_str(&format!("Message-ID: <{now}.{random}@{hostname}>\r\n"));
+    }
+    trace
+}
+
+/// A header without what recipients are not to see.
+pub(super) fn cleaned(header: &[u8]) -> Vec<u8> {
+    let kept = fields(header).filter(|field| !is_named(field, b"bcc") && !is_named(field, b"return-path"));
+    kept.flatten().copied().collect()
+}
+
+fn is_named(field: &[u8], name: &[u8]) -> bool {
+    let colon = field.iter().position(|&byte| byte == b':');
+    colon.and_then(|colon| field.get(..colon)).is_some_and(|found| found.trim_ascii().eq_ignore_ascii_case(name))
+}
+
+/// Whether an address is one of an account: its name, or another address of it, with any detail behind `+`. A name without a domain is
+/// one at this host.
+fn is_of(account: &Account, address: &str, hostname: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    let Some((local, domain)) = address.rsplit_once('@') else { return false };
+    let base = local.split_once('+').map_or(local, |(base, _)| base);
+    let is_meant = |name: &str| match name.rsplit_once('@') {
+        Some(("", own)) => own == domain,
+        Some((own, own_domain)) => own_domain == domain && (own == local || own == base),
+        None => domain.eq_ignore_ascii_case(hostname) && (name == local || name == base),
+    };
+    is_meant(&account.name) || account.aliases.iter().any(|alias| is_meant(alias))
+}
+
+fn address(account: &Account, hostname: &str) -> String {
+    match account.name.contains('@') {
+        true => account.name.clone(),
+        false => format!("{}@{hostname}", account.name),
+    }
+}
+
+fn decoded(response: &[u8]) -> Vec<u8> {
+    base64::decode(response.iter().copied().take_while(|&digit| digit != b'=')).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_sends_as_itself_alone() {
+        let account = Account::parse("ann:!:aliases=a.nn@example.org,@ann.test").or_else(|_| Account::new("ann"));
+        let mut account = account.unwrap();
+        account.aliases = vec!["a.nn@example.org".into(), "@ann.test".into()];
+        for own in ["ann@mx.test", "Ann+x@MX.test", "a.nn@example.org", "a.nn+y@Example.org", "any@ann.test"] {
+            assert!(is_of(&account, own, "mx.test"), "{own}");
+        }
+        for other in
+            ["ann@example.org", "bob@mx.test", "ann", "ann@mx.test.evil", "x@sub.ann.test", "+ann@mx.test", "@mx.test"]
+        {
+            assert!(!is_of(&account, other, "mx.test"), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_added_and_bcc_is_taken_out() {
+        let account = Account::new("ann").unwrap();
+        let header = b"To: a@b\r\nbCC: secret@b,\r\n more@b\r\nReturn-Path: <x>\r\nDate: x\r\n\r\n";
+        assert_eq!(cleaned(header), b"To: a@b\r\nDate: x\r\n\r\n");
+        let trace = missing(header, "", &account, "mx.test");
+        assert!(trace.starts_with("From: <ann@mx.test>\r\nMessage-ID: <") && !trace.contains("Date:"), "{trace}");
+        assert_eq!(missing(b"Date: x\r\nFrom: y\r\nMessage-Id: z\r\n\r\n", "", &account, "mx.test"), "");
+    }
+}

@@ -1,0 +1,250 @@
+//! The envelope of a mail that waits, with what became of its recipients so far: a note of the store beside the one copy of the
+//! content, lines of text. It is decoded when it is indexed and when it is tried.
+
+use proto::smtp::{MailFrom, RcptTo, Return};
+
+use crate::relay::Patience;
+
+/// A mail that waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Since when it waits, seconds since 1970.
+    pub since: i64,
+    /// The sender of the envelope, empty for the null sender.
+    pub from: String,
+    /// The account whose script redirected it, or that has written it; empty for what is made or relayed here.
+    pub account: String,
+    /// The address that it came for.
+    pub address: String,
+    /// Fields that are put in front of it.
+    pub trace: String,
+    /// Bytes at its beginning that are not sent.
+    pub skipped: u64,
+    /// How much comes back with a notification: `RET=`.
+    pub ret: Option<Return>,
+    /// `ENVID=`, in xtext; empty if there is none.
+    pub envid: String,
+    /// `SMTPUTF8` was asked for.
+    pub smtputf8: bool,
+    /// It was made here: an answer, or a notice.
+    pub is_answer: bool,
+    /// The account has it as well.
+    pub is_stored: bool,
+    /// It was taken for spam.
+    pub is_spam: bool,
+    /// The account has written it: it is told what does not go out.
+    pub is_written: bool,
+    /// It is not tried until it is released.
+    pub is_held: bool,
+    /// The sender has been told that it waits.
+    pub is_warned: bool,
+    /// Recipients that wait.
+    pub recipients: Vec<Recipient>,
+}
+
+/// A recipient that waits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recipient {
+    /// The address.
+    pub to: String,
+    /// When it is tried next.
+    pub due: i64,
+    /// How often it was tried.
+    pub tries: u32,
+    /// Why it was not taken the last time.
+    pub why: String,
+    /// `NOTIFY=`; empty if nothing was asked for.
+    pub notify: String,
+    /// `ORCPT=`, as it came; empty if there is none.
+    pub orcpt: String,
+}
+
+/// Bytes of a reason that are noted.
+const WHY_BYTES_MAX: usize = 300;
+
+/// The first line of an entry.
+const VERSION: &str = "2";
+
+impl Entry {
+    /// A mail of ours from the null sender.
+    pub(crate) fn answer(to: String, now: i64) -> Entry {
+        Entry { since: now, is_answer: true, recipients: vec![Recipient::new(to, now)], ..Entry::default() }
+    }
+
+    /// The destinations of its recipients, each once.
+    pub fn destinations(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.recipients.iter().map(Recipient::destination).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// When recipients of a destination are tried next.
+    pub(crate) fn due(&self, destination: &str) -> Option<i64> {
+        self.recipients.iter().filter(|one| one.destination() == destination).map(|one| one.due).min()
+    }
+
+    /// When it is to be looked at, whatever its destinations do: the sender is warned, or it is given up.
+    pub(crate) fn alarm(&self, patience: Patience) -> i64 {
+        let warns = patience.warning > 0 && !self.is_warned && self.has_sender();
+        let wait = if warns { patience.warning.min(patience.whole) } else { patience.whole };
+        self.since.saturating_add(wait)
+    }
+
+    /// Whether its sender may be told something: not nobody, and not of a script's redirect, which has not been asked for.
+    pub(crate) fn has_sender(&self) -> bool {
+        self.is_written || !self.from.is_empty() && self.account.is_empty() && !self.is_answer
+    }
+
+    /// The sender as the next hop is told.
+    pub(crate) fn mail(&self) -> Option<MailFrom> {
+        let envid = (!self.envid.is_empty()).then(|| self.envid.clone());
+        Some(MailFrom { path: self.from.parse().ok()?, ret: self.ret, envid, ..MailFrom::default() })
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let flags = [
+            self.is_answer,
+            self.is_stored,
+            self.is_spam,
+            self.is_written,
+            self.is_held,
+            self.is_warned,
+            self.smtputf8,
+            self.ret == Some(Return::Full),
+            self.ret == Some(Return::Headers),
+        ];
+        let flags = String::from_iter(flags.map(|flag| if flag { '1' } else { '0' }));
+        let Entry { since, skipped, from, account, address, envid, .. } = self;
+        let count = self.recipients.len();
+        let mut text = format!("{VERSION}\n{since}\n{skipped}\n{flags}\n{count}\n");
+        let mut line = |line: &str| {
+            text.extend(line.chars().map(|character| if character.is_control() { ' ' } else { character }));
+            text.push('\n');
+        };
+        [from, account, address, envid].into_iter().for_each(|text| line(text));
+        for Recipient { to, due, tries, why, notify, orcpt } in &self.recipients {
+            line(&format!("{due} {tries}"));
+            [to, notify, orcpt, why].into_iter().for_each(|text| line(text));
+        }
+        text.push_str(&self.trace);
+        text.into_bytes()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Entry> {
+        let mut rest = std::str::from_utf8(bytes).ok()?;
+        let mut line = || {
+            let (line, behind) = rest.split_once('\n')?;
+            rest = behind;
+            Some(line)
+        };
+        line().filter(|&version| version == VERSION)?;
+        let mut entry = Entry { since: line()?.parse().ok()?, skipped: line()?.parse().ok()?, ..Entry::default() };
+        let flags = line()?.as_bytes();
+        let is_set = |at: usize| flags.get(at) == Some(&b'1');
+        [entry.is_answer, entry.is_stored, entry.is_spam, entry.is_written] = [0, 1, 2, 3].map(is_set);
+        [entry.is_held, entry.is_warned, entry.smtputf8] = [4, 5, 6].map(is_set);
+        entry.ret = is_set(7).then_some(Return::Full).or(is_set(8).then_some(Return::Headers));
+        let count: usize = line()?.parse().ok()?;
+        let mut text = || line().map(str::to_owned);
+        (entry.from, entry.account, entry.address, entry.envid) = (text()?, text()?, text()?, text()?);
+        for _ in 0..count {
+            let times = text()?;
+            let (due, tries) = times.split_once(' ')?;
+            let (due, tries) = (due.parse().ok()?, tries.parse().ok()?);
+            let (to, notify, orcpt, why) = (text()?, text()?, text()?, text()?);
+            entry.recipients.push(Recipient { to, due, tries, why, notify, orcpt });
+        }
+        entry.trace = rest.to_owned();
+        Some(entry)
+    }
+}
+
+impl Recipient {
+    /// A recipient that is due. Its domain becomes lower case.
+    pub fn new(mut to: String, due: i64) -> Recipient {
+        if let Some(domain) = to.rfind('@').and_then(|at| to.get_mut(at..)) {
+            domain.make_ascii_lowercase();
+        }
+        Recipient { to, due, ..Recipient::default() }
+    }
+
+    /// Its domain as the index has it; an address literal and an address without a domain are their own.
+    pub fn destination(&self) -> &str {
+        self.to.rsplit_once('@').map_or(&*self.to, |(_, domain)| domain)
+    }
+
+    /// As the next hop is told.
+    pub(crate) fn rcpt(&self) -> Option<RcptTo> {
+        let given = |text: &String| (!text.is_empty()).then(|| text.clone());
+        Some(RcptTo { path: self.to.parse().ok()?, notify: given(&self.notify), orcpt: given(&self.orcpt) })
+    }
+
+    /// Whether the sender is told of this: `SUCCESS`, `FAILURE` or `DELAY`. Without a word of it, of failures and delays.
+    pub(crate) fn notifies(&self, of: &str) -> bool {
+        let asked = self.notify.split(',').any(|word| word.eq_ignore_ascii_case(of));
+        asked || self.notify.is_empty() && of != "SUCCESS"
+    }
+
+    /// As it waits on when it was not taken.
+    pub(crate) fn after(&mut self, why: &str, patience: Patience, now: i64) {
+        let doublings = self.tries.min(30);
+        let wait = patience.first.saturating_mul(1i64 << doublings).min(patience.longest);
+        self.tries = self.tries.saturating_add(1);
+        self.due = now.saturating_add(wait);
+        self.why = why.to_owned();
+        while self.why.len() > WHY_BYTES_MAX {
+            self.why.pop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_comes_back() {
+        let recipient = |to: &str| Recipient { notify: "FAILURE,DELAY".into(), ..Recipient::new(to.into(), -5) };
+        let entry = Entry {
+            from: "eve@example.org".into(),
+            envid: "a+2Bb".into(),
+            ret: Some(Return::Headers),
+            trace: "X: a\r\nY: b\r\n".into(),
+            is_spam: true,
+            is_written: true,
+            is_held: true,
+            skipped: 7,
+            recipients: vec![recipient("a@b"), recipient("c@d")],
+            ..Entry::answer("carl@example.net".into(), -5)
+        };
+        assert_eq!(Entry::decode(&entry.encode()), Some(entry.clone()));
+        let encoded = entry.encode();
+        assert!((0..encoded.len() - 12).all(|length| Entry::decode(&encoded[..length]) != Some(entry.clone())));
+        let torn = Entry { envid: "a\nb".into(), trace: String::new(), ..entry };
+        assert_eq!(Entry::decode(&torn.encode()).unwrap().envid, "a b", "a value cannot add a line");
+        assert_eq!(Entry::decode(b"1\n2\n3"), None);
+    }
+
+    #[test]
+    fn each_wait_is_twice_the_one_before() {
+        let patience = Patience { first: 60, longest: 200, ..Patience::default() };
+        let mut recipient = Recipient::new("carl@example.net".into(), 0);
+        for wait in [60, 120, 200, 200] {
+            recipient.after(&"x".repeat(1_000), patience, 1_000);
+            assert_eq!((recipient.due - 1_000, recipient.why.len()), (wait, WHY_BYTES_MAX));
+        }
+        assert_eq!(recipient.tries, 4);
+    }
+
+    #[test]
+    fn of_what_nothing_is_said_failures_and_delays_are_told() {
+        let told = |notify: &str| {
+            let recipient = Recipient { notify: notify.into(), ..Recipient::default() };
+            ["SUCCESS", "FAILURE", "DELAY"].map(|of| recipient.notifies(of))
+        };
+        assert_eq!(told(""), [false, true, true]);
+        assert_eq!(told("NEVER"), [false; 3]);
+        assert_eq!(told("success,DELAY"), [true, false, true]);
+    }
+}

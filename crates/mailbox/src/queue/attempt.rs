@@ -1,0 +1,301 @@
+//! A mail is tried for one destination, and what comes of it is noted with the notifications that it makes: one transaction.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use proto::smtp::{Body as BodyKind, MailFrom};
+use store::{Arrival, Error, Refused, Sealed, Transaction};
+
+use super::content::open;
+use super::local;
+use super::notice::{self, Event, Kind};
+use crate::content::Body;
+use crate::file::File;
+use crate::header::{end_of_header, fields};
+use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
+use crate::relay::{Content, Fate, Health, Outcome, Outgoing, Report};
+use crate::site::{Site, seconds};
+
+/// Bytes of a mail that are held while it is sent.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Bytes of a header that are looked at.
+const HEADER_BYTES_MAX: usize = 256 << 10;
+
+/// Fields `Received` of a mail that goes in circles (RFC 5321, section 6.3).
+const RECEIVED_MAX: usize = 60;
+
+/// Tries to send a mail, and notes what came of it; nothing if that could not be noted.
+pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option<Health> {
+    let Some(entry) = entry(&site.store.state(), mail) else { return Some(Health::Unknown) };
+    let mine: Vec<Recipient> =
+        entry.recipients.iter().filter(|one| one.destination() == destination).cloned().collect();
+    if mine.is_empty() || entry.is_held {
+        return Some(Health::Unknown);
+    }
+    let Report { fates, health } = match local::deliver(site, mail, &entry, &mine).await {
+        Some(report) => report,
+        None => send(site, mail, &entry, destination, &mine).await,
+    };
+    let now = seconds();
+    let is_over = now.saturating_sub(entry.since) >= site.patience.whole;
+    let events = mine.into_iter().zip(fates).map(|(recipient, fate)| event(recipient, fate, is_over)).collect();
+    concluded(site, mail, entry, events).await.then_some(health)
+}
+
+/// Gives up recipients of a mail, since an operator wants it.
+pub(super) async fn give_up(
+    site: &Site,
+    mail: u32,
+    entry: &Entry,
+    is_meant: impl Fn(&Recipient) -> bool,
+) -> Result<(), Error> {
+    let event = |recipient: &Recipient| {
+        let fate = Fate::never((5, 0, 0), "it was given up by the operator of this server");
+        Event { kind: Kind::Failed, is_refused: true, recipient: recipient.clone(), fate }
+    };
+    let events = entry.recipients.iter().filter(|one| is_meant(one)).map(event).collect();
+    conclude(site, mail, entry, events).await
+}
+
+/// Looks at a mail whose time has come: the sender is warned, or it is given up.
+pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Option<Health> {
+    let Some(entry) = entry(&site.store.state(), mail) else { return Some(Health::Unknown) };
+    let is_over = seconds().saturating_sub(entry.since) >= site.patience.whole;
+    let is_meant = |one: &&Recipient| !is_over || one.destination() == destination;
+    let event = |recipient: &Recipient| {
+        let why = if recipient.why.is_empty() { "its host could not be reached" } else { &recipient.why };
+        let (kind, status) = if is_over { (Kind::Failed, (4, 4, 7)) } else { (Kind::Delayed, (4, 4, 7)) };
+        Event { kind, is_refused: false, fate: Fate::later(status, why), recipient: recipient.clone() }
+    };
+    let events = entry.recipients.iter().filter(is_meant).map(event).collect();
+    let entry = Entry { is_warned: true, ..entry };
+    concluded(site, mail, entry, events).await.then_some(Health::Unknown)
+}
+
+fn event(recipient: Recipient, fate: Fate, is_over: bool) -> Event {
+    let kind = match fate.outcome {
+        Outcome::Taken if fate.host.is_none() => Kind::Delivered,
+        Outcome::Taken => Kind::Relayed,
+        Outcome::Never => Kind::Failed,
+        Outcome::Later if is_over => Kind::Failed,
+        Outcome::Later => Kind::Waits,
+    };
+    Event { kind, is_refused: fate.outcome == Outcome::Never, fate, recipient }
+}
+
+async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[Recipient]) -> Report {
+    let now = |fate: Fate| Report::all(mine.len(), &fate, Health::Unknown);
+    let Some(relay) = &site.relay else { return now(Fate::later((4, 3, 5), "there is no relay")) };
+    let Some(mut body) = open(site, mail) else { return now(Fate::later((4, 3, 0), "it cannot be read")) };
+    let Some(mail_from) = entry.mail() else {
+        return now(Fate::never((5, 1, 7), format!("{:?} is not an address", entry.from)));
+    };
+    let recipients: Option<Vec<_>> = mine.iter().map(Recipient::rcpt).collect();
+    let Some(recipients) = recipients else { return now(Fate::never((5, 1, 3), "it is not an address")) };
+    let traits = tokio::task::block_in_place(|| Traits::of(&mut body, entry.skipped));
+    if traits.received > RECEIVED_MAX {
+        return now(Fate::never((5, 4, 6), "it goes in circles: it has too many fields Received"));
+    }
+    let mut trace = entry.trace.clone();
+    if entry.is_written
+        && let Some(fields) = tokio::task::block_in_place(|| signatures(site, &mut body, entry, &traits))
+    {
+        trace.insert_str(0, &fields);
+    }
+    let trace = trace.as_bytes();
+    let bytes = (trace.len() as u64).saturating_add(body.size().saturating_sub(entry.skipped));
+    let needs_utf8 = entry.smtputf8 && traits.has_utf8_header || !entry.from.is_ascii();
+    let smtputf8 = needs_utf8 || mine.iter().any(|one| !one.to.is_ascii());
+    let body_kind = traits.is_eight_bit.then_some(BodyKind::EightBit);
+    let mail_from = MailFrom { size: Some(bytes), body: body_kind, smtputf8, ..mail_from };
+    let (content, mut pieces) = Content::new();
+    let sending = relay.send(Outgoing { destination: destination.into(), mail: mail_from, recipients, bytes, content });
+    let feeding = async {
+        while let Some((offset, tell)) = pieces.next().await {
+            let piece = tokio::task::block_in_place(|| piece(&mut body, trace, entry.skipped, offset));
+            let _ = tell.send(piece);
+        }
+    };
+    let (report, ()) = tokio::join!(sending, feeding);
+    if report.fates.len() == mine.len() { report } else { now(Fate::later((4, 3, 0), "the relay has ended")) }
+}
+
+/// The piece that the next hop reads at an offset: fields of ours, then the mail without what is skipped.
+fn piece(body: &mut Body<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option<Vec<u8>> {
+    if let Some(rest) = usize::try_from(offset).ok().and_then(|at| trace.get(at..)).filter(|rest| !rest.is_empty()) {
+        return Some(rest.to_vec());
+    }
+    let mut piece = vec![0; PIECE_BYTES];
+    let at = offset.saturating_sub(trace.len() as u64).checked_add(skipped)?;
+    let length = body.read(at, &mut piece).ok()?;
+    piece.truncate(length);
+    Some(piece)
+}
+
+/// The signatures of a mail that an account here has written, for the domain of its sender.
+fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) -> Option<String> {
+    let (_, domain) = entry.from.rsplit_once('@')?;
+    let header = [entry.trace.as_bytes(), &traits.header].concat();
+    let mut signing = site.signer.as_ref()?.begin(&domain.to_ascii_lowercase(), header)?;
+    let mut at = entry.skipped.checked_add(traits.header_bytes)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match body.read(at, &mut piece) {
+            Ok(0) => return Some(signing.finish()),
+            Ok(length) => {
+                signing.feed(&piece[..length]);
+                at += length as u64;
+            }
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Traits of a mail that a next hop has to know.
+#[derive(Debug, Default)]
+struct Traits {
+    /// Without its empty line.
+    header: Vec<u8>,
+    /// With it.
+    header_bytes: u64,
+    is_eight_bit: bool,
+    has_utf8_header: bool,
+    received: usize,
+}
+
+impl Traits {
+    /// Reads a mail from here on. What cannot be read is found out when it is sent.
+    fn of(body: &mut Body<'_>, mut at: u64) -> Traits {
+        let mut header = vec![0; HEADER_BYTES_MAX];
+        let mut length = 0;
+        while let Ok(more @ 1..) = body.read(at + length as u64, &mut header[length..]) {
+            length += more;
+            if length == header.len() || end_of_header(&header[..length], 0).is_some() {
+                break;
+            }
+        }
+        header.truncate(length);
+        header.truncate(end_of_header(&header, 0).unwrap_or(length));
+        let is_trace = |field: &&[u8]| field.get(..9).is_some_and(|name| name.eq_ignore_ascii_case(b"received:"));
+        let received = fields(&header).filter(is_trace).count();
+        let header_bytes = header.len() as u64;
+        if header.ends_with(b"\r\n\r\n") || *header == *b"\r\n" {
+            header.truncate(header.len() - 2);
+        }
+        let has_utf8_header = !header.is_ascii();
+        let mut traits = Traits { header, header_bytes, is_eight_bit: false, has_utf8_header, received };
+        let mut piece = vec![0; PIECE_BYTES];
+        while let Ok(length @ 1..) = body.read(at, &mut piece) {
+            if !piece[..length].is_ascii() {
+                traits.is_eight_bit = true;
+                break;
+            }
+            at += length as u64;
+        }
+        traits
+    }
+}
+
+/// Notes what became of recipients, and tells who is to be told; whether that could be noted.
+async fn concluded(site: &Site, mail: u32, entry: Entry, events: Vec<Event>) -> bool {
+    let account = entry.account.clone();
+    for Event { kind, fate, recipient, .. } in &events {
+        let counts = &site.queue.counts;
+        match kind {
+            Kind::Delivered | Kind::Relayed => counts.sent.fetch_add(1, Relaxed),
+            Kind::Failed => counts.failed.fetch_add(1, Relaxed),
+            Kind::Waits => counts.deferred.fetch_add(1, Relaxed),
+            Kind::Delayed => 0,
+        };
+        let (from, host) = (notice::shown(&entry.from), fate.host.as_deref());
+        match kind {
+            Kind::Delivered | Kind::Relayed => {
+                tracing::info!(mail, account, from, to = recipient.to, host, reply = fate.why, "sent on");
+            }
+            _ => {
+                let given_up = *kind == Kind::Failed;
+                tracing::warn!(mail, account, from, to = recipient.to, host, error = fate.why, given_up, "not sent on");
+            }
+        }
+    }
+    let outcome = conclude(site, mail, &entry, events).await;
+    if let Err(error) = &outcome {
+        tracing::error!(mail, account, %error, "what became of a mail that goes out is not noted");
+    }
+    outcome.is_ok()
+}
+
+async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> Result<(), Error> {
+    let patience = site.patience;
+    let keeps = events.iter().any(|event| event.kind == Kind::Failed && is_kept(entry, event.is_refused));
+    let told: Vec<&Event> = events.iter().filter(|event| event.is_told(entry) && !keeps).collect();
+    let text = match told.is_empty() {
+        true => None,
+        false => Some(notice::write(site, mail, entry, &told)),
+    };
+    let (is_warned, address) = (entry.is_warned, entry.from.clone());
+    let (writer, skipped) = (entry.is_written.then(|| entry.account.clone()), entry.account.clone());
+    let work = move |transaction: &mut Transaction<'_, File>, notice: Option<&Sealed>| {
+        // Somebody may have changed it meanwhile, or taken it out.
+        let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
+        let was_warned = std::mem::replace(&mut entry.is_warned, is_warned);
+        if events.iter().all(|event| event.kind == Kind::Delayed) && was_warned {
+            return Ok(());
+        }
+        let now = seconds();
+        for Event { kind, recipient, fate, .. } in &events {
+            let Some(at) = entry.recipients.iter().position(|one| one.to == recipient.to) else { continue };
+            match kind {
+                Kind::Delayed => {}
+                Kind::Waits => entry.recipients[at].after(&fate.why, patience, now),
+                Kind::Failed | Kind::Delivered | Kind::Relayed => _ = entry.recipients.swap_remove(at),
+            }
+        }
+        if keeps {
+            keep(transaction, mail, &skipped)?;
+        }
+        note(transaction, mail, &entry)?;
+        match (notice, writer) {
+            (None, _) => Ok(()),
+            (Some(sealed), Some(account)) => tell_writer(transaction, sealed, &account),
+            (Some(sealed), None) => add(transaction, sealed, &Entry::answer(address, now)),
+        }
+    };
+    let Some(text) = text else { return site.store.transact(move |transaction| work(transaction, None)).await };
+    let mut incoming = site.store.incoming();
+    let mut digest = crate::digest::Digest::default();
+    digest.read(&text);
+    incoming.write(&text).await?;
+    incoming.finish(digest.finish(), move |transaction, sealed| work(transaction, Some(sealed))).await?;
+    site.queue.wake.wake();
+    Ok(())
+}
+
+/// Whether a mail that does not go out is kept: one that a script has redirected, and that is nowhere else.
+fn is_kept(entry: &Entry, is_refused: bool) -> bool {
+    let is_redirect = !entry.account.is_empty() && !entry.is_written;
+    is_redirect && !entry.is_stored && (is_refused || entry.from.is_empty() || entry.is_spam)
+}
+
+/// The account is told in its INBOX. Without room there nobody is told, and the queue goes on.
+fn tell_writer(transaction: &mut Transaction<'_, File>, sealed: &Sealed, account: &str) -> Result<(), Error> {
+    let state = transaction.state();
+    let account = state.account_named(account.as_bytes()).map(|(number, _)| number);
+    let inbox = account.and_then(|account| state.mailbox_named(account, MAILBOX)).map(|(inbox, _)| inbox);
+    let Some(inbox) = inbox else { return Ok(()) };
+    let now = seconds();
+    match transaction.deliver(sealed, inbox, &Arrival { date: now, now, ..Arrival::default() }) {
+        Err(Error::Refused(Refused::OverQuota)) => Ok(()),
+        outcome => outcome.map(drop),
+    }
+}
+
+fn keep(transaction: &mut Transaction<'_, File>, mail: u32, account: &str) -> Result<(), Error> {
+    let state = transaction.state();
+    let Some((queue, _)) = place(state) else { return Ok(()) };
+    let account = state.account_named(account.as_bytes()).map(|(number, _)| number);
+    if let Some((inbox, _)) = account.and_then(|account| state.mailbox_named(account, MAILBOX)) {
+        transaction.copy(queue, inbox, &one(mail), seconds())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Mail that goes out to recipients who have accounts here: delivered at once, their scripts run, as if it had come in.
+//!
+//! Only where the relay is the world ([`is_the_world`](crate::Relay::is_the_world)); a next hop of somebody's has its own way back.
+
+use super::content::open;
+use crate::delivery::{self, Arrived, Undelivered};
+use crate::digest::Digest;
+use crate::header::end_of_header;
+use crate::outbox::{Entry, Recipient};
+use crate::relay::{Fate, Health, Outcome, Report};
+use crate::site::Site;
+
+/// Bytes of a mail that are copied at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// Bytes of a header that are looked at for what a gateway said.
+const HEADER_BYTES_MAX: usize = 64 << 10;
+
+/// Delivers a mail to those of the recipients that have accounts here; none where nobody has. Of a domain that has accounts, others
+/// are unknown.
+pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient]) -> Option<Report> {
+    if !site.relay.as_ref().is_some_and(|relay| relay.is_the_world()) {
+        return None;
+    }
+    let mut fates = Vec::new();
+    let mut is_ours = false;
+    for recipient in mine {
+        let fate = match site.accounts.at_home(&recipient.to, &site.hostname).await {
+            Err(_) => Fate::later((4, 4, 3), "the recipient cannot be looked up now"),
+            Ok(found) if found.is_empty() => Fate::never((5, 1, 1), "no such user"),
+            Ok(found) => {
+                is_ours = true;
+                let outcome = deliver_to(site, mail, entry, &recipient.to, found).await;
+                outcome.unwrap_or_else(|| Fate::later((4, 3, 0), "it cannot be read"))
+            }
+        };
+        is_ours |= fate.outcome == Outcome::Later;
+        fates.push(fate);
+    }
+    let is_home =
+        |one: &Recipient| one.destination() == site.hostname || site.accounts.directory().has_domain(one.destination());
+    let is_ours = is_ours || mine.first().is_some_and(is_home);
+    is_ours.then_some(Report { fates, health: Health::Well })
+}
+
+async fn deliver_to(
+    site: &Site,
+    mail: u32,
+    entry: &Entry,
+    to: &str,
+    accounts: Vec<crate::accounts::Recipient>,
+) -> Option<Fate> {
+    let return_path = format!("Return-Path: <{}>\r\n", entry.from);
+    let front = format!("{return_path}Delivered-To: {to}\r\n{}", entry.trace);
+    let mut body = open(site, mail)?;
+    let (mut incoming, mut digest, mut header) = (site.store.incoming(), Digest::default(), Vec::new());
+    let mut piece = front.into_bytes();
+    let mut at = entry.skipped;
+    loop {
+        digest.read(&piece);
+        let room = HEADER_BYTES_MAX.saturating_sub(header.len());
+        header.extend_from_slice(piece.get(..room).unwrap_or(&piece));
+        if let Err(error) = incoming.write(&piece).await {
+            return Some(failed(&Undelivered::Failed(error)));
+        }
+        piece = vec![0; PIECE_BYTES];
+        let length = tokio::task::block_in_place(|| body.read(at, &mut piece)).ok()?;
+        piece.truncate(length);
+        at += length as u64;
+        if length == 0 {
+            break;
+        }
+    }
+    header.truncate(end_of_header(&header, 0).unwrap_or(HEADER_BYTES_MAX));
+    let arrived = Arrived {
+        from: entry.from.clone(),
+        recipients: vec![(to.to_owned(), accounts)],
+        incoming,
+        digest: digest.finish(),
+        header,
+        return_path_bytes: return_path.len() as u64,
+        is_one: true,
+        is_inspected: entry.is_written || entry.is_answer,
+    };
+    let outcome = match delivery::deliver(site, arrived).await {
+        Ok(outcomes) => outcomes.all.into_iter().next().unwrap_or(Ok(())),
+        Err(error) => Err(Undelivered::Failed(error)),
+    };
+    Some(match outcome {
+        Ok(()) => Fate { outcome: Outcome::Taken, ..Fate::later((2, 0, 0), "delivered") },
+        Err(undelivered) => failed(&undelivered),
+    })
+}
+
+fn failed(undelivered: &Undelivered) -> Fate {
+    match undelivered {
+        Undelivered::Rejected(reason) => Fate::never((5, 7, 1), reason.replace(['\r', '\n'], " ")),
+        Undelivered::Failed(error) => Fate::later((4, 2, 0), error.to_string()),
+    }
+}

@@ -1,0 +1,137 @@
+//! Actions of operators on mails that wait: they are selected, tried now, held, released, taken out, or sent back.
+
+use std::collections::BTreeSet;
+
+use store::{Error, State, Transaction};
+
+use super::attempt;
+use crate::file::File;
+use crate::outbox::{self, Entry, Recipient, note, waiting};
+use crate::site::{Site, seconds};
+
+/// Mails that are changed in one transaction.
+const BATCH: usize = 500;
+
+/// A choice of mails: all tests have to hold. Without any, all mails are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// One of these numbers; none is any.
+    pub mails: Vec<u32>,
+    /// The sender, or the account; `<>` is the null sender.
+    pub sender: Option<String>,
+    /// A recipient.
+    pub recipient: Option<String>,
+    /// The domain of a recipient.
+    pub domain: Option<String>,
+    /// It waits for so many seconds at least.
+    pub age_seconds: i64,
+    /// Stands in the reason why a recipient was not taken.
+    pub reason: Option<String>,
+    /// Whether it is held.
+    pub is_held: Option<bool>,
+}
+
+/// An action of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Tried now; destinations rest no longer.
+    Retry,
+    /// Not tried until it is released.
+    Hold,
+    /// Tried again.
+    Release,
+    /// Taken out; nobody is told.
+    Delete,
+    /// Given up now: the sender is told.
+    Bounce,
+}
+
+impl Filter {
+    /// Whether a mail is meant.
+    fn is_meant(&self, mail: u32, entry: &Entry, now: i64) -> bool {
+        let is_sender = |sender: &String| match sender.as_str() {
+            "<>" => entry.from.is_empty(),
+            sender => entry.from.eq_ignore_ascii_case(sender) || entry.account == sender,
+        };
+        (self.mails.is_empty() || self.mails.contains(&mail))
+            && self.sender.as_ref().is_none_or(is_sender)
+            && now.saturating_sub(entry.since) >= self.age_seconds
+            && self.is_held.is_none_or(|is_held| is_held == entry.is_held)
+            && entry.recipients.iter().any(|recipient| self.is_recipient(recipient))
+    }
+
+    /// Whether a recipient of a mail is meant.
+    fn is_recipient(&self, recipient: &Recipient) -> bool {
+        let is_domain = |domain: &String| recipient.destination().eq_ignore_ascii_case(domain);
+        self.recipient.as_ref().is_none_or(|address| recipient.to.eq_ignore_ascii_case(address))
+            && self.domain.as_ref().is_none_or(is_domain)
+            && self.reason.as_ref().is_none_or(|reason| recipient.why.contains(reason.as_str()))
+    }
+}
+
+/// The mails that are meant.
+pub fn select(state: &State, filter: &Filter) -> Vec<(u32, Entry)> {
+    let now = seconds();
+    waiting(state).into_iter().filter(|(mail, entry)| filter.is_meant(*mail, entry, now)).collect()
+}
+
+/// All that wait are tried now; how many.
+///
+/// # Errors
+/// When it cannot be noted.
+pub async fn retry(site: &Site) -> Result<usize, Error> {
+    act(site, &Filter::default(), Action::Retry).await
+}
+
+/// Does something with the mails that are meant; how many those are. Of a mail, recipients that are not meant are left alone, except that
+/// it is held and released as a whole.
+///
+/// # Errors
+/// When it cannot be noted.
+pub async fn act(site: &Site, filter: &Filter, action: Action) -> Result<usize, Error> {
+    let all = select(&site.store.state(), filter);
+    if action == Action::Bounce {
+        for (mail, entry) in &all {
+            attempt::give_up(site, *mail, entry, |recipient| filter.is_recipient(recipient)).await?;
+        }
+    }
+    for batch in all.chunks(BATCH).filter(|_| action != Action::Bounce) {
+        let mails: Vec<u32> = batch.iter().map(|(mail, _)| *mail).collect();
+        let filter = filter.clone();
+        let work = move |transaction: &mut Transaction<'_, File>| {
+            mails.iter().try_for_each(|&mail| change(transaction, mail, &filter, action))
+        };
+        site.store.transact(work).await?;
+    }
+    let mut destinations = BTreeSet::new();
+    for (mail, entry) in &all {
+        let of_mail: Vec<String> = entry.destinations().into_iter().map(str::to_owned).collect();
+        destinations.extend(of_mail.iter().cloned());
+        site.queue.change(*mail, of_mail);
+    }
+    if action == Action::Retry {
+        let mut schedule = site.queue.schedule();
+        destinations.iter().for_each(|destination| schedule.wake(destination));
+    }
+    site.queue.wake.wake();
+    Ok(all.len())
+}
+
+/// Until when a destination rests; 0 if it does not.
+pub fn rests_until(site: &Site, destination: &str) -> i64 {
+    site.queue.schedule().rests_until(destination)
+}
+
+fn change(transaction: &mut Transaction<'_, File>, mail: u32, filter: &Filter, action: Action) -> Result<(), Error> {
+    let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
+    let now = seconds();
+    let meant = |recipient: &Recipient| filter.is_recipient(recipient);
+    match action {
+        Action::Hold => entry.is_held = true,
+        Action::Release => entry.is_held = false,
+        Action::Delete => entry.recipients.retain(|recipient| !meant(recipient)),
+        Action::Retry => entry.recipients.iter_mut().filter(|one| meant(one)).for_each(|one| one.due = now),
+        Action::Bounce => {}
+    }
+    note(transaction, mail, &entry)
+}

@@ -1,0 +1,54 @@
+//! `sluice dkim`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
+
+use super::CONFIG;
+
+/// `sluice dkim`
+#[derive(Debug, Args)]
+pub struct Dkim {
+    /// The configuration.
+    #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath, global = true)]
+    pub config: PathBuf,
+    /// Print JSON, an object a key.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: DkimCommand,
+}
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub enum DkimCommand {
+    /// Make the first keys of a domain, RSA and Ed25519, and print the records that name them. They sign at once.
+    Create {
+        /// The domain.
+        domain: String,
+        /// The beginning of their names. [default: the date]
+        #[arg(long)]
+        selector: Option<String>,
+    },
+    /// Make further keys of a domain, which sign in a day: publish their records before.
+    Rotate {
+        /// The domain.
+        domain: String,
+        /// The beginning of their names. [default: the date]
+        #[arg(long)]
+        selector: Option<String>,
+    },
+    /// Print the records of all keys, and which sign.
+    List {
+        /// Of this domain alone.
+        domain: Option<String>,
+    },
+    /// Forget a key.
+    Remove {
+        /// The domain.
+        domain: String,
+        /// The key.
+        selector: String,
+    },
+}

@@ -1,0 +1,212 @@
+//! One mail over connections to hosts, one after the other, until each recipient has an answer that stands.
+//!
+//! ```text
+//!   no connection, or 4xx ──────► the next host, for the recipients that were not taken
+//!   452 for some of many ───────► again in the same session (RFC 5321, section 4.5.3.1.10)
+//!   5xx ────────────────────────► it stands, and no other host is asked
+//!   lost after the final dot ───► it waits: the host may have it, and nobody else is asked in this attempt (section 4.5.4.1)
+//! ```
+
+use edge::upstream::route::Route;
+use edge::upstream::smtp_hop::{Leases, SmtpHop, Unsent};
+use mailbox::{Fate, Health, Outcome, Outgoing, Report};
+use proto::smtp::{Protocol, Reply};
+
+/// A host that is tried.
+pub struct Host {
+    /// As notifications name it.
+    pub name: String,
+    /// Where it is.
+    pub address: String,
+    /// What it speaks.
+    pub protocol: Protocol,
+}
+
+/// What came of the recipients so far.
+pub struct Sent {
+    /// The last word on each; none was asked where there is none.
+    fates: Vec<Option<Fate>>,
+    /// Recipients whose fate stands for this attempt.
+    stands: Vec<bool>,
+    /// A host took part.
+    was_answered: bool,
+    /// Sessions in which a host was asked for something.
+    pub sessions: usize,
+}
+
+impl Sent {
+    /// Nobody was asked yet.
+    pub fn new(count: usize) -> Sent {
+        Sent { fates: vec![None; count], stands: vec![false; count], was_answered: false, sessions: 0 }
+    }
+
+    /// Whether no further host is to be asked.
+    pub fn is_over(&self) -> bool {
+        self.stands.iter().all(|&stands| stands)
+    }
+
+    /// What there is to say at the end.
+    pub fn report(self) -> Report {
+        let health = if self.was_answered { Health::Well } else { Health::Ill };
+        let unasked = || Fate::later((4, 4, 1), "no host could be reached");
+        Report { fates: self.fates.into_iter().map(|fate| fate.unwrap_or_else(unasked)).collect(), health }
+    }
+
+    /// What all that are open wait for, as no host could be asked.
+    pub fn wait_for(&mut self, fate: &Fate) {
+        self.open().into_iter().for_each(|at| self.fates[at] = Some(fate.clone()));
+    }
+
+    /// Tries a host for the recipients that are open.
+    pub async fn try_host(&mut self, host: &Host, route: &Route, mail: &Outgoing, hostname: &str, leases: &Leases) {
+        // One that turns out to be gone, or tired, after it has been used says nothing of the host: a fresh one does.
+        for is_fresh in [false, true] {
+            let leased =
+                SmtpHop::lease_to_send((&host.address, host.protocol), route, hostname, leases, is_fresh).await;
+            let (mut hop, was_used) = match leased {
+                Ok(leased) => leased,
+                Err(reply) => {
+                    let said = route.facts.refusal();
+                    let why = said.as_ref().map_or_else(|| reply.text.to_string(), Reply::to_string);
+                    let fate = Fate::later(reply.enhanced.unwrap_or((4, 4, 1)), why);
+                    return self.wait_for(&Fate { host: Some(host.name.clone()), ..fate });
+                }
+            };
+            let is_stale = self.transactions(&mut hop, host, mail).await.is_err() && was_used;
+            hop.release(leases);
+            if !is_stale {
+                return;
+            }
+        }
+    }
+
+    /// Transactions over one connection; an error if it was gone before anything was said of this mail.
+    async fn transactions(&mut self, hop: &mut SmtpHop, host: &Host, mail: &Outgoing) -> Result<(), ()> {
+        if let Some(most) = hop.size_max().filter(|&most| most < mail.bytes) {
+            let why = format!("the host takes mails of {most} bytes at the most, and this one has {}", mail.bytes);
+            let fate = Fate { host: Some(host.name.clone()), ..Fate::never((5, 3, 4), why) };
+            (self.was_answered, self.sessions) = (true, self.sessions + 1);
+            self.open().into_iter().for_each(|at| self.stand(at, fate.clone()));
+            return Ok(());
+        }
+        let mut is_first = true;
+        loop {
+            let open = self.open();
+            let taken = match self.transaction(hop, host, mail, &open).await {
+                Ok(taken) => taken,
+                Err(reply) if is_first && reply.code == 421 => {
+                    self.open().into_iter().for_each(|at| self.fates[at] = Some(Fate::said(&reply, &host.name)));
+                    return Err(());
+                }
+                Err(_) => return Ok(()),
+            };
+            (is_first, self.sessions) = (false, self.sessions + usize::from(is_first));
+            let is_full =
+                self.open().iter().any(|&at| self.fates[at].as_ref().is_some_and(|fate| fate.why.starts_with("452")));
+            if taken == 0 || !is_full || hop.is_gone() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One transaction; how many recipients were taken. The error is what was said of the sender, or 421.
+    async fn transaction(
+        &mut self,
+        hop: &mut SmtpHop,
+        host: &Host,
+        mail: &Outgoing,
+        open: &[usize],
+    ) -> Result<usize, Reply> {
+        let recipients: Vec<_> = open.iter().map(|&at| mail.recipients[at].clone()).collect();
+        let replies = match hop.envelope_to(&mail.mail, &recipients).await {
+            Ok(replies) => replies,
+            Err(Unsent::Gone) => return Err(gone()),
+            Err(Unsent::Refused(reply)) => {
+                self.was_answered |= reply.code != 421;
+                open.iter().for_each(|&at| self.said(at, &reply, host));
+                hop.reset().await;
+                return Err(reply);
+            }
+        };
+        self.was_answered = true;
+        let mut taken = Vec::new();
+        for (&at, reply) in open.iter().zip(&replies) {
+            self.said(at, reply, host);
+            if reply.is_positive() {
+                taken.push(at);
+            }
+        }
+        if taken.is_empty() {
+            hop.reset().await;
+            return Ok(0);
+        }
+        // Until the content has been taken none of them has the mail.
+        for &at in &taken {
+            self.stands[at] = false;
+            self.fates[at] = Some(Fate { host: Some(host.name.clone()), ..Fate::later((4, 4, 2), gone().to_string()) });
+        }
+        match content(hop, mail).await {
+            Ok(()) => {}
+            Err(Some(reply)) => {
+                taken.iter().for_each(|&at| self.said(at, &reply, host));
+                hop.reset().await;
+                return Ok(0);
+            }
+            Err(None) => return Ok(0),
+        }
+        let mut reply = hop.commit().await;
+        for &at in &taken {
+            let was_lost = hop.is_gone() && reply.code == gone().code && reply.enhanced == gone().enhanced;
+            self.said(at, &reply, host);
+            if was_lost {
+                self.stands[at] = true;
+            }
+            if let Some(fate) = &mut self.fates[at] {
+                fate.host_notifies = hop.offers_dsn();
+            }
+            // By LMTP there is one for each.
+            if let Some(another) = hop.another().await {
+                reply = another;
+            }
+        }
+        Ok(taken.len())
+    }
+
+    fn said(&mut self, at: usize, reply: &Reply, host: &Host) {
+        let fate = Fate::said(reply, &host.name);
+        match fate.outcome {
+            Outcome::Later => self.fates[at] = Some(fate),
+            Outcome::Taken | Outcome::Never => self.stand(at, fate),
+        }
+    }
+
+    fn stand(&mut self, at: usize, fate: Fate) {
+        self.fates[at] = Some(fate);
+        self.stands[at] = true;
+    }
+
+    /// Recipients that another host may be asked for.
+    fn open(&self) -> Vec<usize> {
+        (0..self.stands.len()).filter(|&at| !self.stands[at]).collect()
+    }
+}
+
+/// Hands over the content but for its end. The error is what the host said; nothing if we have failed, or the connection.
+async fn content(hop: &mut SmtpHop, mail: &Outgoing) -> Result<(), Option<Reply>> {
+    hop.begin().await.map_err(Some)?;
+    let mut sent = 0u64;
+    while sent < mail.bytes {
+        let piece = mail.content.read(sent).await.filter(|piece| !piece.is_empty());
+        let Some(piece) = piece.filter(|piece| piece.len() as u64 <= mail.bytes - sent) else {
+            hop.give_up();
+            return Err(None);
+        };
+        sent += piece.len() as u64;
+        hop.write(&piece).await.map_err(Some)?;
+    }
+    Ok(())
+}
+
+fn gone() -> Reply {
+    Reply::new(451, (4, 4, 2), "The connection to the next hop was lost")
+}
