@@ -20,10 +20,10 @@ use crate::site::{Account, Site};
 /// The store of this machine.
 pub type Store = Own<Disk, Site>;
 
-/// Wrong passwords from one address in [`FORGOTTEN_SECONDS`].
+/// Wrong passwords for one account from one address in [`FORGOTTEN_SECONDS`].
 const FAILURES_MAX: u32 = 10;
 const FORGOTTEN_SECONDS: i64 = 600;
-/// Addresses that are remembered for that.
+/// Accounts and addresses that are remembered for that.
 const ADDRESSES_MAX: usize = 1_000;
 
 /// A segment of the store on a disk of this size or more, in bytes.
@@ -33,7 +33,7 @@ const LARGE_DISK_BYTES: u64 = 1 << 30;
 pub struct Office {
     pub store: Store,
     sessions: Sessions,
-    failures: BTreeMap<[u8; 4], (u32, i64)>,
+    failures: BTreeMap<([u8; 4], Key), (u32, i64)>,
     pub counts: Counts,
 }
 
@@ -86,12 +86,14 @@ impl Office {
     pub fn enter(&mut self, client: [u8; 4], name: &str, password: &str) -> Result<String, &'static str> {
         let now = clock::seconds();
         self.failures.retain(|_, (_, since)| now.saturating_sub(*since) < FORGOTTEN_SECONDS);
-        let failed = self.failures.get(&client).map_or(0, |(count, _)| *count);
+        // Behind a proxy all are one client: so failures count for the account that was tried.
+        let tried = (client, hash(name.to_ascii_lowercase().as_bytes()));
+        let failed = self.failures.get(&tried).map_or(0, |(count, _)| *count);
         if failed >= FAILURES_MAX || self.failures.len() >= ADDRESSES_MAX {
             return Err("Too many try to log in. Try again later.");
         }
         let Some(account) = self.site().account(name).filter(|account| account.password.is(password)).cloned() else {
-            self.failures.entry(client).or_insert((0, now)).0 += 1;
+            self.failures.entry(tried).or_insert((0, now)).0 += 1;
             return Err("The name or the password is wrong.");
         };
         let (name, quota) = (account.name.clone(), account.quota_bytes);

@@ -106,6 +106,37 @@ fn of_friend(mail: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn rules_see_heads_as_they_have_come_and_names_of_files() {
+    let origin = Origin::start(|_, _| Some(response("Connection: close\r\n", b"hello")));
+    let site = Site::new();
+    let rules = r#"
+alert http any any -> any any (msg:"asked to close"; flow:to_server; http.header; content:"Connection: close"; sid:51;)
+alert http any any -> any any (msg:"told to close"; flow:to_client; http.header; content:"Connection: close"; sid:52;)
+alert http any any -> any any (msg:"ours"; http.header_names; content:"Via"; sid:53;)
+alert http any any -> any any (msg:"old"; http.protocol; content:"HTTP/1.0"; sid:54;)
+alert http any any -> any any (msg:"name"; flow:to_client; file.name; content:"evil.exe"; sid:55;)
+"#;
+    fs::write(site.path("rules/heads.rules"), rules).unwrap();
+    let gateway = site.web(&origin, "");
+    let url = origin.url("/a/evil.exe");
+    assert_eq!(gateway.connect().ask(&get(&url, "Connection: close\r\n")).text(), "hello");
+    let mut sids: Vec<u64> = site.alerts(3).iter().map(|(sid, _)| *sid).collect();
+    sids.sort_unstable();
+    assert_eq!(sids, [51, 52, 55]);
+    let mut wire = gateway.connect();
+    wire.send(format!("GET {} HTTP/1.0\r\nHost: x\r\n\r\n", origin.url("/")).as_bytes());
+    assert_eq!(wire.answer(false).status(), "200");
+    assert!(site.alerts(4).iter().any(|(sid, _)| *sid == 54));
+    let eve = fs::read_to_string(site.path("log/eve.json")).unwrap();
+    let first: Value = serde_json::from_str(eve.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["http"]["hostname"], &first["http"]["http_port"]),
+        (&"127.0.0.1".into(), &origin.address.port().into())
+    );
+    assert!(first["http"].get("status").is_none() && first["http"].get("http_user_agent").is_none(), "{first}");
+}
+
+#[test]
 fn requests_and_responses_alert_and_are_blocked() {
     let large = [&b"x".repeat(3_000_000)[..], b"forbidden-words"].concat();
     let origin = Origin::start(move |head, _| {

@@ -65,6 +65,11 @@ impl Site {
 
     /// Accounts `ann@here.test` and `bob@here.test`; the server that takes all behaves like this.
     fn start_with(settings: &str, good: Behaviour) -> Site {
+        Site::relayed("mx", settings, good)
+    }
+
+    /// The same with a relay, where `GOOD` is the address of the server that takes all.
+    fn relayed(relay: &str, settings: &str, good: Behaviour) -> Site {
         let accounts = tempfile::tempdir().unwrap();
         for name in ["ann@here.test", "bob@here.test"] {
             let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
@@ -81,12 +86,13 @@ impl Site {
         Sink::at(&at(4), Behaviour { defer: Some("@"), ..Behaviour::default() });
         let gateway = Gateway::with(&format!(
             "hostname = \"mx.test\"\nthreads = 1\n{}[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
-             accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nrelay = \"mx\"\n\
+             accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nrelay = \"{}\"\n\
              [store.queue]\nport = {port}\n{settings}\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nauth = \"any\"\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
             dns.settings(),
-            accounts.path().display()
+            accounts.path().display(),
+            relay.replace("GOOD", &at(2))
         ));
         let imap = SocketAddr::from(([127, 0, 0, 1], imap));
         Site { gateway, imap, good, refuses, _dns: dns, _accounts: accounts }
@@ -157,6 +163,19 @@ fn a_mail_that_is_submitted_goes_to_the_first_server_that_takes_it() {
     let here = site.mails("bob@here.test", 1);
     assert!(here[0].starts_with("Return-Path: <ann@here.test>\r\nDelivered-To: bob@here.test\r\n"), "{here:?}");
     wait_for(|| site.sluice(&["list"]).is_empty().then_some(()), "an empty queue");
+}
+
+#[test]
+fn what_is_submitted_for_accounts_here_stays_here_with_a_relay_too() {
+    let site = Site::relayed("smtp://GOOD", "", Behaviour::default());
+    let mut wire = site.submit_as("ann@here.test");
+    assert_eq!(send(&mut wire, "<ann@here.test>", &["<bob@here.test>"], MAIL), "250 2.0.0 Queued");
+    assert!(site.mails("bob@here.test", 1)[0].contains("Subject: hello"));
+    assert_eq!(send(&mut wire, "<ann@here.test>", &["<x@elsewhere.test>"], MAIL), "250 2.0.0 Queued");
+    assert_eq!(site.good.wait(1)[0].to, ["x@elsewhere.test"]);
+    assert_eq!(site.good.mails().len(), 1);
+    let two = "From: ann@here.test\r\nFrom: bob@here.test\r\n\r\nbody\r\n";
+    assert!(send(&mut wire, "<ann@here.test>", &["<bob@here.test>"], two).starts_with("550 5.6.0"));
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub fn received(origin: &Origin<'_>) -> String {
         IpAddr::V6(address) => format!("[IPv6:{address}]"),
     };
     let hello: String =
-        origin.hello.chars().filter(|c| c.is_ascii_graphic() && !"();<>".contains(*c)).take(255).collect();
+        origin.hello.chars().filter(|c| c.is_ascii_graphic() && !"();<>\"\\".contains(*c)).take(255).collect();
     let Origin { with, hostname, id, .. } = origin;
     format!("Received: from {hello} ({literal})\r\n\tby {hostname} (Sluice) with {with} id {id};\r\n\t{}\r\n", date())
 }

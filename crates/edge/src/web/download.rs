@@ -11,6 +11,7 @@ use super::refused::Refused;
 use super::session::{SILENCE_WAIT, Session};
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
+use super::watch;
 use crate::message::trace::{self, new_id};
 use crate::settings::UnknownCodings;
 use crate::upstream::destination::Failure;
@@ -33,6 +34,7 @@ impl Session {
     ) -> Result<(), Failure> {
         let has_body = order.request.method != "HEAD" && !matches!(response.status.0, 204 | 304);
         self.vet_response(order, &response, has_body)?;
+        let received = watch::of_response(&response);
         self.prepare(&mut response);
         if has_body && let Some(words) = self.door.cuts.find(&order.url, &response, Instant::now()) {
             let detail = "it was broken off before".into();
@@ -40,7 +42,7 @@ impl Session {
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
-            if !self.may_pass(order, Some((&response, origin.address))).await? {
+            if !self.may_pass(order, Some((&response.fields, received, origin.address))).await? {
                 return Ok(());
             }
             return self.pass_empty(order, origin, &response).await;
@@ -54,7 +56,7 @@ impl Session {
             Err(refused) => return Ok(self.refuse(&refused, &order.request.method, &order.url).await?),
         };
         let runtime = self.shared.runtime.borrow().clone();
-        let watched = self.watched(&runtime, order, Some((&response, origin.address)));
+        let watched = self.watched(&runtime, order, Some((received, origin.address)));
         let mut subject = self.subject(&runtime, order, &response.fields, pass.paging, watched);
         let ended = match self.receive(&mut origin, &mut subject, &response).await {
             Ok(ended) => ended,

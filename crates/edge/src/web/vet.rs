@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 
+use flow::Head;
 use proto::http::{Fields, Framing, Request, Response, Target, Version};
 
 use super::head::{self, Manner};
 use super::object;
 use super::refused::Refused;
 use super::session::Session;
+use super::watch;
 use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
@@ -18,6 +20,8 @@ pub struct Order {
     pub destination: Destination,
     /// The request as the origin gets it.
     pub request: Request,
+    /// Its head as the client has sent it, where intrusion rules look at it.
+    pub received: Option<Head>,
     /// What is asked for, as a whole URL.
     pub url: Vec<u8>,
 }
@@ -73,6 +77,7 @@ impl Session {
         if has_body(request) && !may_be_coded && object::codings(&request.fields).is_none() {
             return Err(Refused::new(415, "The content is in a coding that is not known here."));
         }
+        let received = runtime.means.sentinel.as_ref().map(|_| watch::of_request(request));
         let pass = self.filter(request)?;
         let request = &changed(request, &pass);
         let destination = self.destination(request).await?;
@@ -83,7 +88,7 @@ impl Session {
         if is_socket {
             head::ask_for_socket(&mut request.fields);
         }
-        Ok(Order { destination, request, url })
+        Ok(Order { destination, request, received, url })
     }
 
     /// Where a request goes.

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use flow::{Head, Watched};
-use proto::http::{Fields, Request, Response};
+use proto::http::{Fields, Request, Response, Version};
 
 use super::session::Session;
 use super::subject::{Outcome, Subject};
@@ -19,7 +19,7 @@ impl Session {
         &self,
         runtime: &Runtime,
         order: &Order,
-        response: Option<(&Response, SocketAddr)>,
+        response: Option<(Head, SocketAddr)>,
     ) -> Option<Box<Watched>> {
         runtime.means.sentinel.as_ref()?;
         let port = order.destination.port;
@@ -27,10 +27,10 @@ impl Session {
         let is_opened = self.opened.as_ref().is_some_and(|opened| opened.is_named());
         Some(Box::new(Watched {
             client: Some(self.peer),
-            server: Some(response.map_or_else(unresolved, |(_, address)| address)),
+            server: Some(response.as_ref().map_or_else(unresolved, |(_, address)| *address)),
             server_name: is_opened.then(|| order.destination.host.as_str().into()),
-            request: Some(of_request(&order.request)),
-            response: response.map(|(response, _)| of_response(response)),
+            request: order.received.clone(),
+            response: response.map(|(head, _)| head),
         }))
     }
 
@@ -38,11 +38,12 @@ impl Session {
     pub(super) async fn may_pass(
         &mut self,
         order: &Order,
-        response: Option<(&Response, SocketAddr)>,
+        response: Option<(&Fields, Head, SocketAddr)>,
     ) -> Result<bool, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let Some(watched) = self.watched(&runtime, order, response) else { return Ok(true) };
-        let fields = response.map_or(&order.request.fields, |(response, _)| &response.fields);
+        let fields = response.as_ref().map_or(&order.request.fields, |(fields, ..)| fields);
+        let told = response.as_ref().map(|(_, head, address)| (head.clone(), *address));
+        let Some(watched) = self.watched(&runtime, order, told) else { return Ok(true) };
         let mut subject: Subject = self.subject(&runtime, order, fields, None, Some(watched));
         let verdict = subject.passage.finish().await;
         let outcome = subject.outcome(&verdict, true);
@@ -59,12 +60,15 @@ impl Session {
     }
 }
 
-fn of_request(request: &Request) -> Head {
-    let line = [request.method.as_bytes(), b" ", request.path(), b" HTTP/1.1"].concat();
+/// The head of a request, as it has come.
+pub(super) fn of_request(request: &Request) -> Head {
+    let version: &[u8] = if request.version < Version::Http11 { b" HTTP/1.0" } else { b" HTTP/1.1" };
+    let line = [request.method.as_bytes(), b" ", request.path(), version].concat();
     Head { line: line.into(), fields: lines(&request.fields) }
 }
 
-fn of_response(response: &Response) -> Head {
+/// The head of a response, as it has come.
+pub(super) fn of_response(response: &Response) -> Head {
     let status = response.status.0.to_string();
     let line = [b"HTTP/1.1 ", status.as_bytes(), b" ", &response.reason].concat();
     Head { line: line.into(), fields: lines(&response.fields) }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use flow::{Out, Spotted};
+use flow::{Out, Protocol, Spotted};
 use stream::{Class, FileType, Finding};
 
 use super::Inspection;
@@ -21,7 +21,9 @@ impl Inspection {
         let is_coded = !node.object.content_codings.is_empty();
         let is_file = !is_coded && !is_mail;
         let part = is_file.then(|| {
-            let name = node.object.name.as_deref().filter(|_| !is_root);
+            // The name of a mail as an object is none of a file; that of a body is the last of its path.
+            let is_http = matches!(self.context.flow.protocol, Protocol::Http | Protocol::Icap);
+            let name = node.object.name.as_deref().filter(|_| !is_root || is_http);
             watch.lock().unwrap_or_else(PoisonError::into_inner).open(name)
         });
         if is_root || part.is_some() {

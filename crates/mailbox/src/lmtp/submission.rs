@@ -27,6 +27,8 @@ const RECIPIENTS_MAX: usize = 1_000;
 pub(super) const MECHANISMS: [&str; 3] = ["SCRAM-SHA-256", "PLAIN", "LOGIN"];
 
 const NOT_YOURS: Reply = Reply::new(553, (5, 7, 1), "The sender is not an address of this account");
+/// RFC 5322, section 3.6: a mail has one field From, which says who answers for it.
+const TWO_AUTHORS: Reply = Reply::new(550, (5, 6, 0), "The mail has more than one field From");
 const TOO_MANY: Reply = Reply::new(452, (4, 5, 3), "Too many recipients");
 const TOO_FAST: Reply = Reply::new(450, (4, 7, 1), "Too many recipients within an hour: try again later");
 const QUEUE_FULL: Reply = Reply::new(452, (4, 3, 1), "The queue is full: try again later");
@@ -129,6 +131,10 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
     if let Some(reply) = content.failed {
         return reply;
     }
+    let authors = fields(&content.header.bytes).filter(|field| is_named(field, b"from")).count();
+    if authors > 1 {
+        return TWO_AUTHORS;
+    }
     let (now, count) = (seconds(), u32::try_from(outgoing.len()).unwrap_or(u32::MAX));
     if !site.rates.take(&account.name, count, site.recipients_hour_max, now) {
         tracing::warn!(account = account.name, recipients = count, "a login sends to too many within an hour");
@@ -144,6 +150,7 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
         envid,
         smtputf8,
         is_written: true,
+        is_inspected: true,
         recipients: outgoing,
         ..Entry::default()
     };

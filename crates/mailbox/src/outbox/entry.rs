@@ -36,6 +36,8 @@ pub struct Entry {
     pub is_written: bool,
     /// It is not tried until it is released.
     pub is_held: bool,
+    /// A door of the gateway has inspected it.
+    pub is_inspected: bool,
     /// The sender has been told that it waits.
     pub is_warned: bool,
     /// Recipients that wait.
@@ -113,6 +115,7 @@ impl Entry {
             self.smtputf8,
             self.ret == Some(Return::Full),
             self.ret == Some(Return::Headers),
+            self.is_inspected,
         ];
         let flags = String::from_iter(flags.map(|flag| if flag { '1' } else { '0' }));
         let Entry { since, skipped, from, account, address, envid, .. } = self;
@@ -143,7 +146,7 @@ impl Entry {
         let flags = line()?.as_bytes();
         let is_set = |at: usize| flags.get(at) == Some(&b'1');
         [entry.is_answer, entry.is_stored, entry.is_spam, entry.is_written] = [0, 1, 2, 3].map(is_set);
-        [entry.is_held, entry.is_warned, entry.smtputf8] = [4, 5, 6].map(is_set);
+        [entry.is_held, entry.is_warned, entry.smtputf8, entry.is_inspected] = [4, 5, 6, 9].map(is_set);
         entry.ret = is_set(7).then_some(Return::Full).or(is_set(8).then_some(Return::Headers));
         let count: usize = line()?.parse().ok()?;
         let mut text = || line().map(str::to_owned);
@@ -214,6 +217,7 @@ mod tests {
             is_spam: true,
             is_written: true,
             is_held: true,
+            is_inspected: true,
             skipped: 7,
             recipients: vec![recipient("a@b"), recipient("c@d")],
             ..Entry::answer("carl@example.net".into(), -5)

@@ -137,6 +137,10 @@ fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) 
     let (_, domain) = entry.from.rsplit_once('@')?;
     let header = [entry.trace.as_bytes(), &traits.header].concat();
     let mut signing = site.signer.as_ref()?.begin(&domain.to_ascii_lowercase(), header)?;
+    if traits.is_cut {
+        tracing::warn!(account = entry.account, "a mail with a header beyond 256 KiB is not signed");
+        return None;
+    }
     let mut at = entry.skipped.checked_add(traits.header_bytes)?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -158,6 +162,8 @@ struct Traits {
     header: Vec<u8>,
     /// With it.
     header_bytes: u64,
+    /// Its header is longer than what is looked at.
+    is_cut: bool,
     is_eight_bit: bool,
     has_utf8_header: bool,
     received: usize,
@@ -175,6 +181,7 @@ impl Traits {
             }
         }
         header.truncate(length);
+        let is_cut = length == HEADER_BYTES_MAX && end_of_header(&header, 0).is_none();
         header.truncate(end_of_header(&header, 0).unwrap_or(length));
         let is_trace = |field: &&[u8]| field.get(..9).is_some_and(|name| name.eq_ignore_ascii_case(b"received:"));
         let received = fields(&header).filter(is_trace).count();
@@ -183,7 +190,7 @@ impl Traits {
             header.truncate(header.len() - 2);
         }
         let has_utf8_header = !header.is_ascii();
-        let mut traits = Traits { header, header_bytes, is_eight_bit: false, has_utf8_header, received };
+        let mut traits = Traits { header, header_bytes, is_cut, is_eight_bit: false, has_utf8_header, received };
         let mut piece = vec![0; PIECE_BYTES];
         while let Ok(length @ 1..) = body.read(at, &mut piece) {
             if !piece[..length].is_ascii() {

@@ -1,6 +1,7 @@
 //! Mail that goes out to recipients who have accounts here: delivered at once, their scripts run, as if it had come in.
 //!
-//! Only where the relay is the world ([`is_the_world`](crate::Relay::is_the_world)); a next hop of somebody's has its own way back.
+//! Where the relay is the world ([`is_the_world`](crate::Relay::is_the_world)), and of mail that a door has inspected. All else goes to a next
+//! hop of somebody's first, which may be the door of this gateway, and has its own way back.
 
 use super::content::open;
 use crate::delivery::{self, Arrived, Undelivered};
@@ -19,7 +20,8 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 /// Delivers a mail to those of the recipients that have accounts here; none where nobody has. Of a domain that has accounts, others
 /// are unknown.
 pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient]) -> Option<Report> {
-    if !site.relay.as_ref().is_some_and(|relay| relay.is_the_world()) {
+    let is_the_world = site.relay.as_ref().is_some_and(|relay| relay.is_the_world());
+    if !is_the_world && !(entry.is_inspected && all_are_here(site, mine).await) {
         return None;
     }
     let mut fates = Vec::new();
@@ -41,6 +43,16 @@ pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recip
         |one: &Recipient| one.destination() == site.hostname || site.accounts.directory().has_domain(one.destination());
     let is_ours = is_ours || mine.first().is_some_and(is_home);
     is_ours.then_some(Report { fates, health: Health::Well })
+}
+
+/// Whether all of them have accounts here, as far as can be said now.
+async fn all_are_here(site: &Site, mine: &[Recipient]) -> bool {
+    for recipient in mine {
+        if !site.accounts.at_home(&recipient.to, &site.hostname).await.is_ok_and(|found| !found.is_empty()) {
+            return false;
+        }
+    }
+    true
 }
 
 async fn deliver_to(

@@ -69,10 +69,16 @@ impl Access {
 
     /// Whether a field `Authorization` has the token of programs.
     pub fn is_program(&self, field: Option<&[u8]>) -> bool {
-        let token = field.and_then(|field| std::str::from_utf8(field.strip_prefix(b"Bearer ")?).ok());
+        let token = field.and_then(|field| std::str::from_utf8(bearer(field)?).ok());
         // Of hashes, so that it takes as long wherever they differ.
         matches!((token, self.program), (Some(token), Some(known)) if hash(token.trim()) == known)
     }
+}
+
+/// What stands behind the scheme, whose letters may be of either case.
+fn bearer(field: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = field.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

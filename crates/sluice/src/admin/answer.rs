@@ -86,7 +86,11 @@ fn page(site: &Site, segments: &[&str], session: &Session, call: &Call) -> Reply
             let content = site.place.one(id).ok().and_then(|one| kept::mail(&one));
             return match content {
                 Some(content) => Reply::saved(content, &format!("{id}.eml")),
-                None => frame::plain(404, "Not found", "There is no such message in the quarantine."),
+                None => frame::plain(
+                    404,
+                    "Not found",
+                    "It is not there, or too large to be saved here: `sluice quarantine show --raw` prints it.",
+                ),
             };
         }
         ["settings"] => {

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proto::http::{Fields, Limits, Request, Server, ServerEvent};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,6 +17,9 @@ use super::{api, frame};
 
 /// The time between two pieces of a request.
 const WAIT: Duration = Duration::from_secs(30);
+
+/// The time from one request to the end of the next.
+const WHOLE: Duration = Duration::from_secs(120);
 
 /// Bytes of a form: ids, and what is done with them.
 const FORM_BYTES_MAX: usize = 64 << 10;
@@ -36,8 +39,11 @@ const LIMITS: Limits = Limits {
 /// When the connection breaks.
 pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site) -> io::Result<()> {
     let mut server = Server::new(LIMITS);
-    let (mut piece, mut request, mut form) = ([0; 4096], None, Vec::new());
+    let (mut piece, mut request, mut form, mut began) = ([0; 4096], None, Vec::new(), Instant::now());
     while !server.is_over() {
+        if began.elapsed() > WHOLE {
+            return Ok(());
+        }
         let Ok(count) = timeout(WAIT, stream.read(&mut piece)).await else { return Ok(()) };
         let count = count?;
         let mut rest = &piece[..count];
@@ -47,7 +53,7 @@ pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site) -> io::Re
             rest = behind;
             match event {
                 ServerEvent::Request(head) => {
-                    (request, form) = (Some(head), Vec::new());
+                    (request, form, began) = (Some(head), Vec::new(), Instant::now());
                     server.proceed();
                 }
                 ServerEvent::Content if form.len() + content.len() <= FORM_BYTES_MAX => form.extend_from_slice(content),
@@ -60,13 +66,15 @@ pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site) -> io::Re
                     let Some(head) = request.take() else { break };
                     let reply = block_in_place(|| answer(site, &head, &form, client));
                     respond(&mut server, &reply, head.method == "HEAD");
+                    began = Instant::now();
                 }
                 ServerEvent::Idle if taken == 0 => break,
                 ServerEvent::Idle => {}
                 ServerEvent::Refused(_) | ServerEvent::Tunnel | ServerEvent::Closed => break,
             }
         }
-        stream.write_all(server.outbox()).await?;
+        let Ok(sent) = timeout(WAIT, stream.write_all(server.outbox())).await else { return Ok(()) };
+        sent?;
         server.sent();
         if count == 0 {
             break;
@@ -84,9 +92,12 @@ fn answer(site: &Site, request: &Request, form: &[u8], client: IpAddr) -> Reply 
         if !is_browser && !site.access.is_program(request.fields.get("authorization")) {
             return api::closed();
         }
-        return api::answer(site, &request.method, rest, &call, client);
+        let method = if request.method == "HEAD" { "GET" } else { &request.method };
+        return api::answer(site, method, rest, &call, client);
     }
-    match call.is_known {
+    // To look at a link does not use it up.
+    let is_known = call.is_known && (request.method != "HEAD" || call.segments() != ["enter"]);
+    match is_known {
         true => answer::answer(site, &call, client),
         false => frame::plain(405, "Not done", "Pages are read with GET and changed with POST."),
     }

@@ -197,9 +197,12 @@ pub fn show(page: &mut Html, site: &Site, session: &Session, kept: &Kept) {
     put!(page, "</pre>");
 }
 
-/// The whole message, to be saved.
+/// The whole message, to be saved; none if it is too large to be held.
 pub fn mail(kept: &Kept) -> Option<Vec<u8>> {
     let mut content = Vec::new();
+    if kept.bytes > SAVED_BYTES_MAX {
+        return None;
+    }
     read(&kept.mail()).ok()?.take(SAVED_BYTES_MAX).read_to_end(&mut content).ok()?;
     Some(content)
 }

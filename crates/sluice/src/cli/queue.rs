@@ -61,7 +61,7 @@ pub struct QueueSelect {
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub age: Option<i64>,
     /// That were not taken for a reason which has this in it.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub reason: Option<String>,
     /// That are held.
     #[arg(long)]

@@ -162,7 +162,11 @@ impl IdsSettings {
             if path.is_dir() {
                 files.extend(matching(path, "*.rules")?);
             } else if name.contains(['*', '?']) {
-                files.extend(matching(above(path), &name)?);
+                let found = matching(above(path), &name)?;
+                if found.is_empty() {
+                    tracing::warn!(pattern = %path.display(), "no file of intrusion rules matches");
+                }
+                files.extend(found);
             } else {
                 files.push(path.clone());
             }

@@ -228,21 +228,34 @@ fn describe(scene: &Scene, fields: &mut Map<String, Value>) {
         };
         let response = scene.watched.response.as_ref();
         let status = response.and_then(|of| String::from_utf8_lossy(&of.line).split(' ').nth(1)?.parse::<u16>().ok());
-        fields.insert(
-            "http".into(),
-            json!({
-                "hostname": field(head, "host"),
-                "http_method": words.next(),
-                "url": words.next(),
-                "http_user_agent": field(head, "user-agent"),
-                "http_content_type": response.and_then(|of| field(of, "content-type")),
-                "status": status,
-            }),
-        );
+        let host = field(head, "host");
+        let (hostname, port) = host.as_deref().map_or((None, None), apart);
+        let http = [
+            ("hostname", hostname.map(Value::from)),
+            ("http_port", port.map(Value::from)),
+            ("http_method", words.next().map(Value::from)),
+            ("url", words.next().map(Value::from)),
+            ("protocol", words.next().map(Value::from)),
+            ("http_user_agent", field(head, "user-agent").map(Value::from)),
+            ("http_refer", field(head, "referer").map(Value::from)),
+            ("http_content_type", response.and_then(|of| field(of, "content-type")).map(Value::from)),
+            ("status", status.map(Value::from)),
+        ];
+        // As Suricata has it, what is not there has no key.
+        let known = http.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        fields.insert("http".into(), Value::Object(known.collect()));
     }
     if app(scene.flow.protocol) == "smtp" {
         let recipients: Vec<String> = scene.flow.recipients.iter().map(|rcpt| format!("<{rcpt}>")).collect();
         let from = format!("<{}>", scene.flow.sender);
         fields.insert("smtp".into(), json!({ "helo": &*scene.flow.hello, "mail_from": from, "rcpt_to": recipients }));
+    }
+}
+
+/// A host and its port, if it has one.
+fn apart(host: &str) -> (Option<&str>, Option<u16>) {
+    match host.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse().ok()?))) {
+        Some((name, port)) => (Some(name), Some(port)),
+        None => (Some(host), None),
     }
 }
