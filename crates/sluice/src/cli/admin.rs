@@ -20,7 +20,7 @@ pub struct Admin {
 pub enum AdminCommand {
     /// Serve the page, in the foreground. Prints a link that logs in one browser, once, within an hour.
     ///
-    /// Numbers come from the address in [metrics], kept messages from the quarantines of the configuration. Each change that is made is
+    /// Numbers come from the address in `[metrics]`, kept messages from the quarantines of the configuration. Each change that is made is
     /// a line on the standard error. Ends at SIGTERM.
     Serve(AdminServe),
     /// Print the description of the HTTP interface: OpenAPI 3.1, JSON.
