@@ -7,11 +7,11 @@ use flow::{State, Unfinished, Verdict};
 use proto::http::{ClientEvent, Fields, Framing, Response};
 
 use super::object;
+use super::received;
 use super::refused::Refused;
 use super::session::{SILENCE_WAIT, Session};
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
-use super::watch;
 use crate::message::trace::{self, new_id};
 use crate::settings::UnknownCodings;
 use crate::upstream::destination::Failure;
@@ -34,7 +34,7 @@ impl Session {
     ) -> Result<(), Failure> {
         let has_body = order.request.method != "HEAD" && !matches!(response.status.0, 204 | 304);
         self.vet_response(order, &response, has_body)?;
-        let received = watch::of_response(&response);
+        let received = received::of_response(&response);
         self.prepare(&mut response);
         if has_body && let Some(words) = self.door.cuts.find(&order.url, &response, Instant::now()) {
             let detail = "it was broken off before".into();

@@ -18,8 +18,8 @@ use proto::icap::{Head, Method, Request, Server, ServerEvent, Service};
 use tokio::time::timeout;
 
 use super::object;
+use super::received::lines;
 use super::subject::{Outcome, Subject};
-use super::watch::lines;
 use crate::message::trace;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;

@@ -10,6 +10,7 @@ pub(crate) mod icap;
 mod object;
 mod opened;
 mod page;
+mod received;
 mod refused;
 mod session;
 mod socket;

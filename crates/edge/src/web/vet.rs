@@ -7,9 +7,9 @@ use proto::http::{Fields, Framing, Request, Response, Target, Version};
 
 use super::head::{self, Manner};
 use super::object;
+use super::received;
 use super::refused::Refused;
 use super::session::Session;
-use super::watch;
 use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
@@ -77,7 +77,7 @@ impl Session {
         if has_body(request) && !may_be_coded && object::codings(&request.fields).is_none() {
             return Err(Refused::new(415, "The content is in a coding that is not known here."));
         }
-        let received = runtime.means.sentinel.as_ref().map(|_| watch::of_request(request));
+        let received = runtime.means.sentinel.as_ref().map(|_| received::of_request(request));
         let pass = self.filter(request)?;
         let request = &changed(request, &pass);
         let destination = self.destination(request).await?;

@@ -21,7 +21,8 @@ const HEADER_BYTES_MAX: usize = 64 << 10;
 /// are unknown.
 pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recipient]) -> Option<Report> {
     let is_the_world = site.relay.as_ref().is_some_and(|relay| relay.is_the_world());
-    if !is_the_world && !(entry.is_inspected && all_are_here(site, mine).await) {
+    let is_local = is_the_world || (entry.is_inspected && all_are_here(site, mine).await);
+    if !is_local {
         return None;
     }
     let mut fates = Vec::new();
