@@ -3,7 +3,6 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use keep::Keep;
 use keep::volume::Own;
@@ -11,7 +10,7 @@ use keep::webmail::User;
 use sha2::{Digest, Sha256};
 use store::{Device, Format, Options, Volume};
 use webmail::Call;
-use webmail::session::{Key, Session, Sessions};
+use webmail::session::{Key, Session, Sessions, hex};
 
 use crate::disk::Disk;
 use crate::machine::{clock, random, say};
@@ -127,8 +126,4 @@ fn address(account: &Account, site: &Site) -> String {
 
 fn hash(bytes: &[u8]) -> Key {
     Sha256::digest(bytes).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }

@@ -4,25 +4,16 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use keep::webmail::{Mail, User};
-use proto::http::{Fields, Framing, Limits, Request, Server, ServerEvent};
+use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use webmail::session::{Session, is_same};
 use webmail::{
-    Body, Call, Content, FORM_BYTES_MAX, Form, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, denied, farewell,
-    refusal, refused, welcome,
+    Body, Call, Content, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, denied,
+    farewell, refusal, refused, welcome,
 };
 
 use crate::machine::{Free, say};
 use crate::office::Office;
 use crate::run::Conversation;
-
-const LIMITS: Limits = Limits {
-    head_bytes_max: 16 << 10,
-    fields_max: 100,
-    target_bytes_max: 8 << 10,
-    chunk_line_bytes_max: 1 << 10,
-    chunk_extension_bytes_max: 4 << 10,
-    interim_max: 0,
-};
 
 /// A form takes so many times its bytes until it is a page or a mail: there has to be as much memory.
 const FORM_TIMES: usize = 6;

@@ -42,6 +42,7 @@ pub use structure::Content;
 
 pub use page::STYLE;
 use page::{Pages, Told, login};
+use proto::http::Limits;
 use session::{Session, is_same};
 
 /// Bytes of the form of who has not logged in.
@@ -49,6 +50,16 @@ pub const LOGIN_BYTES_MAX: u64 = 16 << 10;
 
 /// Bytes of a form: the files of a mail, and what stands around them.
 pub const FORM_BYTES_MAX: u64 = 27 << 20;
+
+/// Bounds of HTTP with browsers: pages have short paths, and forms come in bodies.
+pub const LIMITS: Limits = Limits {
+    head_bytes_max: 16 << 10,
+    fields_max: 100,
+    target_bytes_max: 8 << 10,
+    chunk_line_bytes_max: 1 << 10,
+    chunk_extension_bytes_max: 4 << 10,
+    interim_max: 0,
+};
 
 /// Answers a request of who has logged in.
 pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {

@@ -85,6 +85,11 @@ impl Sessions {
     }
 }
 
+/// A token of random bytes, as a cookie and a form have it.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| alloc::format!("{byte:02x}")).collect()
+}
+
 /// Whether two texts are the same, in a time that does not tell where they differ.
 pub fn is_same(one: &str, other: &str) -> bool {
     let differ = one.bytes().zip(other.bytes()).fold(0, |differ, (one, other)| differ | (one ^ other));

@@ -346,7 +346,7 @@ pub fn lock(mail: &File) -> io::Result<bool> {
 }
 
 /// Ids are what `serve` makes: letters and digits.
-fn is_id(text: &str) -> bool {
+pub fn is_id(text: &str) -> bool {
     (1..=32).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use ::webmail::session::{Key, Session, Sessions};
+use ::webmail::session::{Key, Session, Sessions, hex};
 use ::webmail::{Call, Reply, denied, farewell, refusal, welcome};
 use sha2::{Digest as _, Sha256};
 
@@ -93,8 +93,4 @@ fn mark(account: &Account) -> Key {
 
 fn hash(bytes: &[u8]) -> Key {
     Sha256::digest(bytes).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -19,8 +19,10 @@ use std::io;
 use std::time::Duration;
 
 use ::webmail::session::is_same;
-use ::webmail::{Body, Call, FORM_BYTES_MAX, Form, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, refusal, refused};
-use proto::http::{Fields, Framing, Limits, Request, Server, ServerEvent};
+use ::webmail::{
+    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, refusal, refused,
+};
+use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
@@ -46,15 +48,6 @@ const SMALL_BYTES: u64 = 64 << 10;
 
 /// Bytes of a form that is too large that are read before it is refused, as a part of the bound: who sends it hears that sooner.
 const PASSED_OVER: u64 = 2;
-
-const LIMITS: Limits = Limits {
-    head_bytes_max: 16 << 10,
-    fields_max: 100,
-    target_bytes_max: 8 << 10,
-    chunk_line_bytes_max: 1 << 10,
-    chunk_extension_bytes_max: 4 << 10,
-    interim_max: 0,
-};
 
 /// Speaks with a browser until it goes.
 ///

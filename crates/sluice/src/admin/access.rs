@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
-use webmail::session::{Key, Session, Sessions};
+use webmail::session::{Key, Session, Sessions, hex};
 
 use crate::output::Failure;
 
@@ -97,5 +97,5 @@ fn hash(token: &str) -> Key {
 fn random() -> Result<String, Failure> {
     let mut bytes = [0; 32];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use edge::quarantine::is_id;
 use webmail::html::Html;
 use webmail::session::{Session, is_same};
 use webmail::{Call, Reply};
@@ -75,14 +76,14 @@ fn page(site: &Site, segments: &[&str], session: &Session, call: &Call) -> Reply
             kept::list(&mut main, site, session, call);
             ("Quarantine", "/kept")
         }
-        ["kept", id] if kept::is_id(id) => match site.place.one(id) {
+        ["kept", id] if is_id(id) => match site.place.one(id) {
             Ok(one) => {
                 kept::show(&mut main, site, session, &one);
                 ("Message", "/kept")
             }
             Err(_) => return frame::plain(404, "Not found", "There is no such message in the quarantine."),
         },
-        ["kept", id, "mail"] if kept::is_id(id) && !site.access.is_read_only => {
+        ["kept", id, "mail"] if is_id(id) && !site.access.is_read_only => {
             let content = site.place.one(id).ok().and_then(|one| kept::mail(&one));
             return match content {
                 Some(content) => Reply::saved(content, &format!("{id}.eml")),
@@ -103,7 +104,7 @@ fn page(site: &Site, segments: &[&str], session: &Session, call: &Call) -> Reply
 }
 
 fn act(site: &Site, call: &Call, client: IpAddr) -> Reply {
-    let ids: Vec<&str> = call.form.all("id").filter(|id| kept::is_id(id)).collect();
+    let ids: Vec<&str> = call.form.all("id").filter(|id| is_id(id)).collect();
     let Some(act) = Act::named(call.form.get("do")).filter(|_| !site.access.is_read_only) else {
         return frame::plain(403, "Not done", "Nothing can be changed here.");
     };

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use edge::quarantine::is_id;
 use serde_json::{Value, json};
 use webmail::{Call, Reply};
 
@@ -71,7 +72,7 @@ fn list(site: &Site, call: &Call) -> (u16, Value) {
 }
 
 fn show(site: &Site, id: &str) -> (u16, Value) {
-    let found = Some(id).filter(|id| kept::is_id(id)).and_then(|id| site.place.one(id).ok());
+    let found = Some(id).filter(|id| is_id(id)).and_then(|id| site.place.one(id).ok());
     match found.and_then(|one| object(&site.place, &one).ok()) {
         Some(value) => (200, value),
         None => (404, error("there is no such message")),
@@ -82,7 +83,7 @@ fn act(site: &Site, client: IpAddr, what: Act, id: &str) -> (u16, Value) {
     if site.access.is_read_only {
         return (403, error("nothing can be changed here"));
     }
-    if !kept::is_id(id) || site.place.one(id).is_err() {
+    if !is_id(id) || site.place.one(id).is_err() {
         return (404, error("there is no such message"));
     }
     let outcome = kept::act(site, &format!("{client}, a program"), what, &[id]);

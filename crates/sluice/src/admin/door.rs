@@ -4,12 +4,12 @@ use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use proto::http::{Fields, Limits, Request, Server, ServerEvent};
+use proto::http::{Fields, Request, Server, ServerEvent};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::block_in_place;
 use tokio::time::timeout;
-use webmail::{Body, Call, Form, Reply, cookie};
+use webmail::{Body, Call, Form, LIMITS, Reply, cookie};
 
 use super::answer::{self, COOKIE};
 use super::site::Site;
@@ -23,15 +23,6 @@ const WHOLE: Duration = Duration::from_secs(120);
 
 /// Bytes of a form: ids, and what is done with them.
 const FORM_BYTES_MAX: usize = 64 << 10;
-
-const LIMITS: Limits = Limits {
-    head_bytes_max: 16 << 10,
-    fields_max: 100,
-    target_bytes_max: 4 << 10,
-    chunk_line_bytes_max: 1 << 10,
-    chunk_extension_bytes_max: 4 << 10,
-    interim_max: 0,
-};
 
 /// Speaks with a client until it goes.
 ///

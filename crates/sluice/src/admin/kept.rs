@@ -3,7 +3,6 @@
 //! Of a message its facts and its header are shown, as text; the whole can be saved, never opened here.
 
 use std::io::Read as _;
-use std::path::Path;
 
 use clap::ValueEnum as _;
 use edge::quarantine::{Kept, read};
@@ -279,12 +278,4 @@ fn one(site: &Site, what: Act, mut kept: Kept) -> Result<(), String> {
 /// Text of others in a line of the log.
 fn safe(text: &str) -> String {
     text.chars().take(300).map(|letter| if letter.is_control() { '?' } else { letter }).collect()
-}
-
-/// Whether a name is one that an id of a message may be: nothing of a path.
-pub fn is_id(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= 64
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && Path::new(text).file_name().is_some()
 }
