@@ -147,4 +147,5 @@ def main():
     print_bench("web", bench(options))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -141,7 +141,7 @@ impl<'a, H: Host> Mail<'a, H> {
     fn row(&self, folder: u32, uid: u32, entry: &Entry) -> Row {
         let number = entry.message.get();
         let digest = self.host.digest(number).unwrap_or_default();
-        let structure = Text::BodyStructure.of(&digest).unwrap_or_default().to_ascii_lowercase();
+        let structure = Text::BodyStructure.of(&digest).unwrap_or_default();
         Row {
             folder,
             uid,
@@ -153,7 +153,7 @@ impl<'a, H: Host> Mail<'a, H> {
             date: entry.date,
             size: self.state.message(number).map_or(0, |message| message.size),
             envelope: Text::Envelope.of(&digest).unwrap_or_default().to_vec(),
-            has_attachment: memchr::memmem::find(&structure, b"(\"attachment\"").is_some(),
+            has_attachment: has_attachment(structure),
         }
     }
 
@@ -377,6 +377,12 @@ fn newest(mailbox: &Mailbox, before: u32, count: usize) -> Vec<(u32, Entry)> {
         }
         span = span.saturating_mul(4);
     }
+}
+
+/// Whether a BODYSTRUCTURE has a part that is to be saved.
+fn has_attachment(structure: &[u8]) -> bool {
+    let mut lists = memchr::memchr_iter(b'(', structure).filter_map(|at| structure.get(at..));
+    lists.any(|list| list.get(..13).is_some_and(|list| list.eq_ignore_ascii_case(b"(\"attachment\"")))
 }
 
 fn purpose(mailbox: &Mailbox) -> Purpose {

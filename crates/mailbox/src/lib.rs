@@ -10,8 +10,8 @@
 //! [`pop3::serve`], [`imap::serve`], [`webmail::serve`]; who listens, and TLS, are the caller's. [`accounts`] is who may log in and whose an
 //! address is.
 //!
-//! It inspects nothing: mail comes by LMTP from a door that has. Where the host lends an inspector, that reads the text of mails for the
-//! [index](indexing) by which they are searched.
+//! It inspects nothing by itself: mail comes by LMTP from a door that has. Where the host lends an inspector, that reads the text of mails
+//! for the [index](indexing) by which they are searched, and mail that accounts send before it goes out.
 #![forbid(unsafe_code)]
 
 mod account;
@@ -30,6 +30,7 @@ mod header;
 pub mod imap;
 mod in_flight;
 pub mod indexing;
+mod inspecting;
 mod learner;
 pub mod lmtp;
 mod login;

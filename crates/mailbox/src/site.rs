@@ -35,6 +35,9 @@ const FILTERS_MAX: usize = 4;
 /// Accounts of which a message is read apart, to be told of, at a time.
 const READERS_MAX: usize = 32;
 
+/// Pages of one account that are made at a time.
+const PAGES_OF_ONE_MAX: usize = 4;
+
 /// Forms with files that are read at a time: each is held, and what is made of it.
 const UPLOADS_MAX: usize = 3;
 
@@ -74,6 +77,8 @@ pub struct Site {
     pub(crate) rates: Rates,
     /// Who reads the text of mails for the index; without, searches read mails.
     pub inspector: Option<Arc<dyn Inspector>>,
+    /// Who inspects what accounts send, where no door has.
+    pub guard: Option<Arc<dyn Inspector>>,
     /// Accounts whose index is not up to date.
     pub(crate) behind: Behind,
     /// Which messages are recent.
@@ -88,6 +93,8 @@ pub struct Site {
     pub(crate) workers: Arc<Turns<u32>>,
     /// Commands that read in a message, by account.
     pub(crate) readers: Arc<Turns<u32>>,
+    /// Pages that are made, by account.
+    pub(crate) pages: Arc<Turns<u32>>,
     /// Forms with files, by account.
     pub(crate) uploads: Arc<Turns<u32>>,
     /// Sessions of browsers.
@@ -133,6 +140,7 @@ impl Site {
             recipients_hour_max: 0,
             rates: Rates::default(),
             inspector: None,
+            guard: None,
             behind: Behind::default(),
             recents: Arc::default(),
             scripts: SiteScripts::default(),
@@ -140,6 +148,7 @@ impl Site {
             filters: Turns::new(FILTERS_MAX),
             workers: Turns::new(available_parallelism().map_or(2, NonZero::get).max(2)),
             readers: Turns::new(READERS_MAX),
+            pages: Turns::with(READERS_MAX, PAGES_OF_ONE_MAX),
             uploads: Turns::new(UPLOADS_MAX),
             browsers: Mutex::default(),
             work_max: WORK_MAX,

@@ -1,11 +1,11 @@
-//! Turns: a few at a time, one for each key, and keys take turns however many of a key wait.
+//! Turns: a few at a time, one or a few for each key, and keys take turns however many of a key wait.
 //!
 //! Keys may exclude each other ([`Key::alone`]): sources of one account, say, of which each has its turn and none at the same time.
 //!
 //! Whoever gives up waiting is passed over. A [`Turn`] ends when it is dropped. Memory: a waiter is a few words, and there are no
 //! more of them than sessions and deliveries.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 /// Turns that are given, and the queue for the next.
 pub(crate) struct Turns<K: Key> {
     most: usize,
+    most_of_one: usize,
     queue: Mutex<Queue<K>>,
 }
 
@@ -42,8 +43,10 @@ impl Key for String {
 }
 
 struct Queue<K: Key> {
-    /// Keys that have a turn.
-    busy: HashSet<K::Alone>,
+    /// Turns that are given, of each key that has any.
+    busy: HashMap<K::Alone, usize>,
+    /// The sum of them.
+    given: usize,
     /// Keys that wait, in the order in which they are next, and who waits of each.
     order: VecDeque<K>,
     waiting: HashMap<K, VecDeque<oneshot::Sender<Turn<K>>>>,
@@ -58,22 +61,28 @@ pub(crate) struct Turn<K: Key> {
 impl<K: Key> Turns<K> {
     /// So many turns at a time.
     pub fn new(most: usize) -> Arc<Turns<K>> {
-        let queue = Queue { busy: HashSet::new(), order: VecDeque::new(), waiting: HashMap::new() };
-        Arc::new(Turns { most, queue: Mutex::new(queue) })
+        Turns::with(most, 1)
+    }
+
+    /// So many turns at a time, and so many of one key.
+    pub fn with(most: usize, most_of_one: usize) -> Arc<Turns<K>> {
+        let queue = Queue { busy: HashMap::new(), given: 0, order: VecDeque::new(), waiting: HashMap::new() };
+        Arc::new(Turns { most, most_of_one, queue: Mutex::new(queue) })
     }
 
     /// A turn, if nobody has to be waited for.
     pub fn at_once(self: &Arc<Self>, key: K) -> Option<Turn<K>> {
         let mut queue = self.lock();
-        let is_free = queue.busy.len() < self.most && !queue.waiting.contains_key(&key);
-        (is_free && queue.busy.insert(key.alone())).then(|| Turn { of: Some((self.clone(), key)) })
+        let is_free = self.has_room(&queue, &key) && !queue.waiting.contains_key(&key);
+        is_free.then(|| queue.give(&key)).map(|()| Turn { of: Some((self.clone(), key)) })
     }
 
     /// Waits for a turn.
     pub async fn turn(self: &Arc<Self>, key: K) -> Turn<K> {
         let told = {
             let mut queue = self.lock();
-            if queue.busy.len() < self.most && !queue.waiting.contains_key(&key) && queue.busy.insert(key.alone()) {
+            if self.has_room(&queue, &key) && !queue.waiting.contains_key(&key) {
+                queue.give(&key);
                 return Turn { of: Some((self.clone(), key)) };
             }
             let (tell, told) = oneshot::channel();
@@ -92,18 +101,22 @@ impl<K: Key> Turns<K> {
 
     fn give_back(self: &Arc<Self>, key: &K) {
         let mut queue = self.lock();
-        queue.busy.remove(&key.alone());
-        while queue.busy.len() < self.most {
-            let Some(at) = queue.order.iter().position(|key| !queue.busy.contains(&key.alone())) else { return };
+        queue.take_back(key);
+        while queue.given < self.most {
+            let Some(at) = queue.order.iter().position(|key| self.has_room(&queue, key)) else { return };
             let Some(next) = queue.order.remove(at) else { return };
             let Some(waiter) = queue.waiter(&next) else { continue };
             let turn = Turn { of: Some((self.clone(), next.clone())) };
             match waiter.send(turn) {
-                Ok(()) => _ = queue.busy.insert(next.alone()),
+                Ok(()) => queue.give(&next),
                 // It has given up. What comes back must not end a turn, for which the queue would be locked.
                 Err(mut turn) => turn.of = None,
             }
         }
+    }
+
+    fn has_room(&self, queue: &Queue<K>, key: &K) -> bool {
+        queue.given < self.most && queue.busy.get(&key.alone()).is_none_or(|&given| given < self.most_of_one)
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<K>> {
@@ -112,6 +125,20 @@ impl<K: Key> Turns<K> {
 }
 
 impl<K: Key> Queue<K> {
+    fn give(&mut self, key: &K) {
+        *self.busy.entry(key.alone()).or_default() += 1;
+        self.given += 1;
+    }
+
+    fn take_back(&mut self, key: &K) {
+        let Some(given) = self.busy.get_mut(&key.alone()) else { return };
+        *given -= 1;
+        self.given -= 1;
+        if *given == 0 {
+            self.busy.remove(&key.alone());
+        }
+    }
+
     /// The next that waits of a key, which comes last from here on if more of it wait.
     fn waiter(&mut self, key: &K) -> Option<oneshot::Sender<Turn<K>>> {
         let all = self.waiting.get_mut(key)?;
@@ -194,6 +221,21 @@ mod tests {
         assert!(poll(&mut again).is_some_and(|turn| turn.of.is_some()), "it has waited longest");
         assert!(poll(&mut third).is_some());
         drop(other);
+    }
+
+    #[test]
+    fn a_key_may_have_a_few_turns_and_no_more() {
+        let turns = Turns::with(3, 2);
+        let (first, second) = (at_once(&turns, 1), at_once(&turns, 1));
+        let mut third = wait(&turns, 1);
+        let other = at_once(&turns, 2);
+        assert!(turns.at_once(3).is_none(), "three of all");
+        drop(other);
+        assert!(poll(&mut third).is_none());
+        drop(first);
+        assert!(poll(&mut third).is_some());
+        drop(second);
+        assert!(turns.lock().busy.len() <= 1);
     }
 
     #[test]

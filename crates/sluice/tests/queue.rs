@@ -27,11 +27,14 @@ fn world(name: &str, wanted: u16) -> Told {
         ("null.test", kind::MX) => hosts(&["."]),
         ("self.test", kind::MX) => hosts(&["mx.test", "mx-good.test"]),
         ("nowhere.test", kind::MX) => hosts(&["none.test"]),
+        ("inside.test", kind::MX) => hosts(&["mx-inside.test"]),
+        ("rubbish.test", kind::MX) => hosts(&["mx-rubbish.test"]),
         ("refused.test", kind::MX) => hosts(&["mx-refuses.test", "mx-good.test"]),
         ("bare.test" | "mx-good.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 2]]),
         ("mx-refuses.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 3]]),
         ("mx-defers.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 4]]),
         ("mx-dead.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 5]]),
+        ("mx-inside.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 9], [0, 0, 0, 0]]),
         // Such names are there, and have nothing of what is asked for.
         (name, _) if !matches!(name, "gone.test" | "none.test") => Told::Hosts(Vec::new()),
         _ => Told::NoName,
@@ -87,7 +90,7 @@ impl Site {
         let gateway = Gateway::with(&format!(
             "hostname = \"mx.test\"\nthreads = 1\n{}[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n\
              accounts = \"{}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nrelay = \"{}\"\n\
-             [store.queue]\nport = {port}\n{settings}\n\
+             [store.queue]\nport = {port}\ndestinations = [\"127.0.0.2\", \"127.0.0.3\", \"127.0.0.4\", \"127.0.0.5\"]\n{settings}\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nauth = \"any\"\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
             dns.settings(),

@@ -164,6 +164,10 @@ struct Name<const N: usize> {
 impl<const N: usize> Name<N> {
     const EMPTY: Name<N> = Name { bytes: [0; N], length: 0 };
 
+    const fn clear(&mut self) {
+        self.length = 0;
+    }
+
     fn push(&mut self, byte: u8) {
         if let Some(place) = self.bytes.get_mut(self.length) {
             *place = byte;
@@ -290,7 +294,7 @@ impl Tokeniser {
             return;
         }
         self.state = State::Closing;
-        self.held = Name::EMPTY;
+        self.held.clear();
         self.held.push(b'<');
     }
 
@@ -331,7 +335,8 @@ impl Tokeniser {
     }
 
     fn tag(&mut self, is_closing: bool) {
-        (self.is_closing, self.name, self.state) = (is_closing, Name::EMPTY, State::TagName);
+        (self.is_closing, self.state) = (is_closing, State::TagName);
+        self.name.clear();
     }
 
     fn tag_name(&mut self, byte: u8, tell: &mut impl FnMut(u64, Token<'_>)) -> bool {
@@ -361,7 +366,8 @@ impl Tokeniser {
                 }
             }
             _ => {
-                (self.begin, self.name, self.state) = (self.at, Name::EMPTY, State::AttributeName);
+                (self.begin, self.state) = (self.at, State::AttributeName);
+                self.name.clear();
                 // Whatever it is, it begins a name.
                 self.name.push(byte.to_ascii_lowercase());
             }

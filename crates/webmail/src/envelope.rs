@@ -2,6 +2,7 @@
 //!
 //! Bounds: three levels of lists, [`ADDRESSES_MAX`] addresses of a field.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -86,19 +87,25 @@ impl Envelope {
 
 /// The text of a field, without characters that make a line read as another.
 pub(crate) fn shown(raw: &[u8]) -> String {
+    let is_plain = |bytes: &[u8]| bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
+    if let Some(plain) =
+        raw.get(..raw.len().min(TEXT_BYTES_MAX)).filter(|plain| is_plain(plain) && !plain.contains(&b'='))
+    {
+        return String::from_utf8_lossy(plain).trim().into();
+    }
     let text = mime::header_text(raw, TEXT_BYTES_MAX);
     let text: String =
         text.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !text::hazard::is_hazard(*c)).collect();
     text.trim().into()
 }
 
-enum Item {
+enum Item<'a> {
     Nil,
-    Text(Vec<u8>),
-    List(Vec<Item>),
+    Text(Cow<'a, [u8]>),
+    List(Vec<Item<'a>>),
 }
 
-fn address(item: &Item) -> Option<Address> {
+fn address(item: &Item<'_>) -> Option<Address> {
     let Item::List(parts) = item else { return None };
     let part = |at: usize| match parts.get(at) {
         Some(Item::Text(raw)) => shown(raw),
@@ -112,7 +119,7 @@ fn address(item: &Item) -> Option<Address> {
     Some(Address { name: part(0), address: format!("{mailbox}@{host}") })
 }
 
-fn item(from: &mut &[u8], depth: u32) -> Option<Item> {
+fn item<'a>(from: &mut &'a [u8], depth: u32) -> Option<Item<'a>> {
     let (&first, rest) = from.split_first()?;
     match first {
         b'(' => {
@@ -130,19 +137,24 @@ fn item(from: &mut &[u8], depth: u32) -> Option<Item> {
             }
         }
         b'"' => {
-            let mut text = Vec::new();
-            let mut bytes = rest.iter().enumerate();
-            while let Some((at, &byte)) = bytes.next() {
-                match byte {
-                    b'"' => {
-                        *from = rest.get(at.saturating_add(1)..)?;
-                        return Some(Item::Text(text));
-                    }
-                    b'\\' => text.push(*bytes.next()?.1),
-                    byte => text.push(byte),
+            let mut text = Cow::Borrowed(&rest[..0]);
+            let mut rest = rest;
+            loop {
+                let at = memchr::memchr2(b'"', b'\\', rest)?;
+                let (before, behind) = rest.split_at_checked(at)?;
+                match text.is_empty() {
+                    true => text = Cow::Borrowed(before),
+                    false => text.to_mut().extend_from_slice(before),
                 }
+                let (&special, behind) = behind.split_first()?;
+                if special == b'"' {
+                    *from = behind;
+                    return Some(Item::Text(text));
+                }
+                let (&escaped, behind) = behind.split_first()?;
+                text.to_mut().push(escaped);
+                rest = behind;
             }
-            None
         }
         b'{' => {
             let close = rest.iter().position(|&byte| byte == b'}')?;
@@ -151,7 +163,7 @@ fn item(from: &mut &[u8], depth: u32) -> Option<Item> {
             let content = rest.get(close.checked_add(1)?..)?.strip_prefix(b"\r\n")?;
             let (text, behind) = content.split_at_checked(length)?;
             *from = behind;
-            Some(Item::Text(text.to_vec()))
+            Some(Item::Text(Cow::Borrowed(text)))
         }
         _ => {
             *from = from.strip_prefix(b"NIL")?;

@@ -19,6 +19,11 @@ pub trait Piece {
 pub struct Text<'a>(pub &'a str);
 
 impl Html {
+    /// An empty page with room for so many bytes.
+    pub fn with_capacity(bytes: usize) -> Html {
+        Html(String::with_capacity(bytes))
+    }
+
     /// Writes a piece.
     pub fn put(&mut self, piece: impl Piece) {
         piece.write(&mut self.0);
@@ -84,19 +89,32 @@ impl Piece for Html {
 
 /// Appends text so that it stays text between tags and in quotes. Control characters but tabs and line feeds are left out.
 pub(crate) fn escape(text: &str, out: &mut String) {
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\t' | '\n' => out.push(character),
-            '\u{feff}' => {}
-            _ if character.is_control() => {}
-            _ => out.push(character),
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(is_special) {
+        let (plain, special) = rest.split_at(at);
+        out.push_str(plain);
+        let mut characters = special.chars();
+        match characters.next() {
+            Some('&') => out.push_str("&amp;"),
+            Some('<') => out.push_str("&lt;"),
+            Some('>') => out.push_str("&gt;"),
+            Some('"') => out.push_str("&quot;"),
+            Some('\'') => out.push_str("&#39;"),
+            Some('\u{feff}') => {}
+            Some(character) if character.is_control() => {}
+            Some(character) => out.push(character),
+            None => {}
         }
+        rest = characters.as_str();
     }
+    out.push_str(rest);
+}
+
+/// Whether a character that begins with this byte may be written in another way, or not at all.
+const fn is_special(byte: u8) -> bool {
+    // C1 controls begin with C2, U+FEFF with EF.
+    matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'' | 0x7f | 0xc2 | 0xef)
+        || (byte < b' ' && byte != b'\t' && byte != b'\n')
 }
 
 #[cfg(test)]
@@ -108,5 +126,13 @@ mod tests {
         let mut page = Html::default();
         put!(page, "<a title=\"", Text("\"'<b>&\0\u{1b}\r\n"), "\">", 7u32);
         assert_eq!(page.into_string(), "<a title=\"&quot;&#39;&lt;b&gt;&amp;\n\">7");
+        for character in (0..=0x1_ffff).filter_map(char::from_u32) {
+            let mut out = String::new();
+            escape(&String::from_iter(['a', character, 'b']), &mut out);
+            let is_kept = matches!(character, '\t' | '\n') || !character.is_control() && character != '\u{feff}';
+            let is_same =
+                out.strip_prefix('a').and_then(|out| out.strip_suffix('b')) == Some(&*String::from(character));
+            assert_eq!(is_same, is_kept && !"&<>\"'".contains(character), "{character:?}");
+        }
     }
 }

@@ -158,7 +158,7 @@ fn is_host_and_port(text: &str) -> bool {
 }
 
 /// Whether an address means this machine, this link, or more than one machine.
-fn is_local(address: IpAddr) -> bool {
+pub fn is_local(address: IpAddr) -> bool {
     let is_special = address.is_loopback() || address.is_unspecified() || address.is_multicast();
     is_special
         || match address {

@@ -38,7 +38,7 @@ pub use clamd::{ClamdSettings, Pattern, Said, Who};
 pub use content::Content;
 pub use forward::{Forward, ProxyVersion, Scheme};
 pub use guests::Guests;
-pub use http::{HttpListener, Https, MismatchedNames, Mode, Pinned, Ranges, UnknownCodings};
+pub use http::{HttpListener, Https, MismatchedNames, Mode, Pinned, Ranges, UnknownCodings, is_local};
 pub use keys::{Fault, Keys};
 pub use listener::{Listener, MilterListener, Place, Speaks};
 pub use network::{Network, Trusted};

@@ -80,6 +80,8 @@ pub struct SmtpHop {
     /// What was asked over it, where it takes no mail.
     tally: asking::Tally,
     broken: bool,
+    /// Why it is broken, as far as the hop has a part in it.
+    fault: Option<Box<str>>,
     used: Instant,
     input: Vec<u8>,
 }
@@ -233,6 +235,7 @@ impl SmtpHop {
             in_data: false,
             tally: asking::Tally::default(),
             broken: false,
+            fault: None,
             used: Instant::now(),
             input: Vec::new(),
         };
@@ -481,6 +484,7 @@ impl SmtpHop {
 
     fn lost(&mut self, reason: &str) -> Lost {
         self.broken = true;
+        self.fault = Some(reason.into());
         tracing::debug!(hop = self.address, reason, "connection to the next hop lost");
         Lost::Gone
     }

@@ -1,33 +1,21 @@
 //! The text of a mail: of its header here, of the rest by an inspection.
 
-use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use ::index::{Cutter, Field};
-use flow::{Context, Flow, Inspector, Out, Progress, Protocol, Sought, Unfinished, Wants};
-use stream::Object;
+use flow::{Context, Flow, Inspector, Out, Protocol, Sought, Unfinished, Wants};
 use tokio::time::timeout;
 
 use crate::content::Body;
 use crate::header::fields;
+use crate::inspecting::{self, Unread};
 
 /// Bytes of a header that are read.
 const HEADER_BYTES_MAX: usize = 256 << 10;
 
-/// Bytes of a mail that are read at a time.
-const PIECE_BYTES: usize = 32 << 10;
-
 /// How long an inspection of one mail may take.
 const WAIT: Duration = Duration::from_secs(20);
-
-/// Why a mail was not read to its end.
-#[derive(Debug)]
-pub(crate) enum Unread {
-    /// It cannot be read, or is gone.
-    Store,
-    Inspection(#[expect(dead_code, reason = "shown where it is logged")] Unfinished),
-}
 
 /// Has an inspection read a mail, until `hear` has heard enough.
 pub(crate) async fn read(
@@ -36,50 +24,13 @@ pub(crate) async fn read(
     sought: Sought,
     hear: &mut (impl FnMut(Out) -> ControlFlow<()> + Send),
 ) -> Result<ControlFlow<()>, Unread> {
-    let reading = reading(inspector, body, sought, hear);
-    timeout(WAIT, reading).await.unwrap_or(Err(Unread::Inspection(Unfinished::Late)))
-}
-
-async fn reading(
-    inspector: &dyn Inspector,
-    body: &mut Body<'_>,
-    sought: Sought,
-    hear: &mut (impl FnMut(Out) -> ControlFlow<()> + Send),
-) -> Result<ControlFlow<()>, Unread> {
     let context = Context {
         flow: Flow { protocol: Protocol::Imap, ..Flow::default() },
-        object: Object { media_type: Some("message/rfc822".into()), ..Object::default() },
         wants: Wants { sought: Some(sought), ..Wants::default() },
         ..Context::default()
     };
-    let mut inspecting = inspector.open(context);
-    let (mut piece, mut at, mut is_over) = (vec![0; PIECE_BYTES], 0, false);
-    let (mut from, mut to) = (0, 0);
-    loop {
-        if from == to && !is_over {
-            (from, to) = (0, body.read_in_session(at, &mut piece).map_err(|_| Unread::Store)?);
-            at += to as u64;
-            if to == 0 {
-                is_over = true;
-                inspecting.finish();
-            }
-        }
-        from += inspecting.feed(&piece[from..to]);
-        let progress = poll_fn(|context| inspecting.poll(context)).await;
-        while let Some(out) = inspecting.hear() {
-            if hear(out).is_break() {
-                return Ok(ControlFlow::Break(()));
-            }
-        }
-        match progress {
-            // What ended before its content has not been read whole.
-            Progress::Stopped => return Ok(ControlFlow::Break(())),
-            Progress::Done => return Ok(ControlFlow::Continue(())),
-            Progress::Lost(unfinished) => return Err(Unread::Inspection(unfinished)),
-            Progress::Tired => tokio::task::yield_now().await,
-            Progress::Hungry | Progress::Waiting => {}
-        }
-    }
+    let reading = inspecting::read(inspector, context, body, 0, hear);
+    timeout(WAIT, reading).await.unwrap_or(Err(Unread::Inspection(Unfinished::Late)))
 }
 
 /// Whether a text is in a mail, behind its header; no if it cannot be read.

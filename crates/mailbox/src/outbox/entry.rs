@@ -3,7 +3,7 @@
 
 use proto::smtp::{MailFrom, RcptTo, Return};
 
-use crate::relay::Patience;
+use crate::relay::{Fate, Patience};
 
 /// A mail that waits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct Recipient {
     pub tries: u32,
     /// Why it was not taken the last time.
     pub why: String,
+    /// The host that has said so; empty if none has.
+    pub host: String,
     /// `NOTIFY=`; empty if nothing was asked for.
     pub notify: String,
     /// `ORCPT=`, as it came; empty if there is none.
@@ -95,7 +97,7 @@ impl Entry {
 
     /// Whether its sender may be told something: not nobody, and not of a script's redirect, which has not been asked for.
     pub(crate) fn has_sender(&self) -> bool {
-        self.is_written || !self.from.is_empty() && self.account.is_empty() && !self.is_answer
+        !self.from.is_empty() && (self.is_written || self.account.is_empty() && !self.is_answer)
     }
 
     /// The sender as the next hop is told.
@@ -126,8 +128,8 @@ impl Entry {
             text.push('\n');
         };
         [from, account, address, envid].into_iter().for_each(|text| line(text));
-        for Recipient { to, due, tries, why, notify, orcpt } in &self.recipients {
-            line(&format!("{due} {tries}"));
+        for Recipient { to, due, tries, why, host, notify, orcpt } in &self.recipients {
+            line(&format!("{due} {tries} {host}"));
             [to, notify, orcpt, why].into_iter().for_each(|text| line(text));
         }
         text.push_str(&self.trace);
@@ -153,10 +155,11 @@ impl Entry {
         (entry.from, entry.account, entry.address, entry.envid) = (text()?, text()?, text()?, text()?);
         for _ in 0..count {
             let times = text()?;
-            let (due, tries) = times.split_once(' ')?;
-            let (due, tries) = (due.parse().ok()?, tries.parse().ok()?);
+            let mut times = times.splitn(3, ' ');
+            let (due, tries) = (times.next()?.parse().ok()?, times.next()?.parse().ok()?);
+            let host = times.next().unwrap_or_default().to_owned();
             let (to, notify, orcpt, why) = (text()?, text()?, text()?, text()?);
-            entry.recipients.push(Recipient { to, due, tries, why, notify, orcpt });
+            entry.recipients.push(Recipient { to, due, tries, why, host, notify, orcpt });
         }
         entry.trace = rest.to_owned();
         Some(entry)
@@ -190,12 +193,13 @@ impl Recipient {
     }
 
     /// As it waits on when it was not taken.
-    pub(crate) fn after(&mut self, why: &str, patience: Patience, now: i64) {
+    pub(crate) fn after(&mut self, fate: &Fate, patience: Patience, now: i64) {
         let doublings = self.tries.min(30);
         let wait = patience.first.saturating_mul(1i64 << doublings).min(patience.longest);
         self.tries = self.tries.saturating_add(1);
         self.due = now.saturating_add(wait);
-        self.why = why.to_owned();
+        self.host = fate.host.clone().unwrap_or_default();
+        self.why = fate.why.clone();
         while self.why.len() > WHY_BYTES_MAX {
             self.why.pop();
         }
@@ -208,7 +212,11 @@ mod tests {
 
     #[test]
     fn what_is_noted_comes_back() {
-        let recipient = |to: &str| Recipient { notify: "FAILURE,DELAY".into(), ..Recipient::new(to.into(), -5) };
+        let recipient = |to: &str| Recipient {
+            notify: "FAILURE,DELAY".into(),
+            host: "mx.test".into(),
+            ..Recipient::new(to.into(), -5)
+        };
         let entry = Entry {
             from: "eve@example.org".into(),
             envid: "a+2Bb".into(),
@@ -235,7 +243,9 @@ mod tests {
         let patience = Patience { first: 60, longest: 200, ..Patience::default() };
         let mut recipient = Recipient::new("carl@example.net".into(), 0);
         for wait in [60, 120, 200, 200] {
-            recipient.after(&"x".repeat(1_000), patience, 1_000);
+            let fate = Fate { host: Some("mx.test".into()), ..Fate::later((4, 0, 0), "x".repeat(1_000)) };
+            recipient.after(&fate, patience, 1_000);
+            assert_eq!(recipient.host, "mx.test");
             assert_eq!((recipient.due - 1_000, recipient.why.len()), (wait, WHY_BYTES_MAX));
         }
         assert_eq!(recipient.tries, 4);

@@ -11,6 +11,7 @@ use super::notice::{self, Event, Kind};
 use crate::content::Body;
 use crate::file::File;
 use crate::header::{end_of_header, fields};
+use crate::inspecting;
 use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
 use crate::relay::{Content, Fate, Health, Outcome, Outgoing, Report};
 use crate::site::{Site, seconds};
@@ -32,14 +33,35 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option
     if mine.is_empty() || entry.is_held {
         return Some(Health::Unknown);
     }
-    let Report { fates, health } = match local::deliver(site, mail, &entry, &mine).await {
-        Some(report) => report,
-        None => send(site, mail, &entry, destination, &mine).await,
+    let (entry, outcome) = inspected(site, mail, entry).await;
+    let Report { fates, health } = match outcome {
+        Err(fate) => Report::all(mine.len(), &fate, Health::Unknown),
+        Ok(()) => match local::deliver(site, mail, &entry, &mine).await {
+            Some(report) => report,
+            None => send(site, mail, &entry, destination, &mine).await,
+        },
     };
     let now = seconds();
     let is_over = now.saturating_sub(entry.since) >= site.patience.whole;
     let events = mine.into_iter().zip(fates).map(|(recipient, fate)| event(recipient, fate, is_over)).collect();
     concluded(site, mail, entry, events).await.then_some(health)
+}
+
+/// Has a mail inspected that an account has written and no door has seen. What it may not hold is not sent.
+async fn inspected(site: &Site, mail: u32, entry: Entry) -> (Entry, Result<(), Fate>) {
+    let Some(guard) = site.guard.as_deref().filter(|_| entry.is_written && !entry.is_inspected) else {
+        return (entry, Ok(()));
+    };
+    let unread = Fate::later((4, 3, 0), "it cannot be inspected now");
+    let Some(mut body) = open(site, mail) else { return (entry, Err(unread)) };
+    match inspecting::forbidden(guard, &mut body, entry.skipped).await {
+        Ok(None) => (Entry { is_inspected: true, ..entry }, Ok(())),
+        Ok(Some(name)) => (entry, Err(Fate::never((5, 7, 1), format!("it is not sent, since it holds {name}")))),
+        Err(error) => {
+            tracing::warn!(mail, account = entry.account, ?error, "a mail that goes out cannot be inspected");
+            (entry, Err(unread))
+        }
+    }
 }
 
 /// Gives up recipients of a mail, since an operator wants it.
@@ -64,8 +86,10 @@ pub(super) async fn look(site: &Site, mail: u32, destination: &str) -> Option<He
     let is_meant = |one: &&Recipient| !is_over || one.destination() == destination;
     let event = |recipient: &Recipient| {
         let why = if recipient.why.is_empty() { "its host could not be reached" } else { &recipient.why };
-        let (kind, status) = if is_over { (Kind::Failed, (4, 4, 7)) } else { (Kind::Delayed, (4, 4, 7)) };
-        Event { kind, is_refused: false, fate: Fate::later(status, why), recipient: recipient.clone() }
+        let host = Some(recipient.host.clone()).filter(|host| !host.is_empty());
+        let (kind, status) = (if is_over { Kind::Failed } else { Kind::Delayed }, (4, 4, 7));
+        let fate = Fate { host, ..Fate::later(status, why) };
+        Event { kind, is_refused: false, fate, recipient: recipient.clone() }
     };
     let events = entry.recipients.iter().filter(is_meant).map(event).collect();
     let entry = Entry { is_warned: true, ..entry };
@@ -240,12 +264,13 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
         true => None,
         false => Some(notice::write(site, mail, entry, &told)),
     };
-    let (is_warned, address) = (entry.is_warned, entry.from.clone());
+    let (is_warned, is_inspected, address) = (entry.is_warned, entry.is_inspected, entry.from.clone());
     let (writer, skipped) = (entry.is_written.then(|| entry.account.clone()), entry.account.clone());
     let work = move |transaction: &mut Transaction<'_, File>, notice: Option<&Sealed>| {
         // Somebody may have changed it meanwhile, or taken it out.
         let Some(mut entry) = outbox::entry(transaction.state(), mail) else { return Ok(()) };
         let was_warned = std::mem::replace(&mut entry.is_warned, is_warned);
+        entry.is_inspected |= is_inspected;
         if events.iter().all(|event| event.kind == Kind::Delayed) && was_warned {
             return Ok(());
         }
@@ -254,7 +279,7 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
             let Some(at) = entry.recipients.iter().position(|one| one.to == recipient.to) else { continue };
             match kind {
                 Kind::Delayed => {}
-                Kind::Waits => entry.recipients[at].after(&fate.why, patience, now),
+                Kind::Waits => entry.recipients[at].after(fate, patience, now),
                 Kind::Failed | Kind::Delivered | Kind::Relayed => _ = entry.recipients.swap_remove(at),
             }
         }

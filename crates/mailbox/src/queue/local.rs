@@ -93,7 +93,7 @@ async fn deliver_to(
         header,
         return_path_bytes: return_path.len() as u64,
         is_one: true,
-        is_inspected: entry.is_written || entry.is_answer,
+        is_inspected: entry.is_inspected || entry.is_answer,
     };
     let outcome = match delivery::deliver(site, arrived).await {
         Ok(outcomes) => outcomes.all.into_iter().next().unwrap_or(Ok(())),

@@ -127,7 +127,7 @@ impl<S: Stream> Connection<'_, S> {
             let reply = self.log_in(&call).await?;
             return self.reply(reply, None, is_head).await;
         }
-        let turn = self.guest.wait(&mut self.wire, self.site.readers.turn(number)).await?;
+        let turn = self.guest.wait(&mut self.wire, self.site.pages.turn(number)).await?;
         let mut host = Host::new(self.site, &user.account);
         let mut mail = Mail::new(&mut host, host::user(self.site, &user.account, number));
         let reply = block_in_place(|| answer(&mut mail, &user.session, call));
@@ -207,7 +207,11 @@ impl<S: Stream> Connection<'_, S> {
             }
         }
         let kind = request.fields.get("content-type").unwrap_or_default();
-        Ok((bytes <= bytes_max).then(|| block_in_place(|| Form::of_body(kind, &body))))
+        Ok(match body.len() {
+            _ if bytes > bytes_max => None,
+            0 => Some(Form::default()),
+            _ => Some(block_in_place(|| Form::of_body(kind, &body))),
+        })
     }
 
     /// One event, after more has come where that is needed. Content is appended to `content`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use edge::settings::{Forward, Scheme};
+use edge::settings::{Forward, Network, Scheme};
 use mailbox::queue::Patience;
 use mailbox::queue::schedule::Limits;
 use serde::Deserialize;
@@ -37,6 +37,8 @@ pub struct QueueSettings {
     pub recipients_hour_max: u32,
     /// Next hops of domains, in place of the relay: `"example.org"`, and `".example.org"` for those below it.
     pub routes: BTreeMap<String, Forward>,
+    /// Networks in which mail servers are asked although they are of this machine or this link alone.
+    pub destinations: Vec<Network>,
     /// The port of the mail servers of recipients.
     pub port: u16,
 }
@@ -53,6 +55,7 @@ impl Default for QueueSettings {
             lifetime_seconds: patience.whole,
             recipients_hour_max: 1_000,
             routes: BTreeMap::new(),
+            destinations: Vec::new(),
             port: 25,
         }
     }

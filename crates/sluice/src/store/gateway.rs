@@ -234,8 +234,9 @@ impl Store {
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();
         site.recipients_hour_max = self.settings.queue.recipients_hour_max;
-        site.inspector =
-            self.settings.search_index.then(|| Arc::new(Lent(self.identity.clone())) as Arc<dyn Inspector>);
+        let lent: Arc<dyn Inspector> = Arc::new(Lent(self.identity.clone()));
+        site.inspector = self.settings.search_index.then(|| lent.clone());
+        site.guard = Some(lent);
         site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), self.end.subscribe())?));
         let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;

@@ -75,7 +75,7 @@ impl Outbound {
             Outward::Hop(hop) => Usual::Hop(fixed(hop)?),
             Outward::World => {
                 let resolver = resolver.ok_or("the mail servers of the world are found by DNS: [dns] servers")?;
-                Usual::World(World::new(resolver, hostname, settings.port)?)
+                Usual::World(World::new(resolver, hostname, settings)?)
             }
         };
         let is_the_world = *way == Outward::World;

@@ -10,7 +10,7 @@ use crate::html::{Html, Text, put};
 use crate::mail::{Failure, Flag, Purpose, Row};
 use crate::reply::Reply;
 
-use super::{Pages, Place, Told};
+use super::{PAGE_BYTES, Pages, Place, Told};
 
 /// Messages that a search finds.
 const FOUND_MAX: usize = 200;
@@ -28,7 +28,7 @@ impl Pages<'_> {
         let next = if rows.len() > count { rows.get(count.saturating_sub(1)).map(|row| row.uid) } else { None };
         rows.truncate(count);
         let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
-        let mut main = Html::default();
+        let mut main = Html::with_capacity(PAGE_BYTES);
         put!(main, "<h1><bdi>", Text(folder.label()), "</bdi></h1>");
         if rows.is_empty() {
             put!(main, "<p class=\"soft\">No messages here.</p>");

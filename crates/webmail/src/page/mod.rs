@@ -20,6 +20,9 @@ use settings::Settings;
 /// The style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
 
+/// Bytes of an ordinary page, for which there is room from the beginning.
+const PAGE_BYTES: usize = 32 << 10;
+
 /// A page for a user.
 pub(crate) struct Pages<'m> {
     pub mail: &'m mut dyn Mail,
@@ -205,7 +208,7 @@ impl Told {
 
 /// The head of a page.
 pub(crate) fn head(title: &str) -> Html {
-    let mut page = Html::default();
+    let mut page = Html::with_capacity(PAGE_BYTES);
     put!(
         page,
         "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>",

@@ -151,21 +151,8 @@ impl Pages<'_> {
     }
 
     fn frame_of(&mut self, main: &mut Html, folder: u32, uid: u32, html: &Part) {
-        let remote = sanitise(&html.text(self.mail), &mut |_| None).remote;
-        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">Show as plain text</a>");
-        if remote > 0 {
-            put!(
-                main,
-                "<span class=\"end\">",
-                remote,
-                if remote == 1 { " picture" } else { " pictures" },
-                " on other servers not loaded: the sender would hear that you read this.</span>"
-            );
-        }
-        put!(
-            main,
-            "</div><iframe title=\"The message\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/"
-        );
+        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">Show as plain text</a></div>");
+        put!(main, "<iframe title=\"The message\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/");
         put!(main, folder, "/", uid, "/html/", Text(&html.path), "\"></iframe>");
     }
 
@@ -177,7 +164,7 @@ impl Pages<'_> {
         let page = part.text(self.mail);
         let mut left = PICTURES_BYTES_MAX;
         let mail = &mut *self.mail;
-        let Safe { html, .. } = sanitise(&page, &mut |id| {
+        let Safe { html, remote } = sanitise(&page, &mut |id| {
             let bytes = root.with_id(id)?.bytes(mail, left);
             let url = picture(&bytes)?;
             left = left.saturating_sub(bytes.len());
@@ -189,12 +176,17 @@ impl Pages<'_> {
             page,
             "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"
         );
-        put!(
-            page,
-            "img{max-width:100%;height:auto}</style></head><body><main dir=\"auto\">",
-            Markup(html),
-            "</main></body></html>"
-        );
+        put!(page, "img{max-width:100%;height:auto}.note{margin:0 0 12px;color:#5c6670}</style></head><body>");
+        if remote > 0 {
+            put!(
+                page,
+                "<p class=\"note\">",
+                remote,
+                if remote == 1 { " picture" } else { " pictures" },
+                " on other servers not loaded: the sender would hear that you read this.</p>"
+            );
+        }
+        put!(page, "<main dir=\"auto\">", Markup(html), "</main></body></html>");
         Reply::frame(page)
     }
 

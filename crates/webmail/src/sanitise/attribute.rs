@@ -65,6 +65,9 @@ pub(super) fn write(
     attributes: &[(Vec<u8>, Vec<u8>)],
     picture: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Written {
+    if attributes.is_empty() && element.name != "img" {
+        return Written::default();
+    }
     let value = |name: &str| {
         let (_, value) = attributes.iter().find(|(known, _)| known == name.as_bytes())?;
         Some(String::from_utf8_lossy(&entities::decode(value)).into_owned())

@@ -128,8 +128,25 @@ const ELEMENTS: [Element; 79] = [
 
 /// The element of a name in lower case.
 pub(super) fn find(name: &[u8]) -> Option<&'static Element> {
-    let at = ELEMENTS.binary_search_by(|element| element.name.as_bytes().cmp(name));
-    at.ok().and_then(|at| ELEMENTS.get(at))
+    let letter = usize::from(name.first()?.checked_sub(b'a')?);
+    let (from, to) = (*BEGINNINGS.get(letter)?, *BEGINNINGS.get(letter.checked_add(1)?)?);
+    ELEMENTS.get(from..to)?.iter().find(|element| element.name.as_bytes() == name)
+}
+
+/// Where the elements of each letter begin.
+const BEGINNINGS: [usize; 27] = beginnings();
+
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "evaluated by the compiler")]
+const fn beginnings() -> [usize; 27] {
+    let (mut all, mut letter, mut at) = ([0; 27], 0, 0);
+    while letter < 27 {
+        while at < ELEMENTS.len() && (ELEMENTS[at].name.as_bytes()[0] as usize) < b'a' as usize + letter {
+            at += 1;
+        }
+        all[letter] = at;
+        letter += 1;
+    }
+    all
 }
 
 #[cfg(test)]
@@ -139,5 +156,7 @@ mod tests {
     #[test]
     fn the_table_is_in_order() {
         assert!(ELEMENTS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(ELEMENTS.iter().all(|element| find(element.name.as_bytes()) == Some(element)));
+        assert!(["", "A", "zz", "div ", "{"].iter().all(|name| find(name.as_bytes()).is_none()));
     }
 }

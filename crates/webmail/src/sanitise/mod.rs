@@ -44,7 +44,7 @@ pub struct Safe {
 /// Makes a page safe. `picture` makes a `data:` URL of a part of the mail, by its identifier.
 pub fn sanitise(page: &str, picture: &mut dyn FnMut(&str) -> Option<String>) -> Safe {
     let mut sanitiser = Sanitiser {
-        safe: Safe::default(),
+        safe: Safe { html: String::with_capacity(page.len()), remote: 0 },
         open: Vec::new(),
         tag: Tag::None,
         attributes: Vec::new(),

@@ -52,6 +52,11 @@ impl SmtpHop {
         self.broken
     }
 
+    /// Why the connection was lost, in words.
+    pub fn fault(&self) -> &str {
+        self.fault.as_deref().unwrap_or("it closed the connection")
+    }
+
     /// Ends a transaction whose content has not begun; the connection is of no more use where that does not work.
     pub async fn reset(&mut self) {
         if self.broken || self.in_data {

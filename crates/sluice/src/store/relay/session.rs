@@ -120,7 +120,11 @@ impl Sent {
         let recipients: Vec<_> = open.iter().map(|&at| mail.recipients[at].clone()).collect();
         let replies = match hop.envelope_to(&mail.mail, &recipients).await {
             Ok(replies) => replies,
-            Err(Unsent::Gone) => return Err(gone()),
+            Err(Unsent::Gone) => {
+                let why = format!("the connection was lost: {}", hop.fault());
+                self.wait_for(&Fate { host: Some(host.name.clone()), ..Fate::later((4, 4, 2), why) });
+                return Err(gone());
+            }
             Err(Unsent::Refused(reply)) => {
                 self.was_answered |= reply.code != 421;
                 open.iter().for_each(|&at| self.said(at, &reply, host));

@@ -2,16 +2,17 @@
 //!
 //! Hosts are tried in the order of their preference, those of one preference in an order that differs from mail to mail, and the
 //! addresses of a host with those of IPv6 first. One that cannot be reached costs a few seconds; each host that does not take a mail
-//! is followed by the next at once. We are never asked: of hosts that are as good as we are, or worse, none is.
+//! is followed by the next at once. We are never asked: of hosts that are as good as we are, or worse, none is, and no address of this
+//! machine unless it is named.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use edge::message::asking::Resolver;
-use edge::settings::{Forward, Scheme, Target, Tls};
+use edge::settings::{Forward, Network, Scheme, Target, Tls, is_local};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::Leases;
 use flow::{Ask, Outcome, Question, Record, RecordKind};
@@ -20,6 +21,7 @@ use proto::smtp::Protocol;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::session::{Host, Sent};
+use crate::config::QueueSettings;
 
 /// Hosts of a domain that are tried.
 const HOSTS_MAX: usize = 20;
@@ -38,6 +40,8 @@ pub struct World {
     resolver: Arc<dyn Resolver>,
     hostname: String,
     port: u16,
+    /// Networks of this machine and this link that are reached.
+    destinations: Vec<Network>,
     route: Route,
 }
 
@@ -45,14 +49,15 @@ pub struct World {
 struct NoHosts(Fate, Health);
 
 impl World {
-    /// Hosts are found by this resolver, and are at this port.
+    /// Hosts are found by this resolver.
     ///
     /// # Errors
     /// When there is no TLS to be had.
-    pub fn new(resolver: Arc<dyn Resolver>, hostname: &str, port: u16) -> Result<World, String> {
+    pub fn new(resolver: Arc<dyn Resolver>, hostname: &str, settings: &QueueSettings) -> Result<World, String> {
         let target = Target::new(Forward::Original);
         let route = Route::new(&target, &Tls::default())?;
-        Ok(World { resolver, hostname: hostname.to_ascii_lowercase(), port, route })
+        let (hostname, destinations) = (hostname.to_ascii_lowercase(), settings.destinations.clone());
+        Ok(World { resolver, hostname, port: settings.port, destinations, route })
     }
 
     /// Sends a mail to the hosts of its destination.
@@ -71,6 +76,10 @@ impl World {
                 Vec::new()
             });
             for address in addresses.into_iter().take(ADDRESSES_MAX) {
+                if !self.leads_to(address) {
+                    nowhere = nowhere.map(|_| Fate::never((5, 4, 6), format!("{host} is this machine: {address}")));
+                    continue;
+                }
                 nowhere = None;
                 if sent.is_over() || sent.sessions >= SESSIONS_MAX || began.elapsed() > HOSTS_WAIT {
                     return sent.report();
@@ -86,6 +95,12 @@ impl World {
             Some(fate) => Report::all(mail.recipients.len(), &fate, Health::Unknown),
             None => sent.report(),
         }
+    }
+
+    /// Whether an address is another machine's, or named.
+    fn leads_to(&self, address: IpAddr) -> bool {
+        let is_far = !is_local(address.to_canonical()) && !is_own(address);
+        is_far || self.destinations.iter().any(|network| network.holds(address))
     }
 
     /// The hosts of a domain, the best first.
@@ -153,6 +168,11 @@ impl World {
         drop(tell);
         told.recv().await.map_or(Outcome::Unavailable, |answer| answer.outcome)
     }
+}
+
+/// Whether an address is one of this machine's: sockets can be bound to those alone.
+fn is_own(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// By preference; those of one in an order that differs from call to call.
