@@ -93,12 +93,6 @@ skips_are_told_apart() {
     ! git grep -nE '"skipped: .*(SLUICE_DATA|no packs)' -- crates
 }
 
-licences() {
-    for folder in . bare; do
-        (cd $folder && cargo deny --log-level error check bans licenses sources) || return 1
-    done
-}
-
 step format cargo fmt --all --check
 step "floor order and tidiness" ci/tidy.sh
 step "skips are told apart" skips_are_told_apart
@@ -117,6 +111,6 @@ step "tests, corpus replay among them" tests
 step "nothing was skipped" skips
 step "findings are described" ci/findings.sh
 step "pages that are made from the sources" packaging/pages.sh --check "${CARGO_TARGET_DIR:-target}/debug/sluice"
-step "licences, bans, sources" licences
+step "licences and sources" ci/licences.py . bare
 [ "$mode" != --fuzz ] || step "fuzzing" fuzz/run.sh --changed
 conclude

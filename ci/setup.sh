@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the machine lacks: for the tests real mail peers from Debian and cargo-deny; for a first run
+# Installs what the machine lacks: for the tests real mail peers from Debian; for a first run
 # (`ci/setup.sh run`) a linker and the clients that it tells you to try; for the bare machine (`ci/setup.sh bare`) QEMU besides.
 #
 # It says beforehand what it installs and how much that is. Nothing is removed or replaced (apt-get --no-remove), no daemon is
@@ -191,8 +191,4 @@ fi
 [ ${#missing[@]} -eq 0 ] || install
 if $fetch_exim && ! id Debian-exim >/dev/null 2>&1; then
     root useradd --system --user-group --no-create-home Debian-exim
-fi
-if [ "$kind" = test ] && ! cargo deny --version >/dev/null 2>&1; then
-    echo "setup: builds cargo-deny (about three minutes)"
-    cargo install --locked --debug cargo-deny
 fi

@@ -127,6 +127,18 @@ impl Accounts {
         }
     }
 
+    /// Whose an address is, `postmaster` without a domain included, which every server has (RFC 5321, section 4.5.1).
+    ///
+    /// # Errors
+    /// As [`recipients`](Accounts::recipients).
+    pub async fn at(&self, address: &str, hostname: &str) -> Result<Vec<Recipient>, Away> {
+        let found = self.recipients(address).await?;
+        match found.is_empty() && address.eq_ignore_ascii_case("postmaster") {
+            true => self.recipients(&format!("postmaster@{hostname}")).await,
+            false => Ok(found),
+        }
+    }
+
     /// The accounts of an address that a mail goes out to: a name without a domain is one at this host, and at domains of other accounts.
     ///
     /// # Errors
@@ -135,7 +147,7 @@ impl Accounts {
         let domain = address.rsplit_once('@').map(|(_, domain)| domain.to_ascii_lowercase());
         let directory = self.directory();
         if domain.is_none_or(|domain| domain.eq_ignore_ascii_case(hostname) || directory.has_domain(&domain)) {
-            return self.recipients(address).await;
+            return self.at(address, hostname).await;
         }
         let Some(elsewhere) = &self.elsewhere else { return Ok(Vec::new()) };
         let found = elsewhere.find(&address.to_ascii_lowercase(), false).await?;
@@ -225,6 +237,8 @@ impl Directory {
             Some((local, domain)) => (local, Some(domain)),
             None => (address.as_str(), None),
         };
+        let unquoted = unquoted(local);
+        let local = unquoted.as_deref().unwrap_or(local);
         let with = |local: &str| domain.map_or_else(|| local.to_owned(), |domain| format!("{local}@{domain}"));
         let split = local.split_once('+').filter(|(base, detail)| !base.is_empty() && !detail.is_empty());
         let mut ways = vec![(with(local), None), (local.to_owned(), None)];
@@ -250,6 +264,16 @@ impl Directory {
         let named = self.accounts.get(name).map(|account| vec![account.clone()]);
         named.or_else(|| self.aliases.get(name).cloned()).unwrap_or_default()
     }
+}
+
+/// A local part in quotes without them: it is the same mailbox (RFC 5321, section 4.1.2).
+fn unquoted(local: &str) -> Option<String> {
+    let mut characters = local.strip_prefix('"')?.strip_suffix('"')?.chars();
+    let mut plain = String::new();
+    while let Some(character) = characters.next() {
+        plain.push(if character == '\\' { characters.next()? } else { character });
+    }
+    Some(plain)
 }
 
 /// An address without what stands behind `+`, and that.
@@ -367,6 +391,9 @@ mod tests {
             ("nobody@example.org", ""),
             ("+x@example.org", ""),
             ("tim", ""),
+            ("\"tim\"@example.org", "tim@example.org"),
+            ("\"t\\im\"@example.org", "tim@example.org"),
+            ("\"nobody\"@example.org", ""),
         ] {
             assert_eq!(names(&directory, address), wanted, "{address}");
         }

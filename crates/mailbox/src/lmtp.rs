@@ -247,7 +247,7 @@ impl<S: Stream> Session<'_, S> {
 
     async fn recipient(&mut self, recipient: &RcptTo) -> Reply {
         let address = recipient.path.as_str();
-        let found = match self.site.accounts.recipients(address).await {
+        let found = match self.site.accounts.at(address, &self.site.hostname).await {
             Ok(found) => found,
             Err(why) => {
                 tracing::warn!(to = address, %why, "recipient cannot be looked up");

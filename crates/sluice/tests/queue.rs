@@ -28,7 +28,6 @@ fn world(name: &str, wanted: u16) -> Told {
         ("self.test", kind::MX) => hosts(&["mx.test", "mx-good.test"]),
         ("nowhere.test", kind::MX) => hosts(&["none.test"]),
         ("inside.test", kind::MX) => hosts(&["mx-inside.test"]),
-        ("rubbish.test", kind::MX) => hosts(&["mx-rubbish.test"]),
         ("refused.test", kind::MX) => hosts(&["mx-refuses.test", "mx-good.test"]),
         ("bare.test" | "mx-good.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 2]]),
         ("mx-refuses.test", kind::A) => Told::Addresses(vec![[127, 0, 0, 3]]),
@@ -190,6 +189,7 @@ fn what_cannot_be_delivered_comes_back_with_its_reason() {
         ("self.test", "5.4.6"),
         ("nowhere.test", "5.4.4"),
         ("gone.test", "5.1.2"),
+        ("inside.test", "5.4.6"),
         ("refused.test", "5.1.1"),
         ("here.test", "5.1.1"),
     ];
@@ -333,7 +333,30 @@ fn a_sender_is_warned_and_then_told_that_it_was_given_up() {
         "{notices:?}"
     );
     assert!(notices[1].contains("\r\nAction: failed\r\nStatus: 4.4.7\r\n"), "{notices:?}");
+    let said = "\r\nRemote-MTA: dns; mx-defers.test\r\nDiagnostic-Code: smtp; 450 4.2.0 Later";
+    assert!(notices.iter().all(|notice| notice.contains(said)), "{notices:?}");
     assert_eq!(site.sluice(&["list"]), "");
+}
+
+#[test]
+fn a_server_that_speaks_no_smtp_is_told_as_such() {
+    let server = TcpListener::bind(SocketAddr::from(([127, 0, 0, 4], 0))).unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in server.incoming() {
+            let mut wire = Wire::new(stream.unwrap());
+            wire.send(b"220 hello\r\n");
+            wire.line();
+            wire.send(b"250 hello\r\n");
+            wire.line();
+            wire.send(b"What do you want?\r\n");
+        }
+    });
+    let route = format!("routes = {{ \"rubbish.test\" = \"smtp://127.0.0.4:{port}\" }}");
+    let routed = Site::start_with(&route, Behaviour::default());
+    send(&mut routed.submit_as("ann@here.test"), "<ann@here.test>", &["<u@rubbish.test>"], MAIL);
+    let why = || Some(routed.sluice(&["why"])).filter(|why| why.contains("the connection was lost: not a reply"));
+    wait_for(why, "its fault");
 }
 
 #[test]
@@ -379,6 +402,9 @@ fn mail_that_goes_out_is_signed_and_its_records_verify_it() {
     std::fs::write(&config, format!("[store]\nfolder = \"{}/store\"\n", site.gateway.folder.path().display())).unwrap();
     let records = dkim(&["create", "here.test", "--selector", "one"]);
     assert!(records.contains("oner._domainkey.here.test. IN TXT \"v=DKIM1; k=rsa; p=") && records.contains(": signs"));
+    let mut unknown = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let unknown = unknown.args(["dkim", "rotate", "her.test", "--config"]).arg(&config).output().unwrap();
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("her.test has no keys"), "{unknown:?}");
     let later = dkim(&["rotate", "here.test", "--selector", "two"]);
     assert!(later.contains("twoe._domainkey.here.test.") && later.contains("signs in 2"), "{later}");
     send(&mut site.submit_as("ann@here.test"), "<ann@here.test>", &["<u@good.test>"], MAIL);

@@ -222,6 +222,22 @@ fn a_mail_is_written_with_files_inspected_and_read_by_another_user() {
 }
 
 #[test]
+fn malware_that_a_user_sends_goes_nowhere_and_is_told() {
+    let site = Site::start(true);
+    let (ann, bob) = (site.user("ann"), site.user("bob"));
+    let token = ann.get("/write").token();
+    let fields =
+        [("token", token.as_str()), ("from", "ann@mx.test"), ("to", "bob@mx.test"), ("subject", "x"), ("do", "send")];
+    let eicar = ["X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-", "ANTIVIRUS-TEST-FILE!$H+H*"].concat();
+    let sent = ann.upload("/write", &fields, &[("file", "a.com", eicar.as_bytes())]);
+    assert_eq!((sent.status, sent.field("location")), (303, "/?told=sent"), "{}", sent.text());
+    let notice = wait_for(|| ann.messages().pop(), "what became of it");
+    let source = ann.get(&format!("{notice}/source")).text();
+    assert!(source.contains("Status: 5.7.1") && source.contains("it is not sent, since it holds Eicar"), "{source}");
+    assert!(bob.messages().is_empty());
+}
+
+#[test]
 fn without_a_relay_nothing_is_sent_and_a_draft_is_kept() {
     let site = Site::start(false);
     let ann = site.user("ann");

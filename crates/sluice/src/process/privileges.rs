@@ -215,7 +215,14 @@ impl Place {
             _ => (&*whole, OsString::new()),
         };
         let owner = if is_root() { owner_on_the_way(above) } else { None };
-        Ok(Place { folder: Held::open(above).map_err(failed)?, path: path.into(), name, owner })
+        let folder = Held::open(above).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => format!(
+                "{}: there is no such folder yet: sluice serve makes it when it starts, as its user",
+                above.display()
+            ),
+            _ => failed(error),
+        })?;
+        Ok(Place { folder, path: path.into(), name, owner })
     }
 
     /// The path as people know it.

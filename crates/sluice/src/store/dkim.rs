@@ -43,6 +43,9 @@ pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
             }
             made(&keys, domain, selector.as_deref(), now)?
         }
+        DkimCommand::Rotate { domain, .. } if keys.all().iter().all(|key| key.domain != *domain) => {
+            return Err(format!("{domain} has no keys: sluice dkim create makes some").into());
+        }
         DkimCommand::Rotate { domain, selector } => made(&keys, domain, selector.as_deref(), now + PUBLISHED_BEFORE)?,
         DkimCommand::Remove { domain, selector } => {
             let is_meant = |key: &Key| key.domain == *domain && key.selector == *selector;
