@@ -8,6 +8,7 @@
 //! | `mails`, `senders` | how many mails in all, how many sessions at a time | 1, 1 |
 //! | `mails_per_connection` | mails before QUIT | 1 |
 //! | `pipelining` | MAIL, RCPT and DATA are sent at once (RFC 2920): `yes` or `no` | `no` |
+//! | `login` | the response of AUTH PLAIN with which each session logs in | none |
 //! | `bytes_per_second` | pace of each session's content; 0: as fast as it goes | 0 |
 //! | `wait` | a sender goes on when its mail has reached the sink (`sink`) or was accepted (`reply`) | `reply` |
 //! | `timeout` | seconds after which the run ends as it stands | 60 |
@@ -32,6 +33,8 @@ pub struct Run {
     pub mails_per_connection: usize,
     /// Whether a mail's commands are sent at once.
     pub pipelining: bool,
+    /// The response of AUTH PLAIN, if sessions log in.
+    pub login: Option<String>,
     /// Pace of each session's content, if any.
     pub bytes_per_second: Option<f64>,
     /// Whether a sender waits until its mail has reached the sink.
@@ -70,6 +73,7 @@ impl Run {
             senders: count("senders")?,
             mails_per_connection: count("mails_per_connection")?,
             pipelining: value("pipelining") == Some("yes"),
+            login: value("login").map(str::to_owned),
             bytes_per_second: (pace > 0).then_some(pace as f64),
             waits_for_sink: value("wait") == Some("sink"),
             timeout: Duration::from_secs(number("timeout", 60)?),
@@ -77,7 +81,7 @@ impl Run {
     }
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "target",
     "manifest",
     "generate",
@@ -85,6 +89,7 @@ const KEYS: [&str; 10] = [
     "senders",
     "mails_per_connection",
     "pipelining",
+    "login",
     "bytes_per_second",
     "wait",
     "timeout",

@@ -137,6 +137,7 @@ struct Session<'a> {
 enum State<'a> {
     Banner,
     Hello,
+    Login,
     Mail,
     Rcpt,
     Data,
@@ -237,7 +238,11 @@ impl<'a> Session<'a> {
         }
         match self.state {
             State::Banner => self.say(b"EHLO client.test\r\n", State::Hello, driver),
-            State::Hello => self.mail_from(driver),
+            State::Hello => match &driver.run.login {
+                Some(login) => self.say(format!("AUTH PLAIN {login}\r\n").as_bytes(), State::Login, driver),
+                None => self.mail_from(driver),
+            },
+            State::Login => self.mail_from(driver),
             State::Mail if driver.run.pipelining => self.state = State::Rcpt,
             State::Mail => self.say(RCPT, State::Rcpt, driver),
             State::Rcpt if driver.run.pipelining => self.state = State::Data,

@@ -1,9 +1,11 @@
-//! Logins: passwords are checked a few at a time, and guesses are delayed ([`guard`]).
+//! Logins: passwords are checked a few at a time, those that were right a while ago at once ([`proven`]), and guesses are delayed
+//! ([`guard`]).
 //!
 //! That the name or the password is wrong is said [`FAILURE_WAIT`] after it was asked, so that an unknown account takes as long as a
 //! wrong password, wherever that is checked; for an unknown one nothing is computed.
 
 mod guard;
+mod proven;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use crate::accounts::{Account, Accounts, Login};
 use crate::elsewhere::Away;
 use crate::password;
 use guard::Guard;
+use proven::Proven;
 
 /// Passwords that are checked at the same time: each takes 19 MiB and a processor.
 const AT_ONCE: usize = 2;
@@ -56,6 +59,7 @@ pub struct Logins {
     /// Passwords of accounts that have failures are checked one at a time, beside others.
     guesses: Semaphore,
     guard: Arc<Guard>,
+    proven: Arc<Proven>,
     /// What keys of accounts that are not there are made of.
     secret: [u8; 32],
     counts: Counts,
@@ -94,6 +98,7 @@ impl Logins {
             permits: Semaphore::new(AT_ONCE),
             guesses: Semaphore::new(1),
             guard: Guard::new(),
+            proven: Arc::new(Proven::new(password::random().unwrap_or_default())),
             secret: password::random().unwrap_or_default(),
             counts: Counts::default(),
         }
@@ -153,14 +158,22 @@ impl Logins {
                 Ok(password) => self.accounts.is_password(table, entry, password).await,
                 Err(_) => Ok(false),
             },
+            Login::Hash(hash) if self.proven.has(hash.as_str(), password) => Ok(true),
             Login::Hash(hash) => {
                 let _guess = match self.guard.has_failures(&account.name) {
                     true => self.guesses.acquire().await.ok(),
                     false => None,
                 };
                 let Ok(_permit) = self.permits.acquire().await else { return Ok(false) };
-                let (hash, password) = (hash.clone(), password.to_vec());
-                Ok(tokio::task::spawn_blocking(move || hash.is(&password)).await.unwrap_or(false))
+                let (hash, password, proven) = (hash.clone(), password.to_vec(), self.proven.clone());
+                let check = move || {
+                    let is_right = hash.is(&password);
+                    if is_right {
+                        proven.note(hash.as_str(), &password);
+                    }
+                    is_right
+                };
+                Ok(tokio::task::spawn_blocking(check).await.unwrap_or(false))
             }
             Login::Nobody => Ok(false),
         }

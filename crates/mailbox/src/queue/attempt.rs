@@ -149,11 +149,8 @@ fn piece(body: &mut Body<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option
     if let Some(rest) = usize::try_from(offset).ok().and_then(|at| trace.get(at..)).filter(|rest| !rest.is_empty()) {
         return Some(rest.to_vec());
     }
-    let mut piece = vec![0; PIECE_BYTES];
     let at = offset.saturating_sub(trace.len() as u64).checked_add(skipped)?;
-    let length = body.read(at, &mut piece).ok()?;
-    piece.truncate(length);
-    Some(piece)
+    next(body, at)
 }
 
 /// The signatures of a mail that an account here has written, for the domain of its sender.
@@ -166,17 +163,11 @@ fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) 
         return None;
     }
     let mut at = entry.skipped.checked_add(traits.header_bytes)?;
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match body.read(at, &mut piece) {
-            Ok(0) => return Some(signing.finish()),
-            Ok(length) => {
-                signing.feed(&piece[..length]);
-                at += length as u64;
-            }
-            Err(_) => return None,
-        }
+    while let Some(piece) = next(body, at) {
+        signing.feed(&piece);
+        at += piece.len() as u64;
     }
+    (at >= body.size()).then(|| signing.finish())
 }
 
 /// Traits of a mail that a next hop has to know.
@@ -196,17 +187,15 @@ struct Traits {
 impl Traits {
     /// Reads a mail from here on. What cannot be read is found out when it is sent.
     fn of(body: &mut Body<'_>, mut at: u64) -> Traits {
-        let mut header = vec![0; HEADER_BYTES_MAX];
-        let mut length = 0;
-        while let Ok(more @ 1..) = body.read(at + length as u64, &mut header[length..]) {
-            length += more;
-            if length == header.len() || end_of_header(&header[..length], 0).is_some() {
-                break;
-            }
+        let mut header = Vec::new();
+        let mut end = None;
+        while end.is_none() && header.len() < HEADER_BYTES_MAX {
+            let Some(piece) = next(body, at + header.len() as u64) else { break };
+            header.extend_from_slice(&piece);
+            end = end_of_header(&header, 0);
         }
-        header.truncate(length);
-        let is_cut = length == HEADER_BYTES_MAX && end_of_header(&header, 0).is_none();
-        header.truncate(end_of_header(&header, 0).unwrap_or(length));
+        let is_cut = end.is_none_or(|end| end > HEADER_BYTES_MAX) && header.len() >= HEADER_BYTES_MAX;
+        header.truncate(end.unwrap_or(header.len()).min(HEADER_BYTES_MAX));
         let is_trace = |field: &&[u8]| field.get(..9).is_some_and(|name| name.eq_ignore_ascii_case(b"received:"));
         let received = fields(&header).filter(is_trace).count();
         let header_bytes = header.len() as u64;
@@ -215,16 +204,24 @@ impl Traits {
         }
         let has_utf8_header = !header.is_ascii();
         let mut traits = Traits { header, header_bytes, is_cut, is_eight_bit: false, has_utf8_header, received };
-        let mut piece = vec![0; PIECE_BYTES];
-        while let Ok(length @ 1..) = body.read(at, &mut piece) {
-            if !piece[..length].is_ascii() {
+        while let Some(piece) = next(body, at) {
+            if !piece.is_ascii() {
                 traits.is_eight_bit = true;
                 break;
             }
-            at += length as u64;
+            at += piece.len() as u64;
         }
         traits
     }
+}
+
+/// The next piece of a mail; nothing at its end, and where it cannot be read.
+fn next(body: &mut Body<'_>, at: u64) -> Option<Vec<u8>> {
+    let rest = body.size().saturating_sub(at).min(PIECE_BYTES as u64);
+    let mut piece = vec![0; usize::try_from(rest).ok()?];
+    let length = body.read(at, &mut piece).ok()?;
+    piece.truncate(length);
+    Some(piece).filter(|piece| !piece.is_empty())
 }
 
 /// Notes what became of recipients, and tells who is to be told; whether that could be noted.
