@@ -5,6 +5,7 @@ mod config;
 mod database;
 mod dkim;
 mod dnsbl;
+mod domain;
 mod ids;
 mod learn;
 mod on_access;
@@ -29,6 +30,7 @@ pub use self::dkim::{Dkim, DkimCommand};
 pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
+pub use self::domain::{Domain, DomainCommand};
 pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
 pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
@@ -116,6 +118,11 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 an error.
     Dkim(Dkim),
+    /// Print and check the records that the DNS has to have for a domain whose mail is here.
+    ///
+    /// Exit status: 0 done, and all records are right; 1 some are missing or other than they have to be, or nobody has answered; 2 an
+    /// error.
+    Domain(Domain),
     /// List, retry, hold, release, delete or bounce mail that waits to go out.
     ///
     /// A running server is asked; without one, what waits is listed. Exit status: 0 done, 1 no mail is meant, 2 an error.

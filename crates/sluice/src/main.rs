@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         Command::Rules(args) => command::rules::run(&args),
         Command::Auth(args) => command::auth::run(&args),
         Command::Dkim(args) => store::dkim::run(&args),
+        Command::Domain(args) => store::domain::run(&args),
         Command::Queue(args) => store::queue::run(&args),
         Command::Store(args) => store::command::run(&args),
         Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),

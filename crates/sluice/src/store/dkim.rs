@@ -66,6 +66,18 @@ pub fn run(args: &cli::Dkim) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// All keys, those of a domain that has none among them: they are made.
+pub fn keys_of(place: &Place, domain: &str) -> Result<Keys, Failure> {
+    let path = place.way();
+    let named = |error: std::io::Error| Failure::from(format!("{}: {error}", place.path().display()));
+    let mut keys = Keys::read(&path).map_err(named)?;
+    if keys.all().iter().all(|key| key.domain != domain) {
+        keys.extend(made(&keys, domain, None, now())?);
+        keys.write(&path).map_err(named)?;
+    }
+    Ok(keys)
+}
+
 /// A key of each kind, with selectors that the domain does not have.
 fn made(keys: &Keys, domain: &str, selector: Option<&str>, from: i64) -> Result<Vec<Key>, Failure> {
     let date = time::OffsetDateTime::from_unix_timestamp(from).map_err(|error| error.to_string())?.date();

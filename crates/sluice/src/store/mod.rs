@@ -5,6 +5,7 @@ mod acl;
 pub mod command;
 mod control;
 pub mod dkim;
+pub mod domain;
 pub mod doors;
 mod export;
 mod filters;

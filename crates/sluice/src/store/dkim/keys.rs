@@ -172,14 +172,15 @@ impl Key {
 
     /// Its record as a line of a zone.
     pub fn zone_line(&self) -> String {
-        let record = self.record();
-        let strings: Vec<String> = record
-            .as_bytes()
-            .chunks(STRING_CHARACTERS)
-            .map(|part| format!("\"{}\"", String::from_utf8_lossy(part)))
-            .collect();
-        format!("{} IN TXT {}", self.record_name(), strings.join(" "))
+        format!("{} IN TXT {}", self.record_name(), strings(&self.record()))
     }
+}
+
+/// A text as the strings of a TXT record in a zone.
+pub fn strings(text: &str) -> String {
+    let parts = text.as_bytes().chunks(STRING_CHARACTERS);
+    let strings: Vec<String> = parts.map(|part| format!("\"{}\"", String::from_utf8_lossy(part))).collect();
+    strings.join(" ")
 }
 
 fn is_name(text: &str) -> bool {

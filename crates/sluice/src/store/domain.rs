@@ -1,0 +1,235 @@
+//! `sluice domain`: the records of the DNS by which others find the mail server of a domain and believe its mail.
+//!
+//! Records are those of what this program does: where mail comes in (MX), who sends (SPF), what signs (DKIM), what is asked of those who
+//! see neither (DMARC), and the doors of clients (SRV, RFC 6186 and 8314).
+
+use std::collections::VecDeque;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
+use serde_json::json;
+
+use super::dkim::{self, keys::Keys};
+use crate::cli::{self, DomainCommand};
+use crate::config::{Config, StoreSettings};
+use crate::output::Failure;
+use crate::process::privileges::{self, Place};
+use crate::resolver::source::{Asks, Source};
+
+/// The policy of DMARC that is proposed: what fails is put aside, and reports come to the postmaster.
+const DMARC: &str = "v=DMARC1; p=quarantine; rua=mailto:postmaster@";
+
+/// A record that the domain has to have.
+struct Wanted {
+    name: String,
+    data: Data,
+}
+
+/// The data of a record.
+enum Data {
+    Mx(String),
+    /// A text; only as much of it counts as the tag in front says.
+    Txt(String),
+    Srv {
+        port: u16,
+        host: String,
+    },
+    /// Any address.
+    Host,
+}
+
+/// Does what the command line says.
+pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
+    privileges::harden()?;
+    let config = Config::read(&args.config)?;
+    let settings = config.store.as_ref().ok_or_else(|| format!("{}: no table [store]", args.config.display()))?;
+    let place = Place::enter(&settings.dkim())?;
+    match &args.command {
+        DomainCommand::Add { domain } => {
+            let keys = dkim::keys_of(&place, domain)?;
+            let all = records(domain, &config.hostname, settings, &keys);
+            all.iter().for_each(|record| println!("{}", shown(record, args.json, None)));
+            Ok(ExitCode::SUCCESS)
+        }
+        DomainCommand::Check { domain, resolvers, zone, timeout } => {
+            let keys = Keys::read(&place.way()).map_err(|error| format!("{}: {error}", place.path().display()))?;
+            let all = records(domain, &config.hostname, settings, &keys);
+            let source = Source::new(zone.as_deref(), resolvers, Duration::from_secs(*timeout))?;
+            let mut check = Check::new(&all);
+            source.settle(&mut check)?;
+            let states: Vec<State> = all.iter().zip(&check.found).map(|(record, found)| state(record, found)).collect();
+            for (record, state) in all.iter().zip(&states) {
+                println!("{}", shown(record, args.json, Some(state)));
+            }
+            Ok(ExitCode::from(u8::from(states.iter().any(|state| !matches!(state, State::Right | State::Unasked)))))
+        }
+    }
+}
+
+/// The records of a domain.
+fn records(domain: &str, hostname: &str, settings: &StoreSettings, keys: &Keys) -> Vec<Wanted> {
+    let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+    let record = |name: String, data| Wanted { name, data };
+    let mut all = vec![
+        record(domain.clone(), Data::Mx(hostname.to_owned())),
+        record(hostname.to_owned(), Data::Host),
+        record(domain.clone(), Data::Txt("v=spf1 mx -all".into())),
+    ];
+    let own = keys.all().iter().filter(|key| key.domain == domain);
+    all.extend(own.map(|key| record(key.record_name().trim_end_matches('.').into(), Data::Txt(key.record()))));
+    all.push(record(format!("_dmarc.{domain}"), Data::Txt(format!("{DMARC}{domain}"))));
+    let doors = [
+        ("_imap", &settings.imap),
+        ("_imaps", &settings.imaps),
+        ("_pop3", &settings.pop3),
+        ("_pop3s", &settings.pop3s),
+        ("_sieve", &settings.sieve),
+    ];
+    for (service, addresses) in doors {
+        let port = addresses.iter().find_map(|address| address.tcp()).map(|address| address.port());
+        let srv = |port| record(format!("{service}._tcp.{domain}"), Data::Srv { port, host: hostname.to_owned() });
+        all.extend(port.map(srv));
+    }
+    all
+}
+
+/// The state of a record.
+enum State {
+    Right,
+    Missing,
+    Other(String),
+    Unknown,
+    /// No resolver of ours asks for its kind.
+    Unasked,
+}
+
+/// Questions about records, and what was answered.
+struct Check {
+    open: VecDeque<(u32, Question)>,
+    found: Vec<Vec<Outcome>>,
+}
+
+impl Check {
+    fn new(all: &[Wanted]) -> Check {
+        let mut open = VecDeque::new();
+        for (record, id) in all.iter().zip(0u32..) {
+            let kinds: &[RecordKind] = match record.data {
+                Data::Mx(_) => &[RecordKind::Mx],
+                Data::Txt(_) => &[RecordKind::Txt],
+                Data::Host => &[RecordKind::A, RecordKind::Aaaa],
+                Data::Srv { .. } => &[],
+            };
+            open.extend(kinds.iter().map(|&kind| (id, Question { name: record.name.as_str().into(), kind })));
+        }
+        Check { open, found: all.iter().map(|_| Vec::new()).collect() }
+    }
+}
+
+impl Asks for Check {
+    fn ask(&mut self) -> Option<Ask> {
+        let (id, question) = self.open.pop_front()?;
+        Some(Ask { id, question, list: Box::default() })
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        if let Some(found) = self.found.get_mut(answer.id as usize) {
+            found.push(answer.outcome);
+        }
+    }
+}
+
+fn state(record: &Wanted, found: &[Outcome]) -> State {
+    let mut all = Vec::new();
+    for outcome in found {
+        match outcome {
+            Outcome::Records(records) => all.extend(records),
+            Outcome::Unavailable => return State::Unknown,
+            Outcome::NoName | Outcome::NoData => {}
+        }
+    }
+    match &record.data {
+        Data::Srv { .. } => State::Unasked,
+        Data::Host => {
+            if all.is_empty() {
+                State::Missing
+            } else {
+                State::Right
+            }
+        }
+        Data::Mx(host) => {
+            let hosts: Vec<&str> = all.iter().filter_map(|record| mx(record)).collect();
+            judged(hosts.iter().any(|found| found.eq_ignore_ascii_case(host)), hosts)
+        }
+        Data::Txt(text) => {
+            // A name has texts of others as well: those of the same kind begin alike.
+            let tag = text.split([' ', ';']).next().unwrap_or_default();
+            let texts = all.iter().filter_map(|record| txt(record)).filter(|found| found.starts_with(tag));
+            let texts: Vec<&str> = texts.collect();
+            let is_right = match tag {
+                "v=DKIM1" => texts.iter().any(|found| key(found) == key(text)),
+                // Whoever has a policy has thought about it.
+                "v=DMARC1" => texts.len() == 1,
+                _ => texts.len() == 1 && texts.iter().all(|found| names_us(found)),
+            };
+            judged(is_right, texts)
+        }
+    }
+}
+
+fn judged(is_right: bool, found: Vec<&str>) -> State {
+    match (is_right, found.is_empty()) {
+        (true, _) => State::Right,
+        (false, true) => State::Missing,
+        (false, false) => State::Other(found.join(" | ")),
+    }
+}
+
+fn mx(record: &Record) -> Option<&str> {
+    if let Record::Mx(_, host) = record { Some(host.trim_end_matches('.')) } else { None }
+}
+
+fn txt(record: &Record) -> Option<&str> {
+    if let Record::Txt(text) = record { std::str::from_utf8(text).ok() } else { None }
+}
+
+/// The public key of a record of DKIM.
+fn key(text: &str) -> Option<String> {
+    let tag = text.split(';').find_map(|tag| tag.trim().strip_prefix("p="))?;
+    Some(tag.chars().filter(|character| !character.is_whitespace()).collect())
+}
+
+/// Whether a record of SPF lets the mail servers of the domain send. One with addresses may mean them: `sluice auth check` knows.
+fn names_us(text: &str) -> bool {
+    let means_hosts =
+        |term: &str| ["mx", "a", "ip4:", "ip6:", "include:", "redirect="].iter().any(|way| term.starts_with(way));
+    text.split(' ').skip(1).any(|term| means_hosts(term.trim_start_matches('+')))
+}
+
+/// A record as a line, or an object; with what was found where it was looked up.
+fn shown(record: &Wanted, as_json: bool, state: Option<&State>) -> String {
+    let (kind, data) = match &record.data {
+        Data::Mx(host) => ("MX", format!("10 {host}.")),
+        Data::Txt(text) => ("TXT", dkim::keys::strings(text)),
+        Data::Srv { port, host } => ("SRV", format!("0 1 {port} {host}.")),
+        Data::Host => ("A", "; and AAAA: the addresses of this server".into()),
+    };
+    let word = state.map(|state| match state {
+        State::Right => "right",
+        State::Missing => "missing",
+        State::Other(_) => "other",
+        State::Unknown => "no answer",
+        State::Unasked => "not asked",
+    });
+    let found = if let Some(State::Other(found)) = state { Some(found.as_str()) } else { None };
+    if as_json {
+        return json!({ "name": record.name, "type": kind, "data": data, "state": word, "found": found }).to_string();
+    }
+    let comment = if matches!(record.data, Data::Host) { "; " } else { "" };
+    let line = format!("{comment}{}. IN {kind} {data}", record.name);
+    match (word, found) {
+        (None, _) => line,
+        (Some(word), None) => format!("{word:9} {line}"),
+        (Some(word), Some(found)) => format!("{word:9} {line}\n          found: {}", text::hazard::line(found)),
+    }
+}
