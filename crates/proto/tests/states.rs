@@ -219,7 +219,7 @@ struct Chapter {
 
 fn page() -> String {
     let mut page = String::from(
-        "# Sessions and their states\n\nMade from the tables that the halves go by: \
+        "# Sessions and their states\n\nGenerated from the state tables of `proto`: \
          `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n",
     );
     for chapter in [smtp(), pop3(), imap()] {
@@ -235,9 +235,8 @@ fn smtp() -> Chapter {
         Turn::No(code, _, text) => Cell::No(format!("{code} {text}")),
     };
     Chapter {
-        head: "## SMTP and LMTP, the server\n\nWhat a command leads to in each state, if the recipient, the sender and \
-               the content are taken; or how it is refused. What is not offered, or not allowed to this client, is refused \
-               besides.",
+        head: "## SMTP and LMTP, the server\n\nThe next state after each command if sender, recipient and content are \
+               accepted, or the refusal. Commands that are not offered, or not allowed for the client, are refused too.",
         states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
         ways: &["Recipients --> Refused: BDAT, refused"],
         rows: TABLE.iter().map(|(_, name, turns)| (name.to_string(), turns.iter().map(cell).collect())).collect(),
@@ -252,8 +251,8 @@ fn pop3() -> Chapter {
         Turn::No(reason) => Cell::No(format!("-ERR {reason}")),
     };
     Chapter {
-        head: "## POP3, the server\n\nWhat a command leads to in each state, if it is answered by +OK; a login that fails \
-               leads back to Authorization. What is not offered, or not allowed to this client, is refused besides.",
+        head: "## POP3, the server\n\nThe next state after each command with the reply +OK; a failed login leads back to \
+               Authorization. Commands that are not offered, or not allowed for the client, are refused too.",
         states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
         ways: &["Named --> Authorization: a login, refused", "Update --> [*]"],
         rows: TABLE.iter().map(|(verb, turns)| (verb.name().into(), turns.iter().map(cell).collect())).collect(),
@@ -272,9 +271,9 @@ fn imap() -> Chapter {
         (names.join(", "), turns.iter().map(cell).collect())
     };
     Chapter {
-        head: "## IMAP, the server\n\nWhat a command leads to in each state, if it is answered by OK. A server that needs no \
-               login (PREAUTH) begins in Authenticated; a mailbox that is deleted by its session leaves it there. What is \
-               not offered, or not allowed to this client, is refused besides.",
+        head: "## IMAP, the server\n\nThe next state after each command with the reply OK. A session with PREAUTH begins in \
+               Authenticated; deleting the selected mailbox leads there. Commands that are not offered, or not allowed for \
+               the client, are refused too.",
         states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
         ways: &["Selected --> Authenticated: SELECT, EXAMINE, refused by NO"],
         rows: TABLE.iter().map(row).collect(),
