@@ -405,6 +405,30 @@ fn mail_that_goes_out_is_signed_and_its_records_verify_it() {
     let mut unknown = Command::new(env!("CARGO_BIN_EXE_sluice"));
     let unknown = unknown.args(["dkim", "rotate", "her.test", "--config"]).arg(&config).output().unwrap();
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("her.test has no keys"), "{unknown:?}");
+    let domain = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output = command.arg("domain").args(arguments).arg("--config").arg(&config).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), said, String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (_, zone, _) = domain(&["add", "here.test"]);
+    for wanted in
+        ["here.test. IN MX 10 ", "here.test. IN TXT \"v=spf1 mx -all\"", "_dmarc.here.test. IN TXT \"v=DMARC1; "]
+    {
+        assert!(zone.contains(wanted), "{zone}");
+    }
+    assert_eq!(zone.matches("._domainkey.here.test. IN TXT").count(), 2, "the keys that are there");
+    let (file, host) = (config.with_file_name("records"), zone.split([' ', '\n']).nth(4).unwrap().to_owned());
+    let lines: Vec<&str> = zone.lines().filter(|line| !line.starts_with(';')).collect();
+    let whole = format!("{}\n{host} IN A 192.0.2.1\n", lines.join("\n"));
+    std::fs::write(&file, &whole).unwrap();
+    let check = ["check", "here.test", "--zone", file.to_str().unwrap()];
+    let (status, said, error) = domain(&check);
+    assert_eq!((status, said.matches("right ").count()), (Some(0), 6), "{said}{error}");
+    std::fs::write(&file, whole.replace("spf1 mx", "spf1").replace("_dmarc", "_other")).unwrap();
+    let (status, said, error) = domain(&check);
+    assert!(status == Some(1) && said.contains("\n          found: v=spf1 -all"), "{said}{error}");
+    assert!(said.contains("missing   _dmarc.here.test."), "{said}");
     let later = dkim(&["rotate", "here.test", "--selector", "two"]);
     assert!(later.contains("twoe._domainkey.here.test.") && later.contains("signs in 2"), "{later}");
     send(&mut site.submit_as("ann@here.test"), "<ann@here.test>", &["<u@good.test>"], MAIL);

@@ -212,7 +212,7 @@ fn shown(record: &Wanted, as_json: bool, state: Option<&State>) -> String {
         Data::Mx(host) => ("MX", format!("10 {host}.")),
         Data::Txt(text) => ("TXT", dkim::keys::strings(text)),
         Data::Srv { port, host } => ("SRV", format!("0 1 {port} {host}.")),
-        Data::Host => ("A", "; and AAAA: the addresses of this server".into()),
+        Data::Host => ("A", "the addresses of this server, and AAAA".into()),
     };
     let word = state.map(|state| match state {
         State::Right => "right",
@@ -225,6 +225,7 @@ fn shown(record: &Wanted, as_json: bool, state: Option<&State>) -> String {
     if as_json {
         return json!({ "name": record.name, "type": kind, "data": data, "state": word, "found": found }).to_string();
     }
+    // What the addresses are is not ours to say.
     let comment = if matches!(record.data, Data::Host) { "; " } else { "" };
     let line = format!("{comment}{}. IN {kind} {data}", record.name);
     match (word, found) {
