@@ -60,7 +60,7 @@ pub use file::File;
 pub use guest::Guest;
 pub use keep::digest;
 pub use learner::Learner;
-pub use login::Logins;
+pub use login::{Denied, Logins};
 pub use numbers::Protocol;
 pub use relay::{Content, Fate, Health, Outcome, Outgoing, Relay, Report, Sending};
 pub use signer::{Signer, Signing};

@@ -175,7 +175,11 @@ pub fn random_password() -> io::Result<String> {
     Ok(random::<20>()?.iter().map(|byte| char::from(CHARACTERS[usize::from(byte % 32)])).collect())
 }
 
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// When there is no randomness.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
