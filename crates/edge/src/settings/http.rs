@@ -32,6 +32,10 @@ pub struct HttpListener {
     pub tunnelled: Vec<String>,
     /// Hosts that cannot be opened: `refuse` or `tunnel`.
     pub pinned: Pinned,
+    /// Whether clients have to log in.
+    pub login: bool,
+    /// Networks whose clients need not log in.
+    pub login_free: Vec<Network>,
 }
 
 impl Default for HttpListener {
@@ -48,6 +52,8 @@ impl Default for HttpListener {
             https: Https::Tunnel,
             tunnelled: Vec::new(),
             pinned: Pinned::Refuse,
+            login: false,
+            login_free: Vec::new(),
         }
     }
 }
@@ -125,6 +131,11 @@ impl HttpListener {
         })
     }
 
+    /// Whether a client of this address has to log in.
+    pub fn asks_for_login(&self, client: IpAddr) -> bool {
+        self.login && !self.login_free.iter().any(|network| network.holds(client))
+    }
+
     /// Whether a request may lead to this address. Addresses of this machine and of this link need to be named.
     pub fn leads_to(&self, address: IpAddr) -> bool {
         // The server of a proxy before it is named.
@@ -140,6 +151,9 @@ impl HttpListener {
         match (&self.upstream, self.mode) {
             (None, Mode::Reverse) => Err("mode = \"reverse\" needs upstream = \"HOST:PORT\"".into()),
             (Some(_), Mode::Explicit | Mode::Transparent) => Err("upstream is for mode = \"reverse\"".into()),
+            (_, Mode::Reverse | Mode::Transparent) if self.login => {
+                Err("login is for mode = \"explicit\": other clients do not know of a proxy".into())
+            }
             (_, Mode::Reverse) if self.https == Https::Inspect => Err(
                 "https = \"inspect\" is for mode = \"explicit\" and \"transparent\": here tls = \"implicit\" opens it"
                     .into(),

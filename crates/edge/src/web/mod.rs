@@ -7,6 +7,7 @@ mod head;
 pub(crate) mod http;
 mod http2;
 pub(crate) mod icap;
+mod login;
 mod object;
 mod opened;
 mod page;
