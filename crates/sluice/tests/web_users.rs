@@ -111,6 +111,34 @@ fn curl_logs_in_and_networks_need_not() {
     assert_eq!(curl(&["--interface", "127.0.0.2", &url]), "200 000");
 }
 
+#[test]
+fn browsers_find_the_proxy_by_its_script_before_they_log_in() {
+    let (folder, origin) = (folder(), echo());
+    let web = format!("accounts = \"{}\"", folder.path().join("accounts").display());
+    let settings = "login = true\npac = \"proxy.test:3128\"\npac_direct = [\"intern.test\", \"10.0.0.0/8\"]";
+    let gateway = gateway(folder.path(), &origin, &web, settings);
+    let mut wire = gateway.connect();
+    for path in ["/proxy.pac", "/wpad.dat?x=1"] {
+        let answer = wire.ask(&format!("GET {path} HTTP/1.1\r\nHost: wpad\r\n\r\n"));
+        assert!(answer.head.contains("Content-Type: application/x-ns-proxy-autoconfig\n"), "{answer:?}");
+        assert!(answer.text().contains("return \"PROXY proxy.test:3128\";"), "{answer:?}");
+    }
+    for (path, status) in [("/other", "407"), ("http://wpad/proxy.pac", "407")] {
+        assert_eq!(wire.ask(&format!("GET {path} HTTP/1.1\r\nHost: wpad\r\n\r\n")).status(), status, "{path}");
+    }
+    // As a browser would run it, where there is a program for that.
+    let script = wire.ask("GET /proxy.pac HTTP/1.1\r\nHost: wpad\r\n\r\n").text();
+    let helpers = "function isPlainHostName(h) { return h.indexOf('.') < 0; } function dnsDomainIs(h, d) { return h.endsWith(d); }\n\
+                   function isInNet(h, a, m) { return h.startsWith('10.'); }\n";
+    let asked = "for (const h of ['x', 'A.intern.test', 'xintern.test', '10.1.1.1', '10.a.test']) console.log(FindProxyForURL('', h));";
+    let Ok(output) = Command::new("node").arg("-e").arg(format!("{helpers}{script}{asked}")).output() else {
+        println!("skipped: node is not installed");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout).replace("PROXY proxy.test:3128", "PROXY");
+    assert_eq!(said.lines().collect::<Vec<_>>(), ["DIRECT", "DIRECT", "PROXY", "DIRECT", "PROXY"]);
+}
+
 /// Users of a directory or a database, whose group is a column of theirs.
 fn a_table_knows_users_and_their_groups(kind: Kind) {
     let Some(database) = Database::start(kind) else { return };

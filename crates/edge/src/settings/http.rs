@@ -36,6 +36,10 @@ pub struct HttpListener {
     pub login: bool,
     /// Networks whose clients need not log in.
     pub login_free: Vec<Network>,
+    /// The proxy that the script for browsers names, as `HOST:PORT`; none: there is no script.
+    pub pac: Option<String>,
+    /// Hosts, with all below them, and networks that browsers reach without the proxy.
+    pub pac_direct: Vec<String>,
 }
 
 impl Default for HttpListener {
@@ -54,6 +58,8 @@ impl Default for HttpListener {
             pinned: Pinned::Refuse,
             login: false,
             login_free: Vec::new(),
+            pac: None,
+            pac_direct: Vec::new(),
         }
     }
 }
@@ -161,12 +167,15 @@ impl HttpListener {
             (Some(upstream), Mode::Reverse) if !is_host_and_port(upstream) => {
                 Err(format!("upstream {upstream:?} is not HOST:PORT"))
             }
-            _ => Ok(()),
+            (_, Mode::Reverse | Mode::Transparent) if self.pac.is_some() => {
+                Err("pac is for mode = \"explicit\": other clients do not know of a proxy".into())
+            }
+            _ => self.check_proxy_script(),
         }
     }
 }
 
-fn is_host_and_port(text: &str) -> bool {
+pub(super) fn is_host_and_port(text: &str) -> bool {
     let parts = text.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0))
 }

@@ -159,6 +159,9 @@ impl Session {
             // A request without a body is complete.
             self.server.step(b"");
         }
+        if let Some(script) = self.proxy_script(request) {
+            return self.answer_script(request, &script).await;
+        }
         let admitted = match self.log_in(request).await {
             Ok(()) => self.vet(request).await,
             Err(refused) => Err(refused),

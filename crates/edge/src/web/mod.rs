@@ -10,6 +10,7 @@ pub(crate) mod icap;
 mod login;
 mod object;
 mod opened;
+mod pac;
 mod page;
 mod received;
 mod refused;
