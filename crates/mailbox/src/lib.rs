@@ -34,6 +34,7 @@ mod learner;
 pub mod lmtp;
 mod login;
 pub mod managesieve;
+mod md5_crypt;
 pub mod numbers;
 mod outbox;
 pub mod password;
