@@ -20,7 +20,7 @@ fn folder() -> tempfile::TempDir {
         ("users", "ann=filter2\n".into()),
         ("sites", "localhost\n".into()),
         // As `htpasswd` writes lines, and with a group.
-        ("accounts", "tim:{PLAIN}tims\nann:{PLAIN}anns\nbea:{PLAIN}beas:group=staff\n".into()),
+        ("accounts", "tim:{PLAIN}tims\nann:$apr1$ab$S6Hx2K.U9wiN2bVXGfH6S/\nbea:{PLAIN}beas:group=staff\n".into()),
     ] {
         fs::write(folder.path().join(name), text).expect("a file");
     }
@@ -41,7 +41,7 @@ fn get(url: &str, login: &str) -> String {
     let host = url.split('/').nth(2).unwrap_or_default();
     let login = match login {
         "" => String::new(),
-        pair => format!("Proxy-Authorization: Basic {}\r\n", base64(pair.as_bytes())),
+        pair => format!("Proxy-Authorization: Basic {}\r\n", base64(pair.as_bytes()).replace("\r\n", "")),
     };
     format!("GET {url} HTTP/1.1\r\nHost: {host}\r\n{login}\r\n")
 }
@@ -59,7 +59,7 @@ fn a_user_logs_in_and_the_group_of_the_name_decides() {
     let gateway = gateway(folder.path(), &origin, &web, "login = true");
     let url = format!("http://localhost:{}/x", origin.address.port());
     let mut wire = gateway.connect();
-    for login in ["", "tim:wrong", "nobody:x"] {
+    for login in ["", "tim:wrong", "nobody:x", &format!("{}:x", "n".repeat(10_000))] {
         let answer = wire.ask(&get(&url, login));
         assert_eq!(answer.status(), "407", "{login}: {answer:?}");
         assert!(answer.head.contains("Proxy-Authenticate: Basic realm=\"School\", charset=\"UTF-8\"\n"), "{answer:?}");
@@ -74,7 +74,7 @@ fn a_user_logs_in_and_the_group_of_the_name_decides() {
     assert!(log.contains("user=\"tim\"") && !log.contains("tims"), "{log}");
     // A tunnel is a user's, too.
     let connect = |login: &str| {
-        let login = base64(login.as_bytes());
+        let login = base64(login.as_bytes()).replace("\r\n", "");
         let to = format!("localhost:{}", origin.address.port());
         let head = format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\nProxy-Authorization: Basic {login}\r\n\r\n");
         gateway.connect().ask(&head).status().to_owned()

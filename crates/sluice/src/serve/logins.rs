@@ -17,6 +17,9 @@ use crate::config::{Config, WebSettings};
 use crate::lookups::Lookups;
 use crate::output::Failure;
 
+/// The longest name, in bytes: failures are remembered by names.
+const NAME_BYTES_MAX: usize = 255;
+
 /// Logins that are remembered.
 const KNOWN_MAX: usize = 10_000;
 
@@ -101,6 +104,9 @@ impl Users {
     }
 
     async fn account(&self, client: IpAddr, name: &str, password: &[u8]) -> Result<Arc<Account>, Denied> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(Denied::Wrong);
+        }
         let key = self.key(name, password);
         if let Some(account) = self.known(&key) {
             return Ok(account);
