@@ -21,6 +21,8 @@ pub struct Account {
     pub quota_bytes: u64,
     /// Other addresses of it, in lower case.
     pub aliases: Vec<String>,
+    /// The group that it is in, for those who ask for groups.
+    pub group: Option<String>,
 }
 
 /// What the password of an account is compared with.
@@ -47,7 +49,7 @@ impl Account {
     /// Why this is no name.
     pub fn new(name: &str) -> Result<Account, String> {
         let login = Login::default();
-        Ok(Account { name: checked(name)?, login, scram: None, quota_bytes: 0, aliases: Vec::new() })
+        Ok(Account { name: checked(name)?, login, scram: None, quota_bytes: 0, aliases: Vec::new(), group: None })
     }
 
     pub(crate) fn parse(line: &str) -> Result<Account, String> {
@@ -64,6 +66,7 @@ impl Account {
                 Some(("aliases", names)) => {
                     account.aliases = names.split(',').map(checked).collect::<Result<_, _>>()?;
                 }
+                Some(("group", name)) if !name.is_empty() => account.group = Some(name.into()),
                 _ => return Err(format!("{setting:?} is not known")),
             }
         }
@@ -85,7 +88,8 @@ impl Account {
         let quota = (self.quota_bytes > 0).then(|| format!("quota={}", self.quota_bytes));
         let aliases = (!self.aliases.is_empty()).then(|| format!("aliases={}", self.aliases.join(",")));
         let scram = self.scram.as_ref().map(|keys| format!("scram={keys}"));
-        let settings: Vec<String> = scram.into_iter().chain(quota).chain(aliases).collect();
+        let group = self.group.as_ref().map(|group| format!("group={group}"));
+        let settings: Vec<String> = scram.into_iter().chain(quota).chain(aliases).chain(group).collect();
         let hash = if let Login::Hash(password) = &self.login { password.as_str() } else { "" };
         format!("{}:{hash}:{}", self.name, settings.join(" "))
     }

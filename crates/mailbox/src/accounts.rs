@@ -4,6 +4,8 @@
 //! # name:hash:settings
 //! tim@example.org:$argon2id$v=19$m=19456,t=2,p=1$...:scram=SCRAM-SHA-256$... quota=1073741824 aliases=info@example.org,@example.net
 //! ```
+//! `group=NAME` is the group of a user of the web.
+//!
 //! Other hashes than Argon2's are those of [`password`](crate::password).
 //!
 //! Names and addresses are compared without regard to case. An address is an account's if it is its name, one of its
@@ -80,6 +82,12 @@ impl Accounts {
         let (directory, identity) = load(path)?;
         let held = Held { directory: Arc::new(directory), identity: Some(identity), looked: Instant::now() };
         Ok(Accounts { path: path.into(), held: Mutex::new(held), elsewhere: None })
+    }
+
+    /// Accounts without a file: nobody has one, unless elsewhere.
+    pub fn without_file() -> Accounts {
+        let held = Held { directory: Arc::default(), identity: None, looked: Instant::now() };
+        Accounts { path: PathBuf::new(), held: Mutex::new(held), elsewhere: None }
     }
 
     /// The same, with those that are kept elsewhere.

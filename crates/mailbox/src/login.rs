@@ -117,6 +117,28 @@ impl Logins {
         self.judge(attempt, right)
     }
 
+    /// The account of a name and a password that come in at a door. A login that is `known` when its turn has come is not checked
+    /// again.
+    ///
+    /// # Errors
+    /// When they are wrong, or nobody can say.
+    pub async fn log_in(
+        &self,
+        door: &'static str,
+        client: IpAddr,
+        (name, password): (&str, &[u8]),
+        known: impl FnOnce() -> Option<Arc<Account>>,
+    ) -> Result<Arc<Account>, Denied> {
+        let attempt = self.attempt(Caller { door, client: Some(client) }, name).await?;
+        match known() {
+            Some(account) => {
+                attempt.attempt.succeed();
+                Ok(account)
+            }
+            None => self.check(attempt, password).await,
+        }
+    }
+
     /// Begins an attempt when its turn has come.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! | `$argon2id$...`, `$argon2i$...`, `$argon2d$...` | Argon2; also behind `{ARGON2ID}`, `{ARGON2I}` |
 //! | `$2a$`, `$2b$`, `$2y$` | bcrypt; also behind `{BLF-CRYPT}` |
 //! | `$5$`, `$6$` | crypt with SHA-256 and SHA-512; also behind `{SHA256-CRYPT}`, `{SHA512-CRYPT}` |
+//! | `$apr1$`, `$1$` | MD5 as `htpasswd` and old passwd files have it; also behind `{MD5-CRYPT}` |
 //! | `{CRYPT}`, `{crypt}` | one of the above |
 //! | `{SSHA}`, `{SSHA256}`, `{SSHA512}`, `{SHA}`, `{SHA256}`, `{SHA512}` | a digest of password and salt, in Base64 |
 //! | `{PLAIN}`, `{CLEARTEXT}` | the password |
@@ -20,6 +21,8 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Argon2, Params};
 use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
+
+use crate::md5_crypt;
 
 const ARGON2_KIB_MAX: u32 = 256 << 10;
 const ARGON2_PASSES_MAX: u32 = 32;
@@ -39,6 +42,7 @@ enum Scheme {
     Argon2,
     Bcrypt,
     ShaCrypt,
+    Md5Crypt,
     Sha1,
     Sha256,
     Sha512,
@@ -63,6 +67,7 @@ impl Password {
             }
             ("" | "CRYPT" | "SHA512-CRYPT", rest) if rest.starts_with("$6$") => crypt_of(rest)?,
             ("" | "CRYPT" | "SHA256-CRYPT", rest) if rest.starts_with("$5$") => crypt_of(rest)?,
+            ("" | "CRYPT" | "MD5-CRYPT", rest) if md5_crypt::parts(rest).is_some() => Scheme::Md5Crypt,
             ("SSHA" | "SHA" | "SHA1", rest) => digest_of(Scheme::Sha1, named, rest)?,
             ("SSHA256" | "SHA256", rest) => digest_of(Scheme::Sha256, named, rest)?,
             ("SSHA512" | "SHA512", rest) => digest_of(Scheme::Sha512, named, rest)?,
@@ -86,6 +91,7 @@ impl Password {
                 sha_crypt::PasswordVerifier::<str>::verify_password(&sha_crypt::ShaCrypt::default(), password, hash)
                     .is_ok()
             }
+            Scheme::Md5Crypt => md5_crypt::is_password(hash, password),
             Scheme::Sha1 => is_digest::<Sha1>(hash, password),
             Scheme::Sha256 => is_digest::<Sha256>(hash, password),
             Scheme::Sha512 => is_digest::<Sha512>(hash, password),
@@ -175,7 +181,11 @@ pub fn random_password() -> io::Result<String> {
     Ok(random::<20>()?.iter().map(|byte| char::from(CHARACTERS[usize::from(byte % 32)])).collect())
 }
 
-pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// When there is no randomness.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)
@@ -186,7 +196,8 @@ mod tests {
     use super::*;
 
     /// Each of `tanstaaf`, made by `doveadm pw`, `openssl passwd` and `slappasswd`.
-    const HASHES: [&str; 14] = [
+    const HASHES: [&str; 15] = [
+        "$apr1$tanstaaf$zeG0TVxeeHkKMvdXT9dyn1",
         "{ARGON2ID}$argon2id$v=19$m=65536,t=3,p=1$z6Iidix/gTD5+Egt1zlRhA$fdvMMf1u3yvK8u5cWqU4j2mPRVUAQrlSVjM93/9eurE",
         "{ARGON2I}$argon2i$v=19$m=32768,t=4,p=1$WFYht6c0litOtoZed9dJKg$zbvYS0rOSLe+LwP9N+SnXk1hL96S366p2946etBsqnc",
         "{BLF-CRYPT}$2y$05$VxWyAEYfBQv1cXdVd6l7fuyl1IBFGKgz305bMM5rE7IeS/0FzJzue",

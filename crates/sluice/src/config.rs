@@ -578,6 +578,7 @@ impl Config {
         self.check_lookups()?;
         self.check_recipients()?;
         self.check_store()?;
+        self.check_web()?;
         self.update.wanted()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());

@@ -1,7 +1,7 @@
 //! Tables of `[[lookup]]`: who asks them, and what their rows mean.
 //!
 //! To a listener a row is a recipient. To the store it is an account: `user` is its name (without, what was asked for), `password` a
-//! hash, `quota` bytes, `scram` keys; an entry of LDAP with `bind = true` has its password checked by the server.
+//! hash, `quota` bytes, `scram` keys, `group` the filter group of a user of the web; an entry of LDAP with `bind = true` has its password checked by the server.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -146,5 +146,6 @@ fn account(table: &Table, row: &Row, asked: &str) -> Result<Account, String> {
         quota.parse().map_err(|_| format!("quota of {asked:?}: {quota:?} is no number of bytes"))
     })?;
     let scram = row.get("scram").filter(|keys| !keys.is_empty()).map(str::parse).transpose()?;
-    Ok(Account { login, quota_bytes, scram, ..Account::new(row.get("user").unwrap_or(asked))? })
+    let group = row.get("group").filter(|group| !group.is_empty()).map(Into::into);
+    Ok(Account { login, quota_bytes, scram, group, ..Account::new(row.get("user").unwrap_or(asked))? })
 }

@@ -65,4 +65,5 @@ mod walk;
 mod watch;
 mod web;
 mod web_lists;
+mod web_users;
 mod webmail;

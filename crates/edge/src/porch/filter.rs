@@ -12,6 +12,8 @@ pub struct RequestFacts<'a> {
     pub client: Option<IpAddr>,
     /// The name that the client has logged in with.
     pub user: Option<&'a str>,
+    /// The filter group of that user, where what knows the user says so.
+    pub group: Option<&'a str>,
     /// The port that the client came to.
     pub port: u16,
     /// The method; `CONNECT` for a tunnel.

@@ -6,5 +6,6 @@ pub mod control;
 pub mod cuts;
 pub mod door;
 pub mod filter;
+pub mod login;
 pub mod runtime;
 pub(crate) mod shared;

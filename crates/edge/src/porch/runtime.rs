@@ -17,6 +17,7 @@ use crate::net::identity::Identities;
 use crate::net::opener::Opener;
 use crate::porch::door::Door;
 use crate::porch::filter::Filter;
+use crate::porch::login::Logins;
 use crate::recipients::directory::Directory;
 use crate::scanner::door::Clamd;
 use crate::settings::Tls;
@@ -53,6 +54,8 @@ pub struct Runtime {
     pub warden: Arc<Warden>,
     /// Who says which requests of the web may be made.
     pub filter: Arc<dyn Filter>,
+    /// Who says which users there are, where doors of the web ask for logins.
+    pub logins: Option<Arc<dyn Logins>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
     /// Where the metrics are asked for, until an event loop takes it.

@@ -32,6 +32,14 @@ pub struct HttpListener {
     pub tunnelled: Vec<String>,
     /// Hosts that cannot be opened: `refuse` or `tunnel`.
     pub pinned: Pinned,
+    /// Whether clients have to log in.
+    pub login: bool,
+    /// Networks whose clients need not log in.
+    pub login_free: Vec<Network>,
+    /// The proxy that the script for browsers names, as `HOST:PORT`; none: there is no script.
+    pub pac: Option<String>,
+    /// Hosts, with all below them, and networks that browsers reach without the proxy.
+    pub pac_direct: Vec<String>,
 }
 
 impl Default for HttpListener {
@@ -48,6 +56,10 @@ impl Default for HttpListener {
             https: Https::Tunnel,
             tunnelled: Vec::new(),
             pinned: Pinned::Refuse,
+            login: false,
+            login_free: Vec::new(),
+            pac: None,
+            pac_direct: Vec::new(),
         }
     }
 }
@@ -125,6 +137,11 @@ impl HttpListener {
         })
     }
 
+    /// Whether a client of this address has to log in.
+    pub fn asks_for_login(&self, client: IpAddr) -> bool {
+        self.login && !self.login_free.iter().any(|network| network.holds(client))
+    }
+
     /// Whether a request may lead to this address. Addresses of this machine and of this link need to be named.
     pub fn leads_to(&self, address: IpAddr) -> bool {
         // The server of a proxy before it is named.
@@ -140,6 +157,9 @@ impl HttpListener {
         match (&self.upstream, self.mode) {
             (None, Mode::Reverse) => Err("mode = \"reverse\" needs upstream = \"HOST:PORT\"".into()),
             (Some(_), Mode::Explicit | Mode::Transparent) => Err("upstream is for mode = \"reverse\"".into()),
+            (_, Mode::Reverse | Mode::Transparent) if self.login => {
+                Err("login is for mode = \"explicit\": other clients do not know of a proxy".into())
+            }
             (_, Mode::Reverse) if self.https == Https::Inspect => Err(
                 "https = \"inspect\" is for mode = \"explicit\" and \"transparent\": here tls = \"implicit\" opens it"
                     .into(),
@@ -147,12 +167,15 @@ impl HttpListener {
             (Some(upstream), Mode::Reverse) if !is_host_and_port(upstream) => {
                 Err(format!("upstream {upstream:?} is not HOST:PORT"))
             }
-            _ => Ok(()),
+            (_, Mode::Reverse | Mode::Transparent) if self.pac.is_some() => {
+                Err("pac is for mode = \"explicit\": other clients do not know of a proxy".into())
+            }
+            _ => self.check_proxy_script(),
         }
     }
 }
 
-fn is_host_and_port(text: &str) -> bool {
+pub(super) fn is_host_and_port(text: &str) -> bool {
     let parts = text.rsplit_once(':').filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
     parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok_and(|port| port != 0))
 }

@@ -17,6 +17,7 @@ mod listener;
 mod network;
 mod next_hop;
 mod notices;
+mod pac;
 mod policy;
 mod protocol;
 mod quarantine;

@@ -38,7 +38,7 @@ impl Session {
         self.prepare(&mut response);
         if has_body && let Some(words) = self.door.cuts.find(&order.url, &response, Instant::now()) {
             let detail = "it was broken off before".into();
-            let refused = Refused { status: 403, words, detail, location: None };
+            let refused = Refused { status: 403, words, detail, field: None };
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
@@ -175,6 +175,7 @@ impl Session {
             id = new_id(),
             door = self.door.listener.protocol().name(),
             client = %self.peer.ip(),
+            user = self.user(),
             method = order.request.method,
             url = trace::printable(&String::from_utf8_lossy(&order.url)),
             status = response.status.0,

@@ -151,7 +151,13 @@ impl Session {
     }
 
     fn flow(&self) -> Flow {
-        Flow { protocol: Protocol::Http, client: Some(self.peer.ip()), encrypted: self.is_encrypted, ..Flow::default() }
+        Flow {
+            protocol: Protocol::Http,
+            client: Some(self.peer.ip()),
+            encrypted: self.is_encrypted,
+            login: self.user().map(Into::into),
+            ..Flow::default()
+        }
     }
 
     /// A message of WebSocket at this URL.

@@ -38,13 +38,13 @@ impl Session {
         };
         let (client, door) = (self.peer.ip(), self.door.listener.protocol().name());
         if let Err(error) = self.wire.accept_begun_tls(shown.map_err(io::Error::other)?).await {
-            tracing::info!(door, %client, server_name = host, reason = %error, action = "refuse", "tunnel");
+            tracing::info!(door, %client, user = self.user(), server_name = host, reason = %error, action = "refuse", "tunnel");
             if is_distrust(&error) {
                 opener.close(Some(client), host);
             }
             return Err(error);
         }
-        tracing::info!(door, %client, server_name = host, fault = fault.as_deref(), action = "open", "tunnel");
+        tracing::info!(door, %client, user = self.user(), server_name = host, fault = fault.as_deref(), action = "open", "tunnel");
         self.shared.runtime.borrow().metrics.http_opened_total.add(1);
         self.server = Server::new(Limits::default());
         self.is_encrypted = true;

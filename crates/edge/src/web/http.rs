@@ -4,7 +4,7 @@
 //! inspected in both directions. What fits into the head window is answered when all of it was inspected; what is larger goes on as
 //! it is inspected, but for its end, and what is found then breaks it off.
 //!
-//! Not here: HTTP/2 with servers, caching, user names.
+//! Not here: HTTP/2 with servers, caching.
 //! Bounds: the head window for each body in flight; two heads of 64 KiB; 64 KiB read from either side.
 
 use std::io;
@@ -159,7 +159,14 @@ impl Session {
             // A request without a body is complete.
             self.server.step(b"");
         }
-        match self.vet(request).await {
+        if let Some(script) = self.proxy_script(request) {
+            return self.answer_script(request, &script).await;
+        }
+        let admitted = match self.log_in(request).await {
+            Ok(()) => self.vet(request).await,
+            Err(refused) => Err(refused),
+        };
+        match admitted {
             Ok(order) => self.exchange(&order).await,
             Err(refused) => {
                 let url = self.url(request);

@@ -158,6 +158,7 @@ impl Session {
         let facts = RequestFacts {
             client: flow.client,
             user: flow.login.as_deref(),
+            group: None,
             port: self.door.address.tcp().map_or(0, |address| address.port()),
             method: &method,
             url: head.second_word(),

@@ -13,14 +13,14 @@ pub struct Refused {
     pub words: Box<str>,
     /// What the log says besides.
     pub detail: Box<str>,
-    /// The URL that the client is sent to.
-    pub location: Option<Box<[u8]>>,
+    /// A field of the answer.
+    pub field: Option<(&'static str, Box<[u8]>)>,
 }
 
 impl Refused {
     /// With this status and sentence.
     pub fn new(status: u16, words: &str) -> Refused {
-        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into(), location: None }
+        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into(), field: None }
     }
 }
 
@@ -33,6 +33,6 @@ impl From<&Failure> for Refused {
 impl From<Reason> for Refused {
     fn from(reason: Reason) -> Refused {
         let detail = [&*reason.detail, &*reason.category].join(" ");
-        Refused { status: 403, words: reason.words, detail: trace::printable(detail.trim()).into(), location: None }
+        Refused { status: 403, words: reason.words, detail: trace::printable(detail.trim()).into(), field: None }
     }
 }

@@ -15,6 +15,7 @@ use super::refused::Refused;
 use crate::message::trace::{self, new_id};
 use crate::net::wire::Wire;
 use crate::porch::door::Door;
+use crate::porch::login::User;
 use crate::porch::shared::Shared;
 use crate::settings::HttpListener;
 
@@ -44,6 +45,8 @@ pub struct Session {
     pub(super) opened: Option<Rc<Opened>>,
     /// The client speaks through TLS.
     pub(super) is_encrypted: bool,
+    /// The user that the client has logged in as.
+    pub(super) user: Option<Arc<User>>,
 }
 
 impl Session {
@@ -70,6 +73,7 @@ impl Session {
             is_cut: false,
             opened,
             is_encrypted,
+            user: None,
         }
     }
 
@@ -85,13 +89,14 @@ impl Session {
         let url = trace::printable(&String::from_utf8_lossy(url));
         let title = if refused.status == 403 { "Blocked" } else { "Not available" };
         let (mut response, body) = page::blocked(refused.status, title, &refused.words, &url, &id);
-        refused.location.iter().for_each(|location| _ = response.fields.push("Location", location));
+        refused.field.iter().for_each(|(name, value)| _ = response.fields.push(name, value));
         self.server.answer(&response, &body);
         self.shared.runtime.borrow().metrics.http_refused_total.add(1);
         tracing::info!(
             id,
             door = self.door.listener.protocol().name(),
             client = %self.peer.ip(),
+            user = self.user(),
             method,
             url,
             status = refused.status,

@@ -29,6 +29,8 @@ pub struct Subject {
     /// The URL, in printable characters.
     pub url: Box<str>,
     media_type: Option<Box<str>>,
+    /// The user that the client has logged in as.
+    user: Option<String>,
     /// Its head has gone on.
     pub has_begun: bool,
 }
@@ -70,6 +72,7 @@ impl Subject {
         url: &[u8],
     ) -> Subject {
         let media_type = object.media_type.clone();
+        let user = flow.login.as_deref().map(trace::printable);
         let asked = Asked {
             flow,
             object: Some(object),
@@ -83,7 +86,7 @@ impl Subject {
         passage.forgo_copy();
         let url = trace::printable(&String::from_utf8_lossy(url)).into();
         let group = paging.map(|paging| paging.group);
-        Subject { passage, group, method: method.into(), url, media_type, has_begun: false }
+        Subject { passage, group, method: method.into(), url, media_type, user, has_begun: false }
     }
 
     /// What is to be done under a verdict; `is_whole`: the body has been read to its end.
@@ -165,6 +168,7 @@ impl Subject {
             id = self.passage.id(),
             door = door.listener.protocol().name(),
             %client,
+            user = self.user,
             method = &*self.method,
             url = &*self.url,
             status,

@@ -20,6 +20,7 @@ use super::session::Session;
 use crate::message::trace::{self, new_id};
 use crate::net::opener::Opener;
 use crate::net::stream::Stream;
+use crate::porch::login::User;
 use crate::settings::{Https, MismatchedNames, Mode, Pinned};
 use crate::upstream::destination::{Destination, Failure, connect};
 
@@ -56,6 +57,9 @@ impl Session {
     /// Opens a tunnel. Where its TLS is opened, what comes back is the session within; otherwise it is over.
     pub(super) async fn tunnel(mut self, request: &Request) -> io::Result<Option<Session>> {
         let url = self.url(request);
+        if let Err(refused) = self.log_in(request).await {
+            return self.turn_away(&refused, &request.method, &url).await;
+        }
         let (way, reached) = match self.way(request) {
             Err(refused) => return self.turn_away(&refused, &request.method, &url).await,
             Ok(destination) => self.reach_as_allowed(request, destination, None).await,
@@ -174,7 +178,8 @@ impl Session {
     fn line(&self, way: &Way, hello: Hello) -> Line {
         let is_other = !names(&hello, &way.destination);
         let (door, client) = (self.door.listener.protocol().name(), self.peer.ip());
-        Line { door, client, method: way.method, url: way.url(), hello, is_other }
+        let user = self.user.clone();
+        Line { door, client, user, method: way.method, url: way.url(), hello, is_other }
     }
 
     /// Whether the TLS of a tunnel is opened. What is let alone by its name has to have that name.
@@ -247,6 +252,7 @@ fn names(hello: &Hello, destination: &Destination) -> bool {
 struct Line {
     door: &'static str,
     client: IpAddr,
+    user: Option<Arc<User>>,
     method: &'static str,
     url: String,
     hello: Hello,
@@ -265,6 +271,7 @@ impl Line {
             id = new_id(),
             door = self.door,
             client = %self.client,
+            user = self.user.as_ref().map(|user| &*user.name),
             method = self.method,
             url = trace::printable(&self.url),
             server_name,

@@ -155,10 +155,11 @@ impl Session {
         decided(self.shared.runtime.borrow().filter.content(&facts, &content))
     }
 
-    fn facts<'a>(&self, request: &'a Request, url: &'a [u8]) -> RequestFacts<'a> {
+    fn facts<'a>(&'a self, request: &'a Request, url: &'a [u8]) -> RequestFacts<'a> {
         RequestFacts {
             client: Some(self.peer.ip()),
-            user: None,
+            user: self.user(),
+            group: self.user.as_ref().and_then(|user| user.group.as_deref()),
             port: self.door.address.tcp().map_or(0, |address| address.port()),
             method: &request.method,
             url,
@@ -174,7 +175,7 @@ fn decided(decision: Decision) -> Result<Pass, Refused> {
         Decision::Pass(pass) => Ok(pass),
         Decision::Block(reason) => Err(reason.into()),
         Decision::Redirect(location) => {
-            Err(Refused { location: Some(location), ..Refused::new(302, "The page is elsewhere.") })
+            Err(Refused { field: Some(("Location", location)), ..Refused::new(302, "The page is elsewhere.") })
         }
     }
 }

@@ -11,6 +11,7 @@
 //! Not here: content codings, caching, cookies, HTTP/2 (the host's), and who may ask for what.
 #![deny(clippy::arithmetic_side_effects)]
 
+mod basic;
 pub(crate) mod body;
 pub(crate) mod chunks;
 mod client;
@@ -26,6 +27,7 @@ mod server;
 mod status;
 mod writer;
 
+pub use basic::basic_credentials;
 pub use body::Framing;
 pub use client::{Client, ClientEvent};
 pub use field::Fields;

@@ -88,7 +88,15 @@ impl Filter {
 
     /// The group of whoever sends a request.
     pub fn group_of(&self, request: &Request<'_>) -> Option<&Arc<Group>> {
-        self.group(self.membership.group_of(request)).or_else(|| self.groups.first())
+        let told = request.group.and_then(|name| self.group_named(name));
+        told.or_else(|| self.group(self.membership.group_of(request))).or_else(|| self.groups.first())
+    }
+
+    /// A group by its name, or as files of plugins name it.
+    fn group_named(&self, name: &str) -> Option<&Arc<Group>> {
+        let named =
+            self.groups.iter().find(|group| !group.name().is_empty() && group.name().eq_ignore_ascii_case(name));
+        named.or_else(|| self.group(name.to_ascii_lowercase().strip_prefix("filter")?.parse().ok()?))
     }
 
     /// Decides on a request by the group of whoever sends it.

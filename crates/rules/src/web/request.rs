@@ -23,6 +23,8 @@ pub struct Request<'r> {
     pub port: u16,
     /// The name that it has logged in with.
     pub user: Option<&'r str>,
+    /// The group of that name as the host knows it: its name, or `filterN`.
+    pub group: Option<&'r str>,
     /// The connection is TLS that is read here.
     pub is_tls: bool,
     /// The client has named the server that it wants.

@@ -1,6 +1,6 @@
 //! The filter group of a client: by its address, the port that it came to, its name, as the plugins of the configuration say.
 //!
-//! The first plugin that knows the client decides. A name without a group has the first group.
+//! The first plugin that knows the client decides, and behind them the name of a login. A name without a group has the first group.
 
 use std::collections::HashMap;
 
@@ -55,6 +55,7 @@ impl Membership {
             Plugin::Login => self.of_user(request.user?),
             Plugin::Header(name) => self.of_user(std::str::from_utf8(request.header(name.as_bytes())?).ok()?.trim()),
         });
+        let found = found.or_else(|| self.users.get(request.user?.to_ascii_lowercase().as_str()).copied());
         found.unwrap_or(self.first.max(1))
     }
 

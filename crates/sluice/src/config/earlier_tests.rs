@@ -29,7 +29,7 @@ fn configurations_of_the_migration_page_load() {
     let page = include_str!("../../../../docs/start/migration.md");
     let blocks = page.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let whole: Vec<&str> = blocks.filter(|block| block.contains("[[listener]]")).collect();
-    assert_eq!(whole.len(), 4, "clamav-milter, amavisd, MIMEDefang and Rspamd");
+    assert_eq!(whole.len(), 5, "clamav-milter, amavisd, MIMEDefang, Rspamd and E2Guardian");
     for block in whole {
         Config::parse(block, "migration.md").unwrap_or_else(|error| panic!("{error}\n{block}"));
     }

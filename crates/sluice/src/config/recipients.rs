@@ -14,7 +14,8 @@ impl Config {
         }
         let recipients = self.recipients.iter().flat_map(|table| &table.lookups);
         let store = self.store.iter().flat_map(|store| &store.lookups);
-        match recipients.chain(store).find(|name| !self.lookups.iter().any(|table| table.name == **name)) {
+        let web = self.web.iter().flat_map(|web| &web.lookups);
+        match recipients.chain(store).chain(web).find(|name| !self.lookups.iter().any(|table| table.name == **name)) {
             Some(name) => Err(format!("there is no [[lookup]] with the name {name:?}")),
             None => Ok(()),
         }

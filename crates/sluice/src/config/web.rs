@@ -1,4 +1,4 @@
-//! `[web]`: lists that decide on what goes through the doors of the web.
+//! `[web]`: lists that decide on what goes through the doors of the web, and who logs in there.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -22,29 +22,69 @@ const MAIN_FILES: [&str; 2] = ["e2guardian.conf", "dansguardian.conf"];
 
 /// `[web]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct WebSettings {
     /// A configuration of E2Guardian or DansGuardian: its main file, or the folder of that.
-    pub config: PathBuf,
+    pub config: Option<PathBuf>,
     /// Whose reading of phrases is followed.
-    #[serde(default, deserialize_with = "dialect")]
+    #[serde(deserialize_with = "dialect")]
     pub dialect: Dialect,
+    /// The file of those who may log in.
+    pub accounts: Option<PathBuf>,
+    /// Names of tables of databases and directories that know more of them.
+    pub lookups: Vec<String>,
+    /// What a browser says it asks a name and a password for.
+    pub realm: String,
+    /// Seconds for which a login is not checked again.
+    pub login_seconds: u64,
+}
+
+impl Default for WebSettings {
+    fn default() -> WebSettings {
+        WebSettings {
+            config: None,
+            dialect: Dialect::default(),
+            accounts: None,
+            lookups: Vec::new(),
+            realm: "Sluice".into(),
+            login_seconds: 300,
+        }
+    }
 }
 
 impl WebSettings {
     /// Takes relative paths from this folder.
     pub(super) fn count_paths_from(&mut self, folder: &Path) {
-        self.config = folder.join(&self.config);
+        for path in self.config.iter_mut().chain(&mut self.accounts) {
+            *path = folder.join(&path);
+        }
     }
 
-    /// The folder that holds all of it, as far as the lists name no other.
-    pub fn folder(&self) -> &Path {
-        let path = self.config.as_path();
-        if path.is_dir() { path } else { path.parent().unwrap_or(path) }
+    /// The folders that hold all of it, as far as the lists name no other. A file of accounts is replaced by another of its name.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        let lists = self.config.as_deref();
+        let lists = lists.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(path) });
+        lists.into_iter().chain(self.accounts.iter().filter_map(|path| path.parent()))
+    }
+
+    /// Whether anybody can log in.
+    pub fn has_users(&self) -> bool {
+        self.accounts.is_some() || !self.lookups.is_empty()
     }
 }
 
 impl Config {
+    pub(super) fn check_web(&self) -> Result<(), String> {
+        let asks = self.listeners.iter().find(|listener| listener.http().is_some_and(|http| http.login));
+        match (asks, &self.web) {
+            (Some(_), Some(web)) if web.has_users() => Ok(()),
+            (Some(listener), _) => {
+                Err(format!("listener {}: login needs accounts or lookups in [web]", listener.place.address))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
     /// Whether a door opens TLS on its way to servers.
     pub fn opens_tls(&self) -> bool {
         self.listeners.iter().any(|listener| listener.http().is_some_and(|http| http.https == Https::Inspect))

@@ -11,6 +11,7 @@
 
 mod bell;
 mod ids;
+mod logins;
 mod reload;
 mod rights;
 mod scorer;

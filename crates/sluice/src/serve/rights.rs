@@ -203,8 +203,8 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
         }
     }
     // Lists hold at times of the machine's zone.
-    let of_web =
-        config.web.iter().flat_map(|web| [web.folder(), Path::new("/etc/localtime"), Path::new("/usr/share/zoneinfo")]);
+    let zones = ["/etc/localtime", "/usr/share/zoneinfo"].map(Path::new);
+    let of_web = config.web.iter().flat_map(|web| web.folders().chain(zones));
     of_web.for_each(|path| _ = reach.read(path));
     config.ids.iter().flat_map(|ids| ids.folders()).for_each(|path| _ = reach.read(path));
     config.ids.iter().flat_map(|ids| ids.logs()).for_each(|path| _ = reach.write(path));

@@ -26,6 +26,7 @@ use inspect::Engine;
 use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
 
 use super::ids::Intrusion;
+use super::logins::Users;
 use super::rights;
 use super::scorer::SpamRules;
 use super::watcher::{Stamp, stamps};
@@ -65,6 +66,8 @@ pub struct Site {
     spam: Option<Arc<SpamRules>>,
     /// The lists of the web.
     web: Option<Arc<WebLists>>,
+    /// Who logs in at doors of the web.
+    users: Option<Arc<Users>>,
     /// Intrusion rules.
     intrusion: Option<Arc<Intrusion>>,
     /// The mail store, for the whole run.
@@ -216,6 +219,7 @@ impl Site {
         let notices = Notices::load(&config.notices, &config.hostname, before.map(|old| &*old.notices))?;
         let spam = SpamRules::load(&config)?.map(Arc::new);
         let web = WebLists::load(&config)?.map(Arc::new);
+        let users = Users::load(&config, &lookups, old.and_then(|old| old.users.as_ref()))?;
         let before_intrusion = old.and_then(|old| old.intrusion.as_deref());
         let intrusion = Intrusion::load(&config, &metrics, before_intrusion)?.map(Arc::new);
         let rules = Rules { spam: spam.as_deref(), web: web.as_deref(), intrusion: intrusion.as_deref() };
@@ -256,6 +260,7 @@ impl Site {
             notices: Arc::new(notices),
             known,
             filter: web.as_ref().map_or_else(|| Arc::new(AllowAll) as Arc<dyn Filter>, |web| web.filter.clone()),
+            logins: users.clone().map(|users| users as Arc<dyn edge::porch::login::Logins>),
             metrics,
             metrics_socket,
         };
@@ -269,6 +274,7 @@ impl Site {
             database,
             spam,
             web,
+            users,
             intrusion,
             store,
             lookups,

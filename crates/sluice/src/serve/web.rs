@@ -41,8 +41,10 @@ impl WebLists {
     /// # Errors
     /// When the main file cannot be read.
     pub fn load(config: &Config) -> Result<Option<WebLists>, Failure> {
-        let Some(settings) = &config.web else { return Ok(None) };
-        let main = main_file(&settings.config).map_err(|error| format!("web.config: {error}"))?;
+        let Some((settings, path)) = config.web.as_ref().and_then(|web| Some((web, web.config.as_ref()?))) else {
+            return Ok(None);
+        };
+        let main = main_file(path).map_err(|error| format!("web.config: {error}"))?;
         fs::File::open(&main).map_err(|error| format!("web.config: {}: {error}", main.display()))?;
         let path = main.to_string_lossy();
         let mut read = reader(&main, Limits::default());
@@ -86,6 +88,7 @@ impl Lists {
             client: facts.client,
             port: facts.port,
             user: facts.user,
+            group: facts.group,
             is_tls: facts.is_tls,
             has_server_name: facts.has_server_name,
             now: moment(&self.zone),

@@ -100,7 +100,7 @@ impl Session {
     /// A session for one stream of this connection, and the other end of what it speaks over.
     fn within(&self) -> io::Result<(Session, Stream)> {
         let (ours, theirs) = Stream::within(stream::PIPE_BYTES);
-        let session = Session::new(
+        let mut session = Session::new(
             self.shared.clone(),
             self.door.clone(),
             self.settings.clone(),
@@ -108,6 +108,7 @@ impl Session {
             Wire::new(theirs),
             self.opened.as_ref().map(Rc::clone),
         );
+        session.user = self.user.clone();
         Ok((session, ours))
     }
 }
