@@ -1,4 +1,4 @@
-//! Links `stream`, `text`, `flow`, `mime`, `proto`, `store`, `sieve`, `index`, `digest`, `webmail` and `keep` into a program without std: what is missing is an error of the
+//! Links `stream`, `text`, `flow`, `mime`, `proto`, `store`, `sieve`, `index`, `digest`, `webmail`, `jmap` and `keep` into a program without std: what is missing is an error of the
 //! linker.
 //!
 //! It parses a mail, decodes a word, hashes a line, stores a mail, runs a script of Sieve, and lets both halves of SMTP say one; its exit status is 0 if they did. The
@@ -47,6 +47,7 @@ extern "C" fn main() -> i32 {
     sieve::fuzz_sieve(b"keep;\r\n");
     index::fuzz_segment(b"SlIx");
     webmail::fuzz_sanitise(b"<p>a");
+    jmap::fuzz_request(b"{}");
     keep::digest::fuzz_digest(MAIL);
     let works = cleared
         && hashed

@@ -157,24 +157,6 @@ impl<'a, H: Host> Mail<'a, H> {
         }
     }
 
-    /// What is known of a message; it is read anew where nothing was stored of it.
-    fn known(&mut self, number: u64) -> Option<Known> {
-        let stored = self.host.digest(number).ok()?;
-        if let Some(known) = Known::decode(&stored) {
-            return Some(known);
-        }
-        let (mut digest, mut offset, mut chunk) = (Digest::default(), 0, vec![0; CHUNK_BYTES]);
-        loop {
-            match self.host.read(number, offset, &mut chunk).ok()? {
-                0 => return Some(digest.known()),
-                length => {
-                    digest.read(chunk.get(..length)?);
-                    offset = offset.saturating_add(length as u64);
-                }
-            }
-        }
-    }
-
     /// The mailbox for a purpose.
     fn mailbox_for(&self, wanted: Purpose) -> Option<u32> {
         let account = self.state.account(self.user.number)?;
@@ -230,7 +212,7 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn message(&mut self, folder: u32, uid: u32) -> Option<Message> {
         let entry = *self.own(folder).ok()?.entry(uid)?;
         let number = entry.message.get();
-        let known = self.known(number)?;
+        let known = known(self.host, number)?;
         self.told.push(number);
         let row = Row { envelope: known.envelope, ..self.row(folder, uid, &entry) };
         Some(Message { row, number, layout: layout(&known.root) })
@@ -359,6 +341,24 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure> {
         let (account, settings) = (self.user.number, settings.to_vec());
         self.change(move |transaction| transaction.annotate(account, None, SETTINGS, Some(&settings)))
+    }
+}
+
+/// Facts of a message; it is read anew where nothing was stored of it.
+pub fn known(keep: &mut impl Keep, number: u64) -> Option<Known> {
+    let stored = keep.digest(number).ok()?;
+    if let Some(known) = Known::decode(&stored) {
+        return Some(known);
+    }
+    let (mut digest, mut offset, mut chunk) = (Digest::default(), 0, vec![0; CHUNK_BYTES]);
+    loop {
+        match keep.read(number, offset, &mut chunk).ok()? {
+            0 => return Some(digest.known()),
+            length => {
+                digest.read(chunk.get(..length)?);
+                offset = offset.saturating_add(length as u64);
+            }
+        }
     }
 }
 

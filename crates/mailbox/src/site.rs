@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::available_parallelism;
 use std::time::{Duration, SystemTime};
 
+use ::jmap::Tables;
 use ::webmail::session::Sessions;
 use flow::Inspector;
 use store::{Error, Transaction, Usage};
@@ -97,6 +98,8 @@ pub struct Site {
     pub(crate) pages: Arc<Turns<u32>>,
     /// Forms with files, by account.
     pub(crate) uploads: Arc<Turns<u32>>,
+    /// Snapshots and uploads of clients of JMAP.
+    pub(crate) jmap: Mutex<Tables>,
     /// Sessions of browsers.
     pub(crate) browsers: Mutex<Sessions>,
     /// How long such a command may work.
@@ -150,6 +153,7 @@ impl Site {
             readers: Turns::new(READERS_MAX),
             pages: Turns::with(READERS_MAX, PAGES_OF_ONE_MAX),
             uploads: Turns::new(UPLOADS_MAX),
+            jmap: Mutex::default(),
             browsers: Mutex::default(),
             work_max: WORK_MAX,
             numbers: Arc::default(),

@@ -25,6 +25,7 @@ mod ids;
 mod imap;
 mod imap_clients;
 mod intercept;
+mod jmap;
 mod learn;
 mod learn_doors;
 mod lookups;

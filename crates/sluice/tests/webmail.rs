@@ -8,7 +8,7 @@ use crate::harness::browser::Browser;
 use crate::harness::{Gateway, Wire, free_port, stuffed, wait_for};
 
 /// A gateway with accounts `ann` and `bob`, whose relay is its own SMTP door.
-struct Site {
+pub struct Site {
     gateway: Gateway,
     accounts: tempfile::TempDir,
     webmail: SocketAddr,
@@ -23,7 +23,7 @@ fn add_account(accounts: &std::path::Path, words: &[&str]) {
 }
 
 impl Site {
-    fn start(relay: bool) -> Site {
+    pub fn start(relay: bool) -> Site {
         let accounts = tempfile::tempdir().unwrap();
         for name in ["ann", "bob"] {
             add_account(&accounts.path().join("accounts"), &["add", name]);
@@ -39,7 +39,7 @@ impl Site {
         Site { gateway, accounts, webmail: ([127, 0, 0, 1], webmail).into() }
     }
 
-    fn browser(&self) -> Browser {
+    pub fn browser(&self) -> Browser {
         Browser { address: self.webmail, cookie: String::new() }
     }
 
@@ -55,7 +55,7 @@ impl Site {
         browser
     }
 
-    fn deliver(&self, to: &str, mail: &str) {
+    pub fn deliver(&self, to: &str, mail: &str) {
         let mut wire = Wire::connect(self.gateway.addresses[0]);
         wire.talk(&format!(
             "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<eve@example.org>\nS: 250 *\nC: RCPT TO:<{to}@mx.test>\nS: 250 *\n\

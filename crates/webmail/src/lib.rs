@@ -36,7 +36,7 @@ pub use envelope::Envelope;
 pub use form::Form;
 pub use fuzz::fuzz_sanitise;
 pub use mail::Mail;
-pub use reply::{Body, Reply};
+pub use reply::{Body, Reply, attachment_named};
 pub use sanitise::{Safe, sanitise};
 pub use structure::Content;
 

@@ -38,6 +38,18 @@ pub enum Body {
     Content(Content),
 }
 
+/// The value of `Content-Disposition` for a file that a browser saves under a name (RFC 6266).
+pub fn attachment_named(name: &str) -> String {
+    let mut value = String::from("attachment; filename*=UTF-8''");
+    for byte in name.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+            true => value.push(char::from(byte)),
+            false => value.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    value
+}
+
 impl Reply {
     fn new(status: u16, policy: &str, kind: &str, body: Body) -> Reply {
         let fields = [
@@ -73,14 +85,7 @@ impl Reply {
     /// A file of a mail, which a browser saves. Its type is ours: what the mail says of it is not repeated.
     pub fn file(content: Content, name: &str) -> Reply {
         let mut reply = Reply::new(200, FILE_POLICY, "application/octet-stream", Body::Content(content));
-        let mut encoded = String::new();
-        for byte in name.bytes() {
-            match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
-                true => encoded.push(char::from(byte)),
-                false => encoded.push_str(&format!("%{byte:02X}")),
-            }
-        }
-        reply.set("Content-Disposition", format!("attachment; filename*=UTF-8''{encoded}"));
+        reply.set("Content-Disposition", attachment_named(name));
         reply
     }
 

@@ -27,19 +27,19 @@ const SEARCH_WAIT: Duration = Duration::from_secs(10);
 
 /// The mail server, for one account. Its methods wait, and are called where a thread may ([`tokio::task::block_in_place`]).
 pub(super) struct Server<'a> {
-    site: &'a Site,
+    pub(super) site: &'a Site,
     name: String,
     reading: Option<(u64, Body<'a>)>,
-    runtime: Handle,
+    pub(super) runtime: Handle,
 }
 
 impl<'a> Server<'a> {
-    pub fn new(site: &'a Site, account: &Account) -> Server<'a> {
-        Server { site, name: account.name.clone(), reading: None, runtime: Handle::current() }
+    pub fn new(site: &'a Site, name: &str) -> Server<'a> {
+        Server { site, name: name.to_owned(), reading: None, runtime: Handle::current() }
     }
 
     /// Who content that comes in is counted for.
-    fn owners(&self) -> Vec<Owner> {
+    pub(super) fn owners(&self) -> Vec<Owner> {
         vec![Owner::Account(self.name.clone())]
     }
 }

@@ -13,6 +13,7 @@
 
 mod door;
 mod host;
+mod jmap;
 mod sending;
 
 use std::io;
@@ -76,6 +77,10 @@ impl<S: Stream> Connection<'_, S> {
     async fn exchange(&mut self) -> io::Result<bool> {
         let Some(request) = self.head().await? else { return Ok(false) };
         let call = Call::new(&request, self.is_secure);
+        if jmap::is_meant(&call) {
+            self.jmap(&request, &call).await?;
+            return Ok(!self.server.is_over());
+        }
         let user = User::find(self.site, &call).await;
         if let Some(user) = &user
             && !self.sit(user.session.account)
@@ -128,7 +133,7 @@ impl<S: Stream> Connection<'_, S> {
             return self.reply(reply, None, is_head).await;
         }
         let turn = self.guest.wait(&mut self.wire, self.site.pages.turn(number)).await?;
-        let mut host = Host::new(self.site, &user.account);
+        let mut host = Host::new(self.site, &user.account.name);
         let mut mail = Mail::new(&mut host, host::user(self.site, &user.account, number));
         let reply = block_in_place(|| answer(&mut mail, &user.session, call));
         drop(turn);
@@ -180,6 +185,16 @@ impl<S: Stream> Connection<'_, S> {
 
     /// The form of a request, which is read to its end; `None` if it is larger than may be.
     async fn form(&mut self, request: &Request, bytes_max: u64, wait: Duration) -> io::Result<Option<Form>> {
+        let Some(body) = self.body(request, bytes_max, wait).await? else { return Ok(None) };
+        let kind = request.fields.get("content-type").unwrap_or_default();
+        Ok(Some(match body.is_empty() {
+            true => Form::default(),
+            false => block_in_place(|| Form::of_body(kind, &body)),
+        }))
+    }
+
+    /// The body of a request, which is read to its end; `None` if it is larger than may be.
+    async fn body(&mut self, request: &Request, bytes_max: u64, wait: Duration) -> io::Result<Option<Vec<u8>>> {
         if matches!(request.framing, Framing::Length(bytes) if bytes > bytes_max.saturating_mul(PASSED_OVER)) {
             self.server.close();
             return Ok(None);
@@ -206,12 +221,7 @@ impl<S: Stream> Connection<'_, S> {
                 }
             }
         }
-        let kind = request.fields.get("content-type").unwrap_or_default();
-        Ok(match body.len() {
-            _ if bytes > bytes_max => None,
-            0 => Some(Form::default()),
-            _ => Some(block_in_place(|| Form::of_body(kind, &body))),
-        })
+        Ok((bytes <= bytes_max).then_some(body))
     }
 
     /// One event, after more has come where that is needed. Content is appended to `content`.

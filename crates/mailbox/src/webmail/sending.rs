@@ -42,16 +42,7 @@ pub(super) async fn send(
             None => transaction.create(account, b"Sent", SENT)?,
         };
         transaction.deliver(sealed, sent, &Arrival { flags: Flags::SEEN, date: now, now, ..Arrival::default() })?;
-        let entry = Entry {
-            since: now,
-            address: from.clone(),
-            from,
-            account: name,
-            skipped: private,
-            is_written: true,
-            recipients: to.into_iter().map(|to| Recipient::new(to, now)).collect(),
-            ..Entry::default()
-        };
+        let entry = Entry { skipped: private, ..entry(name, from, to) };
         match outbox::add(transaction, sealed, &entry) {
             Err(Error::Refused(store::Refused::OverQuota)) => return Ok(Err(Failure::Queue)),
             outcome => outcome?,
@@ -71,6 +62,49 @@ pub(super) async fn send(
         site.queue.wake.wake();
     }
     Ok(outcome)
+}
+
+/// Puts a mail into the queue, which is in no mailbox by that.
+pub(super) async fn submit(
+    site: &Site,
+    owners: Vec<Owner>,
+    name: String,
+    (from, to): (String, Vec<String>),
+    content: &[u8],
+) -> Result<Result<(), Failure>, Error> {
+    let (recipients, writer) = (to.len(), name.clone());
+    if site.queue.of_sender(&name).saturating_add(recipients) > WAITING_OF_ONE_MAX {
+        return Ok(Err(Failure::Queue));
+    }
+    let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| match outbox::add(
+        transaction,
+        sealed,
+        &entry(name, from, to),
+    ) {
+        Err(Error::Refused(store::Refused::OverQuota)) => Ok(Err(Failure::Queue)),
+        outcome => outcome.map(Ok),
+    };
+    let (incoming, digest) = incoming(site, owners, content).await?;
+    let outcome = incoming.finish(digest, work).await?;
+    if outcome.is_ok() {
+        tracing::info!(account = writer, recipients, "a mail is sent");
+        site.queue.wake.wake();
+    }
+    Ok(outcome)
+}
+
+/// A mail that an account has written.
+fn entry(account: String, from: String, to: Vec<String>) -> Entry {
+    let now = seconds();
+    Entry {
+        since: now,
+        address: from.clone(),
+        from,
+        account,
+        is_written: true,
+        recipients: to.into_iter().map(|to| Recipient::new(to, now)).collect(),
+        ..Entry::default()
+    }
 }
 
 /// Stores the content of a mail, which is in no mailbox yet.

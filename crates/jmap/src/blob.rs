@@ -1,0 +1,98 @@
+//! Blobs (RFC 8620, section 6): an upload `U…`, a message `M…`, and parts of either, `M…-2.1`: the path of a part behind a hyphen, decoded.
+//! A part that is a message has parts of its own: `M…-2-1`.
+//!
+//! Bounds: [`NESTED_MAX`] messages within each other, of which those within are read whole, [`WITHIN_BYTES_MAX`] each.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use stream::Coding;
+
+use crate::arguments::Arguments;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::host::{Host, Layout};
+use crate::index::Index;
+use crate::part::Part;
+use crate::source::{Blob, Source};
+use crate::{Map, Value, json};
+
+const NESTED_MAX: usize = 5;
+const WITHIN_BYTES_MAX: usize = 64 << 20;
+
+/// The content of a blob of the account; `None` if it does not exist.
+pub fn blob(host: &mut dyn Host, id: &str) -> Option<Blob> {
+    let index = Index::new(host.state(), host.account().number);
+    find(host, &index, id)
+}
+
+/// The same, with the Emails as they are now.
+pub(crate) fn find(host: &mut dyn Host, index: &Index, id: &str) -> Option<Blob> {
+    let mut parts = id.split('-');
+    let first = parts.next()?;
+    let (mut source, mut layout) = (None, Layout::default());
+    let mut found = match index.message_of(first) {
+        Some(message) => {
+            let size = index.snapshot.message(message)?.size;
+            source = Some(Source::Stored(message));
+            layout = host.layout(message)?;
+            Blob::new(Source::Stored(message), 0, size, Coding::Identity)
+        }
+        None => {
+            let (_, content) = host.upload(first)?;
+            let end = content.len() as u64;
+            Blob::new(Source::Bytes(content), 0, end, Coding::Identity)
+        }
+    };
+    for (depth, path) in parts.enumerate() {
+        if depth >= NESTED_MAX {
+            return None;
+        }
+        let within = match source.take() {
+            Some(source) => source,
+            None => {
+                let (bytes, is_whole) = found.bytes(host, WITHIN_BYTES_MAX);
+                if !is_whole {
+                    return None;
+                }
+                layout = host.layout_of(&bytes);
+                Source::Bytes(bytes.into())
+            }
+        };
+        let part = Part::read(host, &within, &layout);
+        let part = part.find(path)?;
+        found = Blob::new(within, part.body, part.end, part.coding);
+    }
+    Some(found)
+}
+
+/// `Blob/copy`: there is no other account to copy from.
+pub(crate) fn copy(_: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
+    arguments.string("fromAccountId")?;
+    Err(Error::new("fromAccountNotFound"))
+}
+
+/// `Blob/lookup` (RFC 9404, section 4.3), for Emails.
+pub(crate) fn lookup(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
+    let account = engine.account(&mut arguments)?;
+    let types = arguments.strings("typeNames")?.ok_or_else(|| Error::arguments("typeNames"))?;
+    let ids = arguments.ids()?.ok_or_else(|| Error::arguments("ids"))?;
+    arguments.end()?;
+    if types.iter().any(|name| name != "Email") {
+        return Err(Error::new("unknownDataType"));
+    }
+    let index = engine.index();
+    let (mut list, mut missing) = (Vec::new(), Vec::new());
+    for id in ids {
+        let owner = id.split('-').next().filter(|owner| index.message_of(owner).is_some());
+        match (owner, find(engine.host, &index, &id)) {
+            (_, None) => missing.push(id),
+            (owner, Some(_)) => {
+                let emails: Vec<&str> = owner.into_iter().filter(|_| types.len() == 1).collect();
+                let matched: Map<String, Value> = types.iter().map(|name| (name.clone(), json!(emails))).collect();
+                list.push(json!({ "id": id, "matchedIds": matched }));
+            }
+        }
+    }
+    Ok(json!({ "accountId": account, "list": list, "notFound": missing }))
+}

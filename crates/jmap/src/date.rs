@@ -1,0 +1,179 @@
+//! Dates: seconds since 1970 as JMAP writes them (RFC 8620, section 1.4), and fields of mails (RFC 5322, section 3.3).
+
+use alloc::format;
+use alloc::string::String;
+
+const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const DAY: i64 = 86_400;
+
+/// A time with the minutes that its place is ahead of UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Date {
+    pub seconds: i64,
+    pub minutes_ahead: i64,
+}
+
+impl Date {
+    /// As a UTCDate.
+    pub fn utc(seconds: i64) -> String {
+        format!("{}Z", Date { seconds, minutes_ahead: 0 }.local())
+    }
+
+    /// As a Date, with its offset.
+    pub fn written(self) -> String {
+        if self.minutes_ahead == 0 {
+            return Date::utc(self.seconds);
+        }
+        let (sign, ahead) = (if self.minutes_ahead < 0 { '-' } else { '+' }, self.minutes_ahead.abs());
+        format!("{}{sign}{:02}:{:02}", self.local(), ahead / 60, ahead % 60)
+    }
+
+    /// As a field of a mail.
+    pub fn field(self) -> String {
+        let seconds = self.seconds.saturating_add(self.minutes_ahead.saturating_mul(60));
+        let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+        let (year, month, day) = civil(days);
+        let name = |names: &[&'static str], at: i64| usize::try_from(at).ok().and_then(|at| names.get(at)).copied();
+        let weekday = name(&WEEKDAYS, days.rem_euclid(7)).unwrap_or_default();
+        let month = name(&MONTHS, month.saturating_sub(1)).unwrap_or("jan");
+        let (first, others) = month.split_at(1);
+        let (sign, ahead) = (if self.minutes_ahead < 0 { '-' } else { '+' }, self.minutes_ahead.abs());
+        format!(
+            "{weekday}, {day:02} {}{others} {year:04} {:02}:{:02}:{:02} {sign}{:02}{:02}",
+            first.to_ascii_uppercase(),
+            rest / 3_600,
+            rest / 60 % 60,
+            rest % 60,
+            ahead / 60,
+            ahead % 60
+        )
+    }
+
+    fn local(self) -> String {
+        let seconds = self.seconds.saturating_add(self.minutes_ahead.saturating_mul(60));
+        let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+        let (year, month, day) = civil(days);
+        format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60)
+    }
+
+    /// Reads a Date or a UTCDate; fractions of a second are passed over.
+    pub fn read(text: &str) -> Option<Date> {
+        let (date, time) = text.split_once('T')?;
+        let mut date = date.splitn(3, '-');
+        let (year, month, day) = (digits(date.next()?, 4)?, digits(date.next()?, 2)?, digits(date.next()?, 2)?);
+        let (clock, zone) = time.split_at(time.find(['Z', '+', '-'])?);
+        let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
+        if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let mut clock = clock.splitn(3, ':');
+        let time = (digits(clock.next()?, 2)?, digits(clock.next()?, 2)?, digits(clock.next()?, 2)?);
+        let minutes_ahead = match zone {
+            "Z" => 0,
+            zone => offset(&zone.replace(':', ""))?,
+        };
+        Date::of((year, month, day), time, minutes_ahead)
+    }
+
+    /// Reads a field of a mail.
+    pub fn read_field(value: &str) -> Option<Date> {
+        let value = value.split_once(',').map_or(value, |(_, rest)| rest);
+        let mut words = value.split_whitespace().filter(|word| !word.starts_with('('));
+        let day = words.next()?.parse().ok()?;
+        let name = words.next()?.get(..3)?.to_ascii_lowercase();
+        let month = i64::try_from(MONTHS.iter().position(|month| *month == name)?).ok()?.checked_add(1)?;
+        let year = match words.next()?.parse::<i64>().ok()? {
+            year @ 0..50 => year.checked_add(2_000)?,
+            year @ 50..1_000 => year.checked_add(1_900)?,
+            year => year,
+        };
+        let mut clock = words.next()?.splitn(3, ':');
+        let (hour, minute) = (clock.next()?.parse().ok()?, clock.next()?.parse().ok()?);
+        let second = clock.next().map_or(Some(0), |second| second.parse().ok())?;
+        let minutes_ahead = match words.next() {
+            None | Some("GMT" | "UT" | "UTC" | "Z") => 0,
+            Some(zone) => offset(zone).unwrap_or(0),
+        };
+        Date::of((year, month, day), (hour, minute, second), minutes_ahead)
+    }
+
+    fn of((year, month, day): (i64, i64, i64), (hour, minute, second): (i64, i64, i64), ahead: i64) -> Option<Date> {
+        let fits = (1..=9_999).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=31).contains(&day)
+            && (0..24).contains(&hour)
+            && (0..60).contains(&minute)
+            && (0..=60).contains(&second);
+        if !fits || civil(days(year, month, day)) != (year, month, day) {
+            return None;
+        }
+        let clock = hour.checked_mul(3_600)?.checked_add(minute.checked_mul(60)?)?.checked_add(second)?;
+        let local = days(year, month, day).checked_mul(DAY)?.checked_add(clock)?;
+        Some(Date { seconds: local.checked_sub(ahead.checked_mul(60)?)?, minutes_ahead: ahead })
+    }
+}
+
+fn digits(text: &str, count: usize) -> Option<i64> {
+    (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+/// `+0200`
+fn offset(zone: &str) -> Option<i64> {
+    let (sign, rest) = match zone.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, zone.strip_prefix('+')?),
+    };
+    let (hours, minutes) = (digits(rest.get(..2)?, 2)?, digits(rest.get(2..)?, 2)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
+}
+
+/// Days since 1970 of a date of the Gregorian calendar.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
+/// The reverse; the sum stays in range for every number of seconds.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_and_written() {
+        let date = Date::read_field("Wed, 17 Jul 1996 02:23:25 -0700 (PDT)").unwrap();
+        assert_eq!((date.seconds, date.written().as_str()), (837_595_405, "1996-07-17T02:23:25-07:00"));
+        assert_eq!(date.field(), "Wed, 17 Jul 1996 02:23:25 -0700");
+        assert_eq!(Date::utc(837_595_405), "1996-07-17T09:23:25Z");
+        for written in ["2024-02-29T00:00:00Z", "1969-12-31T23:59:59Z", "2014-10-30T14:12:00+08:00"] {
+            assert_eq!(Date::read(written).unwrap().written(), written);
+        }
+        for wrong in [
+            "",
+            "T",
+            "2023-02-29T00:00:00Z",
+            "2024-01-01T24:00:00Z",
+            "2024-01-01T00:00:00",
+            "2024-1-1T0:0:0Z",
+            "2024-01-01T00:00:00.Z",
+        ] {
+            assert_eq!(Date::read(wrong), None, "{wrong}");
+        }
+        assert_eq!(Date::read_field("1 é 2000 1:1"), None);
+        Date::utc(i64::MAX);
+        Date { seconds: i64::MIN, minutes_ahead: -5 }.field();
+    }
+}

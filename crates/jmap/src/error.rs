@@ -1,0 +1,86 @@
+//! Errors: of a request (RFC 8620, section 3.6.1), of a method (3.6.2), of one object of a `set` (5.3).
+
+use alloc::string::String;
+
+use crate::{Map, Value, json};
+
+/// A request that is refused as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Problem {
+    /// The body is no I-JSON.
+    NotJson,
+    /// The body is JSON and no Request object.
+    NotRequest,
+    /// It names a capability that this server does not have.
+    UnknownCapability,
+    /// It exceeds the bound of this name.
+    Limit(&'static str),
+}
+
+impl Problem {
+    /// The status of HTTP and the problem details (RFC 7807).
+    pub fn reply(self) -> (u16, String) {
+        let (kind, detail) = match self {
+            Problem::NotJson => ("notJSON", "The body is not a value of I-JSON."),
+            Problem::NotRequest => ("notRequest", "The body is not a Request object."),
+            Problem::UnknownCapability => ("unknownCapability", "A capability in \"using\" is not supported."),
+            Problem::Limit(_) => ("limit", "The request exceeds a limit of the session object."),
+        };
+        let kind = alloc::format!("urn:ietf:params:jmap:error:{kind}");
+        let mut details = json!({ "type": kind, "status": 400, "detail": detail });
+        if let (Problem::Limit(limit), Some(details)) = (self, details.as_object_mut()) {
+            details.insert("limit".into(), limit.into());
+        }
+        (400, alloc::format!("{details}"))
+    }
+}
+
+/// A method that is not carried out, or an object that is not changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Error {
+    pub kind: &'static str,
+    pub description: String,
+    /// Properties at fault, of an object.
+    pub properties: Option<Value>,
+}
+
+impl Error {
+    pub fn new(kind: &'static str) -> Error {
+        Error { kind, description: String::new(), properties: None }
+    }
+
+    pub fn arguments(description: impl Into<String>) -> Error {
+        Error { description: description.into(), ..Error::new("invalidArguments") }
+    }
+
+    pub fn property(name: &str) -> Error {
+        Error { properties: Some(json!([name])), ..Error::new("invalidProperties") }
+    }
+
+    pub fn value(self) -> Value {
+        let mut value = Map::new();
+        value.insert("type".into(), self.kind.into());
+        if !self.description.is_empty() {
+            value.insert("description".into(), self.description.into());
+        }
+        if let Some(properties) = self.properties {
+            value.insert("properties".into(), properties);
+        }
+        Value::Object(value)
+    }
+}
+
+impl From<crate::host::Failure> for Error {
+    fn from(failure: crate::host::Failure) -> Error {
+        use crate::host::Failure;
+        Error::new(match failure {
+            Failure::Gone => "notFound",
+            Failure::OverQuota => "overQuota",
+            Failure::Exists | Failure::Name => return Error::property("name"),
+            Failure::TooLarge => "tooLarge",
+            Failure::Store => "serverFail",
+            Failure::NoRelay | Failure::Elsewhere => "forbiddenToSend",
+            Failure::Waiting => "rateLimit",
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! The mail store of one account, the clock and the randomness of a host.
+//!
+//! A host answers for this account alone: a mailbox of another account does not exist.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use store::{Change, Mailbox, State};
+
+/// The account of a user who has logged in.
+#[derive(Debug, Clone)]
+pub struct Account {
+    /// Its number in the store.
+    pub number: u32,
+    /// The name that it logs in by.
+    pub name: String,
+    /// Addresses that it may write from; the first is the usual one.
+    pub addresses: Vec<String>,
+}
+
+/// The places of a message or a part, from the start of the message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Where its header begins.
+    pub header: u64,
+    /// Where its body begins.
+    pub body: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// Whether it is a message within a message.
+    pub is_message: bool,
+    /// The parts of a multipart, or the message within.
+    pub parts: Vec<Layout>,
+}
+
+/// The part of a message in which a text is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub enum Field {
+    Anywhere,
+    Body,
+    From,
+    To,
+    Cc,
+    Bcc,
+    Subject,
+}
+
+/// An operation of a transaction; all of one list are done, or none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the store's transaction")]
+pub enum Work {
+    Store { mailbox: u32, uid: u32, change: Change, flags: u64, keywords: Vec<String> },
+    Copy { from: u32, to: u32, uid: u32 },
+    Move { from: u32, to: u32, uid: u32 },
+    Expunge { mailbox: u32, uid: u32 },
+    Create { name: String, special_use: u16 },
+    Rename { mailbox: u32, name: String },
+    Remove { mailbox: u32 },
+    Subscribe { name: String, is_subscribed: bool },
+    SpecialUse { mailbox: u32, special_use: u16 },
+    Annotate { name: String, value: Vec<u8> },
+}
+
+/// Where a new message goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The mailbox.
+    pub mailbox: u32,
+    /// System flags of [`store::Flags`].
+    pub flags: u64,
+    /// Keywords.
+    pub keywords: Vec<String>,
+}
+
+/// A mail that is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sending {
+    /// The sender of the envelope.
+    pub from: String,
+    /// The recipients.
+    pub to: Vec<String>,
+    /// The mail, without blind copies.
+    pub content: Vec<u8>,
+}
+
+/// A failure of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// There is no such mailbox or message.
+    Gone,
+    /// The account has as much as it may have.
+    OverQuota,
+    /// A mailbox of this name exists.
+    Exists,
+    /// A mailbox cannot have this name.
+    Name,
+    /// The mail is larger than mails may be.
+    TooLarge,
+    /// The store is full, or cannot be written.
+    Store,
+    /// Nobody sends mail for this server.
+    NoRelay,
+    /// A recipient is elsewhere, and mail is delivered here alone.
+    Elsewhere,
+    /// Too many mails wait to be sent.
+    Waiting,
+}
+
+/// The mail store of one account.
+pub trait Host {
+    /// The account.
+    fn account(&self) -> &Account;
+    /// The name of this mail server.
+    fn hostname(&self) -> &str;
+    /// Seconds since 1970.
+    fn now(&self) -> i64;
+    /// Random bytes.
+    fn random(&mut self) -> [u8; 16];
+    /// A snapshot.
+    fn state(&self) -> State;
+    /// The parts of a message.
+    fn layout(&mut self, message: u64) -> Option<Layout>;
+    /// The parts of a message that is not stored.
+    fn layout_of(&self, content: &[u8]) -> Layout;
+    /// Reads a message; returns 0 at its end, `None` if it cannot be read.
+    fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> Option<usize>;
+    /// Mailboxes and UIDs of the messages that contain a text.
+    fn find(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], field: Field, text: &str) -> Vec<(u32, u32)>;
+    /// Commits one transaction; returns the number of the mailbox that the last [`Work::Create`] made, or 0.
+    ///
+    /// # Errors
+    /// When nothing was done.
+    fn apply(&mut self, works: Vec<Work>) -> Result<u32, Failure>;
+    /// Stores a message in mailboxes; returns the mailbox and the UID of the first.
+    ///
+    /// # Errors
+    /// When nothing was stored.
+    fn deliver(&mut self, content: Vec<u8>, places: Vec<Place>, date: i64) -> Result<(u32, u32), Failure>;
+    /// Queues a mail.
+    ///
+    /// # Errors
+    /// When it is not sent.
+    fn send(&mut self, sending: Sending) -> Result<(), Failure>;
+    /// The snapshot of a state that was told to a client of this account.
+    fn former(&mut self, state: u64) -> Option<State>;
+    /// Keeps a snapshot whose state is told to a client.
+    fn remember(&mut self, state: u64, snapshot: State);
+    /// An upload of this account: its type and content.
+    fn upload(&mut self, id: &str) -> Option<(String, Arc<[u8]>)>;
+    /// Keeps an upload; returns its id, `None` if there is no room.
+    fn keep_upload(&mut self, kind: &str, content: Vec<u8>) -> Option<String>;
+}

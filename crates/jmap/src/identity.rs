@@ -1,0 +1,144 @@
+//! Identities (RFC 8621, section 6): one for each address of the account, with what the user has set of it, kept as an annotation.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::arguments::{Arguments, only};
+use crate::changes::{self, Changes};
+use crate::engine::{Engine, got};
+use crate::error::Error;
+use crate::host::Work;
+use crate::{Map, Value, json};
+
+/// The annotation: an object of JSON, by address.
+const NOTED: &str = "jmap/identities";
+/// Bytes of what is noted.
+const NOTED_BYTES_MAX: usize = 200 << 10;
+
+const PROPERTIES: [&str; 8] = ["id", "name", "email", "replyTo", "bcc", "textSignature", "htmlSignature", "mayDelete"];
+const SETTABLE: [&str; 5] = ["name", "replyTo", "bcc", "textSignature", "htmlSignature"];
+
+/// The identities of the account, by id.
+fn identities(engine: &mut Engine<'_>) -> Vec<(String, Map<String, Value>)> {
+    let noted = noted(engine);
+    let addresses = engine.host.account().addresses.clone();
+    let identity = |(at, address): (usize, &String)| {
+        let id = format!("I{at}");
+        let object = json!({
+            "id": id, "name": "", "email": address, "replyTo": null, "bcc": null, "textSignature": "", "htmlSignature": "",
+            "mayDelete": false,
+        });
+        let Value::Object(mut object) = object else { return (id, Map::new()) };
+        if let Some(Value::Object(set)) = noted.get(address) {
+            object.extend(
+                set.iter()
+                    .filter(|(name, _)| SETTABLE.contains(&name.as_str()))
+                    .map(|(name, value)| (name.clone(), value.clone())),
+            );
+        }
+        (id, object)
+    };
+    addresses.iter().enumerate().map(identity).collect()
+}
+
+fn noted(engine: &mut Engine<'_>) -> Map<String, Value> {
+    let index = engine.index();
+    let noted =
+        index.snapshot.account(engine.account).and_then(|account| account.annotations.get(NOTED.as_bytes()).cloned());
+    match noted.and_then(|noted| crate::json::read(&noted)) {
+        Some(Value::Object(noted)) => noted,
+        _ => Map::new(),
+    }
+}
+
+/// The address of an identity.
+pub(crate) fn address(engine: &mut Engine<'_>, id: &str) -> Option<String> {
+    let found = identities(engine).into_iter().find(|(known, _)| known == id)?;
+    found.1.get("email")?.as_str().map(String::from)
+}
+
+pub(crate) fn get(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
+    let account = engine.account(&mut arguments)?;
+    let (ids, properties) = (arguments.ids()?, arguments.properties(&PROPERTIES)?);
+    arguments.end()?;
+    let all = identities(engine);
+    let is_known = |id: &String| all.iter().any(|(known, _)| known == id);
+    let missing = ids.iter().flatten().filter(|id| !is_known(id)).cloned().collect();
+    let is_wanted = |id: &String| ids.as_ref().is_none_or(|ids| ids.contains(id));
+    let list =
+        all.iter().filter(|(id, _)| is_wanted(id)).map(|(_, object)| only(Value::Object(object.clone()), &properties));
+    let list = list.collect();
+    Ok(got(account, engine.state(), list, missing))
+}
+
+/// Identities are told anew with each change of the account: all of them may have changed.
+pub(crate) fn changes(engine: &mut Engine<'_>, arguments: Arguments) -> Result<Value, Error> {
+    let ids: Vec<String> = identities(engine).into_iter().map(|(id, _)| id).collect();
+    let number = engine.account;
+    changes::changes(engine, arguments, |old, new| {
+        let of = |index: &crate::Index| {
+            index.snapshot.account(number).and_then(|account| account.annotations.get(NOTED.as_bytes()).cloned())
+        };
+        let updated = if of(old) == of(new) { Vec::new() } else { ids };
+        Changes { updated, ..Changes::default() }
+    })
+}
+
+pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
+    let account = engine.account(&mut arguments)?;
+    let old_state = engine.check_state(&mut arguments)?;
+    let (create, update) = (arguments.object("create")?, arguments.object("update")?);
+    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    arguments.end()?;
+    // The administrator says which addresses an account has.
+    let refused = |kind| Error::new(kind).value();
+    let not_created: Map<String, Value> = create.into_iter().map(|(id, _)| (id, refused("forbiddenFrom"))).collect();
+    let all = identities(engine);
+    let kind = |id: &String| if all.iter().any(|(known, _)| known == id) { "forbidden" } else { "notFound" };
+    let not_destroyed: Map<String, Value> = destroy.into_iter().map(|id| (id.clone(), refused(kind(&id)))).collect();
+    let (mut updated, mut not_updated) = (Map::new(), Map::new());
+    for (id, patch) in update {
+        match change(engine, &id, patch) {
+            Ok(()) => updated.insert(id, Value::Null),
+            Err(error) => not_updated.insert(id, error.value()),
+        };
+    }
+    Ok(json!({
+        "accountId": account, "oldState": old_state, "newState": engine.state(), "created": null, "notCreated": not_created,
+        "updated": updated, "notUpdated": not_updated, "destroyed": null, "notDestroyed": not_destroyed,
+    }))
+}
+
+fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> {
+    let Value::Object(patch) = patch else { return Err(Error::new("invalidPatch")) };
+    let before = identities(engine).into_iter().find(|(known, _)| known == id).ok_or_else(|| Error::new("notFound"))?.1;
+    let mut after = before.clone();
+    crate::patch::apply(&mut after, patch)?;
+    for (name, value) in &after {
+        let is_fine = match name.as_str() {
+            "name" | "textSignature" | "htmlSignature" => value.is_string(),
+            "replyTo" | "bcc" => value.is_null() || is_addresses(value),
+            name => before.get(name) == Some(value),
+        };
+        if !is_fine {
+            return Err(Error::property(name));
+        }
+    }
+    let address = String::from(before.get("email").and_then(Value::as_str).unwrap_or_default());
+    after.retain(|name, _| SETTABLE.contains(&name.as_str()));
+    let mut noted = noted(engine);
+    noted.insert(address, Value::Object(after));
+    let value = format!("{}", Value::Object(noted)).into_bytes();
+    if value.len() > NOTED_BYTES_MAX {
+        return Err(Error::new("tooLarge"));
+    }
+    engine.host.apply(alloc::vec![Work::Annotate { name: NOTED.into(), value }])?;
+    engine.changed();
+    Ok(())
+}
+
+fn is_addresses(value: &Value) -> bool {
+    let is_one = |one: &Value| one["email"].is_string() && (one["name"].is_string() || one["name"].is_null());
+    value.as_array().is_some_and(|all| all.len() <= 100 && all.iter().all(is_one))
+}

@@ -1,0 +1,105 @@
+//! Values of I-JSON (RFC 7493): duplicate keys are refused, and the depth is bounded.
+
+use core::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::limits::DEPTH_MAX;
+use crate::{Map, Value};
+
+/// Reads one value, with nothing behind it.
+pub(crate) fn read(body: &[u8]) -> Option<Value> {
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = Depth(DEPTH_MAX).deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    Some(value)
+}
+
+/// The levels that a value may have.
+#[derive(Clone, Copy)]
+struct Depth(usize);
+
+impl Depth {
+    fn below<E: serde::de::Error>(self) -> Result<Depth, E> {
+        self.0.checked_sub(1).map(Depth).ok_or_else(|| E::custom("too deep"))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Depth {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Depth {
+    type Value = Value;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a value of JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let (below, mut values) = (self.below()?, Vec::new());
+        while let Some(value) = access.next_element_seed(below)? {
+            values.push(value);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let (below, mut values) = (self.below()?, Map::new());
+        while let Some(key) = access.next_key::<String>()? {
+            let value = access.next_value_seed(below)?;
+            if values.insert(key, value).is_some() {
+                return Err(A::Error::custom("a key twice"));
+            }
+        }
+        Ok(Value::Object(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicate_keys_depth_and_rests_are_refused() {
+        assert_eq!(read(br#"{"a":[1,-2,null,true,"x"]}"#).unwrap().to_string(), r#"{"a":[1,-2,null,true,"x"]}"#);
+        for wrong in
+            [&br#"{"a":1,"a":2}"#[..], br#"{"b":{"a":1,"a":1}}"#, b"{} {}", b"", b"{\"a\":\"\xff\"}", b"\"\\ud800\""]
+        {
+            assert_eq!(read(wrong), None, "{}", String::from_utf8_lossy(wrong));
+        }
+        let deep = |levels: usize| read(&[vec![b'['; levels], vec![b']'; levels]].concat());
+        assert!(deep(DEPTH_MAX).is_some() && deep(DEPTH_MAX + 1).is_none() && deep(1_000_000).is_none());
+    }
+}

@@ -1,0 +1,51 @@
+//! Bounds, which the session object tells clients (RFC 8620, section 2).
+
+/// Bytes of a request. Beyond it: `limit`, `maxSizeRequest`.
+pub const REQUEST_BYTES_MAX: u64 = 10_000_000;
+/// Bytes of an upload: the largest mail that the webmail sends. Beyond it: `limit`, `maxSizeUpload`.
+pub const UPLOAD_BYTES_MAX: u64 = 27 << 20;
+/// Uploads of one account at a time.
+pub const UPLOADS_AT_ONCE: u32 = 1;
+/// Requests of one account at a time; others wait.
+pub const REQUESTS_AT_ONCE: u32 = 1;
+/// Calls of one request. Beyond it: `limit`, `maxCallsInRequest`.
+pub const CALLS_MAX: usize = 32;
+/// Objects of one `get`. Beyond it: `requestTooLarge`.
+pub const GET_MAX: usize = 500;
+/// Objects of one `set`. Beyond it: `requestTooLarge`.
+pub const SET_MAX: usize = 500;
+/// Arrays and objects within each other in a request: the recursion of the reader ends there.
+pub const DEPTH_MAX: usize = 64;
+/// Conditions of one filter, and the depth of its operators. Beyond it: `unsupportedFilter`.
+pub const CONDITIONS_MAX: usize = 100;
+/// Bytes of all replies together; a call behind is answered `requestTooLarge`.
+pub const RESPONSE_BYTES_MAX: usize = 64 << 20;
+/// Mailboxes of an Email, and keywords.
+pub const MAILBOXES_OF_EMAIL_MAX: usize = 100;
+/// Bytes of a body value without `maxBodyValueBytes`.
+pub const BODY_VALUE_BYTES_MAX: usize = 2 << 20;
+/// Bytes of the attachments of an Email that is created, decoded.
+pub const ATTACHMENTS_BYTES_MAX: u64 = 25 << 20;
+/// Parts of a message that are told.
+pub const PARTS_MAX: usize = 1_000;
+/// Bytes of the header of a part that are read.
+pub const HEADER_BYTES_MAX: u64 = 64 << 10;
+/// Recipients of one submission.
+pub const RECIPIENTS_MAX: usize = 100;
+/// Characters of a preview (RFC 8621, section 4.1.4).
+pub const PREVIEW_CHARACTERS: usize = 256;
+
+/// Properties by which Emails are sorted.
+pub const SORTS: [&str; 9] = [
+    "receivedAt",
+    "sentAt",
+    "size",
+    "from",
+    "to",
+    "subject",
+    "hasKeyword",
+    "allInThreadHaveKeyword",
+    "someInThreadHaveKeyword",
+];
+
+const _: () = assert!(CALLS_MAX >= 16 && GET_MAX >= 500 && SET_MAX >= 500, "the least that RFC 8620 suggests");

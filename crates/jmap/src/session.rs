@@ -1,0 +1,101 @@
+//! The session object (RFC 8620, section 2).
+
+use alloc::format;
+use alloc::string::String;
+
+use crate::host::Host;
+use crate::limits::*;
+use crate::{Value, json};
+
+/// Capabilities of this server.
+pub(crate) const CAPABILITIES: [&str; 5] = [
+    "urn:ietf:params:jmap:core",
+    "urn:ietf:params:jmap:mail",
+    "urn:ietf:params:jmap:submission",
+    "urn:ietf:params:jmap:quota",
+    "urn:ietf:params:jmap:blob",
+];
+
+/// The id of an account.
+pub fn account_id(number: u32) -> String {
+    format!("A{number}")
+}
+
+/// The state of the session object: it changes with the account's name and addresses.
+pub(crate) fn session_state(host: &dyn Host) -> String {
+    let account = host.account();
+    let texts = core::iter::once(&account.name).chain(&account.addresses);
+    let hash = texts
+        .flat_map(|text| text.bytes().chain([0]))
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    format!("{hash:x}")
+}
+
+/// The reply to an upload (RFC 8620, section 6.1).
+pub fn uploaded(account: u32, id: &str, kind: &str, size: usize) -> String {
+    format!("{}", json!({ "accountId": account_id(account), "blobId": id, "type": kind, "size": size }))
+}
+
+/// The object that tells that types of an account have changed (RFC 8620, section 7.1).
+pub fn changed(account: u32, types: &[&str], state: u64) -> String {
+    let types: crate::Map<String, Value> =
+        types.iter().map(|&name| (name.into(), format!("{state:x}").into())).collect();
+    format!("{}", json!({ "@type": "StateChange", "changed": { account_id(account): types } }))
+}
+
+/// The details of a problem with no type of its own (RFC 7807).
+pub fn details(status: u16, detail: &str) -> String {
+    format!("{}", json!({ "type": "about:blank", "status": status, "detail": detail }))
+}
+
+/// The session object. `base` is the URL of the server without a path.
+pub fn session(host: &dyn Host, base: &str) -> String {
+    let account = account_id(host.account().number);
+    let [core, mail, submission, quota, blob] = CAPABILITIES;
+    let of_mail = json!({
+        "maxMailboxesPerEmail": MAILBOXES_OF_EMAIL_MAX,
+        "maxMailboxDepth": null,
+        "maxSizeMailboxName": 490,
+        "maxSizeAttachmentsPerEmail": ATTACHMENTS_BYTES_MAX,
+        "emailQuerySortOptions": SORTS,
+        "mayCreateTopLevelMailbox": true,
+    });
+    let of_submission = json!({ "maxDelayedSend": 0, "submissionExtensions": {} });
+    let of_blob = json!({
+        "maxSizeBlobSet": null, "maxDataSources": 0, "supportedTypeNames": ["Email"], "supportedDigestAlgorithms": []
+    });
+    let own: Value = json!({
+        core: {}, mail: of_mail, submission: of_submission, quota: {}, blob: of_blob
+    });
+    let session = json!({
+        "capabilities": {
+            core: {
+                "maxSizeUpload": UPLOAD_BYTES_MAX,
+                "maxConcurrentUpload": UPLOADS_AT_ONCE,
+                "maxSizeRequest": REQUEST_BYTES_MAX,
+                "maxConcurrentRequests": REQUESTS_AT_ONCE,
+                "maxCallsInRequest": CALLS_MAX,
+                "maxObjectsInGet": GET_MAX,
+                "maxObjectsInSet": SET_MAX,
+                "collationAlgorithms": ["i;unicode-casemap"],
+            },
+            mail: {}, submission: {}, quota: {}, blob: {},
+        },
+        "accounts": {
+            &account: {
+                "name": host.account().name,
+                "isPersonal": true,
+                "isReadOnly": false,
+                "accountCapabilities": own,
+            }
+        },
+        "primaryAccounts": { core: account, mail: account, submission: account, quota: account, blob: account },
+        "username": host.account().name,
+        "apiUrl": format!("{base}/jmap/api"),
+        "downloadUrl": format!("{base}/jmap/download/{{accountId}}/{{blobId}}/{{name}}?accept={{type}}"),
+        "uploadUrl": format!("{base}/jmap/upload/{{accountId}}"),
+        "eventSourceUrl": format!("{base}/jmap/events?types={{types}}&closeafter={{closeafter}}&ping={{ping}}"),
+        "state": session_state(host),
+    });
+    format!("{session}")
+}
