@@ -66,10 +66,13 @@ pub(crate) fn find(host: &mut dyn Host, index: &Index, id: &str) -> Option<Blob>
     Some(found)
 }
 
-/// `Blob/copy`: there is no other account to copy from.
-pub(crate) fn copy(_: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    arguments.string("fromAccountId")?;
-    Err(Error::new("fromAccountNotFound"))
+/// `Blob/copy`: there is no other account to copy from, and from the same one nothing is copied (RFC 8620, section 6.3).
+pub(crate) fn copy(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
+    let account = engine.account(&mut arguments)?;
+    match arguments.string("fromAccountId")? {
+        Some(from) if from == account => Err(Error::arguments("fromAccountId")),
+        _ => Err(Error::new("fromAccountNotFound")),
+    }
 }
 
 /// `Blob/lookup` (RFC 9404, section 4.3), for Emails.

@@ -76,7 +76,8 @@ impl From<crate::host::Failure> for Error {
         Error::new(match failure {
             Failure::Gone => "notFound",
             Failure::OverQuota => "overQuota",
-            Failure::Exists | Failure::Name => return Error::property("name"),
+            Failure::Exists => "alreadyExists",
+            Failure::Name => return Error::property("name"),
             Failure::TooLarge => "tooLarge",
             Failure::Store => "serverFail",
             Failure::NoRelay | Failure::Elsewhere => "forbiddenToSend",

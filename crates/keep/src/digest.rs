@@ -42,6 +42,8 @@ pub struct Known {
     pub body_structure: Vec<u8>,
     /// The message.
     pub root: Part,
+    /// Its [`thread`]; 0 if it names none.
+    pub thread: u64,
 }
 
 /// A text of a digest that was stored.
@@ -62,6 +64,12 @@ impl Text {
         }
         text(&mut rest)
     }
+}
+
+/// Thread of a message, by its digest: the hash of the first message that its header refers to, by `References` or else
+/// `In-Reply-To`, or else of its own `Message-ID`; 0 if it names none.
+pub fn thread(digest: &[u8]) -> u64 {
+    Known::decode(digest).map_or(0, |known| known.thread)
 }
 
 /// Whether a structure has parts of another type than plain text: pages, documents, files with names.
@@ -98,7 +106,7 @@ impl Known {
         render::envelope(root, &mut envelope);
         render::body(root, false, &mut body);
         render::body(root, true, &mut body_structure);
-        Known { envelope, body, body_structure, root: root.part() }
+        Known { envelope, body, body_structure, root: root.part(), thread: header::thread(&root.fields) }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -108,6 +116,7 @@ impl Known {
             out.extend_from_slice(text);
         }
         self.root.encode(&mut out);
+        put(&mut out, self.thread);
         out
     }
 
@@ -117,7 +126,9 @@ impl Known {
         let mut text = || text(&mut rest).map(<[u8]>::to_vec);
         let (envelope, body, body_structure) = (text()?, text()?, text()?);
         let root = Part::decode(&mut rest, DEPTH_MAX * 2 + 2)?;
-        Some(Known { envelope, body, body_structure, root })
+        // Digests of earlier versions end here.
+        let thread = number(&mut rest).unwrap_or(0);
+        Some(Known { envelope, body, body_structure, root, thread })
     }
 }
 

@@ -14,7 +14,7 @@ use store::{
 };
 
 use crate::Keep;
-use crate::digest::Digest;
+use crate::digest::{Digest, thread};
 use crate::search::{Words, scan};
 use crate::user::ensure;
 use crate::webmail::{Host, Sender, failure};
@@ -81,7 +81,7 @@ impl<D: Device, M: Machine> Own<D, M> {
     /// # Errors
     /// As [`Own::begin`], and when an account has no room: then no account has it.
     pub fn arrive(&mut self, append: Append, digest: &[u8], accounts: &[(String, u64)]) -> Result<(), Error> {
-        let (sealed, now) = (self.volume.seal(append, digest, 0)?, self.machine.now());
+        let (sealed, now) = (self.volume.seal(append, digest, thread(digest))?, self.machine.now());
         let accounts = accounts.to_vec();
         self.transact(move |transaction| arrive(transaction, &sealed, &accounts, now))
     }
@@ -91,7 +91,8 @@ impl<D: Device, M: Machine> Own<D, M> {
         digest.read(content);
         let mut append = self.volume.append(None)?;
         self.volume.write(&mut append, content)?;
-        self.volume.seal(append, &digest.finish(), 0)
+        let digest = digest.finish();
+        self.volume.seal(append, &digest, thread(&digest))
     }
 
     fn dispatch(&mut self, sender: &Sender, sending: &Sending, to: Vec<(String, u64)>) -> Result<(), Error> {
@@ -203,7 +204,7 @@ impl<D: Device, M: Machine> Keep for Own<D, M> {
     ) -> Result<T, Error> {
         let mut append = self.volume.append(None)?;
         self.volume.write(&mut append, &content)?;
-        let sealed = self.volume.seal(append, &digest, 0)?;
+        let sealed = self.volume.seal(append, &digest, thread(&digest))?;
         self.transact(move |transaction| work(transaction, &sealed))
     }
 

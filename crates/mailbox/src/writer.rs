@@ -315,7 +315,7 @@ impl Incoming {
         let Incoming { handle, append, piece, held: _held, .. } = self;
         let job = move |volume: &mut Volume<File>| {
             let append = append_to(volume, append, &piece)?;
-            let sealed = volume.seal(append, &digest, 0)?;
+            let sealed = volume.seal(append, &digest, keep::digest::thread(&digest))?;
             stage(volume, |transaction| work(transaction, &sealed))
         };
         handle.staged(job).await
@@ -332,7 +332,7 @@ impl Incoming {
         }
         let seal = move |volume: &mut Volume<File>| {
             let append = append_to(volume, append, &piece)?;
-            volume.seal(append, &digest, 0)
+            volume.seal(append, &digest, keep::digest::thread(&digest))
         };
         Ok(Whole { sealed: handle.at_once(seal).await?, _held: held })
     }

@@ -7,7 +7,7 @@ use mime::Value;
 use super::FIELDS_BYTES_MAX;
 
 /// The fields that are kept, by their index here.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "date",
     "subject",
     "from",
@@ -26,6 +26,7 @@ const NAMES: [&str; 18] = [
     "content-language",
     "content-location",
     "content-md5",
+    "references",
 ];
 
 /// The longest boundary, in bytes: RFC 2046 allows 70, others read longer ones too.
@@ -113,6 +114,20 @@ impl Fields {
         let names = Some((kind.to_vec(), subtype.to_vec()));
         Type { names, parameters: value.parameters, boundary, in_digest: false }
     }
+}
+
+/// The hash of the first message of the thread that a header names (FNV-1a); 0 if it names none.
+pub(super) fn thread(fields: &Fields) -> u64 {
+    let id = |name: &str| {
+        let value = fields.get(name)?;
+        let behind = value.split(|&byte| byte == b'<').nth(1)?;
+        behind.split(|&byte| byte == b'>').next().filter(|id| !id.is_empty())
+    };
+    let Some(first) = ["references", "in-reply-to", "message-id"].into_iter().find_map(id) else { return 0 };
+    let hash = first
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    hash.max(1)
 }
 
 impl Type {
