@@ -31,6 +31,7 @@ mod index;
 mod json;
 pub mod limits;
 mod mailbox;
+mod outcome;
 mod part;
 mod patch;
 mod quota;

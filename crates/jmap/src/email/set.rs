@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::host::{Place, Work};
 use crate::index::{Email, Index, SYSTEM, mailbox_id};
 use crate::limits::{MAILBOXES_OF_EMAIL_MAX, SET_MAX};
+use crate::outcome::Outcome;
 use crate::references::created;
 use crate::{Map, Value, json};
 
@@ -41,36 +42,20 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
     if create.len().saturating_add(update.len()).saturating_add(destroy.len()) > SET_MAX {
         return Err(Error::new("requestTooLarge"));
     }
-    let (mut made, mut not_made) = (Map::new(), Map::new());
+    let mut outcome = Outcome::default();
     for (creation, object) in create {
-        match make(engine, object) {
-            Ok(value) => {
-                let id = value["id"].as_str().unwrap_or_default().into();
-                engine.created.insert(creation.clone(), id);
-                made.insert(creation, value);
-            }
-            Err(error) => _ = not_made.insert(creation, error.value()),
-        }
+        let made = make(engine, object);
+        outcome.created(engine, creation, made);
     }
-    let (mut updated, mut not_updated) = (Map::new(), Map::new());
     for (id, patch) in update {
-        match change(engine, &id, patch) {
-            Ok(()) => updated.insert(id, Value::Null),
-            Err(error) => not_updated.insert(id, error.value()),
-        };
+        let changed = change(engine, &id, patch);
+        outcome.updated(id, changed);
     }
-    let (mut destroyed, mut not_destroyed) = (Vec::new(), Map::new());
     for id in destroy {
-        match remove(engine, &id) {
-            Ok(()) => destroyed.push(id),
-            Err(error) => _ = not_destroyed.insert(id, error.value()),
-        }
+        let removed = remove(engine, &id);
+        outcome.destroyed(id, removed);
     }
-    Ok(json!({
-        "accountId": account, "oldState": old_state, "newState": engine.state(),
-        "created": made, "notCreated": not_made, "updated": updated, "notUpdated": not_updated,
-        "destroyed": destroyed, "notDestroyed": not_destroyed,
-    }))
+    Ok(outcome.reply(&account, &old_state, &engine.state()))
 }
 
 /// Mailboxes and keywords of an Email, as a client wants them.

@@ -11,8 +11,9 @@ use crate::error::Error;
 use crate::host::Work;
 use crate::index::mailbox_id;
 use crate::limits::SET_MAX;
+use crate::outcome::Outcome;
 use crate::references::created;
-use crate::{Map, Value, json};
+use crate::{Map, Value};
 
 /// Properties that a client sets.
 const SETTABLE: [&str; 5] = ["name", "parentId", "role", "sortOrder", "isSubscribed"];
@@ -27,36 +28,20 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
     if create.len().saturating_add(update.len()).saturating_add(destroy.len()) > SET_MAX {
         return Err(Error::new("requestTooLarge"));
     }
-    let (mut made, mut not_made) = (Map::new(), Map::new());
+    let mut outcome = Outcome::default();
     for (creation, object) in in_order(create) {
-        match make(engine, object) {
-            Ok(value) => {
-                let id = value["id"].as_str().unwrap_or_default().into();
-                engine.created.insert(creation.clone(), id);
-                made.insert(creation, value);
-            }
-            Err(error) => _ = not_made.insert(creation, error.value()),
-        }
+        let made = make(engine, object);
+        outcome.created(engine, creation, made);
     }
-    let (mut updated, mut not_updated) = (Map::new(), Map::new());
     for (id, patch) in update {
-        match change(engine, &id, patch) {
-            Ok(()) => updated.insert(id, Value::Null),
-            Err(error) => not_updated.insert(id, error.value()),
-        };
+        let changed = change(engine, &id, patch);
+        outcome.updated(id, changed);
     }
-    let (mut destroyed, mut not_destroyed) = (Vec::new(), Map::new());
     for id in destroy {
-        match remove(engine, &id, with_emails) {
-            Ok(()) => destroyed.push(id),
-            Err(error) => _ = not_destroyed.insert(id, error.value()),
-        }
+        let removed = remove(engine, &id, with_emails);
+        outcome.destroyed(id, removed);
     }
-    Ok(json!({
-        "accountId": account, "oldState": old_state, "newState": engine.state(),
-        "created": made, "notCreated": not_made, "updated": updated, "notUpdated": not_updated,
-        "destroyed": destroyed, "notDestroyed": not_destroyed,
-    }))
+    Ok(outcome.reply(&account, &old_state, &engine.state()))
 }
 
 /// Objects that others of this call name as their parent come before those.

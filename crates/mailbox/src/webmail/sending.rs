@@ -1,8 +1,8 @@
 //! Mails that a user sends.
 //!
 //! One transaction puts a mail into the [queue](crate::queue), once for all recipients, and a copy into `Sent`, takes the draft away and
-//! marks what it answers: a mail is sent with its copy, or not at all. It goes out to the relay, as what scripts redirect does, also
-//! where the recipient has an account here: what inspects mail that comes in inspects that, too.
+//! marks what it answers: a mail is sent with its copy, or not at all. The queue has it
+//! inspected before anybody gets it.
 
 use ::webmail::mail::{Failure, Sending};
 use keep::webmail::Sender;
@@ -76,13 +76,12 @@ pub(super) async fn submit(
     if site.queue.of_sender(&name).saturating_add(recipients) > WAITING_OF_ONE_MAX {
         return Ok(Err(Failure::Queue));
     }
-    let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| match outbox::add(
-        transaction,
-        sealed,
-        &entry(name, from, to),
-    ) {
-        Err(Error::Refused(store::Refused::OverQuota)) => Ok(Err(Failure::Queue)),
-        outcome => outcome.map(Ok),
+    let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
+        let added = outbox::add(transaction, sealed, &entry(name, from, to));
+        match added {
+            Err(Error::Refused(store::Refused::OverQuota)) => Ok(Err(Failure::Queue)),
+            outcome => outcome.map(Ok),
+        }
     };
     let (incoming, digest) = incoming(site, owners, content).await?;
     let outcome = incoming.finish(digest, work).await?;

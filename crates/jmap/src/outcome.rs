@@ -1,0 +1,58 @@
+//! Outcomes of the objects of one `set` (RFC 8620, section 5.3).
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::{Map, Value, json};
+
+/// What became of each object.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    created: Map<String, Value>,
+    not_created: Map<String, Value>,
+    updated: Map<String, Value>,
+    not_updated: Map<String, Value>,
+    destroyed: Vec<String>,
+    not_destroyed: Map<String, Value>,
+}
+
+impl Outcome {
+    /// An object was created, of which calls that follow may speak by its creation id.
+    pub fn created(&mut self, engine: &mut Engine<'_>, creation: String, outcome: Result<Value, Error>) {
+        match outcome {
+            Ok(value) => {
+                let id = value["id"].as_str().unwrap_or_default().into();
+                engine.created.insert(creation.clone(), id);
+                self.created.insert(creation, value);
+            }
+            Err(error) => _ = self.not_created.insert(creation, error.value()),
+        }
+    }
+
+    /// An object was changed.
+    pub fn updated(&mut self, id: String, outcome: Result<(), Error>) {
+        match outcome {
+            Ok(()) => self.updated.insert(id, Value::Null),
+            Err(error) => self.not_updated.insert(id, error.value()),
+        };
+    }
+
+    /// An object was removed.
+    pub fn destroyed(&mut self, id: String, outcome: Result<(), Error>) {
+        match outcome {
+            Ok(()) => self.destroyed.push(id),
+            Err(error) => _ = self.not_destroyed.insert(id, error.value()),
+        }
+    }
+
+    /// The reply of the method.
+    pub fn reply(self, account: &str, old_state: &str, new_state: &str) -> Value {
+        json!({
+            "accountId": account, "oldState": old_state, "newState": new_state,
+            "created": self.created, "notCreated": self.not_created, "updated": self.updated, "notUpdated": self.not_updated,
+            "destroyed": self.destroyed, "notDestroyed": self.not_destroyed,
+        })
+    }
+}
