@@ -2,8 +2,9 @@
 //!
 //! A mail takes room from its first piece on, and whoever sends it may never finish. So a client has a share of the store, as has an
 //! account where the account is who sends, all together have two thirds, and as much as is in flight stays free: half of the last
-//! room is for mails that are whole. A client that is known is counted alone: nobody fills the share of those to whom he writes. What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take
-//! nothing before they are whole.
+//! room is for mails that are whole. A client that is known is counted alone: nobody fills the share of those to whom he writes.
+//! What was taken is given back when the mail is in a mailbox or its session ends. Mails that are shorter than a piece take nothing
+//! before they are whole.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -84,6 +84,8 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site
             smtputf8: true,
             chunking: true,
             enhanced_status_codes: true,
+            // Who brings a mail to the gateway is who fills the store.
+            xforward: peer != Peer::Stranger,
             dsn: submits,
             auth: if submits { Mechanisms::of(&submission::MECHANISMS) } else { Mechanisms::NONE },
             ..Extensions::default()
@@ -225,6 +227,7 @@ impl<S: Stream> Session<'_, S> {
                     self.server.reply(&reply);
                 }
             }
+            ServerEvent::Xforward(attributes) => self.client = proto::smtp::address(&attributes),
             ServerEvent::Reset => self.mail = None,
             // Neither is offered.
             _ => self.server.close(FAILED),

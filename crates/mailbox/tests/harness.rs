@@ -15,6 +15,8 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy)]
 pub enum Door {
     Lmtp,
+    /// The gateway of the same process, by LMTP.
+    Gateway,
     Pop3,
     Imap,
     Sieve,
@@ -153,6 +155,7 @@ impl Server {
             let client = Some("192.0.2.1".parse().unwrap());
             let _ = match door {
                 Door::Lmtp => mailbox::lmtp::serve(theirs, client, mailbox::lmtp::Peer::Stranger, &site).await,
+                Door::Gateway => mailbox::lmtp::serve(theirs, None, mailbox::lmtp::Peer::Lmtp, &site).await,
                 Door::Pop3 => mailbox::pop3::serve(theirs, client, &site).await,
                 Door::Imap => mailbox::imap::serve(theirs, client, &site).await,
                 Door::Sieve => {

@@ -14,6 +14,19 @@ async fn begin(server: &Server, to: &str, lines: usize) -> Client {
     let mut client = server.connect(Door::Lmtp);
     client.talk("S: 220 ...\nC: LHLO x").await;
     client.skip_to("250 ").await;
+    write(client, to, lines).await
+}
+
+/// The same, as the gateway of this process brings it for a client.
+async fn begin_for(server: &Server, address: &str, to: &str, lines: usize) -> Client {
+    let mut client = server.connect(Door::Gateway);
+    client.talk("S: 220 ...\nC: LHLO x").await;
+    client.skip_to("250 ").await;
+    client.talk(&format!("C: XFORWARD ADDR={address} PORT=1\nS: 250 ...")).await;
+    write(client, to, lines).await
+}
+
+async fn write(mut client: Client, to: &str, lines: usize) -> Client {
     client.talk(&format!("C: MAIL FROM:<>\nS: 250 ...\nC: RCPT TO:<{to}>\nS: 250 ...\nC: DATA\nS: 354 ...")).await;
     client.send(&line().repeat(lines)).await;
     client
@@ -59,6 +72,19 @@ async fn unfinished_mails_leave_room_to_others_and_give_theirs_back() {
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
+    assert!(told.starts_with("250 "), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_before_the_gateway_takes_nothing_from_those_to_whom_he_writes() {
+    let server = Server::start();
+    let mut strangers = Vec::new();
+    for _ in 0..4 {
+        strangers.push(begin_for(&server, "198.51.100.1", "ann", 10_000).await);
+    }
+    let mut other = begin_for(&server, "198.51.100.2", "ann", 10).await;
+    other.send(b".\r\n").await;
+    let told = other.line().await;
     assert!(told.starts_with("250 "), "{told}");
 }
 

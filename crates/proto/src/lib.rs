@@ -25,3 +25,6 @@ pub mod smtp;
 pub mod spamd;
 pub mod tls;
 pub mod websocket;
+
+/// Base64, which several of them are written in.
+pub use text::base64;

@@ -13,7 +13,7 @@ fn converse(said: &str) -> (Option<Request>, String, String) {
             mail.extend_from_slice(&rest[..taken]);
         }
         rest = &rest[taken..];
-        if event == ServerEvent::Idle && taken == 0 && rest.is_empty() {
+        if event == ServerEvent::Idle && taken == 0 {
             event = server.finish();
         }
         match event {
@@ -73,6 +73,68 @@ fn a_mail_is_asked_about_in_the_older_form() {
          Symbol: MORE\r\n\r\n"
     );
     assert_eq!(converse("CHECK RSPAMC/1.3\r\n\r\nto the end").1, "to the end");
+}
+
+/// A request of `/checkv3`.
+fn form(fields: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /checkv3 HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=\"b-1\"\r\n{fields}\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[test]
+fn a_mail_is_asked_about_in_a_form() {
+    let metadata =
+        "--b-1\r\nContent-Disposition: form-data; name=\"metadata\"\r\nContent-Type: application/json\r\n\r\n";
+    let message = "--b-1\r\ncontent-disposition: form-data; name=message\r\n\r\n";
+    for mail in ["", "\r\n", "Subject: x\r\n\r\n--b-\r\n--b-1x-1\r\n", "\r\n--b-2--", "--b-1--"] {
+        // A line that begins as the delimiter does ends the mail, whatever follows.
+        let (mail, is_whole) = mail.split_once("\r\n--b-1x").map_or((mail, true), |(mail, _)| (mail, false));
+        let end = if is_whole { "\r\n--b-1--\r\nepilogue" } else { "\r\n--b-1x\r\n" };
+        let json = "{\"from\":\r\n\"a\"}";
+        let body = format!("preamble\r\n{metadata}{json}\r\n{message}{mail}{end}");
+        let (request, content, reply) = converse(&form("Queue-Id: Q\r\n", &body));
+        let request = request.unwrap();
+        assert_eq!((request.command, request.form), (Command::CheckParts, Form::Parts));
+        assert_eq!((request.metadata.as_deref(), request.queue_id.as_deref()), (Some(json.as_bytes()), Some("Q")));
+        assert_eq!(content, mail);
+        let answer = "--result-of-sluice\r\nContent-Disposition: form-data; name=\"result\"\r\n\
+                      Content-Type: application/json\r\n\r\n{}\r\n--result-of-sluice--\r\n";
+        match is_whole {
+            true => assert_eq!(reply, http("200 OK", "multipart/form-data; boundary=\"result-of-sluice\"", answer)),
+            false => assert!(reply.starts_with("HTTP/1.1 400 ") && reply.contains("more parts"), "{reply}"),
+        }
+    }
+    let body = format!("{metadata}{{}}\r\n{message}mail\r\n--b-1--");
+    for (accept, wanted) in [
+        ("*/*", "200 OK\r\nConnection: close\r\nContent-Type: multipart/form-data"),
+        ("text/html, application/*", "200 OK\r\nConnection: close\r\nContent-Type: application/json"),
+        ("application/json;q=0.5, message/rfc822", "200 OK\r\nConnection: close\r\nContent-Type: multipart/mixed"),
+        ("*/*;q=0.1, multipart/form-data; q=0", "200 OK\r\nConnection: close\r\nContent-Type: multipart/mixed"),
+        ("text/html, */*;q=0", "406 Not Acceptable"),
+    ] {
+        let reply = converse(&form(&format!("Accept: {accept}\r\n"), &body)).2;
+        assert!(reply.starts_with(&format!("HTTP/1.1 {wanted}")), "{accept}: {reply}");
+    }
+    for (body, why) in [
+        (format!("{message}mail\r\n--b-1--"), "begin with the part"),
+        (format!("{metadata}{{}}\r\n--b-1--\r\n"), "has no end"),
+        (format!("{metadata}{{}}\r\n{metadata}{{}}\r\n--b-1--"), "has to follow"),
+        (format!("{metadata}{{}}\r\n{message}mail\r\n--b-2--"), "has no end"),
+        (format!("{metadata}{{}}\r\n{message}mail\r\n--b-1\r\n"), "more parts"),
+        ("no form".to_owned(), "has no end"),
+        (format!("{metadata}{}\r\n{message}mail\r\n--b-1--", "x".repeat(300_000)), "too long"),
+        (metadata.replace("json", "msgpack") + "x\r\n--b-1--", "encrypted requests"),
+    ] {
+        let reply = converse(&form("", &body)).2;
+        assert!(reply.starts_with("HTTP/1.1 4") && reply.contains(why), "{why}: {reply}");
+    }
+    for head in ["Content-Length: 5", "Transfer-Encoding: chunked\r\nContent-Type: multipart/form-data; boundary=x"] {
+        let reply = converse(&format!("POST /checkv3 HTTP/1.1\r\n{head}\r\n\r\n")).2;
+        assert!(reply.starts_with("HTTP/1.1 400 "), "{reply}");
+    }
 }
 
 #[test]

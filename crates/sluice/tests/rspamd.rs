@@ -153,6 +153,19 @@ fn curl_and_rspamc_are_answered() {
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["symbols"]["FREE"]["score"], 5.5, "{}", String::from_utf8_lossy(&output.stderr));
 
+    let message = format!("message=@{}", mail.display());
+    let metadata = "metadata={\"from\":\"<a@b.example>\",\"ip\":\"192.0.2.7\"};type=application/json";
+    let url = format!("http://127.0.0.1:{port}/checkv3");
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--max-time", "60", "-F", metadata, "-F", &message, "-H", "Accept: application/json"]);
+    let output = curl.args(expect).arg(&url).output().unwrap();
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(told["symbols"]["FREE"]["score"], 5.5, "{}", String::from_utf8_lossy(&output.stderr));
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--max-time", "60", "-F", "metadata=[]", "-F", &message, &url]);
+    let printed = String::from_utf8_lossy(&curl.output().unwrap().stdout).into_owned();
+    assert_eq!(printed, "{\"error\":\"the metadata are no object of JSON\"}");
+
     let Ok(output) = Command::new("rspamc").args(["-h", &format!("127.0.0.1:{port}")]).arg(&mail).output() else {
         return eprintln!("skipped: rspamc is not installed");
     };

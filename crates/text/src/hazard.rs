@@ -1,5 +1,6 @@
-//! Characters that nobody sees and that change what is seen around them: control characters, the controls of bidirectional text,
-//! and the separators of lines and paragraphs. A terminal obeys the first, and the others make a line read as another.
+//! Characters that nobody sees: control characters, the controls of bidirectional text, the separators of lines and paragraphs,
+//! blanks without width, and tags. A terminal obeys the first, and the others make a line read as another, or hide a word from a
+//! search. Joiners (U+200C, U+200D) and selectors of variants are none, since words and pictures are written with them.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -8,12 +9,19 @@ use core::fmt::Write as _;
 /// Whether a character is one of them.
 pub fn is_hazard(character: char) -> bool {
     character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(
+            character,
+            '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+                | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
 }
 
-/// A text of JSON in which each of them is written as `\uXXXX`. The blanks of ASCII between its values stay.
+/// A text of JSON in which each of them is written as `\uXXXX`, beyond 16 bits as two (RFC 8259, section 7). The blanks of ASCII
+/// between its values stay.
 pub fn json(text: &str) -> Cow<'_, str> {
-    escaped(text, |out, character| write!(out, "\\u{:04x}", u32::from(character)))
+    escaped(text, |out, character| {
+        character.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
+    })
 }
 
 /// A line for people in which each of them is written as `\u{XX}`, but for those of ASCII before the blank, which terminals have for
@@ -44,14 +52,16 @@ mod tests {
 
     #[test]
     fn what_is_not_seen_is_written() {
-        let hazards = "\u{7f}\u{80}\u{9b}\u{9f}\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2066}\u{2069}";
+        let hazards = "\u{7f}\u{80}\u{9b}\u{9f}\u{61c}\u{180e}\u{200b}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{2060}\
+                       \u{2066}\u{2069}\u{206f}\u{feff}\u{fff9}";
         for character in hazards.chars() {
             assert!(is_hazard(character));
             let code = u32::from(character);
             assert_eq!(json(&alloc::format!("\"a{character}\"")), alloc::format!("\"a\\u{code:04x}\""));
             assert_eq!(line(&alloc::format!("a{character}")), alloc::format!("a\\u{{{code:x}}}"));
         }
-        for plain in ["Grüße 😀", "\"שלום\"", "a\u{200b}\u{2065}\u{206a}", "{\n\t\"a\": 1\n}", "\u{1b}[2mdim\u{1b}[0m"]
+        assert_eq!(json("\"\u{e0041}\""), "\"\\udb40\\udc41\"");
+        for plain in ["Grüße 😀", "\"שלום\"", "a\u{200c}\u{200d}\u{fe0f}", "{\n\t\"a\": 1\n}", "\u{1b}[2mdim\u{1b}[0m"]
         {
             assert!(matches!(json(plain), Cow::Borrowed(_)) && line(plain) == plain, "{plain}");
         }

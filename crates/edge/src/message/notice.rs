@@ -172,7 +172,7 @@ impl Notices {
         let (charset, coding, body) = if body.is_ascii() {
             ("us-ascii", "7bit", body)
         } else {
-            ("utf-8", "base64", lines_of(&base64(body.as_bytes())))
+            ("utf-8", "base64", lines_of(&proto::base64::encode(body.as_bytes())))
         };
         format!(
             "From: Mail gateway <postmaster@{hostname}>\r\n\
@@ -236,27 +236,13 @@ fn header_text(text: &str) -> String {
             last.push(c);
         }
     }
-    let words = words.iter().map(|word| format!("=?utf-8?B?{}?=", base64(word.as_bytes())));
+    let words = words.iter().map(|word| format!("=?utf-8?B?{}?=", proto::base64::encode(word.as_bytes())));
     words.collect::<Vec<_>>().join("\r\n ")
 }
 
 fn lines_of(text: &str) -> String {
     let lines = text.as_bytes().chunks(76).map(|line| String::from_utf8_lossy(line));
     lines.fold(String::new(), |text, line| text + &line + "\r\n")
-}
-
-/// Base64 (RFC 4648, section 4), in one line.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let word = (0..3).fold(0, |word, at| word << 8 | u32::from(three.get(at).copied().unwrap_or(0)));
-        for at in 0..4 {
-            let digit = DIGITS[(word >> (18 - 6 * at) & 63) as usize];
-            text.push(if at <= three.len() { digit.into() } else { '=' });
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -315,7 +301,6 @@ mod tests {
         assert_eq!(header_text("für"), "=?utf-8?B?ZsO8cg==?=");
         let long = header_text(&"ü".repeat(60));
         assert!(long.split("\r\n ").all(|word| word.len() <= 75), "{long}");
-        assert_eq!(base64(b"a"), "YQ==");
     }
 
     #[test]

@@ -190,7 +190,7 @@ impl<D: Dialect> Session<D> {
                 event => event,
             };
             match event {
-                Event::Idle => {}
+                Event::Idle => self.flush().await?,
                 Event::Asked(request) => self.begin(request).await?,
                 Event::Content => self.take(taken).await,
                 Event::End => self.end().await,
@@ -265,6 +265,14 @@ impl<D: Dialect> Session<D> {
         }
         let inflater = is_compressed.then(|| Decompress::new(true));
         self.mail = Some(Box::new(Mail { request, spam, passage, inflater }));
+        self.flush().await
+    }
+
+    /// Sends what the client waits for.
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.server.outbox().is_empty() {
+            return Ok(());
+        }
         self.wire.write(self.server.outbox()).await?;
         self.server.sent();
         Ok(())

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use flow::{Action, Flow, Points, Protocol, Score, Verdict};
-use proto::rspamd::{self, Answer, Command, Request, Server, ServerEvent};
+use proto::rspamd::{self, Answer, Command, Description, Request, Server, ServerEvent};
 use serde_json::{Map, Value, json};
 
 use super::{Announced, Dialect, Event, Mail, Refusal, Telling};
@@ -32,7 +32,14 @@ impl Dialect for Server {
 
     fn step(&mut self, input: &[u8]) -> (usize, Event<Request>) {
         let (taken, event) = Server::step(self, input);
-        (taken, event.into())
+        let ServerEvent::Asked(mut request) = event else { return (taken, event.into()) };
+        if let Some(metadata) = request.metadata.take() {
+            match description(&metadata) {
+                Ok(description) => request.describe(description),
+                Err(why) => return (taken, Server::refuse(self, &rspamd::Refusal::Malformed(why)).into()),
+            }
+        }
+        (taken, Event::Asked(request))
     }
 
     fn finish(&mut self) -> Event<Request> {
@@ -47,7 +54,7 @@ impl Dialect for Server {
         let what = match request.command {
             Command::LearnSpam => What::Spam,
             Command::LearnHam => What::Ham,
-            Command::Check | Command::CheckDefault | Command::Ping | Command::Options | Command::Other => return None,
+            _ => return None,
         };
         Some(Telling { what: Some(what), password: request.password.as_deref().map(Into::into) })
     }
@@ -199,6 +206,34 @@ impl Mail<Request> {
         }
         thresholds
     }
+}
+
+/// Reads metadata: an object, of which other values than texts are passed over, as Rspamd does.
+fn description(metadata: &[u8]) -> Result<Description, &'static str> {
+    let Ok(Value::Object(mut said)) = serde_json::from_slice(metadata) else {
+        return Err("the metadata are no object of JSON");
+    };
+    if said.contains_key("file") || said.contains_key("shm") {
+        return Err("no files are read here: send the message");
+    }
+    let mut text = |name: &str| match said.remove(name) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    let mut description = Description {
+        ip: text("ip"),
+        helo: text("helo"),
+        from: text("from"),
+        user: text("user"),
+        queue_id: text("queue_id"),
+        rcpt: Vec::new(),
+    };
+    let of_rcpt = match said.remove("rcpt") {
+        Some(Value::Array(all)) => all,
+        one => one.into_iter().collect(),
+    };
+    description.rcpt = of_rcpt.into_iter().filter_map(|rcpt| rcpt.as_str().map(str::to_owned)).collect();
+    Ok(description)
 }
 
 /// A rule that hit, by its name.

@@ -7,7 +7,7 @@
 //! before the verdict, and the client is told of success only after the hop was.
 
 use std::future::poll_fn;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -399,8 +399,7 @@ impl Session {
 
     /// Another client takes the place of the one before; what is not told of it stays as it is.
     fn stand_in(&mut self, attributes: &[(String, String)]) {
-        let address =
-            attribute(attributes, "ADDR").and_then(|address| ip(&address)).unwrap_or(self.client.address.ip());
+        let address = smtp::address(attributes).unwrap_or(self.client.address.ip());
         let port = attribute(attributes, "PORT").and_then(|port| port.parse().ok()).unwrap_or(0);
         self.serve(SocketAddr::new(address, port));
         if let Some(hello) = attribute(attributes, "HELO") {
@@ -462,7 +461,7 @@ impl Session {
         };
         let Addressed { envelope, hop: leased } = &mut **addressed;
         let (sender, recipient) = (envelope.mail.path.as_str(), rcpt.path.as_str());
-        let client = xforwarded(&self.xforward).unwrap_or(self.client.address.ip());
+        let client = smtp::address(&self.xforward).unwrap_or(self.client.address.ip());
         let rule = self.client.door.listener.rule_for(&Parties { client, sender, recipient });
         if envelope.recipients.is_empty() {
             envelope.rule = rule;
@@ -693,17 +692,6 @@ async fn write(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
 
 fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)], protocol: Protocol) -> Peer<'a> {
     Peer { address: client.ip(), port: client.port(), hello, xforward, lmtp: protocol == Protocol::Lmtp }
-}
-
-/// The client's own client, as a client that is trusted with XFORWARD has told.
-fn xforwarded(attributes: &[(String, String)]) -> Option<IpAddr> {
-    ip(&attribute(attributes, "ADDR")?)
-}
-
-/// An address as XFORWARD and XCLIENT write it.
-fn ip(text: &str) -> Option<IpAddr> {
-    let is_marked = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("IPv6:"));
-    text[if is_marked { 5 } else { 0 }..].parse().ok()
 }
 
 /// What is offered to a client: what we do, as far as the next hop does not stand against it.

@@ -275,16 +275,24 @@ impl SmtpHop {
     /// Sender and first recipient, in one go where the hop lets us.
     async fn envelope(&mut self, mail: &MailFrom, rcpt: &RcptTo, peer: &Peer<'_>) -> Result<Reply, Lost> {
         self.many_recipients = self.protocol == Protocol::Smtp || peer.lmtp;
-        if self.xclient && self.client.extensions().xclient {
+        let pipelining = self.client.extensions().pipelining;
+        let is_introduced = self.xclient && self.client.extensions().xclient;
+        let forwards = !is_introduced && self.client.extensions().xforward;
+        if is_introduced {
             self.introduce(peer).await?;
-        } else if self.client.extensions().xforward {
+        }
+        if forwards {
             self.client.xforward(&attributes(peer));
+        }
+        if forwards && !pipelining {
             self.reply(Asked::Xforward, COMMAND_WAIT).await?;
         }
         self.client.mail(mail).map_err(|unsupported| Lost::Refused(unsupported.reply()))?;
-        let pipelining = self.client.extensions().pipelining;
         if pipelining {
             self.client.recipient(rcpt).map_err(|unsupported| Lost::Refused(unsupported.reply()))?;
+        }
+        if forwards && pipelining {
+            self.reply(Asked::Xforward, COMMAND_WAIT).await?;
         }
         let sender = self.reply(Asked::Mail, COMMAND_WAIT).await?;
         if !sender.is_positive() {

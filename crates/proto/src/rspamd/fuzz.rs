@@ -18,7 +18,7 @@ pub fn fuzz_server(data: &[u8]) {
 fn serve(data: &[u8], piece: usize) -> (Vec<ServerEvent>, Vec<u8>, Vec<u8>) {
     let mut server = Server::default();
     let (mut events, mut content) = (Vec::new(), Vec::new());
-    let (mut at, mut offered) = (0_usize, 0);
+    let (mut at, mut offered) = (0_usize, 0_usize);
     loop {
         if offered == at {
             offered = data.len().min(at.saturating_add(piece));
@@ -28,7 +28,11 @@ fn serve(data: &[u8], piece: usize) -> (Vec<ServerEvent>, Vec<u8>, Vec<u8>) {
             content.extend_from_slice(&data[at..at + taken]);
         }
         at += taken;
-        if at == data.len() && taken == 0 && event == ServerEvent::Idle {
+        if taken == 0 && event == ServerEvent::Idle {
+            if offered < data.len() {
+                offered = data.len().min(offered.saturating_add(piece));
+                continue;
+            }
             event = server.finish();
         }
         if event == ServerEvent::End {

@@ -9,6 +9,9 @@ use text::hazard::{self, is_hazard};
 
 use super::request::Form;
 
+/// Between parts of an answer.
+const BOUNDARY: &str = "result-of-sluice";
+
 /// What became of a mail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer<'a> {
@@ -35,6 +38,8 @@ pub enum Refusal {
     Forbidden,
     /// The mail is larger than is scored.
     TooLarge,
+    /// The client takes no form of answer that there is.
+    NotAcceptable,
     /// It is coded in a way that is not undone here.
     Coded,
     /// It cannot be had now.
@@ -44,13 +49,17 @@ pub enum Refusal {
 impl Answer<'_> {
     /// As it stands on the wire.
     pub(super) fn bytes(&self, form: Form) -> Vec<u8> {
-        if form == Form::Http {
+        if form != Form::Rspamc {
             // Senders choose much of what is told.
             let json = str::from_utf8(self.json).map_or(Cow::Borrowed(self.json), |json| match hazard::json(json) {
                 Cow::Borrowed(json) => Cow::Borrowed(json.as_bytes()),
                 Cow::Owned(json) => Cow::Owned(json.into_bytes()),
             });
-            return http("200 OK", "application/json", &json);
+            return match form {
+                Form::Parts => parts("form-data", "form-data; name=\"result\"", &json),
+                Form::Mixed => parts("mixed", "attachment; name=\"result\"", &json),
+                Form::Http | Form::Rspamc => http("200 OK", "application/json", &json),
+            };
         }
         let [score, required, reject] = self.scores;
         let is_spam = if self.is_spam { "True" } else { "False" };
@@ -74,13 +83,16 @@ impl Refusal {
             Refusal::Unknown => ("404 Not Found", 76, "invalid command"),
             Refusal::Forbidden => ("403 Forbidden", 76, "unauthorized"),
             Refusal::TooLarge => ("413 Content Too Large", 69, "the message is too large"),
+            Refusal::NotAcceptable => {
+                ("406 Not Acceptable", 76, "answers are multipart/form-data, message/rfc822 or application/json")
+            }
             Refusal::Coded => ("415 Unsupported Media Type", 69, "neither compressed nor encrypted requests are taken"),
             Refusal::Unavailable(why) => ("503 Service Unavailable", 69, &**why),
         };
         let why: String = why.chars().filter(|letter| !is_hazard(*letter) && !matches!(letter, '"' | '\\')).collect();
         match form {
-            Form::Http => http(status, "application/json", format!("{{\"error\":\"{why}\"}}").as_bytes()),
             Form::Rspamc => format!("RSPAMD/1.3 {code} {why}\r\n\r\n").into_bytes(),
+            _ => http(status, "application/json", format!("{{\"error\":\"{why}\"}}").as_bytes()),
         }
     }
 }
@@ -104,9 +116,17 @@ pub(super) fn options() -> Vec<u8> {
 /// The answer to a ping, in Rspamd's words.
 pub(super) fn pong(form: Form) -> Vec<u8> {
     match form {
-        Form::Http => http("200 OK", "text/plain", b"pong\r\n"),
         Form::Rspamc => b"RSPAMD/1.3 0 PONG\r\n\r\n".to_vec(),
+        _ => http("200 OK", "text/plain", b"pong\r\n"),
     }
+}
+
+/// An answer of one part. No line of it begins with the boundary, since JSON has no line ends in its texts.
+fn parts(kind: &str, disposition: &str, json: &[u8]) -> Vec<u8> {
+    let head = format!("--{BOUNDARY}\r\nContent-Disposition: {disposition}\r\nContent-Type: application/json\r\n\r\n");
+    let end = format!("\r\n--{BOUNDARY}--\r\n");
+    let body = [head.as_bytes(), json, end.as_bytes()].concat();
+    http("200 OK", &format!("multipart/{kind}; boundary=\"{BOUNDARY}\""), &body)
 }
 
 fn http(status: &str, media_type: &str, body: &[u8]) -> Vec<u8> {

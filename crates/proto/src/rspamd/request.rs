@@ -21,6 +21,10 @@ pub enum Form {
     Http,
     /// The older one: `CHECK RSPAMC/1.3`.
     Rspamc,
+    /// Parts of a form, as `/checkv3` has them: answered as `multipart/form-data`.
+    Parts,
+    /// The same, answered as `multipart/mixed`.
+    Mixed,
 }
 
 /// What is asked for.
@@ -30,6 +34,8 @@ pub enum Command {
     Check,
     /// The same in the form of before `/checkv2`: all of it below `default`.
     CheckDefault,
+    /// The score of the mail in a form, with what is known of it.
+    CheckParts,
     /// The mail that follows is to be learned as spam.
     LearnSpam,
     /// The mail that follows is to be learned as ham.
@@ -65,6 +71,8 @@ pub struct Request {
     pub queue_id: Option<String>,
     /// What shows that the client may have a mail learned (`Password`).
     pub password: Option<String>,
+    /// What is known of the mail, as JSON, where it comes so: left to the host.
+    pub metadata: Option<Vec<u8>>,
     /// How the body ends, where the client says so.
     pub(super) framing: Option<Framing>,
     /// Whether the client waits until it is told to go on (RFC 9110, section 10.1.1).
@@ -73,6 +81,27 @@ pub struct Request {
     pub(super) is_coded: bool,
     /// Whether a file of this machine is named in place of a body (`File`).
     pub(super) names_file: bool,
+    /// What the body is (`Content-Type`).
+    pub(super) kind: Vec<u8>,
+    /// Whether no form of answer is to the client's liking (`Accept`).
+    pub(super) takes_nothing: bool,
+}
+
+/// Metadata of a mail, as the host has read them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Description {
+    /// As [`Request::ip`], in digits.
+    pub ip: Option<String>,
+    /// As [`Request::helo`].
+    pub helo: Option<String>,
+    /// As [`Request::from`].
+    pub from: Option<String>,
+    /// As [`Request::rcpt`].
+    pub rcpt: Vec<String>,
+    /// As [`Request::user`].
+    pub user: Option<String>,
+    /// As [`Request::queue_id`].
+    pub queue_id: Option<String>,
 }
 
 impl Request {
@@ -99,6 +128,7 @@ impl Request {
         let path = target.split(['?', '#']).next().unwrap_or_default();
         let command = match (method, path) {
             ("POST", "/checkv2") => Command::Check,
+            ("POST", "/checkv3") => Command::CheckParts,
             ("POST", "/check" | "/symbols" | "/report" | "/scan") => Command::CheckDefault,
             ("OPTIONS", _) => Command::Options,
             ("POST", "/learnspam") => Command::LearnSpam,
@@ -106,7 +136,13 @@ impl Request {
             ("GET" | "HEAD", "/ping") => Command::Ping,
             _ => Command::Other,
         };
-        Request::new(command, Form::Http, &fields)
+        let mut request = Request::new(command, Form::Http, &fields)?;
+        if command == Command::CheckParts {
+            let form = answered(&fields);
+            request.takes_nothing = form.is_none();
+            request.form = form.unwrap_or(Form::Http);
+        }
+        Ok(request)
     }
 
     fn new(command: Command, form: Form, fields: &Fields) -> Result<Request, Refusal> {
@@ -123,13 +159,29 @@ impl Request {
             user: None,
             queue_id: None,
             password: None,
+            metadata: None,
             framing,
             waits: false,
             is_coded: false,
             names_file: false,
+            kind: Vec::new(),
+            takes_nothing: false,
         };
         fields.iter().for_each(|(name, value)| request.take(name, value));
         Ok(request)
+    }
+
+    /// Takes what is said of the mail beside the head: it stands for what the head said.
+    pub fn describe(&mut self, mut said: Description) {
+        self.ip = said.ip.and_then(|ip| address(ip.as_bytes())).or(self.ip);
+        self.helo = said.helo.unwrap_or_else(|| core::mem::take(&mut self.helo));
+        self.from = said.from.map_or_else(|| core::mem::take(&mut self.from), |from| path(from.as_bytes()));
+        said.rcpt.truncate(RECIPIENTS_MAX);
+        if !said.rcpt.is_empty() {
+            self.rcpt = said.rcpt.iter().map(|rcpt| path(rcpt.as_bytes())).collect();
+        }
+        self.user = said.user.or_else(|| self.user.take());
+        self.queue_id = said.queue_id.or_else(|| self.queue_id.take());
     }
 
     /// Takes a field. What is not known is passed over.
@@ -141,6 +193,7 @@ impl Request {
                 self.is_coded |= !value.eq_ignore_ascii_case(b"identity");
             }
             () if name.eq_ignore_ascii_case("file") => self.names_file = true,
+            () if name.eq_ignore_ascii_case("content-type") => self.kind = value.to_vec(),
             () if name.eq_ignore_ascii_case("ip") => self.ip = address(value),
             () if name.eq_ignore_ascii_case("helo") => self.helo = text(),
             () if name.eq_ignore_ascii_case("from") => self.from = path(value),
@@ -164,4 +217,34 @@ fn address(value: &[u8]) -> Option<IpAddr> {
 fn path(value: &[u8]) -> String {
     let bare = value.strip_prefix(b"<").and_then(|value| value.strip_suffix(b">")).unwrap_or(value);
     String::from_utf8_lossy(bare).into_owned()
+}
+
+/// The form of the answer that a client likes best (`Accept`, RFC 9110, section 12.5.1), in the order in which Rspamd has them.
+fn answered(fields: &Fields) -> Option<Form> {
+    let Some(_) = fields.get("accept") else { return Some(Form::Parts) };
+    let forms = [
+        (&b"multipart/form-data"[..], Form::Parts),
+        (b"message/rfc822", Form::Mixed),
+        (b"application/json", Form::Http),
+    ];
+    let weight_of = |kind: &[u8]| {
+        let matching = fields.elements("accept").filter_map(|element| {
+            let mut words = element.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+            let range = words.next().unwrap_or_default();
+            let is_prefix = |range: &[u8]| kind.get(..range.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(range));
+            let closeness = match range.strip_suffix(b"*") {
+                Some(b"*/") => 1,
+                Some(range) if is_prefix(range) => 2,
+                None if range.eq_ignore_ascii_case(kind) => 3,
+                _ => return None,
+            };
+            let weight = words.find_map(|word| word.strip_prefix(b"q="));
+            let weight = weight.and_then(|weight| core::str::from_utf8(weight).ok()?.parse::<f32>().ok());
+            Some((closeness, weight.unwrap_or(1.0)))
+        });
+        matching.max_by_key(|(closeness, _)| *closeness).map_or(0.0, |(_, weight)| weight)
+    };
+    let weighed = forms.map(|(kind, form)| (weight_of(kind), form));
+    let liked = weighed.into_iter().rev().filter(|(weight, _)| *weight > 0.0);
+    liked.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, form)| form)
 }

@@ -1,18 +1,20 @@
 //! The server half.
 //!
 //! ```text
-//!  Head ──► Body ──► Asked ──► Closed
-//!    └───────┴─ no mail, or wrong ─▲
+//!  Head ──► Body or Parts ──► Asked ──► Closed
+//!    └────────┴── no mail, or wrong ──▲
 //! ```
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::parts::{Part, Parts};
 use super::reply::{self, Answer, Refusal};
 use super::request::{Command, FIELDS_MAX, Form, Request};
 use crate::http::body::{Body, Framing};
 use crate::http::chunks::Piece;
 use crate::http::head::HeadBuffer;
-use crate::http::{Limits, Refusal as Malformed};
+use crate::http::{self, Limits};
 
 /// The longest head, in bytes.
 const HEAD_BYTES_MAX: usize = 256 << 10;
@@ -46,6 +48,8 @@ pub struct Server {
 enum State {
     Head(HeadBuffer),
     Body(Body),
+    /// With what was asked, until the metadata are there.
+    Parts(Parts, Option<Box<Request>>),
     Asked,
     Closed,
 }
@@ -61,10 +65,10 @@ impl Default for Server {
 impl Server {
     /// Takes a prefix of the input, and tells one thing.
     pub fn step(&mut self, input: &[u8]) -> (usize, ServerEvent) {
-        self.read(input).unwrap_or_else(|why| (0, self.refuse(&Refusal::Malformed(why.reason()))))
+        self.read(input).unwrap_or_else(|why| (0, self.refuse(&why)))
     }
 
-    fn read(&mut self, input: &[u8]) -> Result<(usize, ServerEvent), Malformed> {
+    fn read(&mut self, input: &[u8]) -> Result<(usize, ServerEvent), Refusal> {
         match &mut self.state {
             State::Head(head) => {
                 let (count, complete) = head.take(input, &self.limits)?;
@@ -79,6 +83,18 @@ impl Server {
                 Piece::Content(count) => (count, ServerEvent::Content),
                 Piece::End(_) => (0, self.end()),
             }),
+            State::Parts(parts, waiting) => {
+                let (count, part) = parts.step(input)?;
+                let event = match part {
+                    Part::Frame => ServerEvent::Idle,
+                    Part::Metadata(metadata) => waiting.take().map_or(ServerEvent::Idle, |request| {
+                        ServerEvent::Asked(Request { metadata: Some(metadata), ..*request })
+                    }),
+                    Part::Content => ServerEvent::Content,
+                    Part::End => self.end(),
+                };
+                Ok((count, event))
+            }
             State::Asked => Ok((0, ServerEvent::Idle)),
             State::Closed => Ok((input.len(), ServerEvent::Closed)),
         }
@@ -93,7 +109,7 @@ impl Server {
             }
             State::Head(_) => self.refuse(&Refusal::Malformed("the request is incomplete")),
             State::Body(body) if body.finish().is_ok() => self.end(),
-            State::Body(_) => self.refuse(&Refusal::Malformed("the message is incomplete")),
+            State::Body(_) | State::Parts(..) => self.refuse(&Refusal::Malformed("the message is incomplete")),
             State::Asked => ServerEvent::Idle,
             State::Closed => ServerEvent::Closed,
         }
@@ -101,7 +117,7 @@ impl Server {
 
     /// Answers what was asked.
     pub fn answer(&mut self, answer: &Answer<'_>) {
-        if matches!(self.state, State::Asked | State::Body(_)) {
+        if matches!(self.state, State::Asked | State::Body(_) | State::Parts(..)) {
             self.outbox.extend(answer.bytes(self.form));
             self.state = State::Closed;
         }
@@ -109,7 +125,7 @@ impl Server {
 
     /// Says that a mail was learned, or that it was known as that already.
     pub fn learned(&mut self, is_new: bool) {
-        if matches!(self.state, State::Asked | State::Body(_)) {
+        if matches!(self.state, State::Asked | State::Body(_) | State::Parts(..)) {
             self.outbox.extend(reply::learned(is_new));
             self.state = State::Closed;
         }
@@ -167,13 +183,28 @@ impl Server {
                 self.state = State::Closed;
                 return ServerEvent::Closed;
             }
-            Command::Check | Command::CheckDefault | Command::LearnSpam | Command::LearnHam => {}
+            Command::CheckParts if request.takes_nothing => return self.refuse(&Refusal::NotAcceptable),
+            Command::Check | Command::CheckDefault | Command::CheckParts | Command::LearnSpam | Command::LearnHam => {}
         }
+        let parts = (request.command == Command::CheckParts)
+            .then(|| Parts::new(&request.kind, request.framing, self.limits.head_bytes_max))
+            .transpose();
+        let Ok(parts) = parts.map_err(|why| self.refuse(&why)) else { return ServerEvent::Closed };
         if request.waits {
             self.outbox.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+        }
+        if let Some(parts) = parts {
+            self.state = State::Parts(parts, Some(Box::new(request)));
+            return ServerEvent::Idle;
         }
         let undeclared = if request.form == Form::Http { Framing::Empty } else { Framing::Close };
         self.state = State::Body(Body::new(request.framing.unwrap_or(undeclared)));
         ServerEvent::Asked(request)
+    }
+}
+
+impl From<http::Refusal> for Refusal {
+    fn from(why: http::Refusal) -> Refusal {
+        Refusal::Malformed(why.reason())
     }
 }

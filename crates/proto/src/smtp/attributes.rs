@@ -6,6 +6,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 const ATTRIBUTES_MAX: usize = 16;
 const VALUE_BYTES_MAX: usize = 255;
@@ -50,6 +51,13 @@ pub fn attribute(attributes: &[(String, String)], name: &str) -> Option<String> 
     String::from_utf8(plain).ok().filter(|plain| !plain.chars().any(char::is_control))
 }
 
+/// The client's address (`ADDR`), of IPv6 marked as such or not.
+pub fn address(attributes: &[(String, String)]) -> Option<IpAddr> {
+    let text = attribute(attributes, "ADDR")?;
+    let is_marked = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("IPv6:"));
+    text.get(if is_marked { 5 } else { 0 }..)?.parse().ok()
+}
+
 /// A command with these attributes, in xtext.
 pub(super) fn command(verb: &str, attributes: &[(&str, String)]) -> String {
     let mut line = String::from(verb);
@@ -68,6 +76,8 @@ mod tests {
     fn values_are_read_as_they_are_meant() {
         let all = parse("addr=192.0.2.1 HELO=a+2Bb NAME=[UNAVAILABLE] PORT=+0A PROTO=+2 LOGIN=", &XCLIENT).unwrap();
         assert_eq!(attribute(&all, "ADDR").as_deref(), Some("192.0.2.1"));
+        assert_eq!(address(&all), "192.0.2.1".parse().ok());
+        assert_eq!(address(&[("ADDR".into(), "ipv6:2001:db8::1".into())]), "2001:db8::1".parse().ok());
         assert_eq!(attribute(&all, "HELO").as_deref(), Some("a+b"));
         assert_eq!(attribute(&all, "LOGIN").as_deref(), Some(""));
         for name in ["NAME", "PORT", "PROTO", "DESTADDR"] {

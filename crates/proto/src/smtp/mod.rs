@@ -22,7 +22,7 @@ mod reply;
 mod server;
 pub mod states;
 
-pub use attributes::attribute;
+pub use attributes::{address, attribute};
 pub use auth::{AUTH_LINE_BYTES_MAX, Mechanisms, Secret};
 pub use client::{Asked, Client, ClientEvent};
 pub use dot::{DotWriter, LineReader};
