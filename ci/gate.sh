@@ -59,8 +59,10 @@ progress() {
         /^error/ { clear(); print; fflush() }'
 }
 
-# Every database that the tests build goes through its file form. No documentation has examples that run.
+# Every database that the tests build goes through its file form. No documentation has examples that run. Conversations wait more
+# than they compute, so there are two at a time for each core.
 tests() {
+    export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
     cargo test --workspace --lib --bins --tests --features sluice-scan/through-file --locked --no-fail-fast -- --show-output 2>&1 | tee "$printed" |
         progress
     local outcome=${PIPESTATUS[0]}

@@ -56,10 +56,20 @@ pub fn inherit(supervisor: &mut Supervisor) -> io::Result<()> {
                 let (Some(pid), Ok([way, program])) = (pids.next(), <[OwnedFd; 2]>::try_from(beside)) else {
                     return Err(io::ErrorKind::InvalidData.into());
                 };
-                let channel = Some(supervisor.listen_to(pid, Channel::from(way))?);
+                let (channel, ears) = supervisor.listen_to(pid, Channel::from(way))?;
+                let (channel, ears) = (Some(channel), Some(ears));
                 let helpers = pids.collect();
                 let began = Instant::now();
-                supervisor.edges.push(Edge { pid, channel, began, is_ready: true, program, helpers, drains: false });
+                supervisor.edges.push(Edge {
+                    pid,
+                    channel,
+                    ears,
+                    began,
+                    is_ready: true,
+                    program,
+                    helpers,
+                    drains: false,
+                });
             }
             _ if line == "begin" => return Ok(()),
             _ => return Err(io::ErrorKind::InvalidData.into()),

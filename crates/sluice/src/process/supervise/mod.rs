@@ -30,6 +30,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use channel::{Channel, Packet};
@@ -64,6 +65,8 @@ struct Edge {
     pid: u32,
     /// The way to it; it is gone when that is closed, or is to come to its end.
     channel: Option<Arc<Channel>>,
+    /// What hears it.
+    ears: Option<JoinHandle<()>>,
     began: Instant,
     is_ready: bool,
     /// The program that it is, for processes on its behalf.
@@ -72,6 +75,19 @@ struct Edge {
     helpers: Vec<u32>,
     /// It was told to take no more clients.
     drains: bool,
+}
+
+impl Edge {
+    /// Hears all that one which has ended has said.
+    fn hear_out(&mut self) {
+        // Whoever is its child may still hold the other end.
+        if let Some(channel) = &self.channel {
+            let _ = rustix::net::shutdown(&**channel, rustix::net::Shutdown::Read);
+        }
+        if let Some(ears) = self.ears.take() {
+            let _ = ears.join();
+        }
+    }
 }
 
 /// What an edge has said, and which.
@@ -131,14 +147,12 @@ async fn supervise() -> Result<ExitCode, Failure> {
                 Asked::Stop(signal) => supervisor.stop(signal),
                 Asked::HandOver => supervisor.hand_over(),
                 Asked::Bury => {
-                    // What it has said before it ended counts: that it serves, above all.
-                    for _ in 0..8 {
-                        tokio::task::yield_now().await;
-                        while let Ok(heard) = hears.try_recv() {
-                            supervisor.hear(heard);
-                        }
+                    let ended = supervisor.ended();
+                    // What it said before it ended counts: that it serves, or why it does not.
+                    while let Ok(heard) = hears.try_recv() {
+                        supervisor.hear(heard);
                     }
-                    if let Some(code) = supervisor.bury() {
+                    if let Some(code) = supervisor.bury(ended) {
                         return Ok(code);
                     }
                 },
@@ -211,11 +225,11 @@ impl Supervisor {
         drop(command);
         let pid = child.id();
         let program = std::fs::File::open("/proc/self/exe")?.into();
-        let channel = self.listen_to(pid, ours)?;
+        let (channel, ears) = self.listen_to(pid, ours)?;
         let (began, is_ready) = (Instant::now(), false);
-        let edge =
-            Edge { pid, channel: Some(channel.clone()), began, is_ready, program, helpers: Vec::new(), drains: false };
-        self.edges.push(edge);
+        let (helpers, drains) = (Vec::new(), false);
+        let (to, ears) = (Some(channel.clone()), Some(ears));
+        self.edges.push(Edge { pid, channel: to, ears, began, is_ready, program, helpers, drains });
         // If it is gone already, that is heard of in its own time.
         let _ = self.hand_down(&channel);
         Ok(())
@@ -230,7 +244,7 @@ impl Supervisor {
     }
 
     /// Hears what an edge says from here on.
-    fn listen_to(&self, pid: u32, channel: Channel) -> io::Result<Arc<Channel>> {
+    fn listen_to(&self, pid: u32, channel: Channel) -> io::Result<(Arc<Channel>, JoinHandle<()>)> {
         let channel = Arc::new(channel);
         let (hearing, heard) = (Arc::downgrade(&channel), self.heard.clone());
         let fd = channel.as_fd().try_clone_to_owned()?;
@@ -242,8 +256,8 @@ impl Supervisor {
                 }
             }
         };
-        std::thread::Builder::new().name(format!("edge-{pid}")).spawn(listen)?;
-        Ok(channel)
+        let ears = std::thread::Builder::new().name(format!("edge-{pid}")).spawn(listen)?;
+        Ok((channel, ears))
     }
 
     /// The one that serves, or is to.
@@ -394,11 +408,21 @@ impl Supervisor {
         self.tell("READY=1");
     }
 
-    /// Takes the status of whoever has ended; that of this process, if it is over.
-    fn bury(&mut self) -> Option<ExitCode> {
+    /// The status of whoever has ended.
+    fn ended(&mut self) -> Vec<(u32, WaitStatus)> {
+        let mut all = Vec::new();
         // `waitpid` knows all of them, and as the first process of a container those of others too.
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
             let pid = pid.as_raw_nonzero().get() as u32;
+            self.edges.iter_mut().filter(|edge| edge.pid == pid).for_each(Edge::hear_out);
+            all.push((pid, status));
+        }
+        all
+    }
+
+    /// Forgets those that have ended; the status of this process, if it is over.
+    fn bury(&mut self, ended: Vec<(u32, WaitStatus)>) -> Option<ExitCode> {
+        for (pid, status) in ended {
             if let Some(at) = self.edges.iter().position(|edge| edge.pid == pid) {
                 let edge = self.edges.remove(at);
                 if let Some(code) = self.edge_ended(&edge, status) {
