@@ -23,6 +23,16 @@ use stream::{Coding, Event, Fuel, Limits, Nothing, Stage, Step, Window};
 
 const MAIL: &[u8] = b"Subject: =?iso-8859-2?Q?=B1?=\r\nContent-Type: text/plain; name*=utf-8''%C3%A9\r\n\r\nHello\r\n";
 
+/// Named by the library `alloc`, which is built to unwind: nothing here does.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+/// The same.
+#[unsafe(no_mangle)]
+extern "C" fn _Unwind_Resume() -> ! {
+    loop {}
+}
+
 /// Called by the C library's start files, with no runtime of Rust's before it.
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {
