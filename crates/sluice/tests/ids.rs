@@ -307,3 +307,32 @@ fn a_rule_that_does_not_load_is_named_by_file_and_line() {
     assert!(said.contains("wrong.rules:2") && said.contains("no.such.keyword"), "{said}");
     assert!(!ran.status.success());
 }
+
+#[test]
+fn files_of_suricata_update_change_rules() {
+    let site = Site::new();
+    let rules = "alert http any any -> any any (msg:\"a\"; sid:1;)\n#alert http any any -> any any (msg:\"b\"; sid:2;)\n\
+                 alert http any any -> any any (msg:\"c\"; sid:3;)\n";
+    fs::write(site.path("rules/set.rules"), rules).unwrap();
+    fs::write(site.path("disable.conf"), "# by number\n1\n").unwrap();
+    fs::write(site.path("enable.conf"), "group:set\n1:7\nnonsense\n").unwrap();
+    fs::write(site.path("drop.conf"), "re:msg:.b").unwrap();
+    fs::write(site.path("modify.conf"), "3 \"(sid:)3\" \"\\1 30\"").unwrap();
+    let ids = |words: &[&str]| {
+        let ran = Command::new(env!("CARGO_BIN_EXE_sluice")).arg("ids").args(words).output().unwrap();
+        (String::from_utf8_lossy(&ran.stdout).into_owned(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let [set, disable, enable] = ["rules/set.rules", "disable.conf", "enable.conf"].map(|name| site.path(name));
+    let [drop, modify] = ["drop.conf", "modify.conf"].map(|name| site.path(name));
+    let count =
+        |words: &[&str]| ids(&[&["lint", &set], words].concat()).0.lines().next().unwrap_or_default().to_owned();
+    assert_eq!(count(&[]), "2 rules, 2 of them active");
+    assert_eq!(count(&["--disable", &disable]), "1 rules, 1 of them active");
+    assert_eq!(count(&["--enable", &enable]), "3 rules, 3 of them active");
+    assert_eq!(count(&["--disable", &disable, "--enable", &enable]), "3 rules, 3 of them active");
+    let (_, said) = ids(&["lint", &set, "--enable", &enable]);
+    assert!(said.contains("enable.conf:3: ") && said.contains("names no rules: nonsense"), "{said}");
+    let all = ["--rules", &set, "--enable", &enable, "--drop", &drop, "--modify", &modify];
+    let explained = |sid: &str| ids(&[&["explain", sid], &all[..]].concat()).0;
+    assert!(explained("2").contains("drop") && explained("30").contains("alert"), "{}", explained("2"));
+}

@@ -39,6 +39,18 @@ pub struct IdsRules {
     /// Read thresholds and suppressions from this file (threshold.config).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub thresholds: Option<PathBuf>,
+    /// Leave out the rules that this file of suricata-update names (disable.conf).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub disable: Option<PathBuf>,
+    /// Load rules that stand behind `#` and that this file names (enable.conf).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub enable: Option<PathBuf>,
+    /// Have the rules that this file names drop (drop.conf).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub drop: Option<PathBuf>,
+    /// Replace in rules what this file says (modify.conf).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub modify: Option<PathBuf>,
 }
 
 /// `sluice ids check`

@@ -181,13 +181,15 @@ fn spam(config: &Config, quiet: bool) -> Result<u64, Failure> {
 /// Reads the intrusion rules, and says what is wrong in them; how much that is.
 fn intrusion(config: &Config, quiet: bool) -> Result<u64, Failure> {
     let Some(settings) = config.ids.as_ref().filter(|ids| !ids.rules.is_empty()) else { return Ok(0) };
-    let rules = settings.collect()?.compile();
+    let changes = settings.changes()?;
+    changes.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
+    let rules = settings.collect(&changes)?.compile();
     let (set, census) = (rules.set(), rules.set().census());
     if !quiet {
         println!("{} intrusion rules, {} of them active", census.rules, census.active);
     }
     set.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
-    Ok(census.refused.values().sum::<usize>() as u64)
+    Ok((census.refused.values().sum::<usize>() + changes.problems().len()) as u64)
 }
 
 /// How far a process that inspects can be confined on this machine: one is, and says it.

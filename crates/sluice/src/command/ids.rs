@@ -12,6 +12,7 @@ use rules::ids::{Limits, Loader, Rule, RuleSet, Transport};
 use serde_json::{Value, json};
 
 use crate::cli::{self, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
+use crate::config::ids::changes;
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
@@ -54,8 +55,11 @@ fn load(files: &[PathBuf], names: &IdsRules) -> Result<RuleSet, Failure> {
     if let Some(path) = &names.classes {
         loader.classes(&read(path, limits.file_bytes_max as u64)?);
     }
+    let changes = changes([&names.disable, &names.enable, &names.drop, &names.modify])?;
+    changes.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
     for path in files {
         let bytes = read(path, limits.file_bytes_max as u64)?;
+        let bytes = if changes.is_empty() { bytes } else { changes.apply(&path.to_string_lossy(), &bytes) };
         if bytes.windows(4).any(|four| four == b"data") {
             data_files(path, &mut loader);
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use flow::Glob;
 use inspect::{IntrusionAction, IntrusionFiles};
-use rules::ids::{Limits, Selector};
+use rules::ids::{Change, Changes, Limits, Selector};
 use serde::Deserialize;
 
 use crate::output::Failure;
@@ -30,6 +30,14 @@ pub struct IdsSettings {
     pub classification: Option<PathBuf>,
     /// Files of thresholds and suppressions.
     pub thresholds: Vec<PathBuf>,
+    /// Files of suricata-update by which rules are changed before they are loaded.
+    pub disable: Option<PathBuf>,
+    /// The same.
+    pub enable: Option<PathBuf>,
+    /// The same.
+    pub drop: Option<PathBuf>,
+    /// The same.
+    pub modify: Option<PathBuf>,
     /// Other actions for some rules; the last that means a rule decides.
     #[serde(rename = "action")]
     pub actions: Vec<IdsAction>,
@@ -85,6 +93,8 @@ impl IdsSettings {
     /// Takes relative paths from this folder.
     pub(super) fn count_paths_from(&mut self, folder: &Path) {
         let files = self.rules.iter_mut().chain(&mut self.thresholds).chain(&mut self.classification);
+        let files =
+            files.chain(&mut self.disable).chain(&mut self.enable).chain(&mut self.drop).chain(&mut self.modify);
         files.chain(&mut self.eve).chain(&mut self.fast).for_each(|path| *path = folder.join(&path));
     }
 
@@ -102,7 +112,9 @@ impl IdsSettings {
     /// Folders that are read: files are replaced by others of their names.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         let of_rules = self.rules.iter().map(|path| if path.is_dir() { path } else { above(path) });
-        of_rules.chain(self.thresholds.iter().chain(&self.classification).map(|path| above(path)))
+        let changing = [&self.disable, &self.enable, &self.drop, &self.modify].into_iter().flatten();
+        let others = self.thresholds.iter().chain(&self.classification).chain(changing);
+        of_rules.chain(others.map(|path| above(path)))
     }
 
     /// Folders that are written to.
@@ -110,11 +122,19 @@ impl IdsSettings {
         self.eve.iter().chain(&self.fast).map(|path| above(path))
     }
 
-    /// Reads all files.
+    /// Reads the files by which rules are changed.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn changes(&self) -> Result<Changes, Failure> {
+        changes([&self.disable, &self.enable, &self.drop, &self.modify])
+    }
+
+    /// Reads all other files.
     ///
     /// # Errors
     /// A file that cannot be read; a name that means none.
-    pub fn collect(&self) -> Result<IntrusionFiles, Failure> {
+    pub fn collect(&self, changes: &Changes) -> Result<IntrusionFiles, Failure> {
         let file_bytes_max = Limits::default().file_bytes_max as u64;
         let (mut rules, mut data) = (Vec::new(), Vec::new());
         let mut folders: Vec<PathBuf> = Vec::new();
@@ -125,7 +145,9 @@ impl IdsSettings {
                 data_files(folder, &mut data);
                 folders.push(folder.into());
             }
-            rules.push((path.to_string_lossy().into(), bytes));
+            let name = path.to_string_lossy();
+            let bytes = if changes.is_empty() { bytes } else { changes.apply(&name, &bytes) };
+            rules.push((name.into(), bytes));
         }
         let named = |path: &PathBuf| Ok::<_, Failure>((path.to_string_lossy().into(), read(path, file_bytes_max)?));
         Ok(IntrusionFiles {
@@ -176,6 +198,21 @@ impl IdsSettings {
         }
         Ok(files)
     }
+}
+
+/// Reads files by which rules are changed: those that disable, enable, drop and modify.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn changes(files: [&Option<PathBuf>; 4]) -> Result<Changes, Failure> {
+    let mut changes = Changes::default();
+    let kinds = [Change::Disable, Change::Enable, Change::Drop, Change::Modify];
+    for (change, path) in kinds.into_iter().zip(files) {
+        if let Some(path) = path {
+            changes.read(change, &path.to_string_lossy(), &read(path, Limits::default().file_bytes_max as u64)?);
+        }
+    }
+    Ok(changes)
 }
 
 /// The folder that a file lies in.

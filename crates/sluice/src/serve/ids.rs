@@ -54,7 +54,9 @@ impl Intrusion {
         old: Option<&Intrusion>,
     ) -> Result<Option<Intrusion>, Failure> {
         let Some(settings) = config.ids.as_ref().filter(|ids| !ids.rules.is_empty()) else { return Ok(None) };
-        let files = settings.collect()?;
+        let changes = settings.changes()?;
+        changes.problems().iter().for_each(|problem| tracing::warn!(%problem, "changes of intrusion rules"));
+        let files = settings.collect(&changes)?;
         let rules = files.compile();
         let (set, census) = (rules.set(), rules.set().census());
         set.problems().iter().take(PROBLEMS_SHOWN).for_each(|problem| tracing::warn!(%problem, "intrusion rule"));
