@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flow::{Flow, Paging, Protocol, Watched};
+use flow::{Flow, Protocol, Watched};
 use proto::http::{ClientEvent, Fields, Response};
 use stream::Object;
 
@@ -16,6 +16,7 @@ use super::subject::Subject;
 use super::upload::Sent;
 use super::vet::Order;
 use crate::net::intercept;
+use crate::porch::filter::Pass;
 use crate::porch::runtime::Runtime;
 use crate::settings::{HttpListener, Ranges};
 use crate::upstream::destination::{Destination, Failure, connect};
@@ -162,20 +163,24 @@ impl Session {
 
     /// A message of WebSocket at this URL.
     pub(super) fn message(&self, runtime: &Runtime, object: Object, url: &[u8]) -> Subject {
-        Subject::open(runtime, &self.door, self.flow(), object, (None, None), "WEBSOCKET", url)
+        let pass = Pass::default();
+        Subject::open(runtime, &self.door, self.flow(), object, (&pass, None), "WEBSOCKET", url)
     }
 
-    /// A body of this exchange, of which these fields speak.
+    /// A body of this exchange, of which these fields speak, on these terms.
     pub(super) fn subject(
         &self,
         runtime: &Arc<Runtime>,
         order: &Order,
         fields: &Fields,
-        paging: Option<Paging>,
+        pass: &Pass,
         watched: Option<Box<Watched>>,
     ) -> Subject {
         let object = object::described(order.request.path(), fields);
-        Subject::open(runtime, &self.door, self.flow(), object, (paging, watched), &order.request.method, &order.url)
+        let (method, url) = (&order.request.method, &order.url);
+        let mut subject = Subject::open(runtime, &self.door, self.flow(), object, (pass, watched), method, url);
+        subject.language = self.language;
+        subject
     }
 }
 

@@ -15,11 +15,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::head;
+use super::language::Language;
 use super::refused::Refused;
 use super::session::Session;
 use crate::message::trace::{self, new_id};
 use crate::net::opener::Opener;
 use crate::net::stream::Stream;
+use crate::porch::filter::Notice;
 use crate::porch::login::User;
 use crate::settings::{Https, MismatchedNames, Mode, Pinned};
 use crate::upstream::destination::{Destination, Failure, connect};
@@ -57,6 +59,7 @@ impl Session {
     /// Opens a tunnel. Where its TLS is opened, what comes back is the session within; otherwise it is over.
     pub(super) async fn tunnel(mut self, request: &Request) -> io::Result<Option<Session>> {
         let url = self.url(request);
+        self.language = Language::of(&request.fields);
         if let Err(refused) = self.log_in(request).await {
             return self.turn_away(&refused, &request.method, &url).await;
         }
@@ -137,6 +140,11 @@ impl Session {
     }
 
     /// What opens TLS, where this door does.
+        // A client that asks for a tunnel follows nobody elsewhere.
+        let refused = match &refused.notice {
+            Notice::Redirect(_) => &Refused { status: 403, notice: Notice::default(), ..refused.clone() },
+            _ => refused,
+        };
     fn opener(&self) -> Option<Arc<Opener>> {
         let opener = || self.shared.runtime.borrow().opener.clone();
         (self.settings.https == Https::Inspect).then(opener).flatten()

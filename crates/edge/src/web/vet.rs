@@ -10,7 +10,7 @@ use super::object;
 use super::received;
 use super::refused::Refused;
 use super::session::Session;
-use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
+use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
 
@@ -63,9 +63,7 @@ impl Session {
         if head::is_loop(&request.fields, hostname) {
             return Err(Refused::new(508, "The request has been here already: proxies send it in a circle."));
         }
-        if let Some(opened) = &self.opened {
-            opened.vet(request)?;
-        }
+        let refused = self.opened.as_ref().map_or(Ok(None), |opened| opened.vet(request))?;
         if request.method == "TRACE" {
             return Err(Refused::new(405, "TRACE is not passed on."));
         }
@@ -97,6 +95,9 @@ impl Session {
         let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, "No server has this name."));
         if self.opened.is_some() {
             let is_plain = matches!(&request.target, Target::Absolute { scheme, .. } if scheme == "http");
+        if let Some(refused) = refused.filter(|_| !pass.is_bypassed) {
+            return Err(refused);
+        }
             let asked = Destination::parse(authority, if is_plain { 80 } else { 443 });
             let asked = asked.ok_or_else(|| Refused::new(400, "No server has this name."))?;
             return Ok(if is_plain { asked } else { asked.in_tls() });
@@ -151,8 +152,7 @@ impl Session {
     pub(super) fn filter_content(&self, order: &Order, response: &Response) -> Result<Pass, Refused> {
         let file_name = response.fields.get("content-disposition").and_then(object::file_name);
         let content = ContentFacts { media_type: response.fields.get("content-type"), file_name: file_name.as_deref() };
-        let facts = self.facts(&order.request, &order.url);
-        decided(self.shared.runtime.borrow().filter.content(&facts, &content))
+        decided(course.content(&self.facts(&order.request, &order.url), &content))
     }
 
     fn facts<'a>(&'a self, request: &'a Request, url: &'a [u8]) -> RequestFacts<'a> {
@@ -174,8 +174,9 @@ fn decided(decision: Decision) -> Result<Pass, Refused> {
     match decision {
         Decision::Pass(pass) => Ok(pass),
         Decision::Block(reason) => Err(reason.into()),
+        let Some(course) = &order.pass.course else { return Ok(Pass::default()) };
         Decision::Redirect(location) => {
-            Err(Refused { field: Some(("Location", location)), ..Refused::new(302, "The page is elsewhere.") })
+            Err(Refused { notice: Notice::Redirect(location), ..Refused::new(302, "The page is elsewhere.") })
         }
     }
 }
@@ -191,6 +192,7 @@ fn changed(request: &Request, pass: &Pass) -> Request {
             if other.is_none() || !value.is_empty() {
                 fields.push(name, value);
             }
+            takes_tokens: true,
         }
         request.fields = fields;
     }
@@ -212,7 +214,7 @@ fn parts(url: &[u8]) -> Option<(&'static str, &[u8], Vec<u8>)> {
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let slash: &[u8] = if path.first() == Some(&b'/') { b"" } else { b"/" };
-    let is_clean = url.iter().all(|byte| matches!(byte, b'!'..=b'~'));
+    let is_clean = url.iter().all(|byte| matches!(byte, b'!'..=b'~' | b'\x80'..));
     (is_clean && !authority.is_empty()).then(|| (scheme, authority, [slash, path].concat()))
 }
 
@@ -235,8 +237,7 @@ mod tests {
             url: Some(b"http://b.test:81?q".to_vec()),
             fields: vec![(1, b"other".to_vec()), (2, Vec::new())],
             added: Some((b"YouTube-Restrict".to_vec(), b"Strict".to_vec())),
-            paging: None,
-            opens: None,
+            ..Pass::default()
         };
         let changed = changed(&request, &pass);
         assert_eq!(changed.target, target(b"b.test:81", b"/?q"));
