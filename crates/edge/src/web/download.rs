@@ -76,7 +76,7 @@ impl Session {
             Outcome::Passed => {
                 let told = self.complete(&mut subject, &response, &ended.trailer.unwrap_or_default()).await;
                 if told.is_ok() {
-                    self.shared.origins.give(&order.destination, origin);
+                    self.shared.origins.give(&order.route(), origin);
                 }
                 (response.status, told)
             }
@@ -184,7 +184,7 @@ impl Session {
     /// Hands on a response without a body.
     async fn pass_empty(&mut self, order: &Order, mut origin: Origin, response: &Response) -> Result<(), Failure> {
         if let (_, ClientEvent::End(_)) = origin.next(SILENCE_WAIT).await? {
-            self.shared.origins.give(&order.destination, origin);
+            self.shared.origins.give(&order.route(), origin);
         }
         self.server.respond(response);
         self.server.end(&Fields::default());

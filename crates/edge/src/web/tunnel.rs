@@ -48,7 +48,7 @@ struct Way {
 
 impl Way {
     fn url(&self) -> String {
-        authority(&self.destination.host, self.destination.port)
+        self.destination.authority()
     }
 }
 
@@ -82,7 +82,7 @@ impl Session {
             Hello::Client { server_name: Some(name), .. } => name,
             _ => meant.ip().to_string(),
         };
-        let named = authority(&name, meant.port());
+        let named = Destination { host: name, port: meant.port(), is_tls: false }.authority();
         let Some(destination) = Destination::parse(named.as_bytes(), 443) else {
             return Err(io::Error::other("the handshake names no host"));
         };
@@ -125,6 +125,11 @@ impl Session {
 
     async fn reach(&self, way: &Way) -> Reached {
         let runtime = self.shared.runtime.borrow().clone();
+        let named = &way.destination;
+        if let Some(proxy) = self.ahead(named, &named.host).await.map_err(|failure| Refused::from(&failure))? {
+            let reached = self.tunnel_ahead(&proxy, &named.authority()).await;
+            return reached.map_err(|failure| Refused::from(&failure));
+        }
         let addresses = match way.meant {
             Some(meant) if self.may_reach(&runtime, meant) => vec![meant],
             Some(_) => return Err(Refused::from(&Failure::Forbidden)),
@@ -135,16 +140,16 @@ impl Session {
 
     async fn turn_away(mut self, refused: &Refused, method: &str, url: &[u8]) -> io::Result<Option<Session>> {
         self.server.close();
-        self.refuse(refused, method, url).await?;
-        self.end().await.map(|()| None)
-    }
-
-    /// What opens TLS, where this door does.
         // A client that asks for a tunnel follows nobody elsewhere.
         let refused = match &refused.notice {
             Notice::Redirect(_) => &Refused { status: 403, notice: Notice::default(), ..refused.clone() },
             _ => refused,
         };
+        self.refuse(refused, method, url).await?;
+        self.end().await.map(|()| None)
+    }
+
+    /// What opens TLS, where this door does.
     fn opener(&self) -> Option<Arc<Opener>> {
         let opener = || self.shared.runtime.borrow().opener.clone();
         (self.settings.https == Https::Inspect).then(opener).flatten()
@@ -240,11 +245,6 @@ impl Session {
         }
         moved.bytes.get()
     }
-}
-
-/// A host and a port in one.
-fn authority(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Whether a handshake names the host of the request. An address has no name.

@@ -13,6 +13,7 @@ use super::session::Session;
 use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
+use crate::upstream::origin::Route;
 
 /// A request that may be made.
 pub struct Order {
@@ -24,9 +25,26 @@ pub struct Order {
     pub received: Option<Head>,
     /// What is asked for, as a whole URL.
     pub url: Vec<u8>,
+    /// The terms of the lists.
+    pub pass: Pass,
+    /// The proxy ahead through which it goes.
+    pub ahead: Option<Destination>,
+    /// It goes through a tunnel of that.
+    pub is_tunnelled: bool,
 }
 
 impl Order {
+    /// The way of its connection.
+    pub fn route(&self) -> Route {
+        let proxy = self.ahead.as_ref().filter(|_| self.asks_proxy());
+        Route { destination: proxy.unwrap_or(&self.destination).clone(), ahead: self.ahead.clone() }
+    }
+
+    /// Whether the proxy ahead gets the request itself.
+    pub fn asks_proxy(&self) -> bool {
+        self.ahead.is_some() && !self.is_tunnelled
+    }
+
     /// Whether the request has a body.
     pub fn has_body(&self) -> bool {
         has_body(&self.request)
@@ -77,16 +95,26 @@ impl Session {
         }
         let received = runtime.means.sentinel.as_ref().map(|_| received::of_request(request));
         let pass = self.filter(request)?;
+        if let Some(refused) = refused.filter(|_| !pass.is_bypassed) {
+            return Err(refused);
+        }
         let request = &changed(request, &pass);
         let destination = self.destination(request).await?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.is_encrypted));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
+        let named = Destination::parse(request.authority().unwrap_or_default(), 80);
+        let named = named.map(|named| named.host).unwrap_or_default();
         let url = self.url(request);
         let mut request = head::for_origin(request, &manner);
         if is_socket {
             head::ask_for_socket(&mut request.fields);
         }
-        Ok(Order { destination, request, received, url })
+        let ahead = self.ahead(&destination, &named).await.map_err(|failure| Refused::from(&failure))?;
+        let is_tunnelled = destination.is_tls || is_socket;
+        if ahead.is_some() && !is_tunnelled {
+            self.for_proxy(&mut request);
+        }
+        Ok(Order { destination, request, received, url, pass, ahead, is_tunnelled })
     }
 
     /// Where a request goes.
@@ -95,9 +123,6 @@ impl Session {
         let asked = || Destination::parse(authority, 80).ok_or_else(|| Refused::new(400, "No server has this name."));
         if self.opened.is_some() {
             let is_plain = matches!(&request.target, Target::Absolute { scheme, .. } if scheme == "http");
-        if let Some(refused) = refused.filter(|_| !pass.is_bypassed) {
-            return Err(refused);
-        }
             let asked = Destination::parse(authority, if is_plain { 80 } else { 443 });
             let asked = asked.ok_or_else(|| Refused::new(400, "No server has this name."))?;
             return Ok(if is_plain { asked } else { asked.in_tls() });
@@ -150,6 +175,7 @@ impl Session {
 
     /// Decides on the head of the response to a request by the lists.
     pub(super) fn filter_content(&self, order: &Order, response: &Response) -> Result<Pass, Refused> {
+        let Some(course) = &order.pass.course else { return Ok(Pass::default()) };
         let file_name = response.fields.get("content-disposition").and_then(object::file_name);
         let content = ContentFacts { media_type: response.fields.get("content-type"), file_name: file_name.as_deref() };
         decided(course.content(&self.facts(&order.request, &order.url), &content))
@@ -166,6 +192,7 @@ impl Session {
             fields: &request.fields,
             is_tls: self.opened.is_some(),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
+            takes_tokens: true,
         }
     }
 }
@@ -174,7 +201,6 @@ fn decided(decision: Decision) -> Result<Pass, Refused> {
     match decision {
         Decision::Pass(pass) => Ok(pass),
         Decision::Block(reason) => Err(reason.into()),
-        let Some(course) = &order.pass.course else { return Ok(Pass::default()) };
         Decision::Redirect(location) => {
             Err(Refused { notice: Notice::Redirect(location), ..Refused::new(302, "The page is elsewhere.") })
         }
@@ -192,7 +218,6 @@ fn changed(request: &Request, pass: &Pass) -> Request {
             if other.is_none() || !value.is_empty() {
                 fields.push(name, value);
             }
-            takes_tokens: true,
         }
         request.fields = fields;
     }
