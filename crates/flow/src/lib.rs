@@ -50,7 +50,7 @@ pub use inspector::{Inspecting, Inspector, NOBODY, Progress, Unfinished};
 pub use message::{Blank, Context, Field, In, ObjectReport, Out, Sought, StageTime, Wants};
 pub use page::{PageOutcome, PageScore, Paging, Phrase};
 pub use parts::{Parts, Place};
-pub use policy::{Action, Policy, SignatureRule};
+pub use policy::{Action, Policy, SignatureRule, Spared};
 pub use queue::{BLOCK_BYTES, Block, Blocks};
 pub use recall::{Key, Lesson, Recall, Recalled, Study, Word};
 pub use reputation::{Conduct, Standing};

@@ -37,6 +37,18 @@ impl Action {
     }
 }
 
+/// Findings that do not stop content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Spared {
+    /// None.
+    #[default]
+    Nothing,
+    /// Those of content that cannot be inspected.
+    Faults,
+    /// Those, and malware.
+    Malware,
+}
+
 /// The action for matches of some signatures, by their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignatureRule {
@@ -86,6 +98,26 @@ impl Default for Policy {
 }
 
 impl Policy {
+    /// The same, with nothing worse than a mark for what is spared.
+    pub fn sparing(&self, what: Spared) -> Policy {
+        let at_least = |least: Spared, action: Action| if what >= least { action.min(Action::Tag) } else { action };
+        let spared = |action| at_least(Spared::Faults, action);
+        let of_match = |action| at_least(Spared::Malware, action);
+        let signatures =
+            self.signatures.iter().map(|rule| SignatureRule { action: of_match(rule.action), ..rule.clone() });
+        Policy {
+            on_infected: of_match(self.on_infected),
+            signatures: signatures.collect(),
+            on_forbidden: self.on_forbidden,
+            on_limit: spared(self.on_limit),
+            on_ambiguous: spared(self.on_ambiguous),
+            on_encrypted: spared(self.on_encrypted),
+            on_external: spared(self.on_external),
+            on_partial: spared(self.on_partial),
+            on_malformed: spared(self.on_malformed),
+        }
+    }
+
     /// Whether content is either passed as it is or refused, whatever is found.
     pub fn only_rejects(&self) -> bool {
         self.actions().all(|action| matches!(action, Action::Pass | Action::Reject))
@@ -159,6 +191,22 @@ mod tests {
 
     fn rule(names: &[&str], action: Action) -> SignatureRule {
         SignatureRule { names: names.iter().map(|name| Glob::new(name)).collect(), action }
+    }
+
+    #[test]
+    fn a_policy_spares_faults_and_malware_but_no_rule_of_the_operator() {
+        let signatures = [rule(&["pua.*"], Action::Quarantine)];
+        let policy = Policy { signatures: signatures.into(), on_encrypted: Action::Reject, ..Policy::default() };
+        let of = |policy: &Policy| {
+            let classes = [Class::Limit, Class::Encrypted, Class::Malformed, Class::Forbidden, Class::Intrusion];
+            let all = classes.map(|class| policy.action(&Finding::new(class, "X", 0))).into_iter();
+            let names = ["PUA.Tool", "Eicar"].map(|name| policy.action(&Finding::new(Class::Match, name, 0)));
+            all.chain(names).collect::<Vec<_>>()
+        };
+        use Action::{Pass, Quarantine, Reject, Tag};
+        assert_eq!(of(&policy), [Reject, Reject, Pass, Reject, Reject, Quarantine, Reject]);
+        assert_eq!(of(&policy.sparing(Spared::Faults)), [Tag, Tag, Pass, Reject, Reject, Quarantine, Reject]);
+        assert_eq!(of(&policy.sparing(Spared::Malware)), [Tag, Tag, Pass, Reject, Reject, Tag, Tag]);
     }
 
     #[test]

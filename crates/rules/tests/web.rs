@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rules::web::phrase::{Dialect, Outcome, Page, Score};
-use rules::web::{Decision, Field, Filter, Limits, Moment, Request, Response, Verdict};
+use rules::web::{Cause, Decision, Field, Filter, Limits, Moment, Notice, Request, Response, Tokens, Told, Verdict};
 
 /// A configuration of these files, and nothing else.
 fn load(files: &[(&str, &str)], dialect: Dialect) -> Filter {
@@ -433,20 +433,102 @@ fn folders_of_categories_and_hosts_files_are_lists() {
     assert_eq!(verdicts, [block, block, block, grey, allow, allow]);
 }
 
+/// A request of a client that may have tokens, at this second.
+fn with_tokens<'r>(url: &'r str, fields: &'r [Field<'r>], now: u64) -> Request<'r> {
+    let tokens = Some(Tokens { now, secret: b"secret" });
+    Request { method: b"GET", url: url.as_bytes(), fields, tokens, ..Request::default() }
+}
+
+/// The URL by which a client comes past the block of another.
+fn link(filter: &Filter, url: &str, cause: Cause) -> Option<String> {
+    let request = with_tokens(url, &[], 1000);
+    filter.groups()[0].link(&request, &filter.request(&request), cause)
+}
+
 #[test]
-fn blocks_are_passed_with_a_token_where_the_group_has_a_key() {
+fn blocks_are_passed_with_a_token_that_does_not_go_on() {
     let group = "bypass = 300\nbypasskey = 'secret'\nbannedsitelist = 'e/banned'\nsitelist = 'name=bannedbypass,path=e/never'\nstoryboard = 'e/story'\n";
     let story = "function(checkrequest)\nif(bypassallowset) never\nif(urlin,banned) return setblock\n\
                  function(never)\nif(urlin,bannedbypass) return unsetbypassallow\n";
     let filter = lists(group, &[("banned", "a.test\nb.test\n"), ("never", "b.test\n"), ("story", story)]);
     assert_eq!(filter.problems(), []);
-    assert_eq!(["a", "b"].map(|host| ask(&filter, &format!("http://{host}.test/")).may_bypass), [true, false]);
-    let group = &filter.groups()[0];
-    let token = group.bypass_token(b"http://a.test/", None, 1000).expect("a token");
-    assert!(
-        group.accepts_bypass(&token, b"http://a.test/", None, 1300)
-            && !group.accepts_bypass(&token, b"http://a.test/", None, 1301)
-    );
-    let without = lists("bypass = 300\n", &[]);
-    assert_eq!(without.groups()[0].bypass_token(b"http://a.test/", None, 1000), None);
+    assert_eq!(ask(&filter, "http://a.test/").verdict, Verdict::Block);
+    assert!(link(&filter, "http://b.test/", Cause::Lists).is_none(), "no token lets past this block");
+    assert!(link(&filter, "http://a.test/", Cause::Malware).is_none(), "nor spares this group the scan");
+    let link = link(&filter, "http://a.test/x?y=1", Cause::Lists).expect("a link");
+    let decision = filter.request(&with_tokens(&link, &[], 1300));
+    assert!(decision.is_bypassed && decision.verdict == Verdict::Exception && !decision.skips_scan);
+    assert_eq!(decision.url.as_deref(), Some(&b"http://a.test/x?y=1"[..]));
+    assert_eq!(filter.request(&with_tokens(&link, &[], 1301)).verdict, Verdict::Block);
+    assert_eq!(filter.request(&with_tokens(&link.replace("a.test", "b.test"), &[], 1000)).verdict, Verdict::Block);
+    assert_eq!(ask(&filter, &link).verdict, Verdict::Block, "a host without tokens");
+    // From then on a cookie does it.
+    let cookie = String::from_utf8(decision.cookie.expect("a cookie")).expect("text");
+    let said = format!("k=1; {}", cookie.split(';').next().unwrap_or_default());
+    let fields: [Field<'_>; 1] = [(b"Cookie", said.as_bytes())];
+    let decision = filter.request(&with_tokens("http://img.a.test/", &fields, 1100));
+    assert!(decision.is_bypassed && decision.cookie.is_none() && decision.url.is_none());
+    assert_eq!(decision.fields, [(0, b"k=1".to_vec())]);
+    assert_eq!(filter.request(&with_tokens("http://b.test/", &fields, 1100)).verdict, Verdict::Block);
+}
+
+#[test]
+fn one_url_is_spared_the_scan_where_that_is_set() {
+    let with = |group: &str| lists(group, &[]);
+    assert!(link(&with("bypass = 300\n"), "http://a.test/x", Cause::Fault).is_none());
+    let faults = with("infectionbypass = 300\n");
+    assert!(link(&faults, "http://a.test/x", Cause::Malware).is_none(), "only what cannot be inspected");
+    assert!(link(&faults, "http://a.test/x", Cause::Lists).is_none());
+    let token = link(&faults, "http://a.test/x", Cause::Fault).expect("a link");
+    let decision = faults.request(&with_tokens(&token, &[], 1000));
+    assert!(decision.skips_faults && !decision.skips_scan && !decision.is_bypassed);
+    let all = with("infectionbypass = 300\ninfectionbypasserrorsonly = off\n");
+    let token = link(&all, "http://a.test/x", Cause::Malware).expect("a link");
+    let spared = |url: &str| all.request(&with_tokens(url, &[], 1000)).skips_scan;
+    assert!(spared(&token) && !spared(&token.replace("/x", "/y")) && !spared("http://a.test/x"));
+}
+
+#[test]
+fn a_block_is_told_as_the_reporting_level_says() {
+    let told = Told { text: "No: a.test", log: "No: a.test (list)", categories: "Games" };
+    let notice = |main: &str, group: &str| {
+        let template = "-REASONGIVEN- -URL-";
+        let files = [("e2guardian.conf", main), ("e2guardianf1.conf", group), ("l/ukenglish/template.html", template)];
+        let filter = load(&files, Dialect::Sluice);
+        assert_eq!(filter.problems(), []);
+        filter.groups()[0].notice(
+            &with_tokens("http://a.test/?<&::b", &[], 1000),
+            told,
+            Some("http://a.test/?GBYPASS=1"),
+        )
+    };
+    let template = || Notice::Page(b"No: a.test http://a.test/?&#60;&#38;::b".to_vec());
+    assert_eq!(notice("languagedir = 'e/l'\n", ""), template());
+    assert_eq!(notice("languagedir = 'e/l'\nreportinglevel = 0\n", "reportinglevel = 3\n"), template());
+    assert_eq!(notice("languagedir = 'e/other'\n", ""), Notice::Own);
+    assert_eq!(notice("languagedir = 'e/l'\n", "reportinglevel = 0\n"), Notice::Bare);
+    assert_eq!(notice("reportinglevel = 1\n", ""), Notice::Own);
+    let address = "accessdeniedaddress = 'http://why.test/x.pl'\ngroupname = 'pupils'\n";
+    let wanted = "http://why.test/x.pl?DENIEDURL==http%3A//a.test/%3F%3C%26%3A%3Ab::IP==::USER==::FILTERGROUP==pupils::\
+                  GBYPASS==1::CATEGORIES==Games::REASON==No%3A%20a.test";
+    assert_eq!(notice("reportinglevel = 1\n", address), Notice::Redirect(wanted.into()));
+    let full = notice("reportinglevel = 2\nnonstandarddelimiter = off\n", address);
+    let Notice::Redirect(full) = full else { panic!("{full:?}") };
+    assert!(full.ends_with("&GBYPASS=1&CATEGORIES=Games&REASON=No%3A%20a.test%20%28list%29"), "{full}");
+    for wrong in ["reportinglevel = 4\n", "accessdeniedaddress = 'why.test'\n", "accessdeniedaddress = 'http://a b'\n"]
+    {
+        assert_eq!(lists(wrong, &[]).problems().len(), 1, "{wrong}");
+    }
+}
+
+#[test]
+fn lists_spare_content_the_scan() {
+    let group = "storyboard = 'e/story'\nsitelist = 'name=exceptionvirus,path=e/clean'\n";
+    let story = "function(checkresponse)\nif(urlin,exceptionvirus) unsetviruscheck\n";
+    let filter = lists(group, &[("story", story), ("clean", "a.test\n")]);
+    let spared = |url: &str| {
+        let request = with_tokens(url, &[], 0);
+        filter.groups()[0].response(&request, &Response::default(), filter.request(&request)).skips_scan
+    };
+    assert!(spared("http://a.test/") && !spared("http://b.test/"));
 }

@@ -65,6 +65,8 @@ mod update;
 mod walk;
 mod watch;
 mod web;
+mod web_ahead;
+mod web_bypass;
 mod web_lists;
 mod web_users;
 mod webmail;

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::harness::tls::Certificate;
 use crate::harness::web::{Answered, Origin, response};
-use crate::harness::{Gateway, Wire, eicar};
+use crate::harness::{Gateway, Wire, base64, eicar};
 
 /// The certificates of a site: an authority of servers that the gateway trusts, and the one by which it signs.
 struct Site {
@@ -344,4 +344,89 @@ fn intrusion_rules_look_at_streams_of_http_2_and_at_names_of_servers() {
     for sid in 1..=3 {
         assert!(eve.contains(&format!("\"signature_id\":{sid}}}")), "{sid}: {eve}");
     }
+}
+
+#[test]
+fn a_user_logs_in_at_the_proxy_and_is_that_user_within_the_tls_that_it_opens() {
+    let site = Site::new();
+    let origin = site.origin();
+    let port = origin.address.port();
+    let at = |name: &str| site.path(name).display().to_string();
+    let story = format!("sslmitm = on\nstoryboard = '{}'\n", at("story"));
+    for (name, text) in [
+        ("accounts", "ann:{PLAIN}anns:group=staff\ntim:{PLAIN}tims\n".to_owned()),
+        ("e2guardian.conf", "filtergroups = 2\n".into()),
+        ("e2guardianf1.conf", format!("groupname = 'pupils'\n{story}urllist = 'name=banned,path={}'\n", at("urls"))),
+        ("e2guardianf2.conf", format!("groupname = 'staff'\n{story}")),
+        ("story", "function(checkrequest)\nif(connect) return setgomitm\nif(urlin,banned) return setblock\n".into()),
+        ("urls", "localhost/plain\n".into()),
+    ] {
+        fs::write(site.path(name), text).unwrap();
+    }
+    let web = format!(
+        "login = true\n[web]\nconfig = \"{}\"\naccounts = \"{}\"",
+        site.folder.path().display(),
+        at("accounts")
+    );
+    let gateway = site.gateway(&[port], &web);
+    let client = Client::trusting(site.own());
+    let host = format!("localhost:{port}");
+    let connect = |login: &str| {
+        let login = base64(login.as_bytes()).replace("\r\n", "");
+        let mut wire = gateway.connect();
+        let asked = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\nProxy-Authorization: Basic {login}\r\n\r\n");
+        let status = wire.ask(&asked).status().to_owned();
+        (status, wire)
+    };
+    assert_eq!(connect("ann:wrong").0, "407");
+    for (login, status) in [("ann:anns", "200"), ("tim:tims", "403")] {
+        let (answer, wire) = connect(login);
+        assert_eq!(answer, "200");
+        let mut wire = client.shake(wire, "localhost").unwrap();
+        assert_eq!(get(&mut wire, &host, "/plain").status(), status, "{login}: the group of the user decides");
+        assert_eq!(get(&mut wire, &host, "/eicar").status(), "403", "{login}");
+    }
+    let log = gateway.wait_for_log("user=\"tim\"");
+    let line = |parts: &[&str]| log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(
+        line(&["action=\"open\"", "user=\"ann\""]) && line(&["/eicar", "user=\"ann\"", "action=\"block\""]),
+        "{log}"
+    );
+    let said = origin.said().concat();
+    assert!(said.contains("GET /eicar") && !said.contains("Authorization"), "{said}");
+}
+
+#[test]
+fn a_link_leads_past_the_block_of_a_site_within_tls() {
+    let site = Site::new();
+    let origin = site.origin();
+    let port = origin.address.port();
+    let at = |name: &str| site.path(name).display().to_string();
+    let banned = format!("sitelist = 'name=banned,messageno=500,path={}'\n", at("sites"));
+    for (name, text) in [
+        ("e2guardian.conf", String::new()),
+        ("e2guardianf1.conf", format!("bypass = 60\nsslmitm = on\n{banned}")),
+        ("sites", "localhost\n".into()),
+    ] {
+        fs::write(site.path(name), text).unwrap();
+    }
+    let gateway = site.gateway(&[port], &format!("[web]\nconfig = \"{}\"", site.folder.path().display()));
+    let client = Client::trusting(site.own());
+    let host = format!("localhost:{port}");
+    let mut wire = client.connect(&gateway, port, "localhost").unwrap();
+    let page = get(&mut wire, &host, "/x");
+    assert!(page.status() == "403" && origin.said().is_empty(), "{page:?}");
+    let page = page.text();
+    let link = page.split("<a href=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a link");
+    let path = link.strip_prefix(&format!("https://{host}")).expect("a link to the same place");
+    let answer = get(&mut wire, &host, path);
+    assert!(answer.status() == "200" && answer.text() == "/x", "{answer:?}");
+    let cookie = answer.head.split("Set-Cookie: ").nth(1).and_then(|rest| rest.split(';').next()).expect("a cookie");
+    // The next connection has the cookie alone.
+    let mut wire = client.connect(&gateway, port, "localhost").unwrap();
+    assert_eq!(get(&mut wire, &host, "/y").status(), "403");
+    let asked = format!("GET /z HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n");
+    assert_eq!(wire.ask(&asked).text(), "/z");
+    assert_eq!(get(&mut wire, "other.test", path).status(), "421");
+    assert!(!origin.said().concat().contains("GBYPASS"));
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::harness::squid::Squid;
 use crate::harness::web::{Origin, zip_of};
-use crate::harness::{Gateway, Wire, eicar};
+use crate::harness::{Gateway, Wire, base64, eicar};
 
 fn gateway(more: &str) -> Gateway {
     Gateway::with(&format!(
@@ -179,4 +179,40 @@ fn squid_gets_the_same_bytes_and_the_page() {
     assert!(String::from_utf8_lossy(&body).contains("Blocked"));
     let (_, body) = fetch("/infected");
     assert!(body.len() < infected.len(), "it is cut: {}", body.len());
+}
+
+#[test]
+fn the_client_and_the_user_are_those_that_the_proxy_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for (name, text) in [
+        ("e2guardian.conf", format!("filtergroups = 2\nfiltergroupslist = '{}'\n", at("users"))),
+        ("e2guardianf1.conf", format!("sitelist = 'name=banned,path={}'\n", at("sites"))),
+        ("e2guardianf2.conf", String::new()),
+        ("users", "ann=filter2\n".into()),
+        ("sites", "o.test\n".into()),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let gateway = gateway(&format!("[web]\nconfig = \"{}\"", folder.path().display()));
+    let mut wire = gateway.connect();
+    let local = base64(b"Local://ann").replace("\r\n", "");
+    for (fields, status) in [
+        ("X-Client-IP: 192.0.2.7\r\n".to_owned(), "200"),
+        ("X-Client-IP: 192.0.2.8\r\nX-Client-Username: ann\r\n".into(), "204"),
+        (format!("X-Client-IP: 192.0.2.9\r\nX-Authenticated-User: {local}\r\n"), "204"),
+    ] {
+        wire.send(&respmod(&format!("Allow: 204\r\n{fields}"), b"hello"));
+        let told = head(&mut wire);
+        assert!(told.starts_with(&format!("ICAP/1.0 {status} ")), "{fields}: {told}");
+        if status == "200" {
+            let page = head(&mut wire);
+            assert!(page.starts_with("HTTP/1.1 403 "), "{page}");
+            chunks(&mut wire).unwrap();
+        }
+    }
+    let log = gateway.wait_for_log("client=192.0.2.9");
+    let line = |parts: &[&str]| log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(line(&["client=192.0.2.7", "action=\"block\""]), "{log}");
+    assert!(line(&["client=192.0.2.8", "user=\"ann\""]) && line(&["client=192.0.2.9", "user=\"ann\""]), "{log}");
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use proto::http::Response;
 
+use super::filter::Cause;
+
 /// How long an object is remembered.
 const MEMORY: Duration = Duration::from_secs(600);
 
@@ -26,30 +28,30 @@ pub struct Cuts {
 #[derive(Debug)]
 struct Cut {
     object: u64,
-    refusal: Box<str>,
+    told: (Box<str>, Cause),
     until: Instant,
 }
 
 impl Cuts {
-    /// Remembers an object, and what the client is told of it.
-    pub fn add(&self, url: &[u8], response: &Response, refusal: String, now: Instant) {
+    /// Remembers an object, and what the client is told of it: the words and the cause.
+    pub fn add(&self, url: &[u8], response: &Response, told: (Box<str>, Cause), now: Instant) {
         let object = self.hash(url, response);
         let mut cuts = self.cuts.lock().expect("no holder panics");
         cuts.retain(|cut| cut.object != object && cut.until > now);
         if cuts.len() >= CUTS_MAX {
             cuts.pop_front();
         }
-        cuts.push_back(Cut { object, refusal: refusal.into(), until: now + MEMORY });
+        cuts.push_back(Cut { object, told, until: now + MEMORY });
     }
 
     /// What the client is told of an object, if it is remembered.
-    pub fn find(&self, url: &[u8], response: &Response, now: Instant) -> Option<Box<str>> {
+    pub fn find(&self, url: &[u8], response: &Response, now: Instant) -> Option<(Box<str>, Cause)> {
         let cuts = self.cuts.lock().expect("no holder panics");
         if cuts.is_empty() {
             return None;
         }
         let object = self.hash(url, response);
-        cuts.iter().find(|cut| cut.object == object && cut.until > now).map(|cut| cut.refusal.clone())
+        cuts.iter().find(|cut| cut.object == object && cut.until > now).map(|cut| cut.told.clone())
     }
 
     fn hash(&self, url: &[u8], response: &Response) -> u64 {
@@ -71,8 +73,8 @@ mod tests {
     #[test]
     fn an_object_is_known_by_its_url_and_version_for_a_time() {
         let (cuts, now) = (Cuts::default(), Instant::now());
-        cuts.add(b"http://o.test/a", &version("1"), "no".into(), now);
-        assert_eq!(cuts.find(b"http://o.test/a", &version("1"), now).as_deref(), Some("no"));
+        cuts.add(b"http://o.test/a", &version("1"), ("no".into(), Cause::Page), now);
+        assert_eq!(cuts.find(b"http://o.test/a", &version("1"), now), Some(("no".into(), Cause::Page)));
         assert_eq!(cuts.find(b"http://o.test/a", &version("2"), now), None);
         assert_eq!(cuts.find(b"http://o.test/b", &version("1"), now), None);
         assert_eq!(cuts.find(b"http://o.test/a", &version("1"), now + MEMORY), None);
@@ -82,7 +84,7 @@ mod tests {
     fn the_oldest_go_first() {
         let (cuts, now) = (Cuts::default(), Instant::now());
         for number in 0..=CUTS_MAX {
-            cuts.add(format!("{number}").as_bytes(), &version("1"), String::new(), now);
+            cuts.add(format!("{number}").as_bytes(), &version("1"), (Box::default(), Cause::Malware), now);
         }
         assert_eq!(cuts.find(b"0", &version("1"), now), None);
         assert!(cuts.find(b"1", &version("1"), now).is_some());

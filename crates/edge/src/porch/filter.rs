@@ -1,8 +1,12 @@
 //! Lists that decide on what goes through the doors of the web: sites, addresses, types, phrases. The program brings them.
+//!
+//! A request is asked about once. What the lists remember of it is its [`Course`], which is asked about its response.
 
+use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use flow::{PageScore, Paging};
+use flow::{PageScore, Paging, Spared};
 use proto::http::Fields;
 
 /// A request before it goes anywhere. All text is the client's claim.
@@ -26,6 +30,8 @@ pub struct RequestFacts<'a> {
     pub is_tls: bool,
     /// The client has named the server in its handshake.
     pub has_server_name: bool,
+    /// The door can take a token out of a request, so that blocks may be passed with one.
+    pub takes_tokens: bool,
 }
 
 /// The head of a response, as far as it tells of the content.
@@ -38,7 +44,7 @@ pub struct ContentFacts<'a> {
 }
 
 /// A decision on a request, or on the head of its response.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Decision {
     /// It goes on.
     Pass(Pass),
@@ -49,7 +55,7 @@ pub enum Decision {
 }
 
 /// The terms on which a message goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Pass {
     /// The URL to ask for in place of the client's.
     pub url: Option<Vec<u8>>,
@@ -61,9 +67,17 @@ pub struct Pass {
     pub paging: Option<Paging>,
     /// Whether the TLS of a tunnel is opened; none: as the door does it.
     pub opens: Option<bool>,
+    /// Findings that do not stop the content.
+    pub spared: Spared,
+    /// A token lets the client past the blocks of lists.
+    pub is_bypassed: bool,
+    /// The value of `Set-Cookie` for the client.
+    pub cookie: Option<Vec<u8>>,
+    /// What the lists remember of the request.
+    pub course: Option<Arc<dyn Course>>,
 }
 
-/// The reason for a block.
+/// The reason for a block, and what the client gets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reason {
     /// A sentence for the client.
@@ -72,18 +86,58 @@ pub struct Reason {
     pub detail: Box<str>,
     /// The categories of the list, for the log.
     pub category: Box<str>,
+    /// What stands in its place.
+    pub notice: Notice,
+    /// A token may let the client past it.
+    pub may_bypass: bool,
+}
+
+/// What stands in the place of what is blocked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// A page of the door, with the reason and, where there is one, a link past the block.
+    Own(Option<Box<str>>),
+    /// A page of the door without the reason.
+    Bare,
+    /// This page of HTML.
+    Page(Arc<[u8]>),
+    /// The page at this URL.
+    Redirect(Box<[u8]>),
+}
+
+impl Default for Notice {
+    fn default() -> Notice {
+        Notice::Own(None)
+    }
+}
+
+/// The cause of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The phrases of a page.
+    Page,
+    /// Malware, or what else the operator does not let through.
+    Malware,
+    /// It could not be inspected.
+    Fault,
 }
 
 /// Decides on messages of the web, without waiting for anything.
 pub trait Filter: Send + Sync {
     /// Decides on a request.
     fn request(&self, facts: &RequestFacts<'_>) -> Decision;
+}
 
-    /// Decides on the head of the response to a request.
+/// A request that lists have let through, as they remember it.
+pub trait Course: Send + Sync + fmt::Debug {
+    /// Decides on the head of its response.
     fn content(&self, facts: &RequestFacts<'_>, content: &ContentFacts<'_>) -> Decision;
 
-    /// The reason why a page of this score is blocked in a filter group.
-    fn scored(&self, group: u32, score: &PageScore) -> Reason;
+    /// The reason why a page of this score is blocked.
+    fn scored(&self, score: &PageScore) -> Reason;
+
+    /// What stands in the place of content that is blocked for another reason; `words` tell it.
+    fn notice(&self, words: &str, cause: Cause) -> Notice;
 }
 
 /// Lets all pass.
@@ -93,13 +147,5 @@ pub struct AllowAll;
 impl Filter for AllowAll {
     fn request(&self, _: &RequestFacts<'_>) -> Decision {
         Decision::Pass(Pass::default())
-    }
-
-    fn content(&self, _: &RequestFacts<'_>, _: &ContentFacts<'_>) -> Decision {
-        Decision::Pass(Pass::default())
-    }
-
-    fn scored(&self, _: u32, _: &PageScore) -> Reason {
-        Reason::default()
     }
 }

@@ -12,8 +12,14 @@ use super::network::Network;
 pub struct HttpListener {
     /// Where requests go: `explicit`, `reverse` or `transparent`.
     pub mode: Mode,
-    /// The server behind `mode = "reverse"`, as `HOST:PORT`.
+    /// The server behind `mode = "reverse"`, as `HOST:PORT`; otherwise a proxy ahead, as `http://HOST:PORT`.
     pub upstream: Option<String>,
+    /// The name for the proxy ahead.
+    pub upstream_user: Option<String>,
+    /// The password for it.
+    pub upstream_password: Option<String>,
+    /// Hosts, with all below them, and networks that are reached without the proxy ahead.
+    pub upstream_except: Vec<String>,
     /// Ports that a request may ask for.
     pub ports: Vec<u16>,
     /// Ports that a tunnel (`CONNECT`) may lead to.
@@ -47,6 +53,9 @@ impl Default for HttpListener {
         HttpListener {
             mode: Mode::Explicit,
             upstream: None,
+            upstream_user: None,
+            upstream_password: None,
+            upstream_except: Vec::new(),
             ports: vec![80, 443, 8080],
             connect_ports: vec![443],
             destinations: Vec::new(),
@@ -156,7 +165,6 @@ impl HttpListener {
     pub fn check(&self) -> Result<(), String> {
         match (&self.upstream, self.mode) {
             (None, Mode::Reverse) => Err("mode = \"reverse\" needs upstream = \"HOST:PORT\"".into()),
-            (Some(_), Mode::Explicit | Mode::Transparent) => Err("upstream is for mode = \"reverse\"".into()),
             (_, Mode::Reverse | Mode::Transparent) if self.login => {
                 Err("login is for mode = \"explicit\": other clients do not know of a proxy".into())
             }
@@ -170,7 +178,7 @@ impl HttpListener {
             (_, Mode::Reverse | Mode::Transparent) if self.pac.is_some() => {
                 Err("pac is for mode = \"explicit\": other clients do not know of a proxy".into())
             }
-            _ => self.check_proxy_script(),
+            _ => self.check_ahead().and_then(|()| self.check_proxy_script()),
         }
     }
 }

@@ -5,6 +5,7 @@
 mod acme;
 mod action;
 mod address;
+mod ahead;
 mod auth;
 mod authentication;
 mod clamd;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flow::{Action, Policy, Rule};
+use flow::{Action, Policy, Rule, Spared};
 
 use super::authentication::{Authentication, AuthenticationSettings};
 use super::content::Content;
@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 use super::spam::{Spam, SpamSettings};
 
 /// What holds for a mail: a listener's settings as one of its rules makes them. Made once, when the configuration is loaded.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ruling {
     /// What each class of findings asks for.
     pub policy: Policy,
@@ -37,7 +37,11 @@ pub struct Ruling {
 
 /// The rulings of a listener: without a rule, and under each of its rules.
 #[derive(Debug, Clone)]
-pub struct Rulings(Arc<[Arc<Ruling>]>);
+pub struct Rulings {
+    all: Arc<[Arc<Ruling>]>,
+    /// The first of them, with faults and malware spared.
+    sparing: [Arc<Ruling>; 2],
+}
 
 impl Rulings {
     /// Those of a listener, with all attachments that there are, and what holds for scores and for who sends mails.
@@ -53,13 +57,28 @@ impl Rulings {
             let authentication = listener.authenticates(&content, authentication);
             Arc::new(Ruling::new(&content, attachments, content.scores(spam), authentication))
         };
-        Rulings(std::iter::once(None).chain((0..listener.rules().len()).map(Some)).map(ruling).collect())
+        let all: Arc<[_]> = std::iter::once(None).chain((0..listener.rules().len()).map(Some)).map(ruling).collect();
+        let sparing = [Spared::Faults, Spared::Malware].map(|spared| {
+            let ruling = Ruling::clone(&all[0]);
+            Arc::new(Ruling { policy: ruling.policy.sparing(spared), ..ruling })
+        });
+        Rulings { all, sparing }
     }
 
     /// What holds under a rule.
     pub fn under(&self, rule: Option<usize>) -> Arc<Ruling> {
         let index = rule.map_or(0, |rule| rule + 1);
-        self.0.get(index).unwrap_or(&self.0[0]).clone()
+        self.all.get(index).unwrap_or(&self.all[0]).clone()
+    }
+
+    /// What holds without a rule for content that some findings do not stop.
+    pub fn sparing(&self, spared: Spared) -> Arc<Ruling> {
+        let [faults, malware] = &self.sparing;
+        match spared {
+            Spared::Nothing => self.under(None),
+            Spared::Faults => faults.clone(),
+            Spared::Malware => malware.clone(),
+        }
     }
 }
 

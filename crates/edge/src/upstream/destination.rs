@@ -67,6 +67,8 @@ pub enum Failure {
     Proof(Box<str>),
     /// The server wants a certificate of the client's.
     Certificate,
+    /// The proxy ahead answers with this status.
+    Ahead(u16),
 }
 
 impl From<io::Error> for Failure {
@@ -102,6 +104,7 @@ impl Failure {
             Failure::Certificate => {
                 "The server wants a certificate of yours, which cannot be shown through this proxy."
             }
+            Failure::Ahead(_) => "The proxy ahead does not let it through.",
         }
     }
 
@@ -111,6 +114,7 @@ impl Failure {
             Failure::Client(error) | Failure::Unreachable(error) | Failure::Handshake(error) => error.to_string(),
             Failure::Proof(fault) => fault.to_string(),
             Failure::Malformed(refusal) => refusal.reason().into(),
+            Failure::Ahead(status) => format!("the proxy ahead answers {status}"),
             other => other.words().trim_end_matches('.').into(),
         }
     }
@@ -133,6 +137,12 @@ impl Destination {
         let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));
         let is_host = is_name && !host.is_empty() && host.len() <= NAME_BYTES_MAX;
         is_host.then(|| Destination { host: host.to_ascii_lowercase(), port, is_tls: false })
+    }
+
+    /// Its host and port in one.
+    pub fn authority(&self) -> String {
+        let Destination { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
     /// The same in TLS.

@@ -105,6 +105,15 @@ impl Origin {
 /// Names that are looked up at a time: each takes a thread.
 const LOOKUPS_MAX: usize = 64;
 
+/// The way of a connection: where it leads, and the proxy ahead that it goes through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The server, or the proxy ahead where that gets the requests.
+    pub destination: Destination,
+    /// The proxy ahead.
+    pub ahead: Option<Destination>,
+}
+
 /// The way of an event loop to origins.
 pub struct Origins {
     /// Connections that wait for their next request, the longest unused first.
@@ -120,16 +129,16 @@ impl Default for Origins {
 }
 
 struct Waiting {
-    destination: Destination,
+    route: Route,
     origin: Origin,
     until: Instant,
 }
 
 impl Origins {
-    /// A connection that waits for a request to this destination, if it leads where `allows` says.
-    pub fn take(&self, destination: &Destination, allows: impl Fn(SocketAddr) -> bool) -> Option<Origin> {
+    /// A connection that waits for a request by this route, if it leads where `allows` says.
+    pub fn take(&self, route: &Route, allows: impl Fn(SocketAddr) -> bool) -> Option<Origin> {
         let mut all = self.waiting.borrow_mut();
-        let fits = |waiting: &Waiting| waiting.destination == *destination && allows(waiting.origin.address);
+        let fits = |waiting: &Waiting| waiting.route == *route && allows(waiting.origin.address);
         while let Some(at) = all.iter().rposition(fits) {
             let found = all.remove(at)?;
             if found.origin.wire.is_quiet() && found.until > Instant::now() {
@@ -140,14 +149,14 @@ impl Origins {
     }
 
     /// Keeps a connection, if it can carry another request.
-    pub fn give(&self, destination: &Destination, mut origin: Origin) {
+    pub fn give(&self, route: &Route, mut origin: Origin) {
         if !origin.is_proved || !origin.client.is_reusable() || !origin.wire.is_quiet() {
             return;
         }
         origin.is_reused = true;
         let mut all = self.waiting.borrow_mut();
-        let of_one = all.iter().filter(|waiting| waiting.destination == *destination).count();
-        let oldest = |waiting: &Waiting| of_one < IDLE_OF_ONE_MAX || waiting.destination == *destination;
+        let of_one = all.iter().filter(|waiting| waiting.route == *route).count();
+        let oldest = |waiting: &Waiting| of_one < IDLE_OF_ONE_MAX || waiting.route == *route;
         if (of_one >= IDLE_OF_ONE_MAX || all.len() >= IDLE_MAX)
             && let Some(at) = all.iter().position(oldest)
         {
@@ -156,7 +165,7 @@ impl Origins {
         if all.is_empty() {
             tokio::task::spawn_local(sweep(Rc::downgrade(&self.waiting)));
         }
-        all.push_back(Waiting { destination: destination.clone(), origin, until: Instant::now() + IDLE_WAIT });
+        all.push_back(Waiting { route: route.clone(), origin, until: Instant::now() + IDLE_WAIT });
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Instant;
 
-use flow::{State, Unfinished, Verdict};
+use flow::{Spared, State, Unfinished, Verdict};
 use proto::http::{ClientEvent, Fields, Framing, Response};
 
 use super::object;
@@ -13,6 +13,7 @@ use super::session::{SILENCE_WAIT, Session};
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
 use crate::message::trace::{self, new_id};
+use crate::porch::filter::Cause;
 use crate::settings::UnknownCodings;
 use crate::upstream::destination::Failure;
 use crate::upstream::origin::Origin;
@@ -36,9 +37,13 @@ impl Session {
         self.vet_response(order, &response, has_body)?;
         let received = received::of_response(&response);
         self.prepare(&mut response);
-        if has_body && let Some(words) = self.door.cuts.find(&order.url, &response, Instant::now()) {
-            let detail = "it was broken off before".into();
-            let refused = Refused { status: 403, words, detail, field: None };
+        if let Some(cookie) = &order.pass.cookie {
+            response.fields.push("Set-Cookie", cookie);
+        }
+        if has_body && let Some((words, cause)) = self.cut_before(order, &response) {
+            let notice = order.pass.course.as_ref().map(|course| course.notice(&words, cause));
+            let (detail, notice) = ("it was broken off before".into(), notice.unwrap_or_default());
+            let refused = Refused { detail, notice, ..Refused::new(403, &words) };
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
@@ -57,7 +62,7 @@ impl Session {
         };
         let runtime = self.shared.runtime.borrow().clone();
         let watched = self.watched(&runtime, order, Some((received, origin.address)));
-        let mut subject = self.subject(&runtime, order, &response.fields, pass.paging, watched);
+        let mut subject = self.subject(&runtime, order, &response.fields, &pass, watched);
         let ended = match self.receive(&mut origin, &mut subject, &response).await {
             Ok(ended) => ended,
             Err(failure) if !subject.has_begun => return Err(failure),
@@ -71,18 +76,19 @@ impl Session {
             Outcome::Passed => {
                 let told = self.complete(&mut subject, &response, &ended.trailer.unwrap_or_default()).await;
                 if told.is_ok() {
-                    self.shared.origins.give(&order.destination, origin);
+                    self.shared.origins.give(&order.route(), origin);
                 }
                 (response.status, told)
             }
             _ if subject.has_begun => {
                 if let Ok(verdict) = &ended.verdict {
-                    self.door.cuts.add(&order.url, &response, subject.words(&runtime, verdict), Instant::now());
+                    let told = (subject.reason(verdict).words, subject.cause(verdict));
+                    self.door.cuts.add(&order.url, &response, told, Instant::now());
                 }
                 (response.status, Err(self.cut()))
             }
             _ => {
-                let (page, body) = subject.page(&runtime, &ended.verdict);
+                let (page, body) = subject.page(&ended.verdict);
                 self.server.answer(&page, &body);
                 (page.status, self.send().await.map_err(Failure::from))
             }
@@ -90,6 +96,17 @@ impl Session {
         let verdict = ended.verdict.as_ref().ok();
         subject.conclude(&runtime, &self.door, self.peer.ip(), Some(status.0), outcome, verdict);
         told
+    }
+
+    /// What the client is told of a response that was broken off before, unless a token lets it past that.
+    fn cut_before(&self, order: &Order, response: &Response) -> Option<(Box<str>, Cause)> {
+        let found = self.door.cuts.find(&order.url, response, Instant::now())?;
+        let is_passed = match found.1 {
+            Cause::Page => order.pass.is_bypassed,
+            Cause::Fault => order.pass.spared >= Spared::Faults,
+            Cause::Malware => order.pass.spared == Spared::Malware,
+        };
+        (!is_passed).then_some(found)
     }
 
     /// Whether a response can be handed back.
@@ -167,7 +184,7 @@ impl Session {
     /// Hands on a response without a body.
     async fn pass_empty(&mut self, order: &Order, mut origin: Origin, response: &Response) -> Result<(), Failure> {
         if let (_, ClientEvent::End(_)) = origin.next(SILENCE_WAIT).await? {
-            self.shared.origins.give(&order.destination, origin);
+            self.shared.origins.give(&order.route(), origin);
         }
         self.server.respond(response);
         self.server.end(&Fields::default());

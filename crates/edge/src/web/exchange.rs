@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flow::{Flow, Paging, Protocol, Watched};
+use flow::{Flow, Protocol, Watched};
 use proto::http::{ClientEvent, Fields, Response};
 use stream::Object;
 
@@ -16,6 +16,7 @@ use super::subject::Subject;
 use super::upload::Sent;
 use super::vet::Order;
 use crate::net::intercept;
+use crate::porch::filter::Pass;
 use crate::porch::runtime::Runtime;
 use crate::settings::{HttpListener, Ranges};
 use crate::upstream::destination::{Destination, Failure, connect};
@@ -55,7 +56,7 @@ impl Session {
             return Ok(());
         }
         let mut origin = origin.ok_or(Failure::Ended)?;
-        let response = self.response(&mut origin).await?;
+        let response = self.response(order, &mut origin).await?;
         self.download(order, origin, response).await
     }
 
@@ -67,7 +68,7 @@ impl Session {
             origin.client.request(&order.request);
             origin.client.end(&Fields::default());
             let response = match origin.send().await {
-                Ok(()) => self.response(&mut origin).await,
+                Ok(()) => self.response(order, &mut origin).await,
                 Err(failure) => Err(failure),
             };
             match response {
@@ -82,9 +83,11 @@ impl Session {
     pub(super) async fn lease(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
         let meant = self.opened.as_ref().and_then(|opened| opened.address(&order.destination));
-        let allows = |address| self.may_reach(&runtime, address) && meant.is_none_or(|meant| meant == address);
+        let is_ahead = order.ahead.is_some();
+        let is_meant = |address| meant.is_none_or(|meant| meant == address);
+        let allows = |address| is_ahead || self.may_reach(&runtime, address) && is_meant(address);
         let first = || self.opened.as_ref().and_then(|opened| opened.first(&order.destination));
-        let waiting = || first().or_else(|| self.shared.origins.take(&order.destination, allows));
+        let waiting = || first().or_else(|| self.shared.origins.take(&order.route(), allows));
         match order.is_repeatable().then(waiting).flatten() {
             Some(origin) => Ok(origin),
             None => self.dial(order).await,
@@ -93,8 +96,11 @@ impl Session {
 
     async fn dial(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let addresses = self.allowed(&runtime, &order.destination).await?;
-        let (stream, address) = connect(&addresses).await?;
+        let (stream, address) = match &order.ahead {
+            Some(proxy) if order.is_tunnelled => self.tunnel_ahead(proxy, &order.destination.authority()).await?,
+            Some(proxy) => self.connect_ahead(proxy).await?,
+            None => connect(&self.allowed(&runtime, &order.destination).await?).await?,
+        };
         match order.destination.is_tls {
             true => self.secured(&runtime, &order.destination, stream, address).await,
             false => Ok(Origin::new(stream, address)),
@@ -126,11 +132,15 @@ impl Session {
     }
 
     /// Waits for the head of the response; interim ones go on.
-    async fn response(&mut self, origin: &mut Origin) -> Result<Box<Response>, Failure> {
+    async fn response(&mut self, order: &Order, origin: &mut Origin) -> Result<Box<Response>, Failure> {
         loop {
             let (taken, event) = origin.next(SILENCE_WAIT).await?;
             origin.wire.take(taken);
             match event {
+                // What the proxy ahead asks for is no matter of the client's.
+                ClientEvent::Response(response) if response.status.0 == 407 && order.asks_proxy() => {
+                    return Err(Failure::Ahead(407));
+                }
                 ClientEvent::Response(response) => return Ok(response),
                 // That one was ours to say.
                 ClientEvent::Interim(interim) if interim.status.0 == 100 => {}
@@ -162,25 +172,34 @@ impl Session {
 
     /// A message of WebSocket at this URL.
     pub(super) fn message(&self, runtime: &Runtime, object: Object, url: &[u8]) -> Subject {
-        Subject::open(runtime, &self.door, self.flow(), object, (None, None), "WEBSOCKET", url)
+        let pass = Pass::default();
+        Subject::open(runtime, &self.door, self.flow(), object, (&pass, None), "WEBSOCKET", url)
     }
 
-    /// A body of this exchange, of which these fields speak.
+    /// A body of this exchange, of which these fields speak, on these terms.
     pub(super) fn subject(
         &self,
         runtime: &Arc<Runtime>,
         order: &Order,
         fields: &Fields,
-        paging: Option<Paging>,
+        pass: &Pass,
         watched: Option<Box<Watched>>,
     ) -> Subject {
         let object = object::described(order.request.path(), fields);
-        Subject::open(runtime, &self.door, self.flow(), object, (paging, watched), &order.request.method, &order.url)
+        let (method, url) = (&order.request.method, &order.url);
+        let mut subject = Subject::open(runtime, &self.door, self.flow(), object, (pass, watched), method, url);
+        subject.language = self.language;
+        subject
     }
 }
 
 /// Whether a door may connect to an address: it is none of our own, and the settings do not forbid it.
 fn may_reach(runtime: &Runtime, settings: &HttpListener, address: SocketAddr) -> bool {
-    let own = runtime.doors.iter().filter_map(|door| door.address.tcp()).chain(runtime.settings.metrics);
-    settings.leads_to(address.ip()) && !own.into_iter().any(|own| intercept::is_at(own, address))
+    settings.leads_to(address.ip()) && !is_own(runtime, address)
+}
+
+/// Whether a listener of this program is at an address.
+pub(super) fn is_own(runtime: &Runtime, address: SocketAddr) -> bool {
+    let mut own = runtime.doors.iter().filter_map(|door| door.address.tcp()).chain(runtime.settings.metrics);
+    own.any(|own| intercept::is_at(own, address))
 }

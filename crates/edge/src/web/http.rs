@@ -18,6 +18,7 @@ use proto::tls::is_handshake;
 use tokio::time::{Instant, timeout_at};
 
 use super::http2;
+use super::language::Language;
 use super::session::{SILENCE_WAIT, Session};
 use super::vet::has_body;
 use crate::metrics::SessionOpen;
@@ -155,6 +156,7 @@ impl Session {
     async fn serve(&mut self, request: &Request) -> io::Result<()> {
         self.is_old = request.version < Version::Http11;
         self.is_sending = has_body(request);
+        self.language = Language::of(&request.fields);
         if !self.is_sending {
             // A request without a body is complete.
             self.server.step(b"");

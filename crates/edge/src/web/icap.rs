@@ -7,7 +7,7 @@
 //! Bounds: the head window for each message, the two heads of it (64 KiB each), five minutes of silence.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,8 @@ use proto::http::{Fields, Limits};
 use proto::icap::{Head, Method, Request, Server, ServerEvent, Service};
 use tokio::time::timeout;
 
+use super::language::Language;
+use super::named;
 use super::object;
 use super::received::lines;
 use super::subject::{Outcome, Subject};
@@ -25,7 +27,7 @@ use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
 use crate::porch::door::{Door, Ticket};
-use crate::porch::filter::{ContentFacts, Decision, Pass, Reason, RequestFacts};
+use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, Reason, RequestFacts};
 use crate::porch::runtime::{Runtime, Signatures};
 use crate::porch::shared::Shared;
 
@@ -44,6 +46,8 @@ const CONNECTIONS_MAX: u32 = 1_000;
 /// A message that is asked about.
 struct Asking {
     subject: Subject,
+    /// The client of the proxy, as far as it is named.
+    client: IpAddr,
     /// The client has all of it, and takes 204 for it: nothing has to go back.
     stays: bool,
     /// Lists have decided against it.
@@ -139,16 +143,20 @@ impl Session {
         let target = request.http_request.as_ref().map(Head::second_word).unwrap_or_default();
         let object = request.subject().map(|head| object::described(target, &head.fields)).unwrap_or_default();
         let flow = self.flow(request);
-        let (paging, blocked) = match self.decide(&runtime, request, &flow) {
-            Decision::Pass(pass) => (pass.paging, None),
-            Decision::Block(reason) => (None, Some(reason)),
-            Decision::Redirect(_) => {
-                (None, Some(Reason { words: "The page is elsewhere.".into(), ..Reason::default() }))
+        let client = flow.client.unwrap_or(self.peer.ip());
+        let (pass, blocked) = match self.decide(&runtime, request, &flow) {
+            Decision::Pass(pass) => (pass, None),
+            Decision::Block(reason) => (Pass::default(), Some(reason)),
+            Decision::Redirect(location) => {
+                let (words, notice) = ("The page is elsewhere.".into(), Notice::Redirect(location));
+                (Pass::default(), Some(Reason { words, notice, ..Reason::default() }))
             }
         };
         let watched = runtime.means.sentinel.as_ref().map(|_| Box::new(watched(request, &flow)));
-        let subject = Subject::open(&runtime, &self.door, flow, object, (paging, watched), method, target);
-        self.asking = Some(Box::new(Asking { subject, stays, blocked, is_whole: false }));
+        let mut subject = Subject::open(&runtime, &self.door, flow, object, (&pass, watched), method, target);
+        let language = request.http_request.as_ref().map(|head| Language::of(&head.fields)).unwrap_or_default();
+        subject.language = language;
+        self.asking = Some(Box::new(Asking { subject, client, stays, blocked, is_whole: false }));
     }
 
     /// Decides by the lists on a request, or on the head of its response.
@@ -165,11 +173,14 @@ impl Session {
             fields: &head.fields,
             is_tls: head.second_word().starts_with(b"https://"),
             has_server_name: false,
+            takes_tokens: false,
         };
-        let Some(response) = &request.http_response else { return runtime.filter.request(&facts) };
+        let decision = runtime.filter.request(&facts);
+        let (Some(response), Decision::Pass(pass)) = (&request.http_response, &decision) else { return decision };
+        let Some(course) = pass.course.clone() else { return decision };
         let file_name = response.fields.get("content-disposition").and_then(object::file_name);
         let media_type = response.fields.get("content-type");
-        runtime.filter.content(&facts, &ContentFacts { media_type, file_name: file_name.as_deref() })
+        course.content(&facts, &ContentFacts { media_type, file_name: file_name.as_deref() })
     }
 
     /// Who sends it: the proxy says it of its own client, where it is set to.
@@ -178,7 +189,7 @@ impl Session {
         Flow {
             protocol: Protocol::Icap,
             client: said("x-client-ip").and_then(|text| text.parse().ok()).or(Some(self.peer.ip())),
-            login: said("x-client-username").map(Into::into),
+            login: said("x-client-username").map(Into::into).or_else(|| named::user(&request.fields)),
             ..Flow::default()
         }
     }
@@ -263,7 +274,7 @@ impl Session {
     async fn conclude(&mut self, verdict: Result<Verdict, Unfinished>) -> io::Result<()> {
         let Some(mut asking) = self.asking.take() else { return Ok(()) };
         let runtime = self.shared.runtime.borrow().clone();
-        let outcome = asking.answer(&runtime, &mut self.server, &verdict);
+        let outcome = asking.answer(&mut self.server, &verdict);
         self.send().await?;
         while outcome == Outcome::Passed && asking.subject.has_begun && asking.go_on(&mut self.server, true) {
             self.send().await?;
@@ -272,7 +283,7 @@ impl Session {
             self.server.end();
         }
         self.send().await?;
-        asking.subject.conclude(&runtime, &self.door, self.peer.ip(), None, outcome, verdict.as_ref().ok());
+        asking.subject.conclude(&runtime, &self.door, asking.client, None, outcome, verdict.as_ref().ok());
         Ok(())
     }
 }
@@ -290,9 +301,9 @@ fn watched(request: &Request, flow: &Flow) -> Watched {
 
 impl Asking {
     /// Answers as far as the verdict decides it; what is passed on and held has to follow.
-    fn answer(&mut self, runtime: &Runtime, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
+    fn answer(&mut self, server: &mut Server, verdict: &Result<Verdict, Unfinished>) -> Outcome {
         if let Some(reason) = &self.blocked {
-            let (response, body) = self.subject.blocked(&reason.words);
+            let (response, body) = self.subject.blocked(reason);
             server.replace(&response, &body, &Fields::default());
             return Outcome::Replaced;
         }
@@ -305,7 +316,7 @@ impl Asking {
             Outcome::Cut => server.cut(),
             Outcome::Lost if self.subject.has_begun => server.cut(),
             Outcome::Replaced | Outcome::Lost => {
-                let (response, body) = self.subject.page(runtime, verdict);
+                let (response, body) = self.subject.page(verdict);
                 let mut fields = Fields::default();
                 if let Ok(verdict) = verdict {
                     // As other scanners tell it (draft-stecher-icap-subid, section 3).

@@ -1,5 +1,6 @@
 //! Doors of the web: a proxy for HTTP, and ICAP, by which another proxy asks about what it passes on.
 
+mod ahead;
 mod download;
 mod exchange;
 mod handshake;
@@ -7,7 +8,9 @@ mod head;
 pub(crate) mod http;
 mod http2;
 pub(crate) mod icap;
+mod language;
 mod login;
+mod named;
 mod object;
 mod opened;
 mod pac;

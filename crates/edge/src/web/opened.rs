@@ -29,15 +29,18 @@ pub enum End {
 }
 
 impl Opened {
-    /// Whether a request may be made here: it has to be one to the server that the client has shaken hands with.
-    pub fn vet(&self, request: &Request) -> Result<(), Refused> {
-        if let End::Refused(refused) = &self.end {
-            return Err(refused.clone());
-        }
+    /// Whether a request may be made here: it has to be one to the server that the client has shaken hands with. A refusal that
+    /// comes back stands unless a token lets the request past it.
+    pub fn vet(&self, request: &Request) -> Result<Option<Refused>, Refused> {
+        let refused = match &self.end {
+            End::Refused(refused) if !refused.may_bypass => return Err(refused.clone()),
+            End::Refused(refused) => Some(refused.clone()),
+            End::Server(..) => None,
+        };
         let is_https = !matches!(&request.target, Target::Absolute { scheme, .. } if scheme != "https");
         let asked = Destination::parse(request.authority().unwrap_or_default(), 443).map(Destination::in_tls);
         match is_https && asked.as_ref() == Some(&self.destination) {
-            true => Ok(()),
+            true => Ok(refused),
             false => Err(Refused::new(421, "The connection leads to another server.")),
         }
     }

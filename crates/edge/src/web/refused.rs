@@ -1,7 +1,7 @@
 //! Why a request is not passed on.
 
 use crate::message::trace;
-use crate::porch::filter::Reason;
+use crate::porch::filter::{Notice, Reason};
 use crate::upstream::destination::Failure;
 
 /// Why a request is answered by a page of ours.
@@ -15,12 +15,23 @@ pub struct Refused {
     pub detail: Box<str>,
     /// A field of the answer.
     pub field: Option<(&'static str, Box<[u8]>)>,
+    /// What the client gets.
+    pub notice: Notice,
+    /// A token may let the client past it.
+    pub may_bypass: bool,
 }
 
 impl Refused {
     /// With this status and sentence.
     pub fn new(status: u16, words: &str) -> Refused {
-        Refused { status, words: words.into(), detail: words.trim_end_matches('.').into(), field: None }
+        Refused {
+            status,
+            words: words.into(),
+            detail: words.trim_end_matches('.').into(),
+            field: None,
+            notice: Notice::default(),
+            may_bypass: false,
+        }
     }
 }
 
@@ -33,6 +44,11 @@ impl From<&Failure> for Refused {
 impl From<Reason> for Refused {
     fn from(reason: Reason) -> Refused {
         let detail = [&*reason.detail, &*reason.category].join(" ");
-        Refused { status: 403, words: reason.words, detail: trace::printable(detail.trim()).into(), field: None }
+        Refused {
+            detail: trace::printable(detail.trim()).into(),
+            notice: reason.notice,
+            may_bypass: reason.may_bypass,
+            ..Refused::new(403, &reason.words)
+        }
     }
 }

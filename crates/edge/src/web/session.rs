@@ -9,8 +9,9 @@ use std::time::Duration;
 use proto::http::{Limits, Server};
 use tokio::time::{Instant, timeout_at};
 
+use super::language::Language;
 use super::opened::Opened;
-use super::page;
+use super::page::{self, Told};
 use super::refused::Refused;
 use crate::message::trace::{self, new_id};
 use crate::net::wire::Wire;
@@ -47,6 +48,8 @@ pub struct Session {
     pub(super) is_encrypted: bool,
     /// The user that the client has logged in as.
     pub(super) user: Option<Arc<User>>,
+    /// The language of the client, as its last request says.
+    pub(super) language: Language,
 }
 
 impl Session {
@@ -74,6 +77,7 @@ impl Session {
             opened,
             is_encrypted,
             user: None,
+            language: Language::default(),
         }
     }
 
@@ -87,8 +91,8 @@ impl Session {
     pub(super) async fn refuse(&mut self, refused: &Refused, method: &str, url: &[u8]) -> io::Result<()> {
         let id = new_id();
         let url = trace::printable(&String::from_utf8_lossy(url));
-        let title = if refused.status == 403 { "Blocked" } else { "Not available" };
-        let (mut response, body) = page::blocked(refused.status, title, &refused.words, &url, &id);
+        let told = Told { status: refused.status, words: &refused.words, url: &url, id: &id, language: self.language };
+        let (mut response, body) = page::response(&refused.notice, &told);
         refused.field.iter().for_each(|(name, value)| _ = response.fields.push(name, value));
         self.server.answer(&response, &body);
         self.shared.runtime.borrow().metrics.http_refused_total.add(1);
@@ -99,7 +103,7 @@ impl Session {
             user = self.user(),
             method,
             url,
-            status = refused.status,
+            status = response.status.0,
             action = "refuse",
             reason = &*refused.detail,
             "object"

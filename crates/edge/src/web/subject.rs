@@ -1,17 +1,20 @@
 //! A body of HTTP on its way, at every door of the web: what is known of it, the page in its place, and its line in the log.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use flow::{Action, Flow, PageScore, Paging, Terms, Unfinished, Verdict, Watched};
+use flow::{Action, Flow, PageScore, Terms, Unfinished, Verdict, Watched};
 use proto::http::Response;
-use stream::Object;
+use stream::{Class, Object};
 
-use super::page;
+use super::language::Language;
+use super::page::{self, Told};
 use crate::message::journal;
 use crate::message::passage::{Asked, Passage};
 use crate::message::trace::{self, new_id};
 use crate::metrics::Metrics;
 use crate::porch::door::Door;
+use crate::porch::filter::{Cause, Course, Notice, Pass, Reason};
 use crate::porch::runtime::Runtime;
 use crate::settings::Refusal;
 
@@ -22,8 +25,10 @@ const PIECE_BYTES: usize = 64 << 10;
 pub struct Subject {
     /// Where it is inspected and held.
     pub passage: Passage,
-    /// The filter group by whose phrases it is scored.
-    group: Option<u32>,
+    /// What the lists remember of its request.
+    course: Option<Arc<dyn Course>>,
+    /// The language of the client.
+    pub language: Language,
     /// The method, or what stands in its place.
     pub method: Box<str>,
     /// The URL, in printable characters.
@@ -67,7 +72,7 @@ impl Subject {
         door: &Door,
         flow: Flow,
         object: Object,
-        (paging, watched): (Option<Paging>, Option<Box<Watched>>),
+        (pass, watched): (&Pass, Option<Box<Watched>>),
         method: &str,
         url: &[u8],
     ) -> Subject {
@@ -78,15 +83,17 @@ impl Subject {
             object: Some(object),
             terms: Terms { window_bytes: runtime.settings.head_window_bytes, ..Terms::default() },
             heaviest: Action::Tag,
-            paging,
+            paging: pass.paging,
             watched,
             ..Asked::default()
         };
-        let mut passage = Passage::mail(&runtime.means, &new_id(), door.rulings.under(None), asked);
+        let ruling = door.rulings.sparing(pass.spared);
+        let mut passage = Passage::mail(&runtime.means, &new_id(), ruling, asked);
         passage.forgo_copy();
         let url = trace::printable(&String::from_utf8_lossy(url)).into();
-        let group = paging.map(|paging| paging.group);
-        Subject { passage, group, method: method.into(), url, media_type, user, has_begun: false }
+        let course = pass.course.clone();
+        let language = Language::default();
+        Subject { passage, course, language, method: method.into(), url, media_type, user, has_begun: false }
     }
 
     /// What is to be done under a verdict; `is_whole`: the body has been read to its end.
@@ -103,31 +110,51 @@ impl Subject {
     }
 
     /// The page in its place.
-    pub fn page(&self, runtime: &Runtime, verdict: &Result<Verdict, Unfinished>) -> (Response, Vec<u8>) {
-        let id = self.passage.id();
+    pub fn page(&self, verdict: &Result<Verdict, Unfinished>) -> (Response, Vec<u8>) {
         match verdict {
-            Ok(verdict) if verdict.action > Action::Tag => self.blocked(&self.words(runtime, verdict)),
+            Ok(verdict) if verdict.action > Action::Tag => self.blocked(&self.reason(verdict)),
             _ => {
-                let reason = "The content could not be inspected now. Try again later.";
-                page::blocked(503, "Not available", reason, &self.url, id)
+                let words = "The content could not be inspected now. Try again later.";
+                self.response(503, words, &Notice::default())
             }
         }
     }
 
     /// The page that says this in its place.
-    pub fn blocked(&self, words: &str) -> (Response, Vec<u8>) {
-        page::blocked(403, "Blocked", words, &self.url, self.passage.id())
+    pub fn blocked(&self, reason: &Reason) -> (Response, Vec<u8>) {
+        self.response(403, &reason.words, &reason.notice)
     }
 
-    /// The reason of a block, in words for the client.
-    pub fn words(&self, runtime: &Runtime, verdict: &Verdict) -> String {
-        match (self.group, verdict.page.as_deref().filter(|page| page.is_blocked())) {
-            (Some(group), Some(page)) => runtime.filter.scored(group, page).words.into(),
-            _ => match &self.passage.ruling().refusal {
-                Refusal::Name => format!("This was found in it: {}.", self.passage.reason(verdict)),
-                Refusal::Id => "Something was found in it that is not let through.".into(),
-                Refusal::Text(text) => text.replace("{id}", self.passage.id()),
-            },
+    fn response(&self, status: u16, words: &str, notice: &Notice) -> (Response, Vec<u8>) {
+        let (url, id, language) = (&*self.url, self.passage.id(), self.language);
+        page::response(notice, &Told { status, words, url, id, language })
+    }
+
+    /// The reason of a block.
+    pub fn reason(&self, verdict: &Verdict) -> Reason {
+        let score = verdict.page.as_deref().filter(|page| page.is_blocked());
+        if let (Some(course), Some(score)) = (&self.course, score) {
+            return course.scored(score);
+        }
+        let words = match &self.passage.ruling().refusal {
+            Refusal::Name => format!("This was found in it: {}.", self.passage.reason(verdict)),
+            Refusal::Id => "Something was found in it that is not let through.".into(),
+            Refusal::Text(text) => text.replace("{id}", self.passage.id()),
+        };
+        let notice = self.course.as_ref().map(|course| course.notice(&words, self.cause(verdict)));
+        Reason { words: words.into(), notice: notice.unwrap_or_default(), ..Reason::default() }
+    }
+
+    /// The cause of a block.
+    pub fn cause(&self, verdict: &Verdict) -> Cause {
+        let policy = &self.passage.ruling().policy;
+        let findings = verdict.findings.iter().map(|spotted| &spotted.finding);
+        let heaviest =
+            findings.filter(|finding| policy.action(finding) > Action::Tag).map(|finding| finding.class).max();
+        match heaviest {
+            Some(class) if class < Class::Forbidden => Cause::Fault,
+            None if verdict.page.as_deref().is_some_and(PageScore::is_blocked) => Cause::Page,
+            Some(_) | None => Cause::Malware,
         }
     }
 

@@ -15,11 +15,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::head;
+use super::language::Language;
 use super::refused::Refused;
 use super::session::Session;
 use crate::message::trace::{self, new_id};
 use crate::net::opener::Opener;
 use crate::net::stream::Stream;
+use crate::porch::filter::Notice;
 use crate::porch::login::User;
 use crate::settings::{Https, MismatchedNames, Mode, Pinned};
 use crate::upstream::destination::{Destination, Failure, connect};
@@ -46,7 +48,7 @@ struct Way {
 
 impl Way {
     fn url(&self) -> String {
-        authority(&self.destination.host, self.destination.port)
+        self.destination.authority()
     }
 }
 
@@ -57,6 +59,7 @@ impl Session {
     /// Opens a tunnel. Where its TLS is opened, what comes back is the session within; otherwise it is over.
     pub(super) async fn tunnel(mut self, request: &Request) -> io::Result<Option<Session>> {
         let url = self.url(request);
+        self.language = Language::of(&request.fields);
         if let Err(refused) = self.log_in(request).await {
             return self.turn_away(&refused, &request.method, &url).await;
         }
@@ -79,7 +82,7 @@ impl Session {
             Hello::Client { server_name: Some(name), .. } => name,
             _ => meant.ip().to_string(),
         };
-        let named = authority(&name, meant.port());
+        let named = Destination { host: name, port: meant.port(), is_tls: false }.authority();
         let Some(destination) = Destination::parse(named.as_bytes(), 443) else {
             return Err(io::Error::other("the handshake names no host"));
         };
@@ -122,6 +125,11 @@ impl Session {
 
     async fn reach(&self, way: &Way) -> Reached {
         let runtime = self.shared.runtime.borrow().clone();
+        let named = &way.destination;
+        if let Some(proxy) = self.ahead(named, &named.host).await.map_err(|failure| Refused::from(&failure))? {
+            let reached = self.tunnel_ahead(&proxy, &named.authority()).await;
+            return reached.map_err(|failure| Refused::from(&failure));
+        }
         let addresses = match way.meant {
             Some(meant) if self.may_reach(&runtime, meant) => vec![meant],
             Some(_) => return Err(Refused::from(&Failure::Forbidden)),
@@ -132,6 +140,11 @@ impl Session {
 
     async fn turn_away(mut self, refused: &Refused, method: &str, url: &[u8]) -> io::Result<Option<Session>> {
         self.server.close();
+        // A client that asks for a tunnel follows nobody elsewhere.
+        let refused = match &refused.notice {
+            Notice::Redirect(_) => &Refused { status: 403, notice: Notice::default(), ..refused.clone() },
+            _ => refused,
+        };
         self.refuse(refused, method, url).await?;
         self.end().await.map(|()| None)
     }
@@ -232,11 +245,6 @@ impl Session {
         }
         moved.bytes.get()
     }
-}
-
-/// A host and a port in one.
-fn authority(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Whether a handshake names the host of the request. An address has no name.

@@ -28,7 +28,7 @@ impl Session {
     pub(super) async fn upload(&mut self, order: &Order, origin: &mut Option<Origin>) -> Result<Sent, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
         let watched = self.watched(&runtime, order, None);
-        let mut subject = self.subject(&runtime, order, &order.request.fields, None, watched);
+        let mut subject = self.subject(&runtime, order, &order.request.fields, &order.pass, watched);
         let trailer = loop {
             let (taken, event) = self.server.step(self.wire.input());
             match event {
@@ -61,7 +61,7 @@ impl Session {
             _ => {
                 // What the origin has of it is without an end.
                 *origin = None;
-                let (page, body) = subject.page(&runtime, &verdict);
+                let (page, body) = subject.page(&verdict);
                 self.server.answer(&page, &body);
                 (self.send().await.map(|()| Sent::Answered).map_err(Failure::from), Some(page.status.0))
             }

@@ -10,9 +10,10 @@ use super::object;
 use super::received;
 use super::refused::Refused;
 use super::session::Session;
-use crate::porch::filter::{ContentFacts, Decision, Pass, RequestFacts};
+use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
+use crate::upstream::origin::Route;
 
 /// A request that may be made.
 pub struct Order {
@@ -24,9 +25,26 @@ pub struct Order {
     pub received: Option<Head>,
     /// What is asked for, as a whole URL.
     pub url: Vec<u8>,
+    /// The terms of the lists.
+    pub pass: Pass,
+    /// The proxy ahead through which it goes.
+    pub ahead: Option<Destination>,
+    /// It goes through a tunnel of that.
+    pub is_tunnelled: bool,
 }
 
 impl Order {
+    /// The way of its connection.
+    pub fn route(&self) -> Route {
+        let proxy = self.ahead.as_ref().filter(|_| self.asks_proxy());
+        Route { destination: proxy.unwrap_or(&self.destination).clone(), ahead: self.ahead.clone() }
+    }
+
+    /// Whether the proxy ahead gets the request itself.
+    pub fn asks_proxy(&self) -> bool {
+        self.ahead.is_some() && !self.is_tunnelled
+    }
+
     /// Whether the request has a body.
     pub fn has_body(&self) -> bool {
         has_body(&self.request)
@@ -63,9 +81,7 @@ impl Session {
         if head::is_loop(&request.fields, hostname) {
             return Err(Refused::new(508, "The request has been here already: proxies send it in a circle."));
         }
-        if let Some(opened) = &self.opened {
-            opened.vet(request)?;
-        }
+        let refused = self.opened.as_ref().map_or(Ok(None), |opened| opened.vet(request))?;
         if request.method == "TRACE" {
             return Err(Refused::new(405, "TRACE is not passed on."));
         }
@@ -79,16 +95,26 @@ impl Session {
         }
         let received = runtime.means.sentinel.as_ref().map(|_| received::of_request(request));
         let pass = self.filter(request)?;
+        if let Some(refused) = refused.filter(|_| !pass.is_bypassed) {
+            return Err(refused);
+        }
         let request = &changed(request, &pass);
         let destination = self.destination(request).await?;
         let client = (self.settings.mode == Mode::Reverse).then(|| (self.peer.ip(), self.is_encrypted));
         let manner = Manner { hostname, passes_ranges: self.settings.ranges == Ranges::Pass, client };
+        let named = Destination::parse(request.authority().unwrap_or_default(), 80);
+        let named = named.map(|named| named.host).unwrap_or_default();
         let url = self.url(request);
         let mut request = head::for_origin(request, &manner);
         if is_socket {
             head::ask_for_socket(&mut request.fields);
         }
-        Ok(Order { destination, request, received, url })
+        let ahead = self.ahead(&destination, &named).await.map_err(|failure| Refused::from(&failure))?;
+        let is_tunnelled = destination.is_tls || is_socket;
+        if ahead.is_some() && !is_tunnelled {
+            self.for_proxy(&mut request);
+        }
+        Ok(Order { destination, request, received, url, pass, ahead, is_tunnelled })
     }
 
     /// Where a request goes.
@@ -149,10 +175,10 @@ impl Session {
 
     /// Decides on the head of the response to a request by the lists.
     pub(super) fn filter_content(&self, order: &Order, response: &Response) -> Result<Pass, Refused> {
+        let Some(course) = &order.pass.course else { return Ok(Pass::default()) };
         let file_name = response.fields.get("content-disposition").and_then(object::file_name);
         let content = ContentFacts { media_type: response.fields.get("content-type"), file_name: file_name.as_deref() };
-        let facts = self.facts(&order.request, &order.url);
-        decided(self.shared.runtime.borrow().filter.content(&facts, &content))
+        decided(course.content(&self.facts(&order.request, &order.url), &content))
     }
 
     fn facts<'a>(&'a self, request: &'a Request, url: &'a [u8]) -> RequestFacts<'a> {
@@ -166,6 +192,7 @@ impl Session {
             fields: &request.fields,
             is_tls: self.opened.is_some(),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
+            takes_tokens: true,
         }
     }
 }
@@ -175,7 +202,7 @@ fn decided(decision: Decision) -> Result<Pass, Refused> {
         Decision::Pass(pass) => Ok(pass),
         Decision::Block(reason) => Err(reason.into()),
         Decision::Redirect(location) => {
-            Err(Refused { field: Some(("Location", location)), ..Refused::new(302, "The page is elsewhere.") })
+            Err(Refused { notice: Notice::Redirect(location), ..Refused::new(302, "The page is elsewhere.") })
         }
     }
 }
@@ -212,7 +239,7 @@ fn parts(url: &[u8]) -> Option<(&'static str, &[u8], Vec<u8>)> {
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let slash: &[u8] = if path.first() == Some(&b'/') { b"" } else { b"/" };
-    let is_clean = url.iter().all(|byte| matches!(byte, b'!'..=b'~'));
+    let is_clean = url.iter().all(|byte| matches!(byte, b'!'..=b'~' | b'\x80'..));
     (is_clean && !authority.is_empty()).then(|| (scheme, authority, [slash, path].concat()))
 }
 
@@ -235,8 +262,7 @@ mod tests {
             url: Some(b"http://b.test:81?q".to_vec()),
             fields: vec![(1, b"other".to_vec()), (2, Vec::new())],
             added: Some((b"YouTube-Restrict".to_vec(), b"Strict".to_vec())),
-            paging: None,
-            opens: None,
+            ..Pass::default()
         };
         let changed = changed(&request, &pass);
         assert_eq!(changed.target, target(b"b.test:81", b"/?q"));

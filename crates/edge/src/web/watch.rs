@@ -44,13 +44,13 @@ impl Session {
         let fields = response.as_ref().map_or(&order.request.fields, |(fields, ..)| fields);
         let told = response.as_ref().map(|(_, head, address)| (head.clone(), *address));
         let Some(watched) = self.watched(&runtime, order, told) else { return Ok(true) };
-        let mut subject: Subject = self.subject(&runtime, order, fields, None, Some(watched));
+        let mut subject: Subject = self.subject(&runtime, order, fields, &order.pass, Some(watched));
         let verdict = subject.passage.finish().await;
         let outcome = subject.outcome(&verdict, true);
         if outcome == Outcome::Passed {
             return Ok(true);
         }
-        let (page, body) = subject.page(&runtime, &verdict);
+        let (page, body) = subject.page(&verdict);
         self.server.answer(&page, &body);
         let sent = self.send().await;
         let status = Some(page.status.0);

@@ -1,46 +1,220 @@
-//! Tokens that let a client past a block for some time: HMAC-SHA-256 over the site, the client and the end, under the group's key.
+//! Tokens that let a client past a block for some time: HMAC-SHA-256 over the subject, the client, its user and the end.
 //!
-//! E2Guardian's own tokens (MD5) are not taken.
+//! `GBYPASS` lets past the blocks of a site and of the hosts below it, `GIBYPASS` spares one URL the scan for malware. A token comes
+//! in the query of a URL or, of a site, in a cookie. E2Guardian's own tokens (MD5) are not taken.
 
 use core::net::IpAddr;
+use std::borrow::Cow;
 
+use super::request::{Request, Tokens};
 use super::url::Url;
 
 /// Bytes of a block of SHA-256.
 const BLOCK_BYTES: usize = 64;
 /// Hexadecimal digits of a code.
 const CODE_DIGITS: usize = 64;
+/// Labels of a host below the site of a token.
+const LABELS_MAX: usize = 16;
+/// Tokens of a request that are looked at, of its URL and of its cookies each.
+const TOKENS_MAX: usize = 8;
+/// Bytes of a link. A URL that makes it longer gets none.
+const LINK_BYTES_MAX: usize = 8 << 10;
 
-/// How long a group lets clients past a block.
+/// The subject of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A host without `www.`, and the hosts below it.
+    Site,
+    /// One URL.
+    Url,
+}
+
+impl Subject {
+    /// The name that the token has in a query and in a cookie.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Subject::Site => "GBYPASS",
+            Subject::Url => "GIBYPASS",
+        }
+    }
+}
+
+/// The holder of a token.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Who<'w> {
+    pub client: Option<IpAddr>,
+    pub user: Option<&'w str>,
+}
+
+/// The terms on which a group lets clients past blocks of one kind.
 #[derive(Debug, Clone)]
 pub(super) struct Bypass {
+    pub subject: Subject,
     pub seconds: u64,
+    /// Empty where the key is made of the host's secret.
     pub key: Box<[u8]>,
+    /// The number of the group, which tells keys of one secret apart.
+    pub group: u32,
 }
 
 impl Bypass {
-    /// A token for the site of a URL, from now on.
-    pub fn token(&self, url: &[u8], client: Option<IpAddr>, now: u64) -> String {
-        let end = now.saturating_add(self.seconds);
-        format!("{}{end}", self.code(url, client, end))
+    /// The URL with a token from now on; `None` where that is too long.
+    pub fn link(&self, url: &[u8], who: Who<'_>, tokens: &Tokens<'_>) -> Option<String> {
+        let url = std::str::from_utf8(url).ok()?.split('#').next()?;
+        let sign = if url.contains('?') { '&' } else { '?' };
+        let link = format!("{url}{sign}{}={}", self.subject.name(), self.token(url.as_bytes(), who, tokens));
+        (link.len() <= LINK_BYTES_MAX).then_some(link)
     }
 
-    /// Whether a token holds for the site of a URL.
-    pub fn accepts(&self, token: &str, url: &[u8], client: Option<IpAddr>, now: u64) -> bool {
+    /// The value of `Set-Cookie` by which a client comes past the next blocks of a site.
+    pub fn cookie(&self, url: &[u8], who: Who<'_>, tokens: &Tokens<'_>) -> Vec<u8> {
+        let parsed = Url::read(url);
+        let site = site(&parsed);
+        let token = self.token(url, who, tokens);
+        let mut cookie = format!("{}={token}; Path=/; Max-Age={}; HttpOnly", self.subject.name(), self.seconds);
+        if parsed.address.is_none() && site.contains(&b'.') && site.iter().all(|byte| is_of_name(*byte)) {
+            cookie += &format!("; Domain={}", String::from_utf8_lossy(site));
+        }
+        cookie.into_bytes()
+    }
+
+    /// A token for a URL, from now on.
+    fn token(&self, url: &[u8], who: Who<'_>, tokens: &Tokens<'_>) -> String {
+        let url = Url::read(url);
+        let end = tokens.now.saturating_add(self.seconds);
+        let subject = match self.subject {
+            Subject::Site => site(&url).to_vec(),
+            Subject::Url => whole(&url),
+        };
+        format!("{}{end}", self.code(&subject, who, end, tokens))
+    }
+
+    /// Whether a token holds for a URL.
+    pub fn accepts(&self, token: &str, url: &[u8], who: Who<'_>, tokens: &Tokens<'_>) -> bool {
         let Some((code, end)) = token.split_at_checked(CODE_DIGITS) else { return false };
-        let Some(end) = end.parse::<u64>().ok().filter(|end| now <= *end) else { return false };
-        let wanted = self.code(url, client, end);
-        // Each byte is looked at, wherever the first wrong one is.
-        let differences = code.bytes().zip(wanted.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
-        differences == 0
+        let Some(end) = end.parse::<u64>().ok().filter(|end| tokens.now <= *end) else { return false };
+        let url = Url::read(url);
+        let is_it = |subject: &[u8]| is_same(code, &self.code(subject, who, end, tokens));
+        match self.subject {
+            Subject::Url => is_it(&whole(&url)),
+            Subject::Site if url.address.is_some() => is_it(&url.host),
+            Subject::Site => sites(&url.host).take(LABELS_MAX).any(is_it),
+        }
     }
 
-    fn code(&self, url: &[u8], client: Option<IpAddr>, end: u64) -> String {
-        let client = client.map_or(String::new(), |client| client.to_canonical().to_string());
-        let text = [&Url::read(url).host[..], b"\0", client.as_bytes(), b"\0", end.to_string().as_bytes()].concat();
-        let code = hmac(&self.key, &text);
+    fn code(&self, subject: &[u8], who: Who<'_>, end: u64, tokens: &Tokens<'_>) -> String {
+        let client = who.client.map_or(String::new(), |client| client.to_canonical().to_string());
+        let user = who.user.unwrap_or_default().as_bytes();
+        let end = end.to_string();
+        let text = [self.subject.name().as_bytes(), subject, client.as_bytes(), user, end.as_bytes()].join(&b'\0');
+        let code = match self.key.is_empty() {
+            true => hmac(&hmac(tokens.secret, &self.group.to_be_bytes()), &text),
+            false => hmac(&self.key, &text),
+        };
         code.iter().fold(String::with_capacity(CODE_DIGITS), |text, byte| text + &format!("{byte:02x}"))
     }
+}
+
+/// The site of a URL.
+fn site(url: &Url) -> &[u8] {
+    url.host.strip_prefix(b"www.").unwrap_or(&url.host)
+}
+
+/// The sites that a host may belong to: itself, and what stands behind each of its dots.
+fn sites(host: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let starts = host.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(starts).map(|at| &host[at..])
+}
+
+/// A URL as the subject of a token: a host has no slash, so it is no site.
+fn whole(url: &Url) -> Vec<u8> {
+    [&url.scheme[..], b"://", &url.host, &url.raw_path].concat()
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-')
+}
+
+/// Compares two codes. Each byte is looked at, wherever the first wrong one is.
+fn is_same(one: &str, other: &str) -> bool {
+    one.len() == other.len() && one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+}
+
+impl<'r> Request<'r> {
+    /// The holder of the tokens that a request carries.
+    pub(super) fn who(&self) -> Who<'r> {
+        Who { client: self.client, user: self.user }
+    }
+}
+
+/// The tokens of a request, and the request without them.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    /// The URL without tokens, where it has some.
+    pub url: Option<Vec<u8>>,
+    /// Fields `Cookie` without tokens, by their places; an empty one is left out.
+    pub cookies: Vec<(usize, Vec<u8>)>,
+    /// The tokens of the URL, and those of cookies.
+    pub of_url: Vec<(Subject, String)>,
+    pub of_cookies: Vec<String>,
+}
+
+impl Carried {
+    /// Takes the tokens out of a URL and fields.
+    pub fn take(url: &[u8], fields: &[super::request::Field<'_>]) -> Carried {
+        let mut carried = Carried::default();
+        carried.url = carried.take_from_query(url);
+        for (place, (name, value)) in fields.iter().enumerate() {
+            if name.eq_ignore_ascii_case(b"cookie") {
+                carried.take_from_cookie(place, value);
+            }
+        }
+        carried
+    }
+
+    fn take_from_query(&mut self, url: &[u8]) -> Option<Vec<u8>> {
+        let (before, query) = url.split_at_checked(url.iter().position(|&byte| byte == b'?')?)?;
+        let (mut kept, mut has_token) = (Vec::new(), false);
+        for pair in query.get(1..)?.split(|&byte| byte == b'&') {
+            let found =
+                [Subject::Site, Subject::Url].into_iter().find_map(|subject| Some((subject, named(subject, pair)?)));
+            has_token |= found.is_some();
+            match found {
+                Some((subject, token)) if self.of_url.len() < TOKENS_MAX => {
+                    self.of_url.push((subject, token.into_owned()));
+                }
+                Some(_) => {}
+                None => kept.push(pair),
+            }
+        }
+        let rest = kept.join(&b'&');
+        let sign: &[u8] = if rest.is_empty() { b"" } else { b"?" };
+        has_token.then(|| [before, sign, &rest].concat())
+    }
+
+    fn take_from_cookie(&mut self, place: usize, value: &[u8]) {
+        let (mut kept, mut has_token) = (Vec::new(), false);
+        for pair in value.split(|&byte| byte == b';').map(<[u8]>::trim_ascii) {
+            match named(Subject::Site, pair) {
+                Some(token) => {
+                    has_token = true;
+                    if self.of_cookies.len() < TOKENS_MAX {
+                        self.of_cookies.push(token.into_owned());
+                    }
+                }
+                None => kept.push(pair),
+            }
+        }
+        if has_token {
+            self.cookies.push((place, kept.join(&b"; "[..])));
+        }
+    }
+}
+
+/// The token in a pair of this name.
+fn named(subject: Subject, pair: &[u8]) -> Option<Cow<'_, str>> {
+    let rest = pair.strip_prefix(subject.name().as_bytes())?.strip_prefix(b"=")?;
+    Some(String::from_utf8_lossy(rest))
 }
 
 /// HMAC with SHA-256 (RFC 2104).
@@ -57,6 +231,14 @@ fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
 mod tests {
     use super::*;
 
+    fn bypass(subject: Subject) -> Bypass {
+        Bypass { subject, seconds: 60, key: b"key"[..].into(), group: 1 }
+    }
+
+    fn at(now: u64) -> Tokens<'static> {
+        Tokens { now, secret: b"secret" }
+    }
+
     #[test]
     fn codes_are_those_of_the_standard() {
         // RFC 4231, cases 2 and 6.
@@ -69,17 +251,79 @@ mod tests {
 
     #[test]
     fn a_token_holds_for_its_site_its_client_and_its_time() {
-        let bypass = Bypass { seconds: 60, key: b"key"[..].into() };
-        let client = "10.0.0.1".parse().ok();
-        let token = bypass.token(b"http://a.test/x", client, 1000);
-        assert!(bypass.accepts(&token, b"http://A.test/other", client, 1060));
-        assert!(!bypass.accepts(&token, b"http://a.test/x", client, 1061));
-        assert!(!bypass.accepts(&token, b"http://b.test/x", client, 1000));
-        assert!(!bypass.accepts(&token, b"http://a.test/x", "10.0.0.2".parse().ok(), 1000));
+        let bypass = bypass(Subject::Site);
+        let of = |client: &str, user| Who { client: client.parse().ok(), user };
+        let client = of("10.0.0.1", None);
+        let token = bypass.token(b"http://www.a.test/x", client, &at(1000));
+        let holds = |url: &[u8], client, now| bypass.accepts(&token, url, client, &at(now));
+        assert!(holds(b"http://A.test/other", client, 1060) && holds(b"https://img.a.test/", client, 1000));
+        assert!(!holds(b"http://a.test/x", client, 1061));
+        assert!(!holds(b"http://b.test/x", client, 1000) && !holds(b"http://ba.test/x", client, 1000));
+        assert!(!holds(b"http://test/x", client, 1000));
+        assert!(!holds(b"http://a.test/x", of("10.0.0.2", None), 1000));
+        assert!(!holds(b"http://a.test/x", of("10.0.0.1", Some("ann")), 1000));
         let later = format!("{}9999", &token[..CODE_DIGITS]);
-        assert!(!bypass.accepts(&later, b"http://a.test/x", client, 1000));
-        for wrong in ["", "x", &"\u{e9}".repeat(40)] {
-            assert!(!bypass.accepts(wrong, b"http://a.test/x", client, 1000));
+        assert!(!bypass.accepts(&later, b"http://a.test/x", client, &at(1000)));
+        for wrong in ["", "x", &"\u{e9}".repeat(40), &"0".repeat(64)] {
+            assert!(!bypass.accepts(wrong, b"http://a.test/x", client, &at(1000)));
+        }
+        let of_address = bypass.token(b"http://10.9.8.7/", client, &at(1000));
+        assert!(!bypass.accepts(&of_address, b"http://1.10.9.8.7.test/", client, &at(1000)));
+        assert!(bypass.accepts(&of_address, b"http://10.9.8.7:81/x", client, &at(1000)));
+    }
+
+    #[test]
+    fn a_token_of_a_url_holds_for_it_alone_and_for_no_site() {
+        let (site, url) = (bypass(Subject::Site), bypass(Subject::Url));
+        let token = url.token(b"http://a.test/x?b=1", Who::default(), &at(1000));
+        assert!(url.accepts(&token, b"http://a.test/x?b=1", Who::default(), &at(1000)));
+        assert!(!url.accepts(&token, b"http://a.test/x?b=2", Who::default(), &at(1000)));
+        assert!(!url.accepts(&token, b"https://a.test/x?b=1", Who::default(), &at(1000)));
+        assert!(!site.accepts(&token, b"http://a.test/x?b=1", Who::default(), &at(1000)));
+        assert!(!url.accepts(
+            &site.token(b"http://a.test/x", Who::default(), &at(1000)),
+            b"http://a.test/x",
+            Who::default(),
+            &at(1000)
+        ));
+    }
+
+    #[test]
+    fn without_a_key_tokens_are_of_the_hosts_secret_and_of_one_group() {
+        let own = Bypass { key: Box::default(), ..bypass(Subject::Site) };
+        let token = own.token(b"http://a.test/", Who::default(), &at(1000));
+        assert!(own.accepts(&token, b"http://a.test/", Who::default(), &at(1000)));
+        assert!(!own.accepts(&token, b"http://a.test/", Who::default(), &Tokens { now: 1000, secret: b"other" }));
+        assert!(!Bypass { group: 2, ..own }.accepts(&token, b"http://a.test/", Who::default(), &at(1000)));
+    }
+
+    #[test]
+    fn tokens_are_taken_out_of_urls_and_cookies() {
+        let url = |url: &str| {
+            let carried = Carried::take(url.as_bytes(), &[]);
+            let found = carried.of_url.into_iter().map(|(subject, token)| format!("{}={token}", subject.name()));
+            (carried.url.map(|url| String::from_utf8_lossy(&url).into_owned()), found.collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(url("http://a.test/?GBYPASS=1"), (Some("http://a.test/".into()), "GBYPASS=1".into()));
+        let both = "http://a.test/x?a=1&GBYPASS=1&b&GIBYPASS=2";
+        assert_eq!(url(both), (Some("http://a.test/x?a=1&b".into()), "GBYPASS=1 GIBYPASS=2".into()));
+        for without in ["http://a.test/GBYPASS=1", "http://a.test/?XGBYPASS=1&GBYPASSX=1", "http://a.test"] {
+            assert_eq!(url(without), (None, String::new()));
+        }
+        let fields: [(&[u8], &[u8]); 3] =
+            [(b"cookie", b"a=1; GBYPASS=7;b=2"), (b"X", b"GBYPASS=1"), (b"Cookie", b"GBYPASS=8")];
+        let carried = Carried::take(b"", &fields);
+        assert_eq!(carried.cookies, [(0, b"a=1; b=2".to_vec()), (2, Vec::new())]);
+        assert_eq!(carried.of_cookies, ["7", "8"]);
+    }
+
+    #[test]
+    fn a_cookie_is_of_the_site_where_browsers_take_that() {
+        let cookie =
+            |url: &[u8]| String::from_utf8(bypass(Subject::Site).cookie(url, Who::default(), &at(1000))).expect("text");
+        assert!(cookie(b"http://www.a.test/").ends_with("1060; Path=/; Max-Age=60; HttpOnly; Domain=a.test"));
+        for host in ["10.0.0.1", "[::1]", "intern"] {
+            assert!(cookie(format!("http://{host}/").as_bytes()).ends_with("; HttpOnly"), "{host}");
         }
     }
 }

@@ -171,7 +171,12 @@ impl Options {
 
     /// Whether an option is `on`.
     pub fn is_on(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|value| &*value.text == "on")
+        self.is(name, "on")
+    }
+
+    /// Whether an option has this value.
+    pub fn is(&self, name: &str, wanted: &str) -> bool {
+        self.get(name).is_some_and(|value| &*value.text == wanted)
     }
 }
 

@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::bypass::Bypass;
-use super::config::Options;
+use super::bypass::{Bypass, Subject};
+use super::config::{Options, Value};
 use super::group::Group;
 use super::limits::Limits;
 use super::list::{self, Bound, Kind, List};
 use super::loading::{Loading, Read, Source};
+use super::manner::{Level, Manner};
 use super::messages::Messages;
 use super::phrase::{Dialect, Lists, Phrases, Role, Settings};
 use super::request::{Decision, Request};
 use super::shared::Shared;
 use super::story::{self, Reader, State, Story};
+use super::template::Template;
 use super::who::Membership;
 use crate::spam::{Place, Problem, Severity};
 
@@ -47,8 +49,7 @@ impl Filter {
     ///
     /// What is wrong is told by [`Filter::problems`], and the rest holds.
     pub fn load(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Filter {
-        let mut loader =
-            Loader { loading: Loading::new(read, limits), dialect, lists: HashMap::new(), phrases: HashMap::new() };
+        let mut loader = Loader::new(Loading::new(read, limits), dialect);
         let options = loader.main(path);
         let shared = Arc::new(loader.shared(&options));
         let wanted = options_of_groups(&options, limits, &mut loader.loading);
@@ -108,8 +109,7 @@ impl Filter {
 /// Loads nothing but the phrases of each group, in the order of the groups: for a process that scores pages and decides on no
 /// request.
 pub fn load_phrases(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Vec<Arc<Phrases>> {
-    let mut loader =
-        Loader { loading: Loading::new(read, limits), dialect, lists: HashMap::new(), phrases: HashMap::new() };
+    let mut loader = Loader::new(Loading::new(read, limits), dialect);
     let main = loader.main(path);
     let settings = loader.settings(&main);
     let wanted = options_of_groups(&main, limits, &mut loader.loading);
@@ -139,9 +139,14 @@ struct Loader<'l> {
     dialect: Dialect,
     lists: HashMap<(Kind, Box<str>), Arc<List>>,
     phrases: HashMap<PhrasesKey, Arc<Phrases>>,
+    templates: HashMap<Box<str>, Option<Arc<Template>>>,
 }
 
-impl Loader<'_> {
+impl<'l> Loader<'l> {
+    fn new(loading: Loading<'l>, dialect: Dialect) -> Loader<'l> {
+        Loader { loading, dialect, lists: HashMap::new(), phrases: HashMap::new(), templates: HashMap::new() }
+    }
+
     /// The options of the main file.
     fn main(&mut self, path: &str) -> Options {
         let folder = path.rsplit_once('/').map_or(".", |(folder, _)| folder);
@@ -227,22 +232,70 @@ impl Loader<'_> {
             category_points_min: options.number("categorydisplaythreshold", 0, &mut self.loading),
             phrases,
             search,
-            bypass: self.bypass(&options),
+            bypass: self.bypass(&options, Subject::Site, ["bypass", "bypasskey"], number),
+            scan_bypass: self.bypass(&options, Subject::Url, ["infectionbypass", "infectionbypasskey"], number),
+            bypasses_faults_alone: !options.is("infectionbypasserrorsonly", "off"),
+            manner: self.manner(&options, main),
             intercepts: options.is_on("sslmitm"),
         }
     }
 
-    /// How blocks can be passed. A group without a key has none, since a key that is made up here would not outlive the process.
-    fn bypass(&mut self, options: &Options) -> Option<Bypass> {
-        let seconds: i64 = options.number("bypass", 0, &mut self.loading);
+    /// The terms on which blocks of one kind can be passed. Without a key they are of the host's secret.
+    fn bypass(&mut self, options: &Options, subject: Subject, names: [&str; 2], group: u32) -> Option<Bypass> {
+        let [seconds, key] = names;
+        let seconds: i64 = options.number(seconds, 0, &mut self.loading);
         let seconds = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0)?;
-        let key = options.get("bypasskey").map(|value| value.text.as_bytes().into());
-        if key.is_none()
-            && let Some(value) = options.get("bypass")
-        {
-            self.loading.note(&value.place, "there is no bypasskey", "blocks are not passed");
+        let key = options.get(key).map(|value| value.text.as_bytes().into()).unwrap_or_default();
+        Some(Bypass { subject, seconds, key, group })
+    }
+
+    /// How a group tells that something is blocked. Its options count before those of the main file.
+    fn manner(&mut self, options: &Options, main: &Options) -> Manner {
+        let option = |name| options.get(name).or_else(|| main.get(name));
+        let number = |value: &Value| value.text.parse().ok();
+        let level = match option("reportinglevel") {
+            None => Level::Template,
+            Some(value) => number(value).and_then(Level::of_number).unwrap_or_else(|| {
+                self.loading.error(&value.place, "there is no such level", "write a number from -1 to 3");
+                Level::Template
+            }),
+        };
+        let address = option("accessdeniedaddress").filter(|value| {
+            let is_url = ["http://", "https://"].iter().any(|scheme| value.text.starts_with(scheme))
+                && value.text.bytes().all(|byte| byte.is_ascii_graphic());
+            if !is_url {
+                self.loading.error(&value.place, format!("{} is no URL of HTTP", value.text), "write http://...");
+            }
+            is_url
+        });
+        Manner {
+            level,
+            address: address.map(|value| value.text.clone()),
+            has_own_delimiters: !option("nonstandarddelimiter").is_some_and(|value| &*value.text == "off"),
+            template: (level == Level::Template).then(|| self.template(options, main)).flatten(),
         }
-        Some(Bypass { seconds, key: key? })
+    }
+
+    /// The template of the language that is set, where the host has it.
+    fn template(&mut self, options: &Options, main: &Options) -> Option<Arc<Template>> {
+        let folder = main.get("languagedir")?;
+        let language = main.get("language").map_or("ukenglish", |value| &value.text);
+        let name = options.get("htmltemplate").or_else(|| main.get("htmltemplate"));
+        let path = format!("{}/{language}/{}", folder.text, name.map_or("template.html", |value| &value.text));
+        if let Some(known) = self.templates.get(&*path) {
+            return known.clone();
+        }
+        let source = self.loading.optional(&path);
+        let template = source.and_then(|source| match Template::read(&source.bytes) {
+            Some(template) => Some(Arc::new(template)),
+            None => {
+                let place = Place { file: source.name, line: 0 };
+                self.loading.error(&place, "the template is too large", "another page is shown");
+                None
+            }
+        });
+        self.templates.insert(path.into(), template.clone());
+        template
     }
 
     fn phrases(&mut self, options: &Options, names: &[&str; 3], limit: i32, settings: Settings) -> Arc<Phrases> {

@@ -1,13 +1,13 @@
 //! A filter group: its lists, its phrases, its storyboard.
 
-use core::net::IpAddr;
 use std::sync::Arc;
 
-use super::bypass::Bypass;
+use super::bypass::{Bypass, Carried, Subject};
 use super::list::Bound;
+use super::manner::{Level, Manner};
 use super::moment::Moment;
 use super::phrase::{Outcome, Page, Phrases, Score};
-use super::request::{Decision, Reason, Request, Response, Verdict};
+use super::request::{Decision, Field, Reason, Request, Response, Verdict};
 use super::shared::Shared;
 use super::story::Story;
 use super::trial::{Scene, Trial};
@@ -28,6 +28,11 @@ pub struct Group {
     /// The points beyond which search terms are blocked, and their phrases.
     pub(super) search: Option<(i32, Arc<Phrases>)>,
     pub(super) bypass: Option<Bypass>,
+    /// The terms on which one URL is spared the scan for malware.
+    pub(super) scan_bypass: Option<Bypass>,
+    /// By that, content passes that cannot be inspected, but no malware.
+    pub(super) bypasses_faults_alone: bool,
+    pub(super) manner: Manner,
     /// Connections of TLS may be read.
     pub(super) intercepts: bool,
 }
@@ -53,18 +58,57 @@ impl Group {
         &self.phrases
     }
 
-    /// A token that lets a client past a block of a URL's site, where the group has such; `now` is in seconds.
-    pub fn bypass_token(&self, url: &[u8], client: Option<IpAddr>, now: u64) -> Option<String> {
-        self.bypass.as_ref().map(|bypass| bypass.token(url, client, now))
+    /// Whether blocks are logged alone.
+    pub fn is_stealthy(&self) -> bool {
+        self.manner.level == Level::Stealth
     }
 
-    /// Whether a token lets a client past a block of a URL's site.
-    pub fn accepts_bypass(&self, token: &str, url: &[u8], client: Option<IpAddr>, now: u64) -> bool {
-        self.bypass.as_ref().is_some_and(|bypass| bypass.accepts(token, url, client, now))
-    }
-
-    /// Decides on a request.
+    /// Decides on a request. Tokens that it carries are taken out of it.
     pub fn request(&self, request: &Request<'_>) -> Decision {
+        if request.tokens.is_none() || self.bypass.is_none() && self.scan_bypass.is_none() {
+            return self.decide(request);
+        }
+        let carried = Carried::take(request.url, request.fields);
+        let mut fields: Vec<Field<'_>> = request.fields.to_vec();
+        for (place, value) in &carried.cookies {
+            fields[*place].1 = value;
+        }
+        let clean = Request { url: carried.url.as_deref().unwrap_or(request.url), fields: &fields, ..*request };
+        let mut decision = self.decide(&clean);
+        self.let_past(&clean, &carried, &mut decision);
+        decision.url = decision.url.or(carried.url);
+        for (place, value) in carried.cookies {
+            if !decision.fields.iter().any(|(changed, _)| *changed == place) {
+                decision.fields.push((place, value));
+            }
+        }
+        decision
+    }
+
+    /// Lets a request past a block, by a token that it carries.
+    fn let_past(&self, request: &Request<'_>, carried: &Carried, decision: &mut Decision) {
+        let Some(tokens) = &request.tokens else { return };
+        let who = request.who();
+        let holds = |bypass: &Bypass, token: &str| bypass.accepts(token, request.url, who, tokens);
+        if let Some(bypass) = self.bypass.as_ref().filter(|_| decision.may_bypass) {
+            let of_url = |(subject, token): &(Subject, String)| *subject == Subject::Site && holds(bypass, token);
+            let is_new = carried.of_url.iter().any(of_url);
+            decision.is_bypassed = is_new || carried.of_cookies.iter().any(|token| holds(bypass, token));
+            decision.cookie = is_new.then(|| bypass.cookie(request.url, who, tokens));
+        }
+        if decision.is_bypassed {
+            decision.verdict = Verdict::Exception;
+            decision.redirect = None;
+        }
+        if let Some(bypass) = self.scan_bypass.as_ref().filter(|_| decision.may_bypass_scan) {
+            let of_url = |(subject, token): &(Subject, String)| *subject == Subject::Url && holds(bypass, token);
+            let is_spared = carried.of_url.iter().any(of_url);
+            decision.skips_faults |= is_spared;
+            decision.skips_scan |= is_spared && !self.bypasses_faults_alone;
+        }
+    }
+
+    fn decide(&self, request: &Request<'_>) -> Decision {
         let decision = self.once(request);
         let Some(url) = decision.url.clone().filter(|_| decision.verdict != Verdict::Block) else { return decision };
         // What a URL was changed to may be blocked itself.
@@ -79,7 +123,12 @@ impl Group {
         let mut trial = Trial::new(
             self.scene(),
             *request,
-            Decision { group: self.number, may_bypass: self.bypass.is_some(), ..Decision::default() },
+            Decision {
+                group: self.number,
+                may_bypass: request.tokens.is_some() && self.bypass.is_some(),
+                may_bypass_scan: request.tokens.is_some() && self.scan_bypass.is_some(),
+                ..Decision::default()
+            },
         );
         let before = if self.shared.preauth.has("pre-authcheck") { &self.shared.preauth } else { &self.story };
         trial.scene.lists = if self.shared.preauth.has("pre-authcheck") { &self.shared.lists } else { &self.lists };
@@ -87,6 +136,9 @@ impl Group {
         trial.scene.lists = &self.lists;
         if !trial.is_over() {
             self.story.run("checkrequest", &mut trial);
+        } else {
+            // The client itself is blocked.
+            trial.forbid_bypass();
         }
         let mut decision = trial.finish();
         if let Some(search) = decision.search.clone() {

@@ -19,7 +19,8 @@ impl Messages {
             let line = String::from_utf8_lossy(line);
             let mut quoted = line.split('"').skip(1).step_by(2);
             match quoted.next().and_then(|number| Some((number.trim().parse().ok()?, quoted.next()?))) {
-                Some((number, text)) => drop(all.insert(number, text.into())),
+                // They are written for a page of HTML.
+                Some((number, text)) => drop(all.insert(number, text::references::decode(text, false).into())),
                 None => loading.error(&place, "this is no message", "write \"number\",\"text\""),
             }
         }

@@ -7,7 +7,8 @@
 //!
 //! Nothing here opens a file, asks the network or knows the time: the host hands in bytes and a [`Moment`].
 //!
-//! [`Group::bypass_token`] gives a token with which a client comes past a block, and [`Group::accepts_bypass`] checks one.
+//! A request may carry a token that lets it past a block ([`Tokens`]); [`Group::notice`] is what stands in the place of what is
+//! blocked, and [`Group::link`] the URL with a token for it.
 //!
 //! What is left out: how pages are fetched, shown and logged, who has logged in, and what certificates say.
 
@@ -20,12 +21,15 @@ mod known;
 mod limits;
 mod list;
 mod loading;
+mod manner;
 mod messages;
 mod moment;
+mod notice;
 pub mod phrase;
 mod request;
 mod shared;
 mod story;
+mod template;
 mod trial;
 mod url;
 mod who;
@@ -37,4 +41,6 @@ pub use group::Group;
 pub use limits::Limits;
 pub use loading::Read;
 pub use moment::Moment;
-pub use request::{Decision, Field, Reason, Request, Response, Verdict};
+pub use notice::{Cause, Notice};
+pub use request::{Decision, Field, Reason, Request, Response, Tokens, Verdict};
+pub use template::Told;

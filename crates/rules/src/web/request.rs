@@ -31,6 +31,17 @@ pub struct Request<'r> {
     pub has_server_name: bool,
     /// What time it is.
     pub now: Moment,
+    /// The means of tokens; `None`: none is offered, and none is accepted.
+    pub tokens: Option<Tokens<'r>>,
+}
+
+/// The means by which tokens that let past a block are made and checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens<'r> {
+    /// Seconds since the beginning of 1970.
+    pub now: u64,
+    /// A secret of the host, for groups without a key.
+    pub secret: &'r [u8],
 }
 
 impl<'r> Request<'r> {
@@ -119,8 +130,16 @@ pub struct Decision {
     pub trusts_certificate: bool,
     /// Content is not looked through for malware.
     pub skips_scan: bool,
+    /// Content that cannot be looked through for malware passes.
+    pub skips_faults: bool,
     /// The client may come past the block with a token.
     pub may_bypass: bool,
+    /// The client may have one URL spared the scan for malware with a token.
+    pub may_bypass_scan: bool,
+    /// A token lets the client past the blocks of lists.
+    pub is_bypassed: bool,
+    /// The value of `Set-Cookie` by which the client comes past the next blocks of the site.
+    pub cookie: Option<Vec<u8>>,
     /// Nothing is logged.
     pub is_silent: bool,
     /// Goes past what the group asks for, without a login.

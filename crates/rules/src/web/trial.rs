@@ -56,6 +56,11 @@ impl<'t> Trial<'t> {
         matches!(self.decision.verdict, Verdict::Block | Verdict::Exception)
     }
 
+    /// Lets no token past a block.
+    pub fn forbid_bypass(&mut self) {
+        self.decision.may_bypass = false;
+    }
+
     pub fn finish(self) -> Decision {
         self.decision
     }
@@ -80,6 +85,7 @@ impl<'t> Trial<'t> {
             Flag::Redirect => self.decision.redirect.is_some(),
             Flag::VirusCheck => !self.decision.skips_scan,
             Flag::BypassAllowed => self.decision.may_bypass,
+            Flag::ScanBypassAllowed => self.decision.may_bypass_scan,
         }
     }
 
@@ -326,6 +332,7 @@ impl World for Trial<'_> {
             Action::NoLog => self.decision.is_silent = true,
             Action::NoVirusCheck => self.decision.skips_scan = true,
             Action::NoBypass => self.decision.may_bypass = false,
+            Action::NoScanBypass => self.decision.may_bypass_scan = false,
         }
         true
     }

@@ -1,15 +1,17 @@
 //! The lists of the web, as doors ask them and as processes that inspect are handed their phrases.
 
-use std::fs;
+use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::{fmt, fs};
 
-use edge::porch::filter::{self, ContentFacts, Decision, Pass, RequestFacts};
-use flow::{PageOutcome, PageScore, Paging, wire};
+use edge::porch::filter::{self, ContentFacts, Decision, Notice, Pass, RequestFacts};
+use flow::{PageOutcome, PageScore, Paging, Spared, wire};
 use inspect::{PageFiles, PageRules};
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rules::web::phrase::{Found, Outcome, Score};
-use rules::web::{Filter, Group, Limits, Moment, Reason, Request, Response, Severity, Verdict};
+use rules::web::{Cause, Field, Filter, Group, Limits, Moment, Request, Response, Severity, Tokens, Told, Verdict};
 
 use super::scorer::sealed;
 use crate::config::web::{main_file, moment, reader};
@@ -29,10 +31,17 @@ pub struct WebLists {
     file: Option<OwnedFd>,
 }
 
-/// The configuration, and the zone whose time its lists mean.
+/// The configuration, and what it takes to ask it.
 pub struct Lists {
     filter: Filter,
+    means: Means,
+}
+
+/// The zone whose time lists mean, and the secret of tokens, which a reload does not change.
+#[derive(Clone)]
+struct Means {
     zone: TimeZone,
+    secret: [u8; 32],
 }
 
 impl WebLists {
@@ -64,7 +73,7 @@ impl WebLists {
         let is_here = config.isolation == Isolation::None;
         let pages = is_here.then(|| Arc::new(files.compile()));
         let file = if is_here { None } else { Some(sealed(&wire::write(&files, Vec::new()))?) };
-        let lists = Lists { filter, zone: TimeZone::system() };
+        let lists = Lists { filter, means: Means { zone: TimeZone::system(), secret: secret()? } };
         Ok(Some(WebLists { filter: Arc::new(lists), pages, file }))
     }
 
@@ -77,14 +86,25 @@ impl WebLists {
     }
 }
 
-impl Lists {
-    /// Has a group decide on a request.
-    fn with<T>(&self, facts: &RequestFacts<'_>, decide: impl FnOnce(&Group, &Request<'_>) -> T) -> Option<T> {
-        let fields: Vec<_> = facts.fields.iter().map(|(name, value)| (name.as_bytes(), value)).collect();
-        let request = Request {
+/// A secret of this process.
+fn secret() -> Result<[u8; 32], Failure> {
+    static SECRET: OnceLock<[u8; 32]> = OnceLock::new();
+    match SECRET.get() {
+        Some(secret) => Ok(*secret),
+        None => {
+            let new = mailbox::password::random()?;
+            Ok(*SECRET.get_or_init(|| new))
+        }
+    }
+}
+
+impl Means {
+    /// A request as the lists have it, with these fields.
+    fn request<'r>(&'r self, facts: &RequestFacts<'r>, fields: &'r [Field<'r>]) -> Request<'r> {
+        Request {
             method: facts.method.as_bytes(),
             url: facts.url,
-            fields: &fields,
+            fields,
             client: facts.client,
             port: facts.port,
             user: facts.user,
@@ -92,58 +112,147 @@ impl Lists {
             is_tls: facts.is_tls,
             has_server_name: facts.has_server_name,
             now: moment(&self.zone),
-        };
-        self.filter.group_of(&request).map(|group| decide(group, &request))
+            tokens: self.tokens(facts.takes_tokens),
+        }
     }
+
+    /// The means of tokens, where a door takes them.
+    fn tokens(&self, takes_tokens: bool) -> Option<Tokens<'_>> {
+        let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(u64::MAX);
+        takes_tokens.then_some(Tokens { now, secret: &self.secret })
+    }
+}
+
+/// The fields of a request as the lists have them.
+fn fields<'f>(facts: &RequestFacts<'f>) -> Vec<Field<'f>> {
+    facts.fields.iter().map(|(name, value)| (name.as_bytes(), value)).collect()
 }
 
 impl filter::Filter for Lists {
     fn request(&self, facts: &RequestFacts<'_>) -> Decision {
-        self.with(facts, |group, request| decided(group.request(request), None))
-            .unwrap_or(Decision::Pass(Pass::default()))
+        let fields = fields(facts);
+        let request = self.means.request(facts, &fields);
+        let Some(group) = self.filter.group_of(&request) else { return Decision::Pass(Pass::default()) };
+        let decision = group.request(&request);
+        let course = Course {
+            means: self.means.clone(),
+            group: group.clone(),
+            url: decision.url.as_deref().filter(|_| facts.takes_tokens).unwrap_or(facts.url).into(),
+            client: facts.client,
+            user: facts.user.map(Into::into),
+            takes_tokens: facts.takes_tokens,
+            decision,
+        };
+        course.decided(None)
     }
+}
 
+/// A request that the lists have decided on.
+#[derive(Clone)]
+struct Course {
+    means: Means,
+    group: Arc<Group>,
+    url: Box<[u8]>,
+    client: Option<IpAddr>,
+    user: Option<Box<str>>,
+    takes_tokens: bool,
+    decision: rules::web::Decision,
+}
+
+impl fmt::Debug for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Course").field("decision", &self.decision).finish_non_exhaustive()
+    }
+}
+
+impl filter::Course for Course {
     fn content(&self, facts: &RequestFacts<'_>, content: &ContentFacts<'_>) -> Decision {
         let response = Response { content_type: content.media_type, file_name: content.file_name.map(str::as_bytes) };
-        let decide = |group: &Group, request: &Request<'_>| {
-            let decision = group.response(request, &response, group.request(request));
-            let Moment { day, minute } = request.now;
-            let is_scored = group.scores(&response, &decision);
-            let paging = is_scored.then(|| Paging { group: group.number(), day, minute });
-            decided(decision, paging)
-        };
-        self.with(facts, decide).unwrap_or(Decision::Pass(Pass::default()))
+        let fields = fields(facts);
+        let request = self.means.request(facts, &fields);
+        let decision = self.group.response(&request, &response, self.decision.clone());
+        let Moment { day, minute } = request.now;
+        let is_scored = self.group.scores(&response, &decision) && !self.group.is_stealthy();
+        let paging = is_scored.then(|| Paging { group: self.group.number(), day, minute });
+        Course { decision, ..self.clone() }.decided(paging)
     }
 
-    fn scored(&self, group: u32, score: &PageScore) -> filter::Reason {
-        let Some(group) = self.filter.group(group) else { return filter::Reason::default() };
-        let decision = group.scored(&of_wire(score), rules::web::Decision::default());
-        reason(decision.reason.unwrap_or_default(), &decision.categories)
+    fn scored(&self, score: &PageScore) -> filter::Reason {
+        let decision = self.group.scored(&of_wire(score), self.decision.clone());
+        Course { decision, ..self.clone() }.reason()
+    }
+
+    fn notice(&self, words: &str, cause: filter::Cause) -> Notice {
+        let cause = match cause {
+            filter::Cause::Page => Cause::Lists,
+            filter::Cause::Malware => Cause::Malware,
+            filter::Cause::Fault => Cause::Fault,
+        };
+        self.told(Told { text: words, log: words, categories: "" }, cause)
     }
 }
 
-/// A decision of the lists, in the words of a door.
-fn decided(decision: rules::web::Decision, paging: Option<Paging>) -> Decision {
-    if decision.verdict == Verdict::Block {
-        return Decision::Block(reason(decision.reason.unwrap_or_default(), &decision.categories));
-    }
-    match decision.redirect {
-        Some(location) => Decision::Redirect(location.into()),
-        None => Decision::Pass(Pass {
-            url: decision.url,
-            fields: decision.fields,
-            added: decision.added,
+impl Course {
+    /// The decision in the words of a door.
+    fn decided(self, paging: Option<Paging>) -> Decision {
+        if self.decision.verdict == Verdict::Block && !self.group.is_stealthy() {
+            return Decision::Block(self.reason());
+        }
+        if self.decision.verdict == Verdict::Block {
+            let (url, reason) = (String::from_utf8_lossy(&self.url), self.reason());
+            tracing::info!(client = ?self.client, %url, reason = &*reason.detail, action = "pass", "lists of the web");
+        }
+        if let Some(location) = &self.decision.redirect {
+            return Decision::Redirect(location.as_slice().into());
+        }
+        let decision = &self.decision;
+        Decision::Pass(Pass {
+            url: decision.url.clone(),
+            fields: decision.fields.clone(),
+            added: decision.added.clone(),
             paging,
             opens: Some(decision.intercepts),
-        }),
+            spared: match (decision.skips_scan, decision.skips_faults) {
+                (true, _) => Spared::Malware,
+                (false, true) => Spared::Faults,
+                (false, false) => Spared::Nothing,
+            },
+            is_bypassed: decision.is_bypassed,
+            cookie: decision.cookie.clone(),
+            course: Some(Arc::new(self)),
+        })
     }
-}
 
-fn reason(reason: Reason, categories: &[Arc<str>]) -> filter::Reason {
-    filter::Reason {
-        words: reason.text.into(),
-        detail: reason.log.into(),
-        category: categories.iter().map(|name| &**name).collect::<Vec<_>>().join(", ").into(),
+    /// The reason of a block by lists.
+    fn reason(&self) -> filter::Reason {
+        let reason = self.decision.reason.clone().unwrap_or_default();
+        let categories = self.decision.categories.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
+        let told = Told { text: &reason.text, log: &reason.log, categories: &categories };
+        filter::Reason {
+            words: self.group.shown(told).into(),
+            notice: self.told(told, Cause::Lists),
+            may_bypass: self.decision.may_bypass,
+            detail: reason.log.into(),
+            category: categories.into(),
+        }
+    }
+
+    /// What stands in the place of what is blocked.
+    fn told(&self, told: Told<'_>, cause: Cause) -> Notice {
+        let request = Request {
+            url: &self.url,
+            client: self.client,
+            user: self.user.as_deref(),
+            tokens: self.means.tokens(self.takes_tokens),
+            ..Request::default()
+        };
+        let link = self.group.link(&request, &self.decision, cause);
+        match self.group.notice(&request, told, link.as_deref()) {
+            rules::web::Notice::Own => Notice::Own(link.map(Into::into)),
+            rules::web::Notice::Bare => Notice::Bare,
+            rules::web::Notice::Page(page) => Notice::Page(page.into()),
+            rules::web::Notice::Redirect(location) => Notice::Redirect(location.into_bytes().into()),
+        }
     }
 }
 

@@ -16,8 +16,22 @@ pub struct Squid {
 }
 
 impl Squid {
-    /// Starts it; none where it is not installed.
+    /// Starts it with a service of ICAP; none where it is not installed.
     pub fn start(icap: SocketAddr) -> Option<Squid> {
+        Squid::with(&format!(
+            "icap_enable on\nicap_preview_enable on\nicap_persistent_connections on\n\
+             icap_send_client_ip on\nicap_service_failure_limit -1\n\
+             icap_service ask respmod_precache icap://{icap}/respmod bypass=off\nadaptation_access ask allow all\n\
+             icap_service ask_up reqmod_precache icap://{icap}/reqmod bypass=off\nadaptation_access ask_up allow all\n"
+        ))
+    }
+
+    /// Starts it as a proxy that asks nobody; none where it is not installed.
+    pub fn plain() -> Option<Squid> {
+        Squid::with("")
+    }
+
+    fn with(more: &str) -> Option<Squid> {
         let program = ["/usr/sbin/squid", "/usr/local/sbin/squid"].into_iter().find(|path| fs::metadata(path).is_ok());
         let Some(program) = program else {
             println!("skipped: squid is not installed");
@@ -29,10 +43,7 @@ impl Squid {
         let settings = format!(
             "http_port 127.0.0.1:{port}\npid_filename {at}/pid\ncache_log {at}/cache.log\naccess_log none\ncache deny all\n\
              cache_store_log none\ncoredump_dir {at}\nshutdown_lifetime 0 seconds\nvisible_hostname squid.test\n\
-             http_access allow all\nicap_enable on\nicap_preview_enable on\nicap_persistent_connections on\n\
-             icap_send_client_ip on\nicap_service_failure_limit -1\n\
-             icap_service ask respmod_precache icap://{icap}/respmod bypass=off\nadaptation_access ask allow all\n\
-             icap_service ask_up reqmod_precache icap://{icap}/reqmod bypass=off\nadaptation_access ask_up allow all\n"
+             http_access allow all\n{more}"
         );
         let file = folder.path().join("squid.conf");
         fs::write(&file, settings).unwrap();

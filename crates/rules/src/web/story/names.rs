@@ -41,6 +41,7 @@ pub(crate) enum Flag {
     Redirect,
     VirusCheck,
     BypassAllowed,
+    ScanBypassAllowed,
 }
 
 /// Something that a line does.
@@ -65,6 +66,7 @@ pub(crate) enum Action {
     NoLog,
     NoVirusCheck,
     NoBypass,
+    NoScanBypass,
     ConnectSite,
     /// Known to E2Guardian; does nothing here.
     Foreign,
@@ -101,15 +103,9 @@ impl State {
             "redirectset" => State::Flag(Flag::Redirect),
             "viruscheckset" => State::Flag(Flag::VirusCheck),
             "bypassallowset" => State::Flag(Flag::BypassAllowed),
-            "bypassset"
-            | "infectionbypassallowset"
-            | "semiexceptionset"
-            | "timein"
-            | "userin"
-            | "listenportin"
-            | "responseheaderin"
-            | "categoryin"
-            | "alertset" => State::Foreign,
+            "infectionbypassallowset" => State::Flag(Flag::ScanBypassAllowed),
+            "bypassset" | "semiexceptionset" | "timein" | "userin" | "listenportin" | "responseheaderin"
+            | "categoryin" | "alertset" => State::Foreign,
             _ => return None,
         })
     }
@@ -157,13 +153,8 @@ impl Action {
             "unsetviruscheck" => Action::NoVirusCheck,
             "setconnectsite" => Action::ConnectSite,
             "unsetbypassallow" => Action::NoBypass,
-            "unsetbypass"
-            | "unsetinfectionbypassallow"
-            | "setalert"
-            | "setautomitm"
-            | "unsetautomitm"
-            | "setgroup"
-            | "setsemiexception"
+            "unsetinfectionbypassallow" => Action::NoScanBypass,
+            "unsetbypass" | "setalert" | "setautomitm" | "unsetautomitm" | "setgroup" | "setsemiexception"
             | "unsetsemiexception" => Action::Foreign,
             _ => return None,
         })
