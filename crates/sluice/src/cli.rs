@@ -8,6 +8,7 @@ mod dnsbl;
 mod domain;
 mod ids;
 mod learn;
+mod migrate;
 mod on_access;
 pub mod pua;
 mod quarantine;
@@ -33,6 +34,7 @@ pub use self::dnsbl::{
 pub use self::domain::{Domain, DomainCommand};
 pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
 pub use self::learn::{Learn, LearnCommand, LearnMails};
+pub use self::migrate::{MigrateCommand, MigratePostfix};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::queue::{Queue, QueueCommand, QueueSelect};
@@ -123,6 +125,12 @@ pub enum Command {
     /// Exit status: 0 done, and all records are right; 1 some are missing or other than they have to be, or nobody has answered; 2 an
     /// error.
     Domain(Domain),
+    /// Make a configuration of that of another program.
+    Migrate {
+        /// What is read.
+        #[command(subcommand)]
+        command: MigrateCommand,
+    },
     /// List, retry, hold, release, delete or bounce mail that waits to go out.
     ///
     /// A running server is asked; without one, what waits is listed. Exit status: 0 done, 1 no mail is meant, 2 an error.
