@@ -32,6 +32,8 @@ use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
 
+pub(crate) use submission::is_of;
+
 /// Room for content between the protocol and the store, in bytes.
 const WINDOW_BYTES: usize = 32 << 10;
 
@@ -363,7 +365,7 @@ impl Content {
         }
         // A header that is longer than what is looked at goes as it is.
         if begins && self.header.is_whole {
-            let header = submission::cleaned(&self.header.bytes);
+            let header = header::cleaned(&self.header.bytes);
             self.keep(&header).await;
         }
         if self.header.is_whole {
@@ -374,7 +376,7 @@ impl Content {
     /// All of it has come: what waits is kept, too.
     async fn end(&mut self) {
         if self.is_cleaned && !self.header.is_whole {
-            let header = submission::cleaned(&self.header.bytes);
+            let header = header::cleaned(&self.header.bytes);
             self.keep(&header).await;
         }
     }

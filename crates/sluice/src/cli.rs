@@ -19,6 +19,7 @@ mod store;
 pub mod values;
 mod web;
 
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -130,6 +131,18 @@ pub enum Command {
         /// What is read.
         #[command(subcommand)]
         command: MigrateCommand,
+    },
+    /// Take a mail from standard input, as cron, PHP, mutt and git hand it to sendmail.
+    ///
+    /// The mail waits in the maildrop of the configuration until a server takes it in, which one need not run. A link of the name sendmail,
+    /// mailq or newaliases to this program does the same. Options: -t recipients from the header, -i dots are kept, -f SENDER, -F NAME,
+    /// -N NOTIFY, -R full|hdrs, -V ENVID, -C CONFIG, -bp list the queue, -q try what waits; others are ignored. Exit statuses are
+    /// those of sysexits: 0 the mail is on stable storage, 64 usage, 65 data, 69 no maildrop, 75 try again later, 77 permission.
+    #[command(disable_help_flag = true)]
+    Sendmail {
+        /// Options of sendmail, and recipients.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
     /// List, retry, hold, release, delete or bounce mail that waits to go out.
     ///

@@ -49,6 +49,7 @@ mod rspamd;
 mod rules;
 mod scan;
 mod scores;
+mod sendmail;
 mod sieve;
 mod smtp;
 mod smuggling;

@@ -47,9 +47,9 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option
     concluded(site, mail, entry, events).await.then_some(health)
 }
 
-/// Has a mail inspected that an account has written and no door has seen. What it may not hold is not sent.
+/// Has a mail inspected that was written here and that no door has seen. What it may not hold is not sent.
 async fn inspected(site: &Site, mail: u32, entry: Entry) -> (Entry, Result<(), Fate>) {
-    let Some(guard) = site.guard.as_deref().filter(|_| entry.is_written && !entry.is_inspected) else {
+    let Some(guard) = site.guard.as_deref().filter(|_| entry.is_ours() && !entry.is_inspected) else {
         return (entry, Ok(()));
     };
     let unread = Fate::later((4, 3, 0), "it cannot be inspected now");
@@ -121,7 +121,7 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
         return now(Fate::never((5, 4, 6), "it goes in circles: it has too many fields Received"));
     }
     let mut trace = entry.trace.clone();
-    if entry.is_written
+    if entry.is_ours()
         && let Some(fields) = tokio::task::block_in_place(|| signatures(site, &mut body, entry, &traits))
     {
         trace.insert_str(0, &fields);

@@ -85,6 +85,7 @@ pub fn relay(work: &mut Translation<'_>) {
         Hop::Usual => work.draft.key(Part::Store, "relay", &json!("mx"), None),
         Hop::Other(why) => work.note("relayhost", why),
     }
+    work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
     for Entry { place, key, value } in routes(work) {
         let setting = format!("{key} {value}");
         match hop_of(&value, "smtp") {

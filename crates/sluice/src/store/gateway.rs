@@ -37,6 +37,7 @@ use tokio::sync::{mpsc, watch};
 use super::control::Control;
 use super::dkim::signer::Signers;
 use super::doors::{Doors, Identity};
+use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
 use super::relay::outbound;
@@ -268,6 +269,9 @@ impl Store {
         }
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&site);
         listeners.spawn(look(self.levels.clone(), site.clone()));
+        if let Some(folder) = &self.settings.maildrop {
+            listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
+        }
         let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
         for (door, sockets) in &self.sockets {
             let socket = sockets.take().ok_or("a socket is taken once")??;

@@ -12,6 +12,7 @@ mod filters;
 pub mod gateway;
 mod look;
 pub mod maildir;
+pub mod maildrop;
 pub mod mbox;
 mod moves;
 mod names;
