@@ -42,6 +42,7 @@ mod pop3;
 mod privileges;
 mod quarantine;
 mod queue;
+mod queue_tls;
 mod recipes;
 mod recipients;
 mod reputation;
