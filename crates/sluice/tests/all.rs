@@ -13,6 +13,7 @@ mod evader;
 mod faults;
 mod first_start;
 mod formats;
+mod forwarding;
 mod fuzzy;
 mod gateway_store;
 mod greylist;

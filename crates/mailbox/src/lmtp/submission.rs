@@ -32,6 +32,9 @@ const TOO_MANY: Reply = Reply::new(452, (4, 5, 3), "Too many recipients");
 const TOO_FAST: Reply = Reply::new(450, (4, 7, 1), "Too many recipients within an hour: try again later");
 const QUEUE_FULL: Reply = Reply::new(452, (4, 3, 1), "The queue is full: try again later");
 
+/// The field `Return-Path` of the null sender, with which a mail of nobody who has logged in begins.
+const RETURN_PATH_BYTES: u64 = "Return-Path: <>\r\n".len() as u64;
+
 /// An exchange that goes on.
 pub(super) enum LogIn {
     Sasl(Exchange),
@@ -191,6 +194,35 @@ fn address(account: &Account, hostname: &str) -> String {
         true => account.name.clone(),
         false => format!("{}@{hostname}", account.name),
     }
+}
+
+/// Puts a mail into the queue that came back for a sender whose mail was forwarded here; what the client is told.
+pub(super) async fn send_back(site: &Site, mail: Mail) -> Reply {
+    let Mail { outgoing, content: Some(content), .. } = mail else { return FAILED };
+    if let Some(reply) = content.failed {
+        return reply;
+    }
+    let to = outgoing.first().map(|one| one.to.clone());
+    let skipped = RETURN_PATH_BYTES;
+    let entry = Entry {
+        since: seconds(),
+        is_answer: true,
+        is_inspected: true,
+        skipped,
+        recipients: outgoing,
+        ..Entry::default()
+    };
+    let work = move |transaction: &mut store::Transaction<'_, crate::file::File>, sealed: &store::Sealed| {
+        outbox::add(transaction, sealed, &entry)
+    };
+    let reply = match content.incoming.finish(content.digest.finish(), work).await {
+        Ok(()) => Reply::new(250, (2, 0, 0), "Queued"),
+        Err(Error::Refused(Refused::OverQuota)) => QUEUE_FULL,
+        Err(error) => reply_to(Some(error)),
+    };
+    tracing::info!(to, %reply, "sent back to a sender whose mail was forwarded");
+    site.queue.wake.wake();
+    reply
 }
 
 fn decoded(response: &[u8]) -> Vec<u8> {

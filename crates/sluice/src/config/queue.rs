@@ -1,6 +1,7 @@
 //! `[store.queue]`: how mail waits that goes out, and where it goes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use edge::settings::{Forward, Network, Scheme};
 use mailbox::queue::Patience;
@@ -45,6 +46,10 @@ pub struct QueueSettings {
     pub mta_sts: bool,
     /// The sender of reports of TLS; none: nothing is reported.
     pub tls_reports: Option<String>,
+    /// The file of secrets with which senders of forwarded mail are rewritten; none: they stay.
+    pub srs_secret: Option<PathBuf>,
+    /// The domain of rewritten senders; none: `hostname`.
+    pub srs_domain: Option<String>,
     /// The port of the mail servers of recipients.
     pub port: u16,
     /// The port of the hosts of policies.
@@ -67,6 +72,8 @@ impl Default for QueueSettings {
             dane: true,
             mta_sts: true,
             tls_reports: None,
+            srs_secret: None,
+            srs_domain: None,
             port: 25,
             https_port: 443,
         }

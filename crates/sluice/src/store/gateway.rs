@@ -29,7 +29,7 @@ use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
-use mailbox::{Elsewhere, File, Site, Writer};
+use mailbox::{Elsewhere, File, Rewriter, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
@@ -41,6 +41,7 @@ use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
 use super::relay::{Begun, Means, Reports, outbound};
+use super::srs::Srs;
 use super::volume::segment_bytes;
 use crate::config::Door;
 use crate::config::StoreSettings;
@@ -176,6 +177,9 @@ impl Store {
             None => accounts,
         });
         let scripts = self.settings.scripts()?;
+        let queue = &self.settings.queue;
+        let domain = queue.srs_domain.as_deref().unwrap_or(hostname);
+        let srs = queue.srs_secret.as_ref().map(|secret| Srs::read(secret, domain)).transpose()?;
         let volume = open(&path)?;
         let (handed, waiting) = mpsc::channel(WAITING_MAX);
         let hand = move |stream, protocol| {
@@ -187,7 +191,7 @@ impl Store {
         within::offer(Box::new(hand));
         let (local, hostname) = (self.clone(), hostname.to_owned());
         let run = move || {
-            if let Err(error) = local.run(volume, accounts, scripts, begun, hostname, waiting) {
+            if let Err(error) = local.run(volume, accounts, scripts, (begun, srs), hostname, waiting) {
                 tracing::error!(%error, "the store is closed");
             }
         };
@@ -219,7 +223,7 @@ impl Store {
         volume: Option<Volume<File>>,
         accounts: Arc<Accounts>,
         scripts: SiteScripts,
-        begun: Option<Begun>,
+        (begun, srs): (Option<Begun>, Option<Srs>),
         hostname: String,
         waiting: mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
@@ -234,6 +238,7 @@ impl Store {
         site.scripts = scripts;
         let (relay, reports) = begun.map(|begun| (begun.relay, begun.reports)).unzip();
         site.relay = relay;
+        site.rewriter = srs.map(|srs| Arc::new(srs) as Arc<dyn Rewriter>);
         site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();

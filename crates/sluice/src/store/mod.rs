@@ -27,4 +27,5 @@ pub mod scripts;
 mod serve;
 mod show;
 mod source;
+mod srs;
 mod volume;
