@@ -23,7 +23,6 @@ mod on_access;
 mod process;
 mod quarantine;
 mod resolver;
-mod sendmail;
 mod serve;
 mod store;
 mod update;
@@ -57,8 +56,8 @@ fn main() -> ExitCode {
         }
         _ => false,
     };
-    if let Some(arguments) = sendmail::is_called(&arguments) {
-        return sendmail::run(&arguments);
+    if let Some(arguments) = store::sendmail::is_called(&arguments) {
+        return store::sendmail::run(&arguments);
     }
     let is_clamscan = command::scan::clamscan::is_called(&mut arguments);
     let mut cli = Cli::parse_from(command::scan::clamscan::without_passed_over(arguments.into_iter()));
@@ -89,7 +88,7 @@ fn main() -> ExitCode {
         Command::Dkim(args) => store::dkim::run(&args),
         Command::Domain(args) => store::domain::run(&args),
         Command::Migrate { command: MigrateCommand::Postfix(args) } => migrate::postfix(&args),
-        Command::Sendmail { arguments } => return sendmail::run(&arguments),
+        Command::Sendmail { arguments } => return store::sendmail::run(&arguments),
         Command::Queue(args) => store::queue::run(&args),
         Command::Store(args) => store::command::run(&args),
         Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::draft::Part;
 use super::tables::{Contents, Table};
-use super::translate::Translation;
+use super::translation::Translation;
 use super::ways::seconds;
 
 /// Points with which a client is refused, in `[trust]`.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::draft::Part;
 use super::services::{Service, endpoint};
-use super::translate::{Shape, Translation};
+use super::translation::{Shape, Translation};
 
 /// The port of mail servers.
 const SMTP: u16 = 25;

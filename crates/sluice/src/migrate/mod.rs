@@ -11,6 +11,7 @@ mod reasons;
 mod services;
 mod tables;
 mod translate;
+mod translation;
 mod ways;
 
 use std::fs::OpenOptions;

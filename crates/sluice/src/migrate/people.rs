@@ -10,7 +10,7 @@ use serde_json::json;
 use super::draft::Part;
 use super::parameters::{Place, words};
 use super::tables::{Contents, Entry, Table, shown};
-use super::translate::Translation;
+use super::translation::Translation;
 
 /// Accounts that are listed.
 const ACCOUNTS_MAX: usize = 10_000;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::draft::Part;
 use super::tables::{Contents, Entry};
-use super::translate::{Shape, Translation};
+use super::translation::{Shape, Translation};
 
 /// A next hop as Postfix names it, as Sluice does.
 #[derive(Debug, PartialEq, Eq)]

@@ -22,9 +22,9 @@ use mailbox::Site;
 use mailbox::queue::{Handover, Untaken, hand_over};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
+use super::sendmail::envelope::{self, Envelope};
 use crate::output::Failure;
 use crate::process::privileges::Account;
-use crate::sendmail::envelope::{self, Envelope};
 
 /// The mode of the folder: users make files, which get its group and are removed by their owners alone.
 const MODE: u32 = 0o3733;

@@ -24,6 +24,7 @@ pub mod recall;
 mod relay;
 mod rights;
 pub mod scripts;
+pub mod sendmail;
 mod serve;
 mod show;
 mod source;

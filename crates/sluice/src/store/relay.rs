@@ -100,7 +100,8 @@ impl Outbound {
         let usual = match way {
             Outward::Hop(hop) => Usual::Hop(fixed(hop)?),
             Outward::World => {
-                Usual::World(world.ok_or("the mail servers of the world are found by DNS: [dns] servers")?)
+                let world = world.ok_or("the mail servers of the world are found by DNS: [dns] servers")?;
+                Usual::World(Box::new(world))
             }
         };
         let is_the_world = *way == Outward::World;
@@ -167,7 +168,7 @@ struct Ways {
 
 enum Usual {
     Hop((Route, Protocol)),
-    World(World),
+    World(Box<World>),
 }
 
 impl Ways {

@@ -118,7 +118,7 @@ fn queue(flags: &Flags, action: &str) -> Result<ExitCode, Fault> {
     let config = flags.config.clone().unwrap_or_else(|| cli::CONFIG.into());
     let words = ["sluice".into(), "queue".into(), action.into(), "--config".into(), config.into_os_string()];
     let cli::Command::Queue(queue) = cli::Cli::parse_from(words).command else { return Ok(ExitCode::FAILURE) };
-    crate::store::queue::run(&queue).map_err(|error| Fault::of(69, error.to_string()))?;
+    super::queue::run(&queue).map_err(|error| Fault::of(69, error.to_string()))?;
     Ok(ExitCode::SUCCESS)
 }
 
