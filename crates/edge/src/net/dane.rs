@@ -158,7 +158,12 @@ mod tests {
         for matching in 0..3 {
             assert!(is_taken(vec![record(3, 0, matching, &own)], &[], &own, &[]));
             assert!(is_taken(vec![record(3, 1, matching, &key)], &[], &own, &[]));
-            assert!(!is_taken(vec![record(3, 0, matching, &authority)], &["mx.test"], &own, &[authority.clone()]));
+            assert!(!is_taken(
+                vec![record(3, 0, matching, &authority)],
+                &["mx.test"],
+                &own,
+                std::slice::from_ref(&authority)
+            ));
         }
         assert!(is_taken(vec![record(3, 0, 1, b"x"), record(3, 1, 1, &key)], &[], &own, &[]));
         assert!(!is_taken(vec![], &["mx.test"], &own, &[authority]));
