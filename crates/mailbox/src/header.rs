@@ -1,6 +1,9 @@
 //! The header of a mail as it stands: where it ends, and its fields. Of line ends CRLF and LF are known; nothing is decoded.
 
 use memchr::{memchr, memchr_iter};
+use proto::imap::date;
+
+use crate::site::seconds;
 
 /// Where a header ends, its empty line included.
 pub(crate) fn end_of_header(bytes: &[u8], from: usize) -> Option<usize> {
@@ -35,6 +38,42 @@ pub(crate) fn fields(header: &[u8]) -> impl Iterator<Item = &[u8]> {
         rest = behind;
         (!field.is_empty()).then_some(field)
     })
+}
+
+/// Whether a field has this name.
+pub(crate) fn is_named(field: &[u8], name: &[u8]) -> bool {
+    let colon = memchr(b':', field);
+    colon.and_then(|colon| field.get(..colon)).is_some_and(|found| found.trim_ascii().eq_ignore_ascii_case(name))
+}
+
+/// A header without what recipients are not to see.
+pub(crate) fn cleaned(header: &[u8]) -> Vec<u8> {
+    let kept = fields(header).filter(|field| !is_named(field, b"bcc") && !is_named(field, b"return-path"));
+    kept.flatten().copied().collect()
+}
+
+/// Fields that the header of a new mail lacks; its author is this address, with a name before it or without.
+pub(crate) fn missing(header: &[u8], author: &str, hostname: &str) -> String {
+    let has = |name: &[u8]| fields(header).any(|field| is_named(field, name));
+    let now = seconds();
+    let mut trace = String::new();
+    if !has(b"date") {
+        trace.push_str(&format!("Date: {}\r\n", date::message(now)));
+    }
+    if !has(b"from") {
+        let author = if author.ends_with('>') { author.to_owned() } else { format!("<{author}>") };
+        trace.push_str(&format!("From: {author}\r\n"));
+    }
+    if !has(b"message-id") {
+        trace.push_str(&format!("Message-ID: <{now}.{}@{hostname}>\r\n", random()));
+    }
+    trace
+}
+
+/// Letters that nobody else has.
+pub(crate) fn random() -> String {
+    let random = crate::password::random::<12>().unwrap_or_default();
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The id in the first `Received` field (RFC 5321, section 4.4); at most 100 printable characters.
@@ -84,5 +123,14 @@ mod tests {
         assert_eq!(id(header).as_deref(), Some("1m83mscsb0000"));
         assert_eq!(message_id(header).as_deref(), Some("<a?@b>"));
         assert_eq!((id(b"A: b\r\n\r\n"), message_id(b"Message-ID:\r\n\r\n")), (None, None));
+    }
+
+    #[test]
+    fn what_is_missing_is_added_and_bcc_is_taken_out() {
+        let header = b"To: a@b\r\nbCC: secret@b,\r\n more@b\r\nReturn-Path: <x>\r\nDate: x\r\n\r\n";
+        assert_eq!(cleaned(header), b"To: a@b\r\nDate: x\r\n\r\n");
+        let trace = missing(header, "ann@mx.test", "mx.test");
+        assert!(trace.starts_with("From: <ann@mx.test>\r\nMessage-ID: <") && !trace.contains("Date:"), "{trace}");
+        assert_eq!(missing(b"Date: x\r\nFrom: y\r\nMessage-Id: z\r\n\r\n", "", "mx.test"), "");
     }
 }

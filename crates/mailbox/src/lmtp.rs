@@ -32,6 +32,8 @@ use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
 
+pub(crate) use submission::is_of;
+
 /// Room for content between the protocol and the store, in bytes.
 const WINDOW_BYTES: usize = 32 << 10;
 
@@ -45,6 +47,7 @@ const OVER_QUOTA: Reply = Reply::new(452, (4, 2, 2), "Mailbox full");
 const FULL: Reply = Reply::new(452, (4, 3, 1), "Not enough storage");
 const FAILED: Reply = Reply::new(451, (4, 3, 0), "Temporary failure");
 const NOT_KNOWN_NOW: Reply = Reply::new(451, (4, 4, 3), "The recipient cannot be looked up now");
+const APART: Reply = Reply::new(452, (4, 5, 3), "One recipient at a time, please");
 const TOO_LARGE: Reply = Reply::new(552, (5, 3, 4), "Message too large");
 
 /// Who hands mails over, and how.
@@ -257,15 +260,32 @@ impl<S: Stream> Session<'_, S> {
                 return NOT_KNOWN_NOW;
             }
         };
-        let Some(mail) = &mut self.mail else { return FAILED };
         if found.is_empty() {
-            return Reply::new(550, (5, 1, 1), "No such user");
+            return self.returned(address);
+        }
+        let Some(mail) = &mut self.mail else { return FAILED };
+        if !mail.outgoing.is_empty() {
+            return APART;
         }
         let state = self.site.store.state();
         if found.iter().all(|recipient| left(&state, recipient) < mail.bytes.max(1)) {
             return OVER_QUOTA;
         }
         mail.recipients.push((address.to_owned(), found));
+        Reply::new(250, (2, 1, 5), "Ok")
+    }
+
+    /// Takes what comes back for a rewritten sender: it is for the sender. All else that nobody has here is refused.
+    fn returned(&mut self, address: &str) -> Reply {
+        let Some(mail) = &mut self.mail else { return FAILED };
+        let rewriter = self.site.rewriter.as_ref().filter(|_| mail.from.is_empty() && self.site.relay.is_some());
+        let Some(to) = rewriter.and_then(|rewriter| rewriter.reverse(address, seconds())) else {
+            return Reply::new(550, (5, 1, 1), "No such user");
+        };
+        if !mail.recipients.is_empty() || !mail.outgoing.is_empty() {
+            return APART;
+        }
+        mail.outgoing.push(outbox::Recipient { notify: "NEVER".into(), ..outbox::Recipient::new(to, seconds()) });
         Reply::new(250, (2, 1, 5), "Ok")
     }
 
@@ -305,6 +325,9 @@ impl<S: Stream> Session<'_, S> {
                 content.end().await;
             }
             return vec![submission::submit(self.site, account, mail).await];
+        }
+        if let Some(mail) = self.mail.take_if(|mail| !mail.outgoing.is_empty() && mail.content.is_some()) {
+            return vec![submission::send_back(self.site, mail).await];
         }
         let Some(Mail { from, recipients, content: Some(content), .. }) = self.mail.take() else {
             return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];
@@ -366,7 +389,7 @@ impl Content {
         }
         // A header that is longer than what is looked at goes as it is.
         if begins && self.header.is_whole {
-            let header = submission::cleaned(&self.header.bytes);
+            let header = header::cleaned(&self.header.bytes);
             self.keep(&header).await;
         }
         if self.header.is_whole {
@@ -377,7 +400,7 @@ impl Content {
     /// All of it has come: what waits is kept, too.
     async fn end(&mut self) {
         if self.is_cleaned && !self.header.is_whole {
-            let header = submission::cleaned(&self.header.bytes);
+            let header = header::cleaned(&self.header.bytes);
             self.keep(&header).await;
         }
     }

@@ -18,6 +18,7 @@
 
 mod attempt;
 mod content;
+mod handover;
 mod local;
 mod manage;
 mod notice;
@@ -34,6 +35,7 @@ use schedule::{Health, Job, Schedule, Turn};
 
 pub use crate::outbox::{Counts, Entry, Queue, Recipient, WAITING_MAX, entry, schedule, waiting, waiting_count};
 pub use crate::relay::Patience;
+pub use handover::{Handover, Untaken, hand_over};
 pub use manage::{Action, Filter, act, rests_until, retry, select};
 
 /// How long a mail that is being sent may go on when the server ends.

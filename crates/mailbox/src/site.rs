@@ -25,6 +25,7 @@ use crate::outbox::schedule::Limits;
 use crate::rates::Rates;
 use crate::recent::Recents;
 use crate::relay::{Patience, Relay};
+use crate::rewriter::Rewriter;
 use crate::scripts::{Compiled, SiteScripts};
 use crate::signer::Signer;
 use crate::turns::Turns;
@@ -68,6 +69,8 @@ pub struct Site {
     pub relay: Option<Arc<dyn Relay>>,
     /// The signer of mail that accounts here send.
     pub signer: Option<Arc<dyn Signer>>,
+    /// The rewriter of senders of mail that scripts forward.
+    pub rewriter: Option<Arc<dyn Rewriter>>,
     /// How long it is tried to send that.
     pub patience: Patience,
     /// Mail that waits to go out.
@@ -138,6 +141,7 @@ impl Site {
             learner: None,
             relay: None,
             signer: None,
+            rewriter: None,
             patience: Patience::default(),
             queue: Queue::new(Limits::default()),
             recipients_hour_max: 0,

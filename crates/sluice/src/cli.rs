@@ -8,6 +8,7 @@ mod dnsbl;
 mod domain;
 mod ids;
 mod learn;
+mod migrate;
 mod on_access;
 pub mod pua;
 mod quarantine;
@@ -18,6 +19,7 @@ mod store;
 pub mod values;
 mod web;
 
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
@@ -33,6 +35,7 @@ pub use self::dnsbl::{
 pub use self::domain::{Domain, DomainCommand};
 pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
 pub use self::learn::{Learn, LearnCommand, LearnMails};
+pub use self::migrate::{MigrateCommand, MigratePostfix};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
 pub use self::queue::{Queue, QueueCommand, QueueSelect};
@@ -123,6 +126,24 @@ pub enum Command {
     /// Exit status: 0 done, and all records are right; 1 some are missing or other than they have to be, or nobody has answered; 2 an
     /// error.
     Domain(Domain),
+    /// Make a configuration of that of another program.
+    Migrate {
+        /// What is read.
+        #[command(subcommand)]
+        command: MigrateCommand,
+    },
+    /// Take a mail from standard input, as cron, PHP, mutt and git hand it to sendmail.
+    ///
+    /// The mail waits in the maildrop of the configuration until a server takes it in, which one need not run. A link of the name sendmail,
+    /// mailq or newaliases to this program does the same. Options: -t recipients from the header, -i dots are kept, -f SENDER, -F NAME,
+    /// -N NOTIFY, -R full|hdrs, -V ENVID, -C CONFIG, -bp list the queue, -q try what waits; others are ignored. Exit statuses are
+    /// those of sysexits: 0 the mail is on stable storage, 64 usage, 65 data, 69 no maildrop, 75 try again later, 77 permission.
+    #[command(disable_help_flag = true)]
+    Sendmail {
+        /// Options of sendmail, and recipients.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// List, retry, hold, release, delete or bounce mail that waits to go out.
     ///
     /// A running server is asked; without one, what waits is listed. Exit status: 0 done, 1 no mail is meant, 2 an error.

@@ -17,6 +17,7 @@ mod learned;
 mod logging;
 mod lookups;
 mod mails;
+mod migrate;
 mod numbers;
 mod on_access;
 mod process;
@@ -29,7 +30,7 @@ mod update;
 use std::process::ExitCode;
 
 use clap::Parser;
-use cli::{Cli, Command, ConfigCommand, MailCommand};
+use cli::{Cli, Command, ConfigCommand, MailCommand, MigrateCommand};
 
 /// What inspections hold is counted where it is allocated.
 #[global_allocator]
@@ -55,6 +56,9 @@ fn main() -> ExitCode {
         }
         _ => false,
     };
+    if let Some(arguments) = store::sendmail::is_called(&arguments) {
+        return store::sendmail::run(&arguments);
+    }
     let is_clamscan = command::scan::clamscan::is_called(&mut arguments);
     let mut cli = Cli::parse_from(command::scan::clamscan::without_passed_over(arguments.into_iter()));
     if let (true, Command::Scan(scan)) = (is_clamscan, &mut cli.command) {
@@ -83,6 +87,8 @@ fn main() -> ExitCode {
         Command::Auth(args) => command::auth::run(&args),
         Command::Dkim(args) => store::dkim::run(&args),
         Command::Domain(args) => store::domain::run(&args),
+        Command::Migrate { command: MigrateCommand::Postfix(args) } => migrate::postfix(&args),
+        Command::Sendmail { arguments } => return store::sendmail::run(&arguments),
         Command::Queue(args) => store::queue::run(&args),
         Command::Store(args) => store::command::run(&args),
         Command::Mail { command: MailCommand::Who(args) } => store::recall::who(&args),

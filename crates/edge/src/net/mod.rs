@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod acme;
 pub mod agent;
+mod dane;
 pub mod http;
 pub mod identity;
 pub mod intercept;

@@ -19,6 +19,7 @@ use rustls::{
     SupportedProtocolVersion,
 };
 
+use crate::net::dane::Dane;
 use crate::net::identity::Identities;
 use crate::net::pem::{certificates, unreadable};
 use crate::net::stream::Stream;
@@ -130,6 +131,7 @@ fn client(verify: Verify, settings: &Tls) -> Result<Arc<ClientConfig>, String> {
     let verifier: Arc<dyn ServerCertVerifier> = match verify {
         Verify::Nothing => Arc::new(Pinned { fingerprints: None, provider: provider() }),
         Verify::Fingerprints(all) => Arc::new(Pinned { fingerprints: Some(all), provider: provider() }),
+        Verify::Dane(records, names) => Arc::new(Dane::new(records, &names, provider())),
         Verify::Name(_) => self::verifier(settings)?,
     };
     Ok(Arc::new(client_with(verifier, settings.minimum)?))

@@ -56,5 +56,5 @@ pub use size::size;
 pub use smtp::{Auth, BareLineEnds, SmtpListener};
 pub use spam::{BayesSettings, FuzzySettings, ReputationSettings, Spam, SpamSettings, SpamTerms};
 pub use target::Target;
-pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Verify};
+pub use tls::{Certificate, ForwardTls, ListenerTls, Tls, TlsVersion, Tlsa, Verify};
 pub use trust::{AccessEntry, Bounds, DnsblSettings, HarvestSettings, Scores, TarpitSettings, Tested, TrustSettings};

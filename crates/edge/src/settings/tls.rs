@@ -197,6 +197,41 @@ pub enum Verify {
     Name(Option<String>),
     /// By one of these certificates: their SHA-256.
     Fingerprints(Vec<[u8; 32]>),
+    /// By records of the DNS (RFC 7672), of which one has to match; certificates of an authority among them are for one of these names.
+    Dane(Vec<Tlsa>, Vec<String>),
+}
+
+/// A record that says which certificates a server has (RFC 6698).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tlsa {
+    /// 2: the certificate of an authority; 3: that of the server.
+    pub usage: u8,
+    /// 0: the certificate; 1: its public key.
+    pub selector: u8,
+    /// 0: as it is; 1, 2: its SHA-256 or SHA-512.
+    pub matching: u8,
+    /// The certificate, the key or the digest.
+    pub data: Vec<u8>,
+}
+
+impl Tlsa {
+    /// Reads the data of a record.
+    pub fn read(bytes: &[u8]) -> Option<Tlsa> {
+        let (head, data) = bytes.split_at_checked(3)?;
+        let &[usage, selector, matching] = head else { return None };
+        Some(Tlsa { usage, selector, matching, data: data.to_vec() })
+    }
+
+    /// Whether a mail server can be known by it: usages 0 and 1 are none for SMTP (RFC 7672, section 3.1.3).
+    pub fn is_usable(&self) -> bool {
+        let bytes = match self.matching {
+            0 => !self.data.is_empty(),
+            1 => self.data.len() == 32,
+            2 => self.data.len() == 64,
+            _ => false,
+        };
+        matches!(self.usage, 2 | 3) && self.selector <= 1 && bytes
+    }
 }
 
 impl std::str::FromStr for Verify {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use proto::proxy;
 use proto::smtp::{Extensions, Protocol, Reply};
 use tokio::io::AsyncWriteExt;
+use tokio_rustls::rustls::{self, CertificateError};
 
 use super::within;
 use crate::net::stream::Stream;
@@ -147,6 +148,48 @@ impl Route {
 pub struct HopFacts {
     extensions: Mutex<Option<Extensions>>,
     refusal: Mutex<Option<Reply>>,
+    insecurity: Mutex<Option<Insecurity>>,
+}
+
+/// Why there is no secure connection to a hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Insecurity {
+    /// Its kind.
+    pub fault: Fault,
+    /// In words.
+    pub why: String,
+}
+
+/// Kinds of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// STARTTLS is not offered, or refused.
+    NoStartTls,
+    /// The certificate has expired.
+    Expired,
+    /// It is for another name.
+    OtherName,
+    /// Nobody who is trusted has issued it.
+    Untrusted,
+    /// Something else.
+    Other,
+}
+
+impl Insecurity {
+    /// Reads the error of a handshake.
+    pub fn of_handshake(error: &io::Error) -> Insecurity {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let fault = match inner {
+            Some(rustls::Error::InvalidCertificate(error)) => match error {
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => Fault::Expired,
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Fault::OtherName,
+                CertificateError::UnknownIssuer | CertificateError::ApplicationVerificationFailure => Fault::Untrusted,
+                _ => Fault::Other,
+            },
+            _ => Fault::Other,
+        };
+        Insecurity { fault, why: error.to_string() }
+    }
 }
 
 impl HopFacts {
@@ -163,6 +206,16 @@ impl HopFacts {
     /// It has greeted us with a refusal.
     pub fn refuse(&self, greeting: &Reply) {
         *self.refusal.lock().expect("no holder panics") = Some(greeting.clone());
+    }
+
+    /// There was no secure connection to it.
+    pub fn distrust(&self, insecurity: Insecurity) {
+        *self.insecurity.lock().expect("no holder panics") = Some(insecurity);
+    }
+
+    /// Why there was none, if there was none.
+    pub fn insecurity(&self) -> Option<Insecurity> {
+        self.insecurity.lock().expect("no holder panics").clone()
     }
 
     /// The refusal that it has greeted us with, if it did.

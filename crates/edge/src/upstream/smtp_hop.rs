@@ -19,7 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::leases::{Connection, Idle};
-use super::route::Route;
+use super::route::{Fault, Insecurity, Route};
 use crate::net::stream::Stream;
 use crate::settings::ForwardTls;
 
@@ -206,7 +206,9 @@ impl SmtpHop {
         match route.connector.starttls {
             ForwardTls::Require if !offered && !hop.stream.is_encrypted() => {
                 tracing::error!(hop = address, "the next hop offers no STARTTLS, and TLS is required");
-                Err(Reply::new(451, (4, 7, 4), "No secure connection to the next hop"))
+                let why = "STARTTLS is not offered, and TLS is required".into();
+                route.facts.distrust(Insecurity { fault: Fault::NoStartTls, why });
+                Err(INSECURE)
             }
             ForwardTls::Opportunistic if offered => match hop.start_tls(route).await {
                 Ok(hop) => Ok(hop),
@@ -259,14 +261,16 @@ impl SmtpHop {
         self.client.start_tls();
         let reply = self.reply(Asked::StartTls, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
         if !reply.is_positive() {
-            return Err(insecure(&self.address, &reply));
+            let why = format!("STARTTLS was refused: {reply}");
+            return Err(insecure(&self.address, route, Insecurity { fault: Fault::NoStartTls, why }));
         }
         // What stands behind the reply in the clear was put there by somebody else.
         if !self.input.is_empty() {
-            return Err(insecure(&self.address, &"it spoke before the handshake"));
+            let why = "it spoke before the handshake".into();
+            return Err(insecure(&self.address, route, Insecurity { fault: Fault::Other, why }));
         }
         let secured = route.connector.secure(self.stream).await;
-        self.stream = secured.map_err(|error| insecure(&self.address, &error))?;
+        self.stream = secured.map_err(|error| insecure(&self.address, route, Insecurity::of_handshake(&error)))?;
         self.client.secured();
         self.hello().await?;
         Ok(self)
@@ -547,12 +551,16 @@ async fn open(address: &str, route: &Route) -> Result<Stream, Reply> {
     if !route.connector.implicit {
         return Ok(stream);
     }
-    route.connector.secure(stream).await.map_err(|error| insecure(address, &error))
+    let secured = route.connector.secure(stream).await;
+    secured.map_err(|error| insecure(address, route, Insecurity::of_handshake(&error)))
 }
 
-fn insecure(address: &str, error: &dyn std::fmt::Display) -> Reply {
-    tracing::warn!(hop = address, %error, "no TLS with the next hop");
-    Reply::new(451, (4, 7, 4), "No secure connection to the next hop")
+const INSECURE: Reply = Reply::new(451, (4, 7, 4), "No secure connection to the next hop");
+
+fn insecure(address: &str, route: &Route, insecurity: Insecurity) -> Reply {
+    tracing::warn!(hop = address, error = insecurity.why, "no TLS with the next hop");
+    route.facts.distrust(insecurity);
+    INSECURE
 }
 
 fn attributes(peer: &Peer<'_>) -> Vec<(&'static str, String)> {

@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use proto::imap::date;
 use proto::smtp::{RcptTo, Reply};
 use store::{Error, Refused};
 use text::base64;
 
 use super::{FAILED, FULL, Mail, Session, reply_to};
 use crate::accounts::Account;
-use crate::header::fields;
+use crate::header::{fields, is_named, missing};
 use crate::login::{Caller, Denied};
 use crate::outbox::{self, Entry, Recipient};
 use crate::sasl::{Exchange, Step};
@@ -32,6 +31,9 @@ const TWO_AUTHORS: Reply = Reply::new(550, (5, 6, 0), "The mail has more than on
 const TOO_MANY: Reply = Reply::new(452, (4, 5, 3), "Too many recipients");
 const TOO_FAST: Reply = Reply::new(450, (4, 7, 1), "Too many recipients within an hour: try again later");
 const QUEUE_FULL: Reply = Reply::new(452, (4, 3, 1), "The queue is full: try again later");
+
+/// The field `Return-Path` of the null sender, with which a mail of nobody who has logged in begins.
+const RETURN_PATH_BYTES: u64 = "Return-Path: <>\r\n".len() as u64;
 
 /// An exchange that goes on.
 pub(super) enum LogIn {
@@ -140,9 +142,10 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
         tracing::warn!(account = account.name, recipients = count, "a login sends to too many within an hour");
         return TOO_FAST;
     }
+    let author = if from.is_empty() { address(&account, &site.hostname) } else { from.clone() };
     let entry = Entry {
         since: now,
-        trace: missing(&content.header.bytes, &from, &account, &site.hostname),
+        trace: missing(&content.header.bytes, &author, &site.hostname),
         address: from.clone(),
         from,
         account: account.name.clone(),
@@ -172,40 +175,9 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
     reply
 }
 
-/// Fields that a header lacks, for a mail of this account.
-fn missing(header: &[u8], from: &str, account: &Account, hostname: &str) -> String {
-    let has = |name: &[u8]| fields(header).any(|field| is_named(field, name));
-    let now = seconds();
-    let mut trace = String::new();
-    if !has(b"date") {
-        trace.push_str(&format!("Date: {}\r\n", date::message(now)));
-    }
-    if !has(b"from") {
-        let address = if from.is_empty() { address(account, hostname) } else { from.to_owned() };
-        trace.push_str(&format!("From: <{address}>\r\n"));
-    }
-    if !has(b"message-id") {
-        let random = crate::password::random::<12>().unwrap_or_default();
-        let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        trace.push_str(&format!("Message-ID: <{now}.{random}@{hostname}>\r\n"));
-    }
-    trace
-}
-
-/// A header without what recipients are not to see.
-pub(super) fn cleaned(header: &[u8]) -> Vec<u8> {
-    let kept = fields(header).filter(|field| !is_named(field, b"bcc") && !is_named(field, b"return-path"));
-    kept.flatten().copied().collect()
-}
-
-fn is_named(field: &[u8], name: &[u8]) -> bool {
-    let colon = field.iter().position(|&byte| byte == b':');
-    colon.and_then(|colon| field.get(..colon)).is_some_and(|found| found.trim_ascii().eq_ignore_ascii_case(name))
-}
-
 /// Whether an address is one of an account: its name, or another address of it, with any detail behind `+`. A name without a domain is
 /// one at this host.
-fn is_of(account: &Account, address: &str, hostname: &str) -> bool {
+pub(crate) fn is_of(account: &Account, address: &str, hostname: &str) -> bool {
     let address = address.to_ascii_lowercase();
     let Some((local, domain)) = address.rsplit_once('@') else { return false };
     let base = local.split_once('+').map_or(local, |(base, _)| base);
@@ -222,6 +194,35 @@ fn address(account: &Account, hostname: &str) -> String {
         true => account.name.clone(),
         false => format!("{}@{hostname}", account.name),
     }
+}
+
+/// Puts a mail into the queue that came back for a sender whose mail was forwarded here; what the client is told.
+pub(super) async fn send_back(site: &Site, mail: Mail) -> Reply {
+    let Mail { outgoing, content: Some(content), .. } = mail else { return FAILED };
+    if let Some(reply) = content.failed {
+        return reply;
+    }
+    let to = outgoing.first().map(|one| one.to.clone());
+    let skipped = RETURN_PATH_BYTES;
+    let entry = Entry {
+        since: seconds(),
+        is_answer: true,
+        is_inspected: true,
+        skipped,
+        recipients: outgoing,
+        ..Entry::default()
+    };
+    let work = move |transaction: &mut store::Transaction<'_, crate::file::File>, sealed: &store::Sealed| {
+        outbox::add(transaction, sealed, &entry)
+    };
+    let reply = match content.incoming.finish(content.digest.finish(), work).await {
+        Ok(()) => Reply::new(250, (2, 0, 0), "Queued"),
+        Err(Error::Refused(Refused::OverQuota)) => QUEUE_FULL,
+        Err(error) => reply_to(Some(error)),
+    };
+    tracing::info!(to, %reply, "sent back to a sender whose mail was forwarded");
+    site.queue.wake.wake();
+    reply
 }
 
 fn decoded(response: &[u8]) -> Vec<u8> {
@@ -245,15 +246,5 @@ mod tests {
         {
             assert!(!is_of(&account, other, "mx.test"), "{other}");
         }
-    }
-
-    #[test]
-    fn what_is_missing_is_added_and_bcc_is_taken_out() {
-        let account = Account::new("ann").unwrap();
-        let header = b"To: a@b\r\nbCC: secret@b,\r\n more@b\r\nReturn-Path: <x>\r\nDate: x\r\n\r\n";
-        assert_eq!(cleaned(header), b"To: a@b\r\nDate: x\r\n\r\n");
-        let trace = missing(header, "", &account, "mx.test");
-        assert!(trace.starts_with("From: <ann@mx.test>\r\nMessage-ID: <") && !trace.contains("Date:"), "{trace}");
-        assert_eq!(missing(b"Date: x\r\nFrom: y\r\nMessage-Id: z\r\n\r\n", "", &account, "mx.test"), "");
     }
 }

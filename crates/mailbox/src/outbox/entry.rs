@@ -38,6 +38,8 @@ pub struct Entry {
     pub is_held: bool,
     /// A door of the gateway has inspected it.
     pub is_inspected: bool,
+    /// A command on this machine has written it.
+    pub is_local: bool,
     /// The sender has been told that it waits.
     pub is_warned: bool,
     /// Recipients that wait.
@@ -100,6 +102,11 @@ impl Entry {
         !self.from.is_empty() && (self.is_written || self.account.is_empty() && !self.is_answer)
     }
 
+    /// Whether it has been written here, and no door need have seen it.
+    pub(crate) const fn is_ours(&self) -> bool {
+        self.is_written || self.is_local
+    }
+
     /// The sender as the next hop is told.
     pub(crate) fn mail(&self) -> Option<MailFrom> {
         let envid = (!self.envid.is_empty()).then(|| self.envid.clone());
@@ -118,6 +125,7 @@ impl Entry {
             self.ret == Some(Return::Full),
             self.ret == Some(Return::Headers),
             self.is_inspected,
+            self.is_local,
         ];
         let flags = String::from_iter(flags.map(|flag| if flag { '1' } else { '0' }));
         let Entry { since, skipped, from, account, address, envid, .. } = self;
@@ -149,6 +157,7 @@ impl Entry {
         let is_set = |at: usize| flags.get(at) == Some(&b'1');
         [entry.is_answer, entry.is_stored, entry.is_spam, entry.is_written] = [0, 1, 2, 3].map(is_set);
         [entry.is_held, entry.is_warned, entry.smtputf8, entry.is_inspected] = [4, 5, 6, 9].map(is_set);
+        entry.is_local = is_set(10);
         entry.ret = is_set(7).then_some(Return::Full).or(is_set(8).then_some(Return::Headers));
         let count: usize = line()?.parse().ok()?;
         let mut text = || line().map(str::to_owned);
@@ -226,6 +235,7 @@ mod tests {
             is_written: true,
             is_held: true,
             is_inspected: true,
+            is_local: true,
             skipped: 7,
             recipients: vec![recipient("a@b"), recipient("c@d")],
             ..Entry::answer("carl@example.net".into(), -5)

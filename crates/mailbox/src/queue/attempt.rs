@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use proto::smtp::{Body as BodyKind, MailFrom};
+use proto::smtp::{Body as BodyKind, MailFrom, Path};
 use store::{Arrival, Error, Refused, Sealed, Transaction};
 
 use super::content::open;
@@ -47,9 +47,9 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option
     concluded(site, mail, entry, events).await.then_some(health)
 }
 
-/// Has a mail inspected that an account has written and no door has seen. What it may not hold is not sent.
+/// Has a mail inspected that was written here and that no door has seen. What it may not hold is not sent.
 async fn inspected(site: &Site, mail: u32, entry: Entry) -> (Entry, Result<(), Fate>) {
-    let Some(guard) = site.guard.as_deref().filter(|_| entry.is_written && !entry.is_inspected) else {
+    let Some(guard) = site.guard.as_deref().filter(|_| entry.is_ours() && !entry.is_inspected) else {
         return (entry, Ok(()));
     };
     let unread = Fate::later((4, 3, 0), "it cannot be inspected now");
@@ -111,9 +111,12 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     let now = |fate: Fate| Report::all(mine.len(), &fate, Health::Unknown);
     let Some(relay) = &site.relay else { return now(Fate::later((4, 3, 5), "there is no relay")) };
     let Some(mut body) = open(site, mail) else { return now(Fate::later((4, 3, 0), "it cannot be read")) };
-    let Some(mail_from) = entry.mail() else {
+    let Some(mut mail_from) = entry.mail() else {
         return now(Fate::never((5, 1, 7), format!("{:?} is not an address", entry.from)));
     };
+    if let Some(path) = rewritten(site, entry) {
+        mail_from.path = path;
+    }
     let recipients: Option<Vec<_>> = mine.iter().map(Recipient::rcpt).collect();
     let Some(recipients) = recipients else { return now(Fate::never((5, 1, 3), "it is not an address")) };
     let traits = tokio::task::block_in_place(|| Traits::of(&mut body, entry.skipped));
@@ -121,7 +124,7 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
         return now(Fate::never((5, 4, 6), "it goes in circles: it has too many fields Received"));
     }
     let mut trace = entry.trace.clone();
-    if entry.is_written
+    if entry.is_ours()
         && let Some(fields) = tokio::task::block_in_place(|| signatures(site, &mut body, entry, &traits))
     {
         trace.insert_str(0, &fields);
@@ -142,6 +145,13 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     };
     let (report, ()) = tokio::join!(sending, feeding);
     if report.fates.len() == mine.len() { report } else { now(Fate::later((4, 3, 0), "the relay has ended")) }
+}
+
+/// The sender of a mail that a script forwards, where senders are rewritten.
+fn rewritten(site: &Site, entry: &Entry) -> Option<Path> {
+    let is_forwarded = !entry.account.is_empty() && !entry.is_written && !entry.from.is_empty();
+    let rewriter = site.rewriter.as_ref().filter(|_| is_forwarded)?;
+    rewriter.forward(&entry.from, seconds())?.parse().ok()
 }
 
 /// The piece that the next hop reads at an offset: fields of ours, then the mail without what is skipped.

@@ -5,6 +5,7 @@ mod modes;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 use edge::net::identity::Identities;
 use edge::net::opener::Opener;
@@ -19,12 +20,13 @@ use serde_json::Value;
 
 use crate::cli::Check;
 use crate::config::rule_files;
-use crate::config::{Config, Isolation, Source};
+use crate::config::{Config, Isolation, Outward, Source};
 use crate::database;
 use crate::lookups::Lookups;
 use crate::output::Failure;
 use crate::process::confine::{Confined, Reach};
 use crate::process::privileges;
+use crate::resolver::signed::Signed;
 
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
@@ -147,6 +149,9 @@ fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
         Err(_) => "which this user cannot look at",
     };
     said.push(format!("store {}, {state}", volume.display()));
+    if store.relay == Some(Outward::World) && store.queue.dane {
+        validation(config)?;
+    }
     match accounts.try_exists() {
         Err(_) => said.push(format!("accounts in {}, which this user cannot look at", accounts.display())),
         Ok(true) => {
@@ -243,4 +248,21 @@ fn explain(config: &Config, listener: &Listener, args: &Check) {
     for attachment in content.ways(&config.attachments).iter() {
         println!("  attachment {}: {}", attachment.label, attachment.way.name());
     }
+}
+
+/// Warns where DANE is not followed, since nobody who is believed validates.
+fn validation(config: &Config) -> Result<(), Failure> {
+    let servers = config.dns.servers().unwrap_or_default();
+    let warn = |why: &str| eprintln!("sluice: warning: store: no DANE for mail that goes out: {why}");
+    if !servers.iter().any(|server| server.ip().is_loopback()) {
+        warn("no resolver of [dns] is on this machine, and others are not believed");
+        return Ok(());
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match runtime.block_on(Signed::new(servers, Duration::from_millis(config.dns.query_ms)).validates()) {
+        Ok(true) => {}
+        Ok(false) => warn("the resolver does not validate"),
+        Err(_) => warn("the resolver does not answer"),
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `[store.queue]`: how mail waits that goes out, and where it goes.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use edge::settings::{Forward, Network, Scheme};
 use mailbox::queue::Patience;
@@ -39,8 +40,20 @@ pub struct QueueSettings {
     pub routes: BTreeMap<String, Forward>,
     /// Networks in which mail servers are asked although they are of this machine or this link alone.
     pub destinations: Vec<Network>,
+    /// Whether servers are known by records of signed zones (DANE).
+    pub dane: bool,
+    /// Whether servers are known by the policies of domains (MTA-STS).
+    pub mta_sts: bool,
+    /// The sender of reports of TLS; none: nothing is reported.
+    pub tls_reports: Option<String>,
+    /// The file of secrets with which senders of forwarded mail are rewritten; none: they stay.
+    pub srs_secret: Option<PathBuf>,
+    /// The domain of rewritten senders; none: `hostname`.
+    pub srs_domain: Option<String>,
     /// The port of the mail servers of recipients.
     pub port: u16,
+    /// The port of the hosts of policies.
+    pub https_port: u16,
 }
 
 impl Default for QueueSettings {
@@ -56,7 +69,13 @@ impl Default for QueueSettings {
             recipients_hour_max: 1_000,
             routes: BTreeMap::new(),
             destinations: Vec::new(),
+            dane: true,
+            mta_sts: true,
+            tls_reports: None,
+            srs_secret: None,
+            srs_domain: None,
             port: 25,
+            https_port: 443,
         }
     }
 }
@@ -87,7 +106,11 @@ impl QueueSettings {
     /// # Errors
     /// When it cannot; the message says why.
     pub fn check(&self) -> Result<(), String> {
-        if self.connections_max == 0 || self.connections_to_one_max == 0 || self.port == 0 {
+        let is_address = |text: &String| text.contains('@') && text.parse::<proto::smtp::Path>().is_ok();
+        if self.tls_reports.as_ref().is_some_and(|address| !is_address(address)) {
+            return Err("tls_reports is an address".into());
+        }
+        if self.connections_max == 0 || self.connections_to_one_max == 0 || self.port == 0 || self.https_port == 0 {
             return Err("a limit or a port of 0 would send nothing".into());
         }
         if self.retry_first_seconds < 1 || self.retry_longest_seconds < self.retry_first_seconds {
@@ -147,7 +170,13 @@ mod tests {
     fn what_would_send_nothing_is_refused() {
         let settings = |text: &str| toml::from_str::<QueueSettings>(text).map_err(|error| error.to_string());
         assert_eq!(settings("").unwrap().check(), Ok(()));
-        for wrong in ["connections_max = 0", "port = 0", "retry_longest_seconds = 1", "routes = { 'a' = 'discard:' }"] {
+        for wrong in [
+            "connections_max = 0",
+            "port = 0",
+            "retry_longest_seconds = 1",
+            "routes = { 'a' = 'discard:' }",
+            "tls_reports = 'x'",
+        ] {
             assert!(settings(wrong).unwrap().check().is_err(), "{wrong}");
         }
         assert!(settings("unknown = 1").is_err());

@@ -92,6 +92,10 @@ pub struct StoreSettings {
     pub relay: Option<Outward>,
     /// How mail waits that goes out.
     pub queue: QueueSettings,
+    /// The folder that `sluice sendmail` puts mail into, for the way of `relay`.
+    pub maildrop: Option<PathBuf>,
+    /// Users of this machine whose commands may send as anybody, and without a bound.
+    pub maildrop_trusted: Vec<String>,
     /// A script that runs over each mail for each account before its own, and one that runs after it: each runs if the one before it
     /// keeps the mail. Read at the start, as the next.
     pub sieve_before: Option<PathBuf>,
@@ -127,6 +131,8 @@ impl Default for StoreSettings {
             lmtp: Vec::new(),
             relay: None,
             queue: QueueSettings::default(),
+            maildrop: None,
+            maildrop_trusted: vec!["root".into()],
             sieve_before: None,
             sieve_after: None,
             sieve_global: None,
@@ -193,7 +199,8 @@ impl StoreSettings {
     /// Relative paths count from this folder.
     pub fn count_paths_from(&mut self, folder: &Path) {
         let scripts = [&mut self.sieve_before, &mut self.sieve_after, &mut self.sieve_global].into_iter().flatten();
-        for path in std::iter::once(&mut self.folder).chain(&mut self.accounts).chain(scripts) {
+        let folders = std::iter::once(&mut self.folder).chain(&mut self.maildrop).chain(&mut self.queue.srs_secret);
+        for path in folders.chain(&mut self.accounts).chain(scripts) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&path);
             }
@@ -211,6 +218,9 @@ impl StoreSettings {
             return Err("a limit of 0 would refuse everything".into());
         }
         self.queue.check().map_err(|reason| format!("queue: {reason}"))?;
+        if self.maildrop.is_some() && self.relay.is_none() {
+            return Err("maildrop: mail from commands goes out by relay, and there is none".into());
+        }
         self.scripts()?;
         let listeners = config.listeners.iter().map(|listener| &listener.place.address);
         let mut taken: Vec<&Address> = listeners.chain(&config.clamd.addresses).collect();
@@ -288,6 +298,7 @@ mod tests {
             ("[store]\nfolder='x'\nimaps=['127.0.0.1:993']", "needs a [[tls.certificate]]"),
             ("[store]\nfolder='x'\nfodler='y'", "unknown field `fodler`"),
             ("[store]\nfolder='x'\nimap=['nowhere']", "is not an address"),
+            ("[store]\nfolder='x'\nmaildrop='y'", "goes out by relay"),
         ] {
             let error = Config::parse(&format!("{text}\n{LISTENER}"), "test").unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

@@ -67,27 +67,40 @@ async fn asked(question: &Question, servers: &[SocketAddr]) -> Found {
         // There is no such name that could be asked for.
         return Found { outcome: Outcome::NoName, ..Found::unavailable() };
     };
+    let read = |message: &Message, name: &Name| found(message, name, question.kind);
+    match first(&name, wire_kind(question.kind), servers, read).await {
+        Some((found, Security::Secure)) => Found { security: Security::Secure, ..found },
+        Some((found, _)) => found,
+        None => Found::unavailable(),
+    }
+}
+
+/// The first answer that `read` can make something of, and whether it was validated; none if nobody can say.
+pub(super) async fn first<T>(
+    name: &Name,
+    wanted: u16,
+    servers: &[SocketAddr],
+    read: impl Fn(&Message, &Name) -> Option<T>,
+) -> Option<(T, Security)> {
     let mut unable = vec![false; servers.len()];
     for way in ROUNDS {
         for (&server, unable) in servers.iter().zip(&mut unable).filter(|(_, unable)| !**unable) {
-            let request = request(name.clone(), question.kind, way);
+            let request = request(name.clone(), wanted, way);
             let Ok(Ok(message)) = timeout(PACKET_WAIT, exchanged(server, &request, way)).await else { continue };
-            match found(&message, &request.name, question.kind) {
-                Some(found) if server.ip().is_loopback() && message.flags & flag::AD != 0 => {
-                    return Found { security: Security::Secure, ..found };
-                }
-                Some(found) => return found,
+            let is_validated = server.ip().is_loopback() && message.flags & flag::AD != 0;
+            match read(&message, &request.name) {
+                Some(found) => return Some((found, if is_validated { Security::Secure } else { Security::Unknown })),
                 None => *unable = true,
             }
         }
     }
-    Found::unavailable()
+    None
 }
 
 /// By TCP nobody else can answer, and a server that does not keep the cases can be understood.
-fn request(name: Name, wanted: RecordKind, way: Way) -> Request {
+fn request(name: Name, wanted: u16, way: Way) -> Request {
     let random = RandomState::new().hash_one(name.as_wire());
-    let request = Request::new((random >> 48) as u16, name, wire_kind(wanted), class::IN);
+    let request = Request::new((random >> 48) as u16, name, wanted, class::IN);
     if way == Way::Udp { request.with_mixed_case(random) } else { request }
 }
 

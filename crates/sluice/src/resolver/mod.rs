@@ -10,6 +10,7 @@ pub mod blocks;
 mod cache;
 pub mod lookup;
 mod rest;
+pub mod signed;
 pub mod source;
 mod zone;
 

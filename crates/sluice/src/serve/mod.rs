@@ -251,7 +251,12 @@ fn open_store(args: &Serve, site: &Site) -> Result<Option<Newcomer>, Failure> {
     let Some(store) = &site.store else { return Ok(None) };
     let is_first_steps = args.config.is_none() && args.clamd_conf.is_none();
     let newcomer = is_first_steps.then(|| gateway::welcome(&store.settings, NEWCOMER)).transpose()?;
-    store.begin(&site.config.hostname, &site.config.dns, site.lookups.accounts(&store.settings.lookups))?;
+    store.begin(
+        &site.config.hostname,
+        &site.config.dns,
+        &site.config.tls,
+        site.lookups.accounts(&store.settings.lookups),
+    )?;
     Ok(newcomer)
 }
 

@@ -26,7 +26,7 @@ use crate::output::Failure;
 use crate::process::confine::{self, Confined, Reach};
 use crate::process::held::Held;
 use crate::process::privileges::{self, Account};
-use crate::store::gateway;
+use crate::store::{gateway, maildrop};
 
 /// Why root is refused.
 const REFUSED: &str = "refusing to run as root: set user = \"NAME\" in the configuration (User in clamd.conf), start it as \
@@ -154,6 +154,7 @@ pub fn make_folders(config: &Config, wanted: &Wanted) -> Result<(), Failure> {
     }
     if let Some(store) = &config.store {
         gateway::prepare(store).map_err(|error| format!("{}: {error}", store.folder.display()))?;
+        store.maildrop.as_deref().map_or(Ok(()), maildrop::prepare)?;
     }
     let acme = config.tls.acme_names().next().map(|_| config.tls.acme.folder.as_path());
     for folder in acme.into_iter().chain(wanted.cache.as_deref()) {
@@ -229,6 +230,8 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     }
     if let Some(store) = &config.store {
         reach.write(&store.folder).listen(&store.volume());
+        store.maildrop.iter().for_each(|folder| _ = reach.write(folder));
+        store.queue.srs_secret.iter().for_each(|path| _ = reach.read(path));
         // A file of accounts is replaced by another of its name.
         store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
         [&store.sieve_before, &store.sieve_after, &store.sieve_global]

@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::porch::runtime::Runtime;
-use edge::settings::{SocketMode, Spam};
+use edge::settings::{SocketMode, Spam, Tls};
 use edge::upstream::within;
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
-use mailbox::{Elsewhere, File, Relay, Site, Writer};
+use mailbox::{Elsewhere, File, Rewriter, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::sync::{mpsc, watch};
@@ -37,9 +37,11 @@ use tokio::sync::{mpsc, watch};
 use super::control::Control;
 use super::dkim::signer::Signers;
 use super::doors::{Doors, Identity};
+use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
-use super::relay::outbound;
+use super::relay::{Begun, Means, Reports, outbound};
+use super::srs::Srs;
 use super::volume::segment_bytes;
 use crate::config::Door;
 use crate::config::StoreSettings;
@@ -161,10 +163,12 @@ impl Store {
         self: &Arc<Self>,
         hostname: &str,
         dns: &DnsSettings,
+        tls: &Tls,
         elsewhere: Option<Arc<dyn Elsewhere>>,
     ) -> Result<(), Failure> {
-        let relay =
-            self.settings.relay.as_ref().map(|way| outbound(way, &self.settings.queue, dns, hostname)).transpose()?;
+        let means = Means { dns, tls, hostname, folder: Some(&self.settings.folder) };
+        let way = self.settings.relay.as_ref();
+        let begun = way.map(|way| outbound(way, &self.settings.queue, &means)).transpose()?;
         let path = self.settings.volume();
         make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
         let accounts = accounts(&self.settings.accounts())?;
@@ -173,6 +177,9 @@ impl Store {
             None => accounts,
         });
         let scripts = self.settings.scripts()?;
+        let queue = &self.settings.queue;
+        let domain = queue.srs_domain.as_deref().unwrap_or(hostname);
+        let srs = queue.srs_secret.as_ref().map(|secret| Srs::read(secret, domain)).transpose()?;
         let volume = open(&path)?;
         let (handed, waiting) = mpsc::channel(WAITING_MAX);
         let hand = move |stream, protocol| {
@@ -184,7 +191,7 @@ impl Store {
         within::offer(Box::new(hand));
         let (local, hostname) = (self.clone(), hostname.to_owned());
         let run = move || {
-            if let Err(error) = local.run(volume, accounts, scripts, relay, hostname, waiting) {
+            if let Err(error) = local.run(volume, accounts, scripts, (begun, srs), hostname, waiting) {
                 tracing::error!(%error, "the store is closed");
             }
         };
@@ -216,7 +223,7 @@ impl Store {
         volume: Option<Volume<File>>,
         accounts: Arc<Accounts>,
         scripts: SiteScripts,
-        relay: Option<Arc<dyn Relay>>,
+        (begun, srs): (Option<Begun>, Option<Srs>),
         hostname: String,
         waiting: mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
@@ -229,7 +236,9 @@ impl Store {
         let mut site = Site::new(handle, accounts, hostname, most, ending);
         site.junk = self.settings.junk;
         site.scripts = scripts;
+        let (relay, reports) = begun.map(|begun| (begun.relay, begun.reports)).unzip();
         site.relay = relay;
+        site.rewriter = srs.map(|srs| Arc::new(srs) as Arc<dyn Rewriter>);
         site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();
@@ -240,7 +249,7 @@ impl Store {
         site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), self.end.subscribe())?));
         let site = Arc::new(site);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let outcome = runtime.block_on(self.serve(site, waiting));
+        let outcome = runtime.block_on(self.serve(site, reports.flatten(), waiting));
         runtime.shutdown_timeout(Duration::from_secs(1));
         writer.join()?;
         tracing::info!("the store is closed");
@@ -261,13 +270,25 @@ impl Store {
         Ok(volume)
     }
 
-    async fn serve(&self, site: Arc<Site>, mut waiting: mpsc::Receiver<Handed>) -> Result<(), Failure> {
+    async fn serve(
+        &self,
+        site: Arc<Site>,
+        reports: Option<Arc<Reports>>,
+        mut waiting: mpsc::Receiver<Handed>,
+    ) -> Result<(), Failure> {
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(control) = Control::open(&self.settings.volume()) {
             listeners.spawn(control.serve(site.clone()));
         }
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&site);
         listeners.spawn(look(self.levels.clone(), site.clone()));
+        if let Some(reports) = reports {
+            let site = site.clone();
+            listeners.spawn(async move { reports.serve(site).await });
+        }
+        if let Some(folder) = &self.settings.maildrop {
+            listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
+        }
         let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
         for (door, sockets) in &self.sockets {
             let socket = sockets.take().ok_or("a socket is taken once")??;

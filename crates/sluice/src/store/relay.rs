@@ -1,12 +1,16 @@
 //! Sends mail that goes out: a thread with connections to next hops.
 //!
 //! The way of a destination is the one that the table of routes has for it or for a domain above it, else the relay: one next hop, or
-//! the world, which is asked for by DNS ([`world`]).
+//! the world, which is asked for by DNS ([`world`]), and whose hosts are known by DANE or MTA-STS where they can be ([`ways`]).
 
+mod reports;
 mod session;
+mod sts;
+mod ways;
 mod world;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +25,9 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
+pub use self::reports::Reports;
 use self::session::{Host, Sent};
+use self::ways::Secured;
 use self::world::World;
 use crate::config::dns::DnsSettings;
 use crate::config::{Outward, QueueSettings};
@@ -33,21 +39,41 @@ const WAITING_MAX: usize = 1_000;
 /// How long an attempt may take: what hosts may take for one mail (RFC 5321, section 4.5.3.2), and for a few that do not answer.
 const ATTEMPT_WAIT: Duration = Duration::from_secs(1_800);
 
+/// The settings of the program that sending needs.
+pub struct Means<'a> {
+    /// Who is asked for mail servers.
+    pub dns: &'a DnsSettings,
+    /// How servers are spoken to in TLS.
+    pub tls: &'a Tls,
+    /// The name that others see.
+    pub hostname: &'a str,
+    /// Where policies are kept; none: nowhere.
+    pub folder: Option<&'a Path>,
+}
+
+/// The way out, and who reports of it.
+pub struct Begun {
+    /// The way out.
+    pub relay: Arc<dyn Relay>,
+    /// Where reports are wanted.
+    pub reports: Option<Arc<Reports>>,
+}
+
 /// Begins to send mail that goes out.
 ///
 /// # Errors
 /// As [`Outbound::start`], and where nobody can be asked for the hosts of the world.
-pub fn outbound(
-    way: &Outward,
-    settings: &QueueSettings,
-    dns: &DnsSettings,
-    hostname: &str,
-) -> Result<Arc<dyn Relay>, String> {
-    let resolver = match way {
-        Outward::World => Some(resolver::Resolver::start(dns, &Arc::default(), None)? as Arc<dyn Resolver>),
-        Outward::Hop(_) => None,
-    };
-    Ok(Arc::new(Outbound::start(way, settings, resolver, hostname)?))
+pub fn outbound(way: &Outward, settings: &QueueSettings, means: &Means<'_>) -> Result<Begun, String> {
+    let Means { dns, tls, hostname, folder } = means;
+    if *way != Outward::World {
+        return Ok(Begun { relay: Arc::new(Outbound::start(way, settings, None, hostname)?), reports: None });
+    }
+    let resolver = resolver::Resolver::start(dns, &Arc::default(), None)? as Arc<dyn Resolver>;
+    let reports = settings.tls_reports.as_ref().map(|contact| Arc::new(Reports::new(resolver.clone(), contact)));
+    let tally = reports.as_ref().map(|reports| reports.tally.clone());
+    let secured = Secured::new(settings, dns, tls, *folder, tally)?;
+    let world = World::new(resolver, hostname, settings, secured)?;
+    Ok(Begun { relay: Arc::new(Outbound::start(way, settings, Some(world), hostname)?), reports })
 }
 
 /// The way to the thread.
@@ -59,14 +85,14 @@ pub struct Outbound {
 type Job = (Outgoing, oneshot::Sender<Report>);
 
 impl Outbound {
-    /// Starts the thread. The resolver is asked where the world is meant.
+    /// Starts the thread, with the world where that is meant.
     ///
     /// # Errors
     /// When there is no such hop, or no thread.
     pub fn start(
         way: &Outward,
         settings: &QueueSettings,
-        resolver: Option<Arc<dyn Resolver>>,
+        world: Option<World>,
         hostname: &str,
     ) -> Result<Outbound, String> {
         let routes = settings.routes.iter().map(|(domain, hop)| Ok((domain.to_ascii_lowercase(), fixed(hop)?)));
@@ -74,8 +100,8 @@ impl Outbound {
         let usual = match way {
             Outward::Hop(hop) => Usual::Hop(fixed(hop)?),
             Outward::World => {
-                let resolver = resolver.ok_or("the mail servers of the world are found by DNS: [dns] servers")?;
-                Usual::World(World::new(resolver, hostname, settings)?)
+                let world = world.ok_or("the mail servers of the world are found by DNS: [dns] servers")?;
+                Usual::World(Box::new(world))
             }
         };
         let is_the_world = *way == Outward::World;
@@ -142,7 +168,7 @@ struct Ways {
 
 enum Usual {
     Hop((Route, Protocol)),
-    World(World),
+    World(Box<World>),
 }
 
 impl Ways {

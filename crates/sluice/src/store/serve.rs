@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use edge::net::listening::{Owner, Sockets};
-use edge::settings::{Address, SocketMode};
+use edge::settings::{Address, SocketMode, Tls};
 use flow::Inspector;
 use inspect::Engine;
 use jail::{Local, Memory};
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::control::Control;
 use super::doors::{Doors, Identity};
-use super::relay::outbound;
+use super::relay::{Means, outbound};
 use super::volume::open;
 use crate::cli::StoreServe;
 use crate::config::dns::DnsSettings;
@@ -70,7 +70,8 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let (queue, dns) = (QueueSettings::default(), DnsSettings::default());
     let way =
         args.relay.as_ref().map(|way| way.parse::<Outward>()).transpose().map_err(|why| format!("--relay: {why}"))?;
-    let relay = way.map(|way| outbound(&way, &queue, &dns, &hostname)).transpose()?;
+    let means = Means { dns: &dns, tls: &Tls::default(), hostname: &hostname, folder: None };
+    let relay = way.map(|way| outbound(&way, &queue, &means)).transpose()?.map(|begun| begun.relay);
     let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
     site.junk = !args.no_junk;
     site.scripts = scripts;

@@ -32,6 +32,10 @@ pub enum Told {
     Slow(Duration, String),
     /// What is no message.
     Garbage,
+    /// A record of a type of its own, as on the wire.
+    Raw(Vec<u8>),
+    /// The same as a resolver says that has validated it.
+    Validated(Box<Told>),
 }
 
 /// The server, as long as the test runs.
@@ -110,8 +114,11 @@ fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &A
     let labels: Vec<String> = name.labels().map(|label| String::from_utf8_lossy(label).to_lowercase()).collect();
     let shown = labels.join(".");
     log.lock().unwrap().push(format!("{shown} {wanted}"));
-    let told = answer(&shown, wanted);
-    let flags = flag::QR | flag::RD;
+    let (told, validated) = match answer(&shown, wanted) {
+        Told::Validated(told) => (*told, flag::AD),
+        told => (told, 0),
+    };
+    let flags = flag::QR | flag::RD | validated;
     let mut message = Message { id: query.id, flags, questions: query.questions, ..Message::default() };
     match told {
         Told::Silence => return None,
@@ -123,6 +130,10 @@ fn respond(packet: &[u8], bytes_max: usize, log: &Mutex<Vec<String>>, answer: &A
             message.answers = vec![record(&name, Data::Cname(other.clone())), record(&other, Data::Cname(name))];
         }
         Told::WrongName(text) => message.answers = vec![record(&"else.test".parse().unwrap(), txt(&text))],
+        Told::Validated(_) => {}
+        Told::Raw(bytes) => {
+            message.answers = vec![Record { kind: wanted, ..record(&name, Data::Other(bytes)) }];
+        }
         Told::Text(text) => message.answers = vec![record(&name, txt(&text))],
         Told::Addresses(addresses) => {
             message.answers = addresses.iter().map(|&address| record(&name, Data::A(address.into()))).collect();

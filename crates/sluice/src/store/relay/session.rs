@@ -7,7 +7,7 @@
 //!   lost after the final dot ───► it waits: the host may have it, and nobody else is asked in this attempt (section 4.5.4.1)
 //! ```
 
-use edge::upstream::route::Route;
+use edge::upstream::route::{Fault, Insecurity, Route};
 use edge::upstream::smtp_hop::{Leases, SmtpHop, Unsent};
 use mailbox::{Fate, Health, Outcome, Outgoing, Report};
 use proto::smtp::{Protocol, Reply};
@@ -65,12 +65,7 @@ impl Sent {
                 SmtpHop::lease_to_send((&host.address, host.protocol), route, hostname, leases, is_fresh).await;
             let (mut hop, was_used) = match leased {
                 Ok(leased) => leased,
-                Err(reply) => {
-                    let said = route.facts.refusal();
-                    let why = said.as_ref().map_or_else(|| reply.text.to_string(), Reply::to_string);
-                    let fate = Fate::later(reply.enhanced.unwrap_or((4, 4, 1)), why);
-                    return self.wait_for(&Fate { host: Some(host.name.clone()), ..fate });
-                }
+                Err(reply) => return self.wait_for(&unreached(&reply, host, route)),
             };
             let is_stale = self.transactions(&mut hop, host, mail).await.is_err() && was_used;
             hop.release(leases);
@@ -193,6 +188,20 @@ impl Sent {
     fn open(&self) -> Vec<usize> {
         (0..self.stands.len()).filter(|&at| !self.stands[at]).collect()
     }
+}
+
+/// Why a host was not asked for anything.
+fn unreached(reply: &Reply, host: &Host, route: &Route) -> Fate {
+    let said = route.facts.refusal();
+    let (status, why) = match route.facts.insecurity() {
+        Some(Insecurity { fault: Fault::NoStartTls, why }) => ((4, 7, 4), why),
+        Some(Insecurity { why, .. }) => ((4, 7, 5), format!("the server is not known by its certificate: {why}")),
+        None => {
+            let why = said.as_ref().map_or_else(|| reply.text.to_string(), Reply::to_string);
+            (reply.enhanced.unwrap_or((4, 4, 1)), why)
+        }
+    };
+    Fate { host: Some(host.name.clone()), ..Fate::later(status, why) }
 }
 
 /// Hands over the content but for its end. The error is what the host said; nothing if we have failed, or the connection.

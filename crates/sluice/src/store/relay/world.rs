@@ -9,18 +9,20 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use edge::message::asking::Resolver;
 use edge::settings::{Forward, Network, Scheme, Target, Tls, is_local};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::Leases;
-use flow::{Ask, Outcome, Question, Record, RecordKind};
+use flow::{Ask, Outcome, Question, Record, RecordKind, Security};
 use mailbox::{Fate, Health, Outgoing, Report};
 use proto::smtp::Protocol;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::session::{Host, Sent};
+use super::sts::{self, Policy};
+use super::ways::{Secured, Way};
 use crate::config::QueueSettings;
 
 /// Hosts of a domain that are tried.
@@ -42,22 +44,37 @@ pub struct World {
     port: u16,
     /// Networks of this machine and this link that are reached.
     destinations: Vec<Network>,
+    /// To a host in TLS if it has that, whoever it is.
     route: Route,
+    secured: Secured,
+}
+
+/// The hosts of a domain.
+struct Hosts {
+    /// Their names, the best first.
+    names: Vec<String>,
+    /// Whether the records that name them were validated.
+    are_validated: bool,
 }
 
 /// Why a domain has no hosts.
 struct NoHosts(Fate, Health);
 
 impl World {
-    /// Hosts are found by this resolver.
+    /// Hosts are found by this resolver, and are known as these ways say.
     ///
     /// # Errors
     /// When there is no TLS to be had.
-    pub fn new(resolver: Arc<dyn Resolver>, hostname: &str, settings: &QueueSettings) -> Result<World, String> {
+    pub fn new(
+        resolver: Arc<dyn Resolver>,
+        hostname: &str,
+        settings: &QueueSettings,
+        secured: Secured,
+    ) -> Result<World, String> {
         let target = Target::new(Forward::Original);
         let route = Route::new(&target, &Tls::default())?;
         let (hostname, destinations) = (hostname.to_ascii_lowercase(), settings.destinations.clone());
-        Ok(World { resolver, hostname, port: settings.port, destinations, route })
+        Ok(World { resolver, hostname, port: settings.port, destinations, route, secured })
     }
 
     /// Sends a mail to the hosts of its destination.
@@ -66,15 +83,29 @@ impl World {
             Ok(hosts) => hosts,
             Err(NoHosts(fate, health)) => return Report::all(mail.recipients.len(), &fate, health),
         };
+        let policy = self.policy(&mail.destination).await;
         let (mut sent, began) = (Sent::new(mail.recipients.len()), Instant::now());
         let mut nowhere = Some(Fate::never((5, 4, 4), "none of its hosts has an address"));
-        for host in hosts.into_iter().take(HOSTS_MAX) {
-            let addresses = self.addresses(&host).await.unwrap_or_else(|()| {
+        for host in hosts.names.iter().take(HOSTS_MAX) {
+            let (addresses, are_validated) = self.addresses(host).await.unwrap_or_else(|()| {
                 let why = format!("the address of {host} cannot be looked up now");
                 sent.wait_for(&Fate::later((4, 4, 3), why));
                 nowhere = None;
-                Vec::new()
+                (Vec::new(), false)
             });
+            if addresses.is_empty() {
+                continue;
+            }
+            let names = (host.as_str(), mail.destination.as_str());
+            let way =
+                match self.secured.way(names, self.port, hosts.are_validated && are_validated, policy.as_ref()).await {
+                    Ok(way) => way,
+                    Err(fate) => {
+                        sent.wait_for(&fate);
+                        nowhere = None;
+                        continue;
+                    }
+                };
             for address in addresses.into_iter().take(ADDRESSES_MAX) {
                 if !self.leads_to(address) {
                     nowhere = nowhere.map(|_| Fate::never((5, 4, 6), format!("{host} is this machine: {address}")));
@@ -84,17 +115,62 @@ impl World {
                 if sent.is_over() || sent.sessions >= SESSIONS_MAX || began.elapsed() > HOSTS_WAIT {
                     return sent.report();
                 }
-                let address = SocketAddr::new(address, self.port).to_string();
-                let forward = Forward::Server { scheme: Scheme::Smtp, address: address.clone() };
-                let route = self.route.towards(&forward, None).for_name(&host);
-                let host = Host { name: host.clone(), address, protocol: Protocol::Smtp };
-                sent.try_host(&host, &route, mail, hostname, leases).await;
+                let to = Towards { host, address: SocketAddr::new(address, self.port).to_string(), way: &way };
+                self.try_address(to, &mut sent, mail, hostname, leases).await;
             }
         }
         match nowhere {
             Some(fate) => Report::all(mail.recipients.len(), &fate, Health::Unknown),
             None => sent.report(),
         }
+    }
+
+    /// Tries one address of a host; one that is not as a policy in testing says, once more without it.
+    async fn try_address(&self, to: Towards<'_>, sent: &mut Sent, mail: &Outgoing, hostname: &str, leases: &Leases) {
+        let Towards { host: name, address, way } = to;
+        let forward = Forward::Server { scheme: Scheme::Smtp, address: address.clone() };
+        let host = Host { name: name.to_owned(), address, protocol: Protocol::Smtp };
+        if let Some(route) = &way.route {
+            let (route, sessions) = (route.towards(&forward, None).for_name(name), sent.sessions);
+            sent.try_host(&host, &route, mail, hostname, leases).await;
+            let fault = route.facts.insecurity();
+            // Of a host that could not be reached nothing is known.
+            if fault.is_some() || sent.sessions > sessions {
+                self.secured.count(&mail.destination, name, way, fault.as_ref());
+            }
+            if fault.is_none() || !way.is_testing {
+                return;
+            }
+            tracing::warn!(
+                host = name,
+                domain = mail.destination,
+                "a host is not as its MTA-STS policy in testing says"
+            );
+        }
+        let route = self.route.towards(&forward, None).for_name(name);
+        sent.try_host(&host, &route, mail, hostname, leases).await;
+    }
+
+    /// The policy of a domain.
+    async fn policy(&self, domain: &str) -> Option<Policy> {
+        let policies = self.secured.policies.as_ref().filter(|_| !domain.starts_with('['))?;
+        let id = async {
+            match self.look_up(&format!("_mta-sts.{domain}"), RecordKind::Txt).await.0 {
+                Outcome::Records(records) => {
+                    let text = |record| if let Record::Txt(text) = record { Some(text) } else { None };
+                    sts::id_of(&records.into_iter().filter_map(text).collect::<Vec<_>>())
+                }
+                _ => None,
+            }
+        };
+        let host = format!("mta-sts.{domain}");
+        let fetch = || async {
+            let found = self.addresses(&host).await.map_err(|()| format!("{host} cannot be looked up now"))?.0;
+            let reached = found.into_iter().filter(|address| self.leads_to(*address)).take(ADDRESSES_MAX);
+            let addresses = reached.map(|address| SocketAddr::new(address, self.secured.https_port).to_string());
+            sts::fetch(&host, &addresses.collect::<Vec<_>>(), &self.secured.verified).await
+        };
+        policies.of(domain, now(), id, fetch).await
     }
 
     /// Whether an address is another machine's, or named.
@@ -104,12 +180,13 @@ impl World {
     }
 
     /// The hosts of a domain, the best first.
-    async fn hosts(&self, domain: &str) -> Result<Vec<String>, NoHosts> {
+    async fn hosts(&self, domain: &str) -> Result<Hosts, NoHosts> {
         if domain.starts_with('[') {
-            return Ok(vec![domain.to_owned()]);
+            return Ok(Hosts { names: vec![domain.to_owned()], are_validated: false });
         }
         let never = |status, why: &str| NoHosts(Fate::never(status, format!("{domain} {why}")), Health::Unknown);
-        let records = match self.look_up(domain, RecordKind::Mx).await {
+        let (outcome, are_validated) = self.look_up(domain, RecordKind::Mx).await;
+        let records = match outcome {
             Outcome::Records(records) => records,
             Outcome::NoName => return Err(never((5, 1, 2), "does not exist")),
             // Without an exchanger the domain is its own (RFC 5321, section 5.1).
@@ -133,19 +210,20 @@ impl World {
         if hosts.is_empty() {
             return Err(never((5, 4, 6), "is to be delivered here, and nobody has it here"));
         }
-        Ok(in_order(hosts))
+        Ok(Hosts { names: in_order(hosts), are_validated })
     }
 
-    /// The addresses of a host, those of IPv6 first; an error if it cannot be looked up now.
-    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, ()> {
+    /// The addresses of a host, those of IPv6 first, and whether they were validated; an error if it cannot be looked up now.
+    async fn addresses(&self, host: &str) -> Result<(Vec<IpAddr>, bool), ()> {
         // An exchanger that is spelt as an address is none (RFC 5321, section 5.1), and mail gets there.
         let literal = host.trim_matches(['[', ']']);
         let literal =
             literal.get(..5).filter(|tag| tag.eq_ignore_ascii_case("ipv6:")).map_or(literal, |_| &literal[5..]);
         if let Ok(address) = literal.parse::<IpAddr>() {
-            return Ok(vec![address]);
+            return Ok((vec![address], false));
         }
-        let (six, four) = tokio::join!(self.look_up(host, RecordKind::Aaaa), self.look_up(host, RecordKind::A));
+        let ((six, is_six), (four, is_four)) =
+            tokio::join!(self.look_up(host, RecordKind::Aaaa), self.look_up(host, RecordKind::A));
         let is_away = [&six, &four].into_iter().any(|outcome| *outcome == Outcome::Unavailable);
         let mut found = Vec::new();
         for record in [six, four].into_iter().filter_map(|outcome| match outcome {
@@ -158,16 +236,30 @@ impl World {
                 _ => None,
             }));
         }
-        if found.is_empty() && is_away { Err(()) } else { Ok(found) }
+        if found.is_empty() && is_away { Err(()) } else { Ok((found, is_six && is_four)) }
     }
 
-    async fn look_up(&self, name: &str, kind: RecordKind) -> Outcome {
+    /// Looks a name up; whether the answer was validated.
+    async fn look_up(&self, name: &str, kind: RecordKind) -> (Outcome, bool) {
         let (tell, mut told) = unbounded_channel();
         let question = Question { name: name.to_ascii_lowercase().into(), kind };
         self.resolver.look_up(Ask { id: 0, question, list: Box::default() }, &tell);
         drop(tell);
-        told.recv().await.map_or(Outcome::Unavailable, |answer| answer.outcome)
+        let answer = told.recv().await;
+        answer.map_or((Outcome::Unavailable, false), |answer| (answer.outcome, answer.security == Security::Secure))
     }
+}
+
+/// An address of a host that is tried, and how the host has to be known.
+struct Towards<'a> {
+    host: &'a str,
+    address: String,
+    way: &'a Way,
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
 }
 
 /// Whether an address is one of this machine's: sockets can be bound to those alone.

@@ -1,0 +1,305 @@
+//! Mail that commands on this machine hand over: taken into the queue as a user has written it.
+//!
+//! The sender is the user at this host, or an address of the account of the same name; users that are trusted may name any. Line ends
+//! become CRLF, text that is no header gets an empty line in front, and what a new mail lacks is added. `Received` names the user.
+
+use std::io;
+use std::sync::Arc;
+
+use proto::imap::date;
+use proto::smtp::Return;
+use store::{Error, Refused, Sealed, Transaction};
+
+use crate::accounts::Account;
+use crate::digest::Digest;
+use crate::file::File;
+use crate::header::{cleaned, end_of_header, fields, missing, random};
+use crate::lmtp::is_of;
+use crate::outbox::{self, Entry, Recipient};
+use crate::site::{Site, seconds};
+
+/// Bytes that are read at a time.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The longest header, in bytes.
+const HEADER_BYTES_MAX: usize = 1 << 20;
+
+/// Recipients of one entry of the queue: a mail to more is several.
+const RECIPIENTS_MAX: usize = 1_000;
+
+/// A mail of a user.
+#[derive(Debug, Default)]
+pub struct Handover {
+    /// The login name.
+    pub user: String,
+    /// Its number.
+    pub number: u32,
+    /// It may send as anybody, and as much as it wants.
+    pub is_trusted: bool,
+    /// The sender that is asked for; empty is the null sender, and none the user.
+    pub from: Option<String>,
+    /// The name of the sender.
+    pub name: String,
+    /// Addresses; without a domain at this host.
+    pub recipients: Vec<String>,
+    /// `NOTIFY=` of all.
+    pub notify: String,
+    /// `RET=`
+    pub ret: Option<Return>,
+    /// `ENVID=`
+    pub envid: String,
+}
+
+/// Why a mail was not taken.
+#[derive(Debug)]
+pub enum Untaken {
+    /// It may be later.
+    Later(String),
+    /// It will not be.
+    Never(String),
+}
+
+/// Takes a mail into the queue; `read` reads its content, and is called where it may block.
+///
+/// # Errors
+/// When it is not on stable storage.
+pub async fn hand_over(
+    site: &Site,
+    mail: Handover,
+    mut read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send,
+) -> Result<(), Untaken> {
+    let from = sender(site, &mail).await?;
+    let count = u32::try_from(mail.recipients.len()).unwrap_or(u32::MAX);
+    let most = if mail.is_trusted { 0 } else { site.recipients_hour_max };
+    if most > 0 && count > most {
+        return Err(Untaken::Never(format!("more than {most} recipients in an hour")));
+    }
+    let (mut incoming, mut digest, mut content) = (site.store.incoming(), Digest::default(), Content::default());
+    let (mut piece, mut goes_on) = (vec![0; PIECE_BYTES], true);
+    while goes_on {
+        let length = tokio::task::block_in_place(|| read(&mut piece));
+        let length = length.map_err(|error| Untaken::Later(format!("it cannot be read: {error}")))?;
+        goes_on = length > 0;
+        let out = content.add(piece.get(..length).unwrap_or_default());
+        if content.is_too_long {
+            return Err(Untaken::Never("its header is longer than 1 MiB".into()));
+        }
+        digest.read(&out);
+        incoming.write(&out).await.map_err(untaken)?;
+        if incoming.size() > site.message_bytes_max {
+            return Err(Untaken::Never(format!("it is longer than {} bytes", site.message_bytes_max)));
+        }
+    }
+    if !site.rates.take(&format!("user {}", mail.user), count, most, seconds()) {
+        return Err(Untaken::Later("its user sends to too many within an hour".into()));
+    }
+    let entries = entries(site, &mail, &from, &content.header);
+    let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
+        entries.iter().try_for_each(|entry| outbox::add(transaction, sealed, entry))
+    };
+    let bytes = incoming.size();
+    incoming.finish(digest.finish(), work).await.map_err(untaken)?;
+    tracing::info!(user = mail.user, from, recipients = count, bytes, "a command has sent a mail");
+    site.queue.wake.wake();
+    Ok(())
+}
+
+fn untaken(error: Error) -> Untaken {
+    match error {
+        Error::Refused(Refused::TooLarge) => Untaken::Never(error.to_string()),
+        error => Untaken::Later(error.to_string()),
+    }
+}
+
+/// The sender of the envelope: the one that is asked for if the user may, else the user.
+async fn sender(site: &Site, mail: &Handover) -> Result<String, Untaken> {
+    let own = format!("{}@{}", mail.user, site.hostname);
+    let Some(from) = mail.from.as_ref() else { return Ok(own) };
+    if from.is_empty() {
+        return Ok(String::new());
+    }
+    let from = if from.contains('@') { from.clone() } else { format!("{from}@{}", site.hostname) };
+    if mail.is_trusted {
+        return Ok(from);
+    }
+    let account = site.accounts.named(&mail.user, false).await;
+    let account = account.map_err(|why| Untaken::Later(format!("its user cannot be looked up: {why}")))?;
+    let account = account.or_else(|| Account::new(&mail.user).ok().map(Arc::new));
+    let is_own = account.is_some_and(|account| is_of(&account, &from, &site.hostname));
+    Ok(if is_own { from } else { own })
+}
+
+/// The entries of a mail, a part of its recipients each.
+fn entries(site: &Site, mail: &Handover, from: &str, header: &[u8]) -> Vec<Entry> {
+    let (now, hostname) = (seconds(), &site.hostname);
+    let own = format!("{}@{hostname}", mail.user);
+    let address = if from.is_empty() { &own } else { from };
+    let author = match mail.name.is_empty() {
+        true => address.to_owned(),
+        false => format!("{} <{address}>", phrase(&mail.name)),
+    };
+    let mut trace = format!(
+        "Received: by {hostname} (from user {}, {})\r\n\tid {}; {}\r\n",
+        plain(&mail.user),
+        mail.number,
+        random(),
+        date::message(now)
+    );
+    trace.push_str(&missing(header, &author, hostname));
+    let recipient = |to: &String| {
+        let to = if to.contains('@') { to.clone() } else { format!("{to}@{hostname}") };
+        Recipient { notify: mail.notify.clone(), ..Recipient::new(to, now) }
+    };
+    let entry = |part: &[String]| Entry {
+        since: now,
+        from: from.to_owned(),
+        address: from.to_owned(),
+        trace: trace.clone(),
+        ret: mail.ret,
+        envid: mail.envid.clone(),
+        smtputf8: !header.is_ascii(),
+        is_local: true,
+        recipients: part.iter().map(recipient).collect(),
+        ..Entry::default()
+    };
+    mail.recipients.chunks(RECIPIENTS_MAX).map(entry).collect()
+}
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(*letter)).take(64).collect()
+}
+
+/// A name as a header field has it: a quoted string, or encoded words (RFC 2047) where it is not in ASCII.
+fn phrase(name: &str) -> String {
+    let name: String = name.chars().filter(|letter| !letter.is_control()).take(200).collect();
+    if name.is_ascii() {
+        return format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""));
+    }
+    let letters: Vec<char> = name.chars().collect();
+    // Of 10 letters in UTF-8 no word is longer than 75 bytes.
+    let words = letters.chunks(10).map(|part| {
+        let part = String::from_iter(part);
+        format!("=?utf-8?b?{}?=", text::base64::encode(part.as_bytes()))
+    });
+    words.collect::<Vec<_>>().join("\r\n ")
+}
+
+/// Content on its way in: the header is collected, and what stands behind it passes.
+#[derive(Default)]
+struct Content {
+    header: Vec<u8>,
+    is_whole: bool,
+    /// It has no end within what is looked at.
+    is_too_long: bool,
+    last: u8,
+}
+
+impl Content {
+    /// Takes bytes, none at the end; what is to be stored.
+    fn add(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(bytes.len() + 2);
+        for &byte in bytes {
+            if byte == b'\n' && self.last != b'\r' {
+                out.push(b'\r');
+            }
+            out.push(byte);
+            self.last = byte;
+        }
+        if bytes.is_empty() && self.last != b'\n' {
+            out.extend(if self.last == b'\r' { &b"\n"[..] } else { b"\r\n" });
+        }
+        if self.is_whole {
+            return out;
+        }
+        let from = self.header.len().saturating_sub(3);
+        self.header.extend_from_slice(&out);
+        let is_long = self.header.len() >= HEADER_BYTES_MAX;
+        let end = header_end(&self.header, from, is_long || bytes.is_empty());
+        let Some((end, is_open)) = end else { return Vec::new() };
+        self.is_whole = true;
+        self.is_too_long = is_long && is_open && end == self.header.len();
+        let rest = self.header.split_off(end);
+        let mut out = cleaned(&self.header);
+        if is_open {
+            out.extend(b"\r\n");
+        }
+        out.extend(rest);
+        out
+    }
+}
+
+/// Where a header ends, and whether it lacks its empty line; none as long as more has to be seen.
+fn header_end(bytes: &[u8], from: usize, is_all: bool) -> Option<(usize, bool)> {
+    let whole = end_of_header(bytes, from);
+    if whole.is_none() && !is_all {
+        return None;
+    }
+    let mut at = 0;
+    for field in fields(bytes.get(..whole.unwrap_or(bytes.len())).unwrap_or_default()) {
+        if field == b"\r\n" {
+            break;
+        }
+        if !is_field(field) {
+            return Some((at, true));
+        }
+        at += field.len();
+    }
+    Some(whole.map_or((bytes.len(), true), |end| (end, false)))
+}
+
+fn is_field(field: &[u8]) -> bool {
+    let name = field.iter().position(|&byte| byte == b':').and_then(|colon| field.get(..colon)).unwrap_or_default();
+    let name = name.trim_ascii_end();
+    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(pieces: &[&str]) -> String {
+        let mut content = Content::default();
+        let mut out = Vec::new();
+        for piece in pieces.iter().filter(|piece| !piece.is_empty()).chain([&""]) {
+            out.extend(content.add(piece.as_bytes()));
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn text_becomes_a_mail_however_it_is_cut() {
+        for (text, wanted) in [
+            ("A: b\nBcc: c\n d\n\nbody", "A: b\r\n\r\nbody\r\n"),
+            ("hello\nB: c\n", "\r\nhello\r\nB: c\r\n"),
+            ("A: b\nhello\n\nmore\n", "A: b\r\n\r\nhello\r\n\r\nmore\r\n"),
+            ("A: b\r\n\r\nbody\r\n", "A: b\r\n\r\nbody\r\n"),
+            ("A: b\n", "A: b\r\n\r\n"),
+            ("\nbody\n", "\r\nbody\r\n"),
+            ("", "\r\n"),
+            ("x\r", "\r\nx\r\n"),
+        ] {
+            assert_eq!(stored(&[text]), wanted, "{text:?}");
+            for at in 0..text.len() {
+                assert_eq!(stored(&[&text[..at], &text[at..]]), wanted, "{text:?} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_has_an_end_and_text_without_one_need_not_have_it() {
+        let is_too_long = |text: &str| {
+            let mut content = Content::default();
+            content.add(text.as_bytes());
+            content.is_too_long
+        };
+        assert!(is_too_long(&format!("A: {}\n", "b".repeat(HEADER_BYTES_MAX))));
+        assert!(!is_too_long(&"text\n".repeat(HEADER_BYTES_MAX / 4)));
+    }
+
+    #[test]
+    fn names_are_written_so_that_they_add_nothing() {
+        assert_eq!(phrase("Cron \"Daemon\""), "\"Cron \\\"Daemon\\\"\"");
+        assert_eq!(phrase("J\u{fc}\r\nX: y"), "=?utf-8?b?SsO8WDogeQ==?=");
+        assert_eq!(plain("a b\r\n"), "ab");
+    }
+}

@@ -1,0 +1,238 @@
+//! Who may send: restrictions of `smtpd` and postscreen's tests become `[trust]`.
+
+use std::net::IpAddr;
+
+use serde_json::json;
+
+use super::draft::Part;
+use super::tables::{Contents, Table};
+use super::translation::Translation;
+use super::ways::seconds;
+
+/// Points with which a client is refused, in `[trust]`.
+const REJECT: i64 = 12;
+
+/// Lists of restrictions.
+const LISTS: [&str; 8] = [
+    "smtpd_client_restrictions",
+    "smtpd_helo_restrictions",
+    "smtpd_sender_restrictions",
+    "smtpd_relay_restrictions",
+    "smtpd_recipient_restrictions",
+    "smtpd_data_restrictions",
+    "smtpd_end_of_data_restrictions",
+    "smtpd_etrn_restrictions",
+];
+
+/// Restrictions that hold here in any case.
+const ALWAYS: &[&str] = &[
+    "defer_unauth_destination",
+    "permit",
+    "permit_auth_destination",
+    "permit_sasl_authenticated",
+    "reject",
+    "reject_authenticated_sender_login_mismatch",
+    "reject_known_sender_login_mismatch",
+    "reject_sender_login_mismatch",
+    "reject_unauth_destination",
+    "reject_unauth_pipelining",
+    "reject_unlisted_recipient",
+    "warn_if_reject",
+];
+
+/// Restrictions with a word behind them.
+const WITH_WORD: &[&str] =
+    &["check_", "reject_rbl_client", "reject_rhsbl_", "permit_dnswl_client", "permit_rhswl_client", "sleep"];
+
+/// Lists, networks and tests.
+pub fn trust(work: &mut Translation<'_>) {
+    let (mut permit, mut reject, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    networks(work, &mut permit);
+    for name in LISTS {
+        restrictions(work, name, &mut permit, &mut reject, &mut lists);
+    }
+    postscreen(work, &mut permit, &mut reject, &mut lists);
+    for (key, mut list) in [("permit", permit), ("reject", reject), ("dnsbl.lists", lists)] {
+        let mut seen = std::collections::BTreeSet::new();
+        list.retain(|entry| seen.insert(entry.clone()));
+        if !list.is_empty() {
+            work.draft.key(Part::Trust, key, &json!(list), None);
+        }
+    }
+}
+
+/// Networks that are trusted are not tested; they send to others only when they have logged in.
+fn networks(work: &mut Translation<'_>, permit: &mut Vec<String>) {
+    let is_set = work.parameters.is_set("mynetworks");
+    let found: Vec<String> = work.names("mynetworks").iter().filter_map(|text| network(text)).collect();
+    work.done("mynetworks_style");
+    let is_near =
+        |network: &String| network.starts_with("127.") || network.starts_with("::1") || network.contains("ffff:127.");
+    let far: Vec<String> = found.into_iter().filter(|network| !is_near(network)).collect();
+    if is_set && !far.is_empty() {
+        work.note(
+            "mynetworks",
+            "these clients are not tested, and relay nothing without a login: sluice account add for each, or sluice sendmail on this \
+             machine",
+        );
+    }
+    permit.extend(far);
+}
+
+/// An address or network as `[trust]` has it.
+fn network(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|letter| !"[]".contains(*letter)).collect();
+    let (address, bits) = text.split_once('/').map_or((text.as_str(), None), |(address, bits)| (address, Some(bits)));
+    // As tables have networks: 192.0.2.
+    let short = address.trim_end_matches('.').split('.').collect::<Vec<_>>();
+    if bits.is_none() && address.parse::<IpAddr>().is_err() {
+        let is_number = short.iter().all(|part| part.parse::<u8>().is_ok());
+        let padded = [short.as_slice(), &["0"; 4][short.len().min(4)..]].concat().join(".");
+        return (is_number && short.len() < 4).then(|| format!("{padded}/{}", short.len() * 8));
+    }
+    let address: IpAddr = address.parse().ok()?;
+    match bits {
+        None => Some(address.to_string()),
+        Some(bits) => {
+            let most = if address.is_ipv4() { 32 } else { 128 };
+            bits.parse::<u8>().ok().filter(|&bits| bits <= most).map(|bits| format!("{address}/{bits}"))
+        }
+    }
+}
+
+fn restrictions(
+    work: &mut Translation<'_>,
+    name: &str,
+    permit: &mut Vec<String>,
+    reject: &mut Vec<String>,
+    lists: &mut Vec<String>,
+) {
+    work.done(name);
+    let mut all = work.parameters.list(name).into_iter();
+    while let Some(word) = all.next() {
+        let behind = WITH_WORD.iter().any(|front| word.starts_with(front)).then(|| all.next()).flatten();
+        let behind = behind.unwrap_or_default();
+        let why = match word.as_str() {
+            word if ALWAYS.contains(&word) => continue,
+            "permit_mynetworks" => continue,
+            "reject_rbl_client" => {
+                lists.push(format!("{behind}*{REJECT}"));
+                continue;
+            }
+            "permit_dnswl_client" => {
+                lists.push(format!("{behind}*-{REJECT}"));
+                continue;
+            }
+            "check_client_access" => {
+                clients(work, name, &behind, permit, reject);
+                continue;
+            }
+            "check_recipient_access" => {
+                "recipients are refused by lists of [[recipients]], which read such tables as files"
+            }
+            "check_sender_access" | "check_helo_access" => {
+                "a [[listener.rule]] has actions for senders; names that clients give are judged by rules of spam"
+            }
+            "check_policy_service" => {
+                "policy servers are not asked: SPF is [authentication], greylisting is greylist in [spam], rates are [trust]"
+            }
+            "reject_unverified_recipient" => "a table of [[recipients]] asks another server with call_ahead",
+            "reject_unverified_sender" | "reject_unknown_sender_domain" | "reject_non_fqdn_sender" => {
+                "senders are not looked up: rules of spam score them"
+            }
+            "reject_unknown_client_hostname" | "reject_unknown_reverse_client_hostname" => {
+                "names of clients are not looked up at the door: rules of spam score them"
+            }
+            word if word.contains("helo_hostname") => "names that clients give are judged by rules of spam",
+            word if word.starts_with("reject_rhsbl_") => {
+                "lists of names are asked by rules of spam, with network = true in [spam]"
+            }
+            "reject_non_fqdn_recipient" | "reject_unknown_recipient_domain" => {
+                "a recipient without an account here is refused"
+            }
+            "sleep" => "a new client waits for its greeting: greet_wait_ms in [trust]",
+            _ => "there is no such restriction",
+        };
+        let place = work.place(name);
+        work.draft.note(place.as_ref(), format!("{name}: {word} {behind}").trim_end().to_owned(), why);
+    }
+}
+
+/// Clients of a table: addresses and networks with `OK` or a refusal.
+fn clients(work: &mut Translation<'_>, name: &str, word: &str, permit: &mut Vec<String>, reject: &mut Vec<String>) {
+    let (table, place) = (Table::parse(word), work.place(name));
+    let entries = match table.read(work.folder, work.parameters) {
+        Contents::Entries(entries) => entries,
+        Contents::Unread(why) => return work.draft.note(place.as_ref(), format!("{name}: {word}"), why),
+        _ => return work.draft.note(place.as_ref(), format!("{name}: {word}"), "clients are addresses and networks"),
+    };
+    for entry in entries {
+        let action = entry.value.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
+        let is_refusal = action == "REJECT" || action.starts_with('5') || action.starts_with('4') || action == "DEFER";
+        match network(&entry.key) {
+            Some(network) if matches!(action.as_str(), "OK" | "PERMIT" | "PERMIT_MYNETWORKS") => permit.push(network),
+            Some(network) if is_refusal => reject.push(network),
+            Some(_) if action == "DUNNO" => {}
+            _ => {
+                let setting = format!("{} {}", entry.key, entry.value);
+                work.draft.note(
+                    Some(&entry.place),
+                    setting,
+                    "clients are addresses and networks, which pass or are refused",
+                );
+            }
+        }
+    }
+}
+
+fn postscreen(work: &mut Translation<'_>, permit: &mut Vec<String>, reject: &mut Vec<String>, lists: &mut Vec<String>) {
+    work.done("postscreen_access_list");
+    for word in work.parameters.list("postscreen_access_list") {
+        if word != "permit_mynetworks" {
+            clients(work, "postscreen_access_list", &word, permit, reject);
+        }
+    }
+    work.done("postscreen_dnsbl_sites");
+    lists.extend(work.parameters.list("postscreen_dnsbl_sites"));
+    let is_enforced = !matches!(work.parameters.value("postscreen_dnsbl_action").as_str(), "" | "ignore");
+    work.done("postscreen_dnsbl_action");
+    work.done("postscreen_dnsbl_threshold");
+    if is_enforced {
+        let number = |value: &str| value.parse::<i64>().ok().filter(|&number| number > 0);
+        work.set(Part::Trust, "scores.reject", "postscreen_dnsbl_threshold", |value| {
+            number(value).map(|value| json!(value))
+        });
+        work.set(Part::Trust, "scores.defer", "postscreen_dnsbl_threshold", |value| {
+            number(value).map(|value| json!(value))
+        });
+    }
+    work.set(Part::Trust, "greet_wait_ms", "postscreen_greet_wait", |value| {
+        seconds(value.rsplit('}').next().unwrap_or(value), 's').map(|wait| json!((wait * 1_000).clamp(0, 60_000)))
+    });
+    let names: Vec<String> = work.parameters.all().map(|(name, _, _)| name.to_owned()).collect();
+    for name in names.iter().filter(|name| name.starts_with("postscreen_")) {
+        work.done(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_are_understood() {
+        for (text, wanted) in [
+            ("192.0.2.0/24", Some("192.0.2.0/24")),
+            ("[2001:db8::]/32", Some("2001:db8::/32")),
+            ("192.0.2.1", Some("192.0.2.1")),
+            ("192.0.2", Some("192.0.2.0/24")),
+            ("10.", Some("10.0.0.0/8")),
+            ("[::ffff:127.0.0.0]/104", Some("::ffff:127.0.0.0/104")),
+            ("example.org", None),
+            ("192.0.2.0/33", None),
+            ("192.0.2.256", None),
+        ] {
+            assert_eq!(network(text).as_deref(), wanted, "{text}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Where mail comes in: services of `master.cf` that are `smtpd` or postscreen become listeners.
+
+use serde_json::json;
+
+use super::draft::Part;
+use super::services::{Service, endpoint};
+use super::translation::{Shape, Translation};
+
+/// The port of mail servers.
+const SMTP: u16 = 25;
+
+/// Options of a service that listeners have by their kind.
+const KNOWN: &[&str] = &[
+    "smtpd_tls_security_level",
+    "smtpd_tls_wrappermode",
+    "smtpd_tls_auth_only",
+    "smtpd_sasl_auth_enable",
+    "smtpd_reject_unlisted_recipient",
+    "smtpd_relay_restrictions",
+    "smtpd_recipient_restrictions",
+    "smtpd_client_restrictions",
+    "smtpd_helo_restrictions",
+    "smtpd_sender_restrictions",
+    "syslog_name",
+    "smtpd_sasl_security_options",
+    "smtpd_sasl_local_domain",
+];
+
+/// Makes a listener of each service to which clients connect.
+pub fn listeners(work: &mut Translation<'_>, shape: &Shape, has_tls: bool) {
+    let services: Vec<Service> = work.services.to_vec();
+    let mut is_any = false;
+    for service in &services {
+        let is_door = service.kind == "inet" && matches!(service.command.as_str(), "smtpd" | "postscreen");
+        if is_door {
+            is_any |= listener(work, service, shape, has_tls);
+        } else {
+            other(work, service);
+        }
+    }
+    if !is_any {
+        let service = Service {
+            place: Default::default(),
+            name: "smtp".into(),
+            kind: "inet".into(),
+            command: "smtpd".into(),
+            options: Vec::new(),
+        };
+        listener(work, &service, shape, has_tls);
+    }
+    for name in [
+        "smtpd_tls_security_level",
+        "smtpd_use_tls",
+        "smtpd_enforce_tls",
+        "smtpd_sasl_auth_enable",
+        "message_size_limit",
+        "inet_interfaces",
+    ] {
+        work.done(name);
+    }
+    if *shape == Shape::Server {
+        work.set(Part::Store, "message_bytes_max", "message_size_limit", |value| {
+            let bytes = value.parse::<u64>().ok()?;
+            Some(if bytes == 0 { json!("1G") } else { json!(bytes) })
+        });
+    }
+}
+
+/// Services besides doors: those that are not Postfix's own.
+fn other(work: &mut Translation<'_>, service: &Service) {
+    const OWN: &[&str] = &[
+        "anvil",
+        "bounce",
+        "cleanup",
+        "discard",
+        "error",
+        "flush",
+        "lmtp",
+        "local",
+        "oqmgr",
+        "pickup",
+        "postlogd",
+        "proxymap",
+        "qmgr",
+        "qmqpd",
+        "scache",
+        "showq",
+        "smtp",
+        "smtpd",
+        "tlsmgr",
+        "tlsproxy",
+        "dnsblog",
+        "trivial-rewrite",
+        "verify",
+        "virtual",
+    ];
+    if !OWN.contains(&service.command.as_str()) {
+        let setting = format!("{} {} {}", service.name, service.kind, service.command);
+        let why = match service.command.as_str() {
+            "pipe" | "spawn" => "programs are not started for mails",
+            _ => "there is no such service",
+        };
+        work.draft.note(Some(&service.place), setting, why);
+    }
+}
+
+fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tls: bool) -> bool {
+    let setting = format!("{} {} {}", service.name, service.kind, service.command);
+    let Some((host, port)) = endpoint(&service.name) else {
+        work.draft.note(Some(&service.place), setting, "the port of this name is not known");
+        return false;
+    };
+    let own = work.parameters.with(&service.options);
+    let is_wrapped = own.is_yes("smtpd_tls_wrappermode") || port == 465;
+    let logs_in = own.is_yes("smtpd_sasl_auth_enable");
+    if !matches!(port, SMTP | 587 | 465)
+        && host.as_deref().is_some_and(|host| host.starts_with("127.") || host == "::1")
+    {
+        let why = "a way back from a filter, or from programs of this machine: mail is inspected here, and programs use sluice sendmail";
+        work.draft.note(Some(&service.place), setting, why);
+        return false;
+    }
+    for (place, name, value) in service.options.iter().filter(|(_, name, _)| !KNOWN.contains(&name.as_str())) {
+        let why = super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default());
+        if !why.is_empty() {
+            work.draft.note(Some(place), format!("{}: -o {name}={value}", service.name), why);
+        }
+    }
+    let is_submission = port != SMTP && (logs_in || matches!(port, 587 | 465));
+    if is_submission && !has_tls {
+        work.draft.note(
+            Some(&service.place),
+            setting,
+            "without a certificate nobody can log in safely: set [[tls.certificate]], and add it",
+        );
+        return false;
+    }
+    if is_submission && *shape != Shape::Server {
+        work.draft.note(
+            Some(&service.place),
+            setting,
+            "a gateway has no accounts: with auth = \"tls\" clients log in to the next hop",
+        );
+        return false;
+    }
+    if port == SMTP && logs_in {
+        let place = own.place("smtpd_sasl_auth_enable").cloned();
+        let why = "accounts log in at the ports 587 and 465, and not where strangers bring mail";
+        work.draft.note(place.as_ref(), "smtpd_sasl_auth_enable = yes", why);
+    }
+    let level = match own.value("smtpd_tls_security_level").as_str() {
+        "" if own.is_yes("smtpd_enforce_tls") => "require",
+        "" if own.is_yes("smtpd_use_tls") => "offer",
+        "may" => "offer",
+        "encrypt" => "require",
+        _ => "off",
+    };
+    let tls = match () {
+        () if is_wrapped && has_tls => "implicit",
+        () if !has_tls => "off",
+        () if is_submission => "require",
+        () => level,
+    };
+    let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };
+    for address in addresses(work, host.as_deref()) {
+        let draft = &mut work.draft;
+        let from = if service.place.file.is_empty() { String::new() } else { format!("  # {}", service.place) };
+        draft.line(Part::Listeners, format!("[[listener]]{from}"));
+        draft.key(Part::Listeners, "protocol", &json!("smtp"), None);
+        draft.key(Part::Listeners, "address", &json!(format!("{address}:{port}")), None);
+        draft.key(Part::Listeners, "forward", &json!(forward), None);
+        draft.key(Part::Listeners, "tls", &json!(tls), None);
+        if is_submission {
+            draft.key(Part::Listeners, "auth", &json!("tls"), None);
+        }
+        if matches!(shape, Shape::Gateway(_)) {
+            draft.key(Part::Listeners, "recipients", &json!(["relayed"]), None);
+        }
+        if let Ok(bytes @ 1..) = own.value("message_size_limit").parse::<u64>() {
+            draft.key(Part::Listeners, "message_bytes_max", &json!(bytes), own.place("message_size_limit"));
+        }
+    }
+    true
+}
+
+/// The addresses of a service: its own, or those of `inet_interfaces`.
+fn addresses(work: &mut Translation<'_>, host: Option<&str>) -> Vec<String> {
+    let bracketed = |host: &str| {
+        let host = host.trim_matches(['[', ']']);
+        match host.parse::<std::net::IpAddr>() {
+            Ok(address) if address.is_ipv6() => Some(format!("[{address}]")),
+            Ok(address) => Some(address.to_string()),
+            Err(_) if host == "localhost" => Some("127.0.0.1".into()),
+            Err(_) => None,
+        }
+    };
+    let protocols = work.parameters.list("inet_protocols");
+    let any = if protocols == ["ipv4"] { "0.0.0.0" } else { "[::]" };
+    if let Some(host) = host {
+        return vec![bracketed(host).unwrap_or_else(|| any.into())];
+    }
+    let mut found = Vec::new();
+    for word in work.parameters.list("inet_interfaces") {
+        match word.as_str() {
+            "all" => found.push(any.to_owned()),
+            "loopback-only" => found.push("127.0.0.1".into()),
+            word => match bracketed(word) {
+                Some(address) => found.push(address),
+                None => work.note("inet_interfaces", format!("{word}: a listener has an address, and not a name")),
+            },
+        }
+    }
+    if found.is_empty() {
+        found.push(any.into());
+    }
+    found
+}

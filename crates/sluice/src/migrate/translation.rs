@@ -1,0 +1,89 @@
+//! A translation under way: what is read, what is made of it, and what has been dealt with.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::draft::{Draft, Part};
+use super::parameters::{Parameters, Place};
+use super::services::Service;
+use super::tables::{self, Table};
+
+/// A translation under way.
+pub struct Translation<'a> {
+    /// The folder of the configuration.
+    pub folder: &'a Path,
+    /// `main.cf`.
+    pub parameters: &'a Parameters,
+    /// `master.cf`.
+    pub services: &'a [Service],
+    /// The outcome.
+    pub draft: Draft,
+    /// Parameters that are dealt with.
+    pub done: BTreeSet<String>,
+}
+
+/// The shape of a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// Recipients have accounts here.
+    Server,
+    /// All domains go to this next hop.
+    Gateway(String),
+}
+
+impl Translation<'_> {
+    /// The place of a parameter.
+    pub fn place(&self, name: &str) -> Option<Place> {
+        self.parameters.place(name).cloned()
+    }
+
+    /// A parameter is dealt with.
+    pub fn done(&mut self, name: &str) {
+        self.done.insert(name.to_owned());
+    }
+
+    /// Notes that a parameter is not translated, and why.
+    pub fn note(&mut self, name: &str, why: impl Into<String>) {
+        self.done(name);
+        let Some(place) = self.place(name) else { return };
+        let value = self.parameters.value(name);
+        self.draft.note(Some(&place), format!("{name} = {value}"), why);
+    }
+
+    /// Sets a key to what becomes of a parameter, if a line sets that.
+    pub fn set(&mut self, part: Part, key: &str, name: &str, make: impl Fn(&str) -> Option<Value>) {
+        self.done(name);
+        let Some(place) = self.place(name).filter(|_| self.parameters.is_set(name)) else { return };
+        match make(&self.parameters.value(name)) {
+            Some(value) => self.draft.key(part, key, &value, Some(&place)),
+            None => self.note(name, "the value is not understood"),
+        }
+    }
+
+    /// The tables of a list.
+    pub fn tables(&self, name: &str) -> Vec<Table> {
+        self.parameters.list(name).iter().map(|word| Table::parse(word)).collect()
+    }
+
+    /// Words of a list of names, in which a path stands for the lines of its file and a table for its keys.
+    pub fn names(&mut self, name: &str) -> Vec<String> {
+        self.done(name);
+        let mut found = Vec::new();
+        for word in self.parameters.list(name) {
+            let table = Table::parse(&word);
+            if table.kind.is_empty() && !word.starts_with('/') {
+                found.push(word.trim_start_matches('!').to_owned());
+                continue;
+            }
+            let table = if table.kind.is_empty() { Table { kind: "texthash".into(), ..table } } else { table };
+            match table.read(self.folder, self.parameters) {
+                tables::Contents::Entries(entries) => found.extend(entries.into_iter().map(|entry| entry.key)),
+                tables::Contents::Unread(why) => self.note(name, why),
+                _ => self.note(name, format!("{word}: its names cannot be listed")),
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,285 @@
+//! Where mail goes: `relayhost`, `transport_maps`, and how it waits.
+
+use serde_json::json;
+
+use super::draft::Part;
+use super::tables::{Contents, Entry};
+use super::translation::{Shape, Translation};
+
+/// A next hop as Postfix names it, as Sluice does.
+#[derive(Debug, PartialEq, Eq)]
+enum Hop {
+    /// `smtp://HOST:PORT` and the like, and whether Postfix asks for the MX of the host.
+    Server(String, bool),
+    /// The usual way.
+    Usual,
+    /// No way of Sluice; the reason.
+    Other(&'static str),
+}
+
+/// Whether the site is a gateway: domains are relayed, and nobody has mail here.
+pub fn shape(work: &mut Translation<'_>) -> Shape {
+    let relayed = work.parameters.list("relay_domains");
+    let virtuals = ["virtual_mailbox_maps", "virtual_mailbox_domains", "virtual_alias_maps"];
+    let hosts = ["localhost", &work.parameters.value("myhostname")].map(str::to_owned);
+    let local = work.parameters.list("mydestination");
+    let is_host = |name: &String| hosts.contains(name) || name.starts_with("localhost");
+    let is_server = virtuals.iter().any(|name| work.parameters.is_set(name)) || local.iter().any(|name| !is_host(name));
+    if relayed.is_empty() {
+        work.done("relay_domains");
+        return Shape::Server;
+    }
+    if is_server {
+        work.note(
+            "relay_domains",
+            "a listener has recipients here, or relays to one next hop: relayed domains need a listener of their own, with forward = \
+             \"smtp://HOST:PORT\" and [[recipients]]",
+        );
+        return Shape::Server;
+    }
+    let domains = work.names("relay_domains");
+    let mut hops: Vec<String> = Vec::new();
+    for entry in routes(work) {
+        if let (true, Hop::Server(hop, _)) =
+            (domains.contains(&entry.key) || entry.key == "*", hop_of(&entry.value, "smtp"))
+        {
+            hops.push(hop);
+        }
+    }
+    if hops.is_empty() {
+        let names = ["relay_transport", "relayhost"].into_iter().filter(|name| work.parameters.is_set(name));
+        hops.extend(names.filter_map(|name| match hop_of(&work.parameters.value(name), "smtp") {
+            Hop::Server(hop, _) => Some(hop),
+            _ => None,
+        }));
+        ["relay_transport", "relayhost"].iter().for_each(|name| work.done(name));
+    }
+    hops.dedup();
+    if hops.len() != 1 {
+        work.note("relay_domains", format!("they go to {} next hops, and a listener has one", hops.len()));
+    }
+    match hops.into_iter().next() {
+        Some(hop) => {
+            work.done("transport_maps");
+            Shape::Gateway(hop)
+        }
+        None => Shape::Server,
+    }
+}
+
+/// `relay`, and the next hops of domains.
+pub fn relay(work: &mut Translation<'_>) {
+    let value = work.parameters.value("relayhost");
+    work.done("relayhost");
+    let place = work.place("relayhost");
+    match if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp") } {
+        Hop::Server(hop, asks) => {
+            work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
+            if asks {
+                work.note(
+                    "relayhost",
+                    "the host itself is asked, and not its MX: without brackets Postfix looks for that",
+                );
+            }
+        }
+        Hop::Usual => work.draft.key(Part::Store, "relay", &json!("mx"), None),
+        Hop::Other(why) => work.note("relayhost", why),
+    }
+    work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
+    for Entry { place, key, value } in routes(work) {
+        let setting = format!("{key} {value}");
+        match hop_of(&value, "smtp") {
+            _ if key.contains('@') => work.draft.note(Some(&place), setting, "next hops are those of domains"),
+            Hop::Server(..) if key == "*" => {
+                work.draft.note(Some(&place), setting, "relay in [store] is the way of all others")
+            }
+            Hop::Server(hop, asks) => {
+                if asks {
+                    let why = "the host itself is asked, and not its MX: without brackets Postfix looks for that";
+                    work.draft.note(Some(&place), setting, why);
+                }
+                work.draft.key(Part::Routes, &json!(key.to_ascii_lowercase()).to_string(), &json!(hop), Some(&place));
+            }
+            Hop::Usual => {}
+            Hop::Other(why) => work.draft.note(Some(&place), setting, why),
+        }
+    }
+    let level = work.parameters.value("smtp_tls_security_level");
+    if !matches!(level.as_str(), "" | "none" | "may" | "dane") {
+        work.note(
+            "smtp_tls_security_level",
+            "TLS is asked of the servers whose domains have DANE or MTA-STS, and not of others",
+        );
+    }
+    transports(work);
+}
+
+/// The entries of `transport_maps`, each key once.
+fn routes(work: &mut Translation<'_>) -> Vec<Entry> {
+    work.done("transport_maps");
+    let mut found: Vec<Entry> = Vec::new();
+    for table in work.tables("transport_maps") {
+        match table.read(work.folder, work.parameters) {
+            Contents::Entries(entries) => {
+                for entry in entries {
+                    // The first table that has a key decides.
+                    if found.iter().all(|known| !known.key.eq_ignore_ascii_case(&entry.key)) {
+                        found.push(entry);
+                    }
+                }
+            }
+            Contents::Patterns(entries) => entries.iter().for_each(|entry| {
+                let setting = format!("{} {}", entry.key, entry.value);
+                work.draft.note(Some(&entry.place), setting, "next hops are those of domains, and not of patterns");
+            }),
+            Contents::Query(_) => {
+                work.note("transport_maps", format!("{}: next hops stand in the configuration", table.whole))
+            }
+            Contents::Unread(why) => work.note("transport_maps", why),
+        }
+    }
+    found
+}
+
+/// Transports other than the usual ones.
+fn transports(work: &mut Translation<'_>) {
+    for (name, usual) in [
+        ("virtual_transport", "virtual"),
+        ("local_transport", "local"),
+        ("relay_transport", "relay"),
+        ("default_transport", "smtp"),
+        ("mailbox_transport", ""),
+    ] {
+        work.done(name);
+        let value = work.parameters.value(name);
+        if value.is_empty() || value.split(':').next() == Some(usual) {
+            continue;
+        }
+        work.note(
+            name,
+            match name {
+                "default_transport" | "relay_transport" => "relay and [store.queue.routes] say where mail goes",
+                _ => {
+                    "mail is delivered into the store of Sluice, which takes the place of this program: sluice store import reads its \
+                     mailboxes. To keep it, let the listener of port 25 forward to it: lmtp:/PATH or lmtp://HOST:PORT"
+                }
+            },
+        );
+    }
+}
+
+/// Reads `TRANSPORT:NEXTHOP`; a next hop alone is one of the transport `usual`.
+fn hop_of(value: &str, usual: &str) -> Hop {
+    let value = value.trim();
+    let (transport, hop) = match value.split_once(':') {
+        Some((transport, hop)) if !value.starts_with('[') && hop.parse::<u16>().is_err() => (transport, hop),
+        _ => (usual, value),
+    };
+    let scheme = match transport {
+        "" | "smtp" | "relay" | "smtp-amavis" => "smtp",
+        "smtps" => "smtps",
+        "lmtp" => return Hop::Other("mail that goes out goes by SMTP: lmtp is the forward of a listener"),
+        "local" | "virtual" => return Hop::Other("recipients here are those with accounts"),
+        "discard" => return Hop::Other("nothing is discarded: a Sieve script can do it"),
+        "error" | "retry" => return Hop::Other("recipients are refused by the lists of [[recipients]]"),
+        _ => return Hop::Other("there is no such transport: programs are not started for mails"),
+    };
+    if hop.is_empty() {
+        return Hop::Usual;
+    }
+    let asks = !hop.starts_with('[');
+    let (host, port) = match hop.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => hop.split_once(':').map_or((hop, None), |(host, port)| (host, Some(port))),
+    };
+    let port = match port.unwrap_or("25") {
+        "smtp" => "25",
+        "smtps" | "submissions" => "465",
+        "submission" => "587",
+        port => port,
+    };
+    let scheme = if port == "465" { "smtps" } else { scheme };
+    let host = host.strip_prefix("ipv6:").or(host.strip_prefix("IPv6:")).unwrap_or(host);
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let is_right = port.parse::<u16>().is_ok() && !host.is_empty() && !host.contains(['/', ' ', ',']);
+    match is_right {
+        true => Hop::Server(format!("{scheme}://{host}:{port}"), asks && !is_address),
+        false => Hop::Other("the next hop is not understood"),
+    }
+}
+
+/// How mail waits.
+pub fn queue(work: &mut Translation<'_>, shape: &Shape) {
+    let keys = [
+        ("retry_first_seconds", "minimal_backoff_time", 's'),
+        ("retry_longest_seconds", "maximal_backoff_time", 's'),
+        ("warning_seconds", "delay_warning_time", 'h'),
+        ("lifetime_seconds", "maximal_queue_lifetime", 'd'),
+    ];
+    if *shape != Shape::Server {
+        let names = keys.map(|(_, name, _)| name);
+        return names.into_iter().for_each(|name| work.note(name, "a gateway has no queue: the next hop has it"));
+    }
+    for (key, name, unit) in keys {
+        work.set(Part::Queue, key, name, |value| seconds(value, unit).map(|value| json!(value)));
+    }
+    work.done("queue_run_delay");
+    for name in ["default_destination_concurrency_limit", "smtp_destination_concurrency_limit"] {
+        let number = |value: &str| value.parse::<u32>().ok().filter(|&number| number > 0).map(|number| json!(number));
+        let is_last = name.starts_with("smtp") || !work.parameters.is_set("smtp_destination_concurrency_limit");
+        match is_last {
+            true => work.set(Part::Queue, "connections_to_one_max", name, number),
+            false => work.done(name),
+        }
+    }
+}
+
+/// A time with a unit.
+pub fn seconds(value: &str, usual: char) -> Option<i64> {
+    let value = value.trim();
+    let (digits, unit) = match value.char_indices().next_back() {
+        Some((at, unit)) if unit.is_ascii_alphabetic() => (&value[..at], unit),
+        _ => (value, usual),
+    };
+    let unit = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        'w' => 604_800,
+        _ => return None,
+    };
+    digits.parse::<u32>().ok().and_then(|number| i64::from(number).checked_mul(unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_hops_are_understood() {
+        let server = |hop: &str, asks| Hop::Server(hop.into(), asks);
+        for (value, wanted) in [
+            ("smtp:[mail.example.org]:587", server("smtp://mail.example.org:587", false)),
+            ("[mail.example.org]", server("smtp://mail.example.org:25", false)),
+            ("mail.example.org:2525", server("smtp://mail.example.org:2525", true)),
+            ("relay:[192.0.2.1]:smtps", server("smtps://192.0.2.1:465", false)),
+            ("smtp:[ipv6:2001:db8::1]", server("smtp://[2001:db8::1]:25", false)),
+            ("smtp:192.0.2.1", server("smtp://192.0.2.1:25", false)),
+            (":", Hop::Usual),
+            ("smtp:", Hop::Usual),
+        ] {
+            assert_eq!(hop_of(value, "smtp"), wanted, "{value}");
+        }
+        for value in ["error:no", "lmtp:unix:/x", "maildrop:", "smtp:[a b]", "smtp:[a]:99999"] {
+            assert!(matches!(hop_of(value, "smtp"), Hop::Other(_)), "{value}");
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        let all = ["300s", "5m", "4h", "5d", "1w", "5", "x", ""].map(|value| seconds(value, 'h'));
+        assert_eq!(all, [Some(300), Some(300), Some(14_400), Some(432_000), Some(604_800), Some(18_000), None, None]);
+    }
+}

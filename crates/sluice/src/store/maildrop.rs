@@ -1,0 +1,210 @@
+//! The maildrop: mail that commands have written is taken into the queue, and its file is removed.
+//!
+//! ```text
+//!   mode 0600: being written           left alone, and removed after a day
+//!   mode 0640, of its folder's group   whole: taken in ─► removed
+//!                                        └ not now ─► tried again within a minute
+//!                                        └ never ───► NAME.refused, and the log says why
+//! ```
+//!
+//! The folder belongs to the server and has the mode 3733: users make files there, and neither list them nor touch those of others. Who has
+//! written a file is what the kernel says of it. What is in it may be anything. A server that ends between taking in and removing takes
+//! a mail in twice.
+
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use mailbox::Site;
+use mailbox::queue::{Handover, Untaken, hand_over};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use super::sendmail::envelope::{self, Envelope};
+use crate::output::Failure;
+use crate::process::privileges::Account;
+
+/// The mode of the folder: users make files, which get its group and are removed by their owners alone.
+const MODE: u32 = 0o3733;
+
+/// How often it is looked whether something has come.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often what is there is looked at in any case: what was not taken before.
+const TRY_EVERY: Duration = Duration::from_secs(60);
+
+/// When a file that is still being written is removed.
+const ABANDONED: Duration = Duration::from_secs(86_400);
+
+/// The ending of files that are not taken in.
+const REFUSED: &str = ".refused";
+
+/// Makes the folder, and looks whether it is right.
+///
+/// # Errors
+/// When it is not, or cannot be made; how it is made stands there.
+pub fn prepare(folder: &Path) -> Result<(), Failure> {
+    let how = |why: String| {
+        format!("{}: {why}; as root: install -d -m 3733 -o USER -g GROUP, those of the server, {0}", folder.display())
+    };
+    if !folder.is_dir() {
+        let made = folder.parent().map_or(Ok(()), fs::create_dir_all);
+        let made = made.and_then(|()| DirBuilder::new().mode(0o700).create(folder));
+        made.map_err(|error| how(error.to_string()))?;
+    }
+    let facts = folder.symlink_metadata().map_err(|error| how(error.to_string()))?;
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    if !facts.is_dir() || facts.uid() != user || facts.gid() != group {
+        return Err(how("is not a folder of the server's".into()).into());
+    }
+    if facts.mode() & 0o7777 != MODE {
+        fs::set_permissions(folder, fs::Permissions::from_mode(MODE)).map_err(|error| how(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The maildrop of a server.
+pub struct Maildrop {
+    folder: PathBuf,
+    trusted: Vec<String>,
+}
+
+/// A mail in it.
+struct Dropped {
+    file: File,
+    handover: Handover,
+}
+
+impl Maildrop {
+    /// A folder, and the users who may send as anybody.
+    pub fn new(folder: &Path, trusted: &[String]) -> Maildrop {
+        Maildrop { folder: folder.into(), trusted: trusted.to_vec() }
+    }
+
+    /// Takes in what comes, until it is dropped.
+    pub async fn serve(self, site: Arc<Site>) {
+        let (mut seen, mut tried) = (None, None::<tokio::time::Instant>);
+        loop {
+            let changed = self.folder.metadata().map(|facts| (facts.mtime(), facts.mtime_nsec())).ok();
+            if changed != seen || tried.is_none_or(|tried| tried.elapsed() > TRY_EVERY) {
+                tried = Some(tokio::time::Instant::now());
+                // What is taken in changes the folder, too: it is looked at once more.
+                seen = changed;
+                self.take_in(&site).await;
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    async fn take_in(&self, site: &Site) {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) => return tracing::error!(folder = %self.folder.display(), %error, "no maildrop"),
+        };
+        for entry in entries.map_while(Result::ok) {
+            let path = entry.path();
+            if path.extension().is_some_and(|ending| ending == &REFUSED[1..]) {
+                continue;
+            }
+            let outcome = match self.open(&path) {
+                Ok(Some(dropped)) => hand(site, dropped).await,
+                Ok(None) => continue,
+                Err(untaken) => Err(untaken),
+            };
+            match outcome {
+                Ok(()) => _ = fs::remove_file(&path).inspect_err(|error| warn(&path, &error.to_string())),
+                Err(Untaken::Later(why)) => warn(&path, &why),
+                Err(Untaken::Never(why)) => {
+                    tracing::error!(file = %path.display(), why, "a mail of a command is not taken in, and kept as .refused");
+                    let mut name = path.clone().into_os_string();
+                    name.push(REFUSED);
+                    let _ = fs::rename(&path, name).inspect_err(|error| warn(&path, &error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// A mail that is whole; none if it is being written, or is gone.
+    fn open(&self, path: &Path) -> Result<Option<Dropped>, Untaken> {
+        let later = |error: io::Error| Untaken::Later(error.to_string());
+        let facts = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            facts => facts.map_err(later)?,
+        };
+        if !facts.is_file() || facts.nlink() != 1 {
+            return Err(Untaken::Never("not a file, or one with another name".into()));
+        }
+        if facts.mode() & 0o040 == 0 {
+            remove_abandoned(path, &facts);
+            return Ok(None);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = File::from(openat(CWD, path, flags, Mode::empty()).map_err(|error| later(error.into()))?);
+        // What was opened counts, and not what was there before.
+        let facts = file.metadata().map_err(later)?;
+        if !facts.is_file() || facts.nlink() != 1 {
+            return Err(Untaken::Never("not a file, or one with another name".into()));
+        }
+        let mut head = Vec::new();
+        (&mut file).take(envelope::BYTES_MAX as u64).read_to_end(&mut head).map_err(later)?;
+        let (envelope, at) = Envelope::read(&head).ok_or_else(|| Untaken::Never("it has no envelope".into()))?;
+        file.seek(SeekFrom::Start(at as u64)).map_err(later)?;
+        Ok(Some(Dropped { file, handover: self.handover(facts.uid(), facts.gid(), envelope) }))
+    }
+
+    fn handover(&self, number: u32, group: u32, envelope: Envelope) -> Handover {
+        let user = Account::numbered(number, group).name;
+        let Envelope { from, name, notify, ret, envid, recipients } = envelope;
+        let is_trusted = self.trusted.contains(&user);
+        Handover { user, number, is_trusted, from, name, recipients, notify, ret, envid }
+    }
+}
+
+async fn hand(site: &Site, Dropped { mut file, handover }: Dropped) -> Result<(), Untaken> {
+    hand_over(site, handover, move |piece| file.read(piece)).await
+}
+
+fn remove_abandoned(path: &Path, facts: &Metadata) {
+    let age = facts.modified().ok().and_then(|then| SystemTime::now().duration_since(then).ok());
+    if age.is_some_and(|age| age > ABANDONED) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+fn warn(path: &Path, why: &str) {
+    tracing::warn!(file = %path.display(), why, "a mail of a command waits in the maildrop");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_files_are_taken_and_their_owner_is_the_sender() {
+        let folder = tempfile::tempdir().unwrap();
+        prepare(folder.path()).unwrap();
+        assert_eq!(folder.path().metadata().unwrap().mode() & 0o7777, MODE);
+        let maildrop = Maildrop::new(folder.path(), &["root".into()]);
+        let put = |name: &str, text: &str, mode: u32| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        const WHOLE: &str = "sluice maildrop 1\nto a@b\n\nA: b\n\n";
+        let mut dropped = maildrop.open(&put("a", WHOLE, 0o640)).unwrap().unwrap();
+        assert_eq!(dropped.handover.number, rustix::process::geteuid().as_raw());
+        let mut content = String::new();
+        dropped.file.read_to_string(&mut content).unwrap();
+        assert_eq!(content, "A: b\n\n");
+        assert!(maildrop.open(&put("b", WHOLE, 0o600)).unwrap().is_none(), "it is being written");
+        assert!(maildrop.open(&folder.path().join("none")).unwrap().is_none());
+        assert!(matches!(maildrop.open(&put("c", "to a@b\n\n", 0o640)), Err(Untaken::Never(_))));
+        fs::hard_link(put("d", WHOLE, 0o640), folder.path().join("e")).unwrap();
+        assert!(matches!(maildrop.open(&folder.path().join("e")), Err(Untaken::Never(_))));
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("f")).unwrap();
+        assert!(matches!(maildrop.open(&folder.path().join("f")), Err(Untaken::Never(_))));
+    }
+}

@@ -1,0 +1,292 @@
+//! Reports of TLS to the domains that want them (RFC 8460): what was counted in a day, as JSON in a mail.
+//!
+//! Counted are hosts with a policy, by DANE or MTA-STS. Who wants a report says so at `_smtp._tls.DOMAIN`; only addresses of mail are followed.
+//! Bounds: [`DOMAINS_MAX`] domains, [`FAILURES_MAX`] failures of each; what is counted is lost with the process.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use edge::message::asking::Resolver;
+use edge::upstream::route::{Fault, Insecurity};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use flow::{Ask, Outcome, Question, Record, RecordKind};
+use mailbox::Site;
+use mailbox::queue::{Handover, hand_over};
+use serde_json::{Value, json};
+use text::base64;
+use time::OffsetDateTime;
+use time::format_description::well_known::{Rfc2822, Rfc3339};
+use tokio::sync::mpsc::unbounded_channel;
+
+/// Domains that are counted.
+const DOMAINS_MAX: usize = 10_000;
+
+/// Kinds of failures of one domain.
+const FAILURES_MAX: usize = 100;
+
+/// Addresses that one report goes to.
+const ADDRESSES_MAX: usize = 5;
+
+const DAY: u64 = 86_400;
+
+/// Kinds of policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// By records of a signed zone.
+    Tlsa,
+    /// By a policy of the domain.
+    Sts,
+    /// None.
+    Nothing,
+}
+
+/// Counts of one day.
+#[derive(Debug, Default)]
+pub struct Tally(Mutex<BTreeMap<(String, Kind), Counts>>);
+
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Counts {
+    successes: u64,
+    /// By kind and host: how many, and the words of the first.
+    failures: BTreeMap<(Fault, String), (u64, String)>,
+}
+
+impl Tally {
+    /// A session with a host of a domain was as it has to be, or why not.
+    pub fn count(&self, domain: &str, host: &str, kind: Kind, fault: Option<&Insecurity>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (domain.to_owned(), kind);
+        if kind == Kind::Nothing || all.len() >= DOMAINS_MAX && !all.contains_key(&key) {
+            return;
+        }
+        let counts = all.entry(key).or_default();
+        let Some(Insecurity { fault, why }) = fault else {
+            counts.successes += 1;
+            return;
+        };
+        let key = (*fault, host.to_owned());
+        if counts.failures.len() < FAILURES_MAX || counts.failures.contains_key(&key) {
+            counts.failures.entry(key).or_insert_with(|| (0, why.clone())).0 += 1;
+        }
+    }
+
+    fn take(&self) -> BTreeMap<String, Vec<(Kind, Counts)>> {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut by_domain: BTreeMap<String, Vec<(Kind, Counts)>> = BTreeMap::new();
+        for ((domain, kind), counts) in all {
+            by_domain.entry(domain).or_default().push((kind, counts));
+        }
+        by_domain
+    }
+}
+
+/// Sends reports once a day.
+pub struct Reports {
+    /// What is counted.
+    pub tally: Arc<Tally>,
+    resolver: Arc<dyn Resolver>,
+    /// Whom reports come from, and who is asked about them.
+    contact: String,
+}
+
+impl Reports {
+    /// From this address.
+    pub fn new(resolver: Arc<dyn Resolver>, contact: &str) -> Reports {
+        Reports { tally: Arc::default(), resolver, contact: contact.into() }
+    }
+
+    /// Sends reports at the end of each day of UTC, until it is dropped.
+    pub async fn serve(&self, site: Arc<Site>) {
+        loop {
+            let now = seconds();
+            tokio::time::sleep(Duration::from_secs(DAY - now % DAY)).await;
+            self.send(&site, now - now % DAY).await;
+        }
+    }
+
+    /// Sends what was counted in the day that began then.
+    pub async fn send(&self, site: &Site, began: u64) {
+        for (domain, counts) in self.tally.take() {
+            let addresses = self.addresses(&domain).await;
+            if addresses.is_empty() {
+                continue;
+            }
+            let report = Report { domain: &domain, contact: &self.contact, hostname: &site.hostname, began };
+            let mut content = std::io::Cursor::new(report.mail(&addresses, &counts).into_bytes());
+            let handover = Handover {
+                user: "tls-reports".into(),
+                is_trusted: true,
+                from: Some(self.contact.clone()),
+                recipients: addresses,
+                // A report that does not arrive makes no mail of its own (RFC 8460, section 5.3).
+                notify: "NEVER".into(),
+                ..Handover::default()
+            };
+            let sent = hand_over(site, handover, |piece| std::io::Read::read(&mut content, piece)).await;
+            if let Err(error) = sent {
+                tracing::warn!(domain, ?error, "a report of TLS is not sent");
+            }
+        }
+    }
+
+    async fn addresses(&self, domain: &str) -> Vec<String> {
+        let (tell, mut told) = unbounded_channel();
+        let question = Question { name: format!("_smtp._tls.{domain}").into(), kind: RecordKind::Txt };
+        self.resolver.look_up(Ask { id: 0, question, list: Box::default() }, &tell);
+        drop(tell);
+        let Some(Outcome::Records(records)) = told.recv().await.map(|answer| answer.outcome) else { return Vec::new() };
+        let text = |record| if let Record::Txt(text) = record { Some(text) } else { None };
+        addresses(&records.into_iter().filter_map(text).collect::<Vec<_>>())
+    }
+}
+
+/// The addresses of a record (section 3): of one record alone.
+fn addresses(texts: &[Box<[u8]>]) -> Vec<String> {
+    let records = texts.iter().filter_map(|text| std::str::from_utf8(text).ok());
+    let records: Vec<&str> = records.filter(|text| text.trim_start().starts_with("v=TLSRPTv1")).collect();
+    let [record] = records.as_slice() else { return Vec::new() };
+    let uris = record.split(';').filter_map(|field| field.split_once('=')).find(|(key, _)| key.trim() == "rua");
+    let uris = uris.map(|(_, uris)| uris.split(',')).into_iter().flatten();
+    let address = |uri: &str| {
+        let address = uri.trim().strip_prefix("mailto:")?.split('?').next()?;
+        let is_plain = address.contains('@') && !address.contains('%') && address.is_ascii();
+        (is_plain && address.parse::<proto::smtp::Path>().is_ok()).then(|| address.to_owned())
+    };
+    uris.filter_map(address).take(ADDRESSES_MAX).collect()
+}
+
+/// A report to a domain.
+struct Report<'a> {
+    domain: &'a str,
+    contact: &'a str,
+    hostname: &'a str,
+    /// The day, seconds since 1970.
+    began: u64,
+}
+
+impl Report<'_> {
+    fn id(&self) -> String {
+        format!("{}.{}@{}", self.began, self.domain, self.hostname)
+    }
+
+    /// The report (section 4).
+    fn json(&self, counts: &[(Kind, Counts)]) -> Value {
+        let failure = |((fault, host), (count, why)): (&(Fault, String), &(u64, String)), kind: Kind| {
+            json!({
+                "result-type": result(*fault, kind), "receiving-mx-hostname": host, "failed-session-count": count,
+                "failure-reason-code": why,
+            })
+        };
+        let policy = |(kind, counts): &(Kind, Counts)| {
+            let failed: u64 = counts.failures.values().map(|(count, _)| count).sum();
+            let details: Vec<Value> = counts.failures.iter().map(|one| failure(one, *kind)).collect();
+            json!({
+                "policy": { "policy-type": if *kind == Kind::Tlsa { "tlsa" } else { "sts" }, "policy-domain": self.domain },
+                "summary": { "total-successful-session-count": counts.successes, "total-failure-session-count": failed },
+                "failure-details": details,
+            })
+        };
+        json!({
+            "organization-name": self.hostname,
+            "date-range": { "start-datetime": date(self.began), "end-datetime": date(self.began + DAY - 1) },
+            "contact-info": self.contact, "report-id": self.id(),
+            "policies": counts.iter().map(policy).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The mail with it (section 5.3).
+    fn mail(&self, to: &[String], counts: &[(Kind, Counts)]) -> String {
+        let Report { domain, contact, hostname, began } = self;
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        let _ = packed.write_all(self.json(counts).to_string().as_bytes());
+        let packed = base64::encode(&packed.finish().unwrap_or_default());
+        let lines: Vec<&str> = packed.as_bytes().chunks(76).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+        let (end, boundary) = (began + DAY - 1, format!("{began}.tls.report"));
+        let now = OffsetDateTime::now_utc().format(&Rfc2822).unwrap_or_default();
+        format!(
+            "From: <{contact}>\r\nTo: {to}\r\nDate: {now}\r\nMessage-ID: <{id}>\r\nSubject: Report Domain: {domain} Submitter: {hostname} \
+             Report-ID: <{id}>\r\nTLS-Report-Domain: {domain}\r\nTLS-Report-Submitter: {hostname}\r\nAuto-Submitted: auto-generated\r\n\
+             MIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=\"tlsrpt\"; boundary=\"{boundary}\"\r\n\r\n\
+             --{boundary}\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\nA report of TLS with the mail servers of {domain}.\r\n\r\n\
+             --{boundary}\r\nContent-Type: application/tlsrpt+gzip\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment; \
+             filename=\"{hostname}!{domain}!{began}!{end}.json.gz\"\r\n\r\n{packed}\r\n--{boundary}--\r\n",
+            to = to.join(", "),
+            id = self.id(),
+            packed = lines.join("\r\n"),
+        )
+    }
+}
+
+/// Kinds of failures as reports have them (section 4.3).
+fn result(fault: Fault, kind: Kind) -> &'static str {
+    match (fault, kind) {
+        (Fault::NoStartTls, _) => "starttls-not-supported",
+        (Fault::Expired, _) => "certificate-expired",
+        (Fault::OtherName, _) => "certificate-host-mismatch",
+        (Fault::Untrusted, Kind::Tlsa) => "validation-failure",
+        (Fault::Untrusted, _) => "certificate-not-trusted",
+        (Fault::Other, _) => "validation-failure",
+    }
+}
+
+fn date(seconds: u64) -> String {
+    let when = i64::try_from(seconds).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
+    when.and_then(|when| when.format(&Rfc3339).ok()).unwrap_or_default()
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn a_record_names_addresses_of_mail() {
+        let of = |text: &str| addresses(&[text.as_bytes().into()]);
+        assert_eq!(
+            of("v=TLSRPTv1; rua=mailto:a@example.org,https://x/y,mailto:b@example.org?x=y"),
+            ["a@example.org", "b@example.org"]
+        );
+        for nothing in
+            ["v=TLSRPTv1", "rua=mailto:a@b", "v=TLSRPTv1;rua=mailto:a%40b", "v=TLSRPTv1;rua=mailto:a@b\r\nX: y"]
+        {
+            assert!(of(nothing).is_empty(), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn what_was_counted_stands_in_the_report() {
+        let tally = Tally::default();
+        let fault = |fault| Insecurity { fault, why: "expired \"yesterday\"".into() };
+        tally.count("example.org", "mx.example.org", Kind::Sts, None);
+        tally.count("example.org", "mx.example.org", Kind::Sts, Some(&fault(Fault::Expired)));
+        tally.count("example.org", "mx.example.org", Kind::Sts, Some(&fault(Fault::Expired)));
+        tally.count("example.net", "mx.example.net", Kind::Nothing, None);
+        let counts = tally.take();
+        assert_eq!((counts.len(), tally.take().len()), (1, 0));
+        let report =
+            Report { domain: "example.org", contact: "tls@mx.test", hostname: "mx.test", began: 1_767_225_600 };
+        let mail = report.mail(&["a@example.org".into()], &counts["example.org"]);
+        assert!(
+            mail.contains("TLS-Report-Domain: example.org\r\n") && mail.lines().all(|line| line.len() < 200),
+            "{mail}"
+        );
+        let packed = mail.split("\r\n\r\n").nth(4).unwrap().split("\r\n--").next().unwrap().replace("\r\n", "");
+        let packed = base64::decode(packed.bytes().take_while(|&byte| byte != b'=')).unwrap();
+        let mut unpacked = String::new();
+        flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut unpacked).unwrap();
+        let report: Value = serde_json::from_str(&unpacked).unwrap();
+        assert_eq!(report["date-range"]["start-datetime"], "2026-01-01T00:00:00Z");
+        let policy = &report["policies"][0];
+        assert_eq!(policy["policy"]["policy-type"], "sts");
+        assert_eq!(policy["summary"], json!({ "total-successful-session-count": 1, "total-failure-session-count": 2 }));
+        assert_eq!(policy["failure-details"][0]["result-type"], "certificate-expired");
+    }
+}

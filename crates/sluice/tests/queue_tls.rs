@@ -1,0 +1,199 @@
+//! Mail that goes out to servers that have to be known: by DANE and by MTA-STS, with a DNS and mail servers of our own.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Command;
+use std::sync::Arc;
+
+use proto::dns::kind;
+use sha2::{Digest as _, Sha256};
+
+use crate::harness::dns::{Dns, Told};
+use crate::harness::tls::Certificate;
+use crate::harness::{Behaviour, Gateway, Sink, SinkTls, free_port, wait_for};
+
+/// The hosts of policies are so much behind the mail servers.
+const POLICIES: u8 = 20;
+
+/// The type of records that name certificates.
+const TLSA: u16 = 52;
+
+/// Domains, each with a mail server `mx-DOMAIN` at a host of the loopback.
+const DOMAINS: [(&str, u8); 10] = [
+    ("enforced.test", 2),
+    ("other-name.test", 3),
+    ("not-listed.test", 4),
+    ("testing.test", 5),
+    ("dane.test", 6),
+    ("dane-other.test", 7),
+    ("dane-away.test", 8),
+    ("not-validated.test", 9),
+    ("no-starttls.test", 10),
+    ("forged.test", 11),
+];
+
+fn host_of(domain: &str) -> Option<u8> {
+    DOMAINS.iter().find(|(known, _)| *known == domain).map(|(_, host)| *host)
+}
+
+/// What the DNS says; `record` names the certificate of the servers with DANE.
+fn world(name: &str, wanted: u16, record: &[u8]) -> Told {
+    let nothing = Told::Hosts(Vec::new());
+    let is_signed = name.contains("dane");
+    let domain = ["mta-sts.", "_mta-sts.", "_25._tcp.mx-", "mx-"].iter().find_map(|front| name.strip_prefix(front));
+    let told = match (domain, wanted) {
+        (None, kind::MX) => Told::Hosts(vec![format!("mx-{name}")]),
+        (Some(domain), kind::A) if name.starts_with("mx-") => match host_of(domain) {
+            Some(host) => Told::Addresses(vec![[127, 0, 0, host]]),
+            None => Told::NoName,
+        },
+        (Some(domain), kind::A) if name.starts_with("mta-sts.") => match host_of(domain) {
+            Some(host) => Told::Addresses(vec![[127, 0, 0, host + POLICIES]]),
+            None => Told::NoName,
+        },
+        (Some(domain), kind::TXT) if !domain.contains("dane") && domain != "not-validated.test" => {
+            Told::Text("v=STSv1; id=a1;".into())
+        }
+        _ => nothing,
+    };
+    if wanted == TLSA {
+        return match name.split_once("._tcp.mx-").map(|(_, domain)| domain) {
+            Some("dane.test") => Told::Validated(Box::new(Told::Raw(record.to_vec()))),
+            Some("dane-other.test") => Told::Validated(Box::new(Told::Raw([&[3, 1, 1], &[7; 32][..]].concat()))),
+            Some("dane-away.test") => Told::Failure,
+            Some("not-validated.test") => Told::Raw([&[3, 1, 1], &[7; 32][..]].concat()),
+            _ => Told::NoName,
+        };
+    }
+    if is_signed { Told::Validated(Box::new(told)) } else { told }
+}
+
+/// Serves the policy of a domain by HTTPS, for as long as the test runs.
+fn serve_policy(domain: &'static str, host: u8, port: u16, authority: &Certificate) {
+    let name = if domain == "forged.test" { "mta-sts.other.test".into() } else { format!("mta-sts.{domain}") };
+    let certificate = Certificate::issued(Some(authority), &name, (-1, 100));
+    let mode = if domain == "testing.test" { "testing" } else { "enforce" };
+    let mx = if domain == "not-listed.test" { "elsewhere.test".into() } else { format!("mx-{domain}") };
+    let text = format!("version: STSv1\r\nmode: {mode}\r\nmx: {mx}\r\nmax_age: 86400\r\n");
+    let listener = TcpListener::bind((std::net::Ipv4Addr::new(127, 0, 0, host + POLICIES), port)).unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut stream = certificate.server()(stream);
+            let (mut request, mut byte) = (Vec::new(), [0]);
+            while !request.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+                request.push(byte[0]);
+            }
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n", text.len());
+            let _ = stream.write_all(format!("{head}{text}").as_bytes()).and_then(|()| stream.flush());
+        }
+    });
+}
+
+struct World {
+    gateway: Gateway,
+    sinks: Vec<(&'static str, Sink)>,
+    _dns: Dns,
+    _folder: tempfile::TempDir,
+}
+
+/// A port that is free at all hosts of the loopback that are used.
+fn port() -> u16 {
+    loop {
+        let port = free_port();
+        if (2..32).all(|host| TcpListener::bind(SocketAddr::from(([127, 0, 0, host], port))).is_ok()) {
+            return port;
+        }
+    }
+}
+
+impl World {
+    fn start() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Certificate::issued(None, "authority.test", (-1, 100));
+        authority.store(folder.path(), "authority");
+        let (port, https) = (port(), port());
+        let mut record = Vec::new();
+        let sinks = DOMAINS.map(|(domain, host)| {
+            let name = if domain == "other-name.test" || domain == "testing.test" {
+                "wrong.test".into()
+            } else {
+                format!("mx-{domain}")
+            };
+            // The servers with DANE are known by nobody else.
+            let certificate = match domain.contains("dane") {
+                true => Certificate::of(&name),
+                false => Certificate::issued(Some(&authority), &name, (-1, 100)),
+            };
+            if domain == "dane.test" {
+                record = [&[3, 0, 1][..], &Sha256::digest(certificate.der())].concat();
+            }
+            let tls = SinkTls { certificate: Arc::new(certificate), implicit: false, injected: "" };
+            let tls = Some(tls).filter(|_| domain != "no-starttls.test");
+            let extensions: &[&str] = if tls.is_some() { &["STARTTLS"] } else { &[] };
+            let behaviour = Behaviour { tls, extensions, ..Behaviour::default() };
+            (domain, Sink::at(&format!("127.0.0.{host}:{port}"), behaviour))
+        });
+        for (domain, host) in DOMAINS.into_iter().filter(|(domain, _)| !domain.contains("dane")) {
+            serve_policy(domain, host, https, &authority);
+        }
+        let dns = Dns::start(move |name, wanted| world(name, wanted, &record));
+        let at = folder.path().display();
+        let gateway = Gateway::with(&format!(
+            "hostname = \"mx.test\"\nthreads = 1\n{}[tls]\nauthorities = \"{at}/authority.crt\"\n[store]\nfolder = \"FOLDER/store\"\n\
+             size = \"64M\"\nrelay = \"mx\"\nmaildrop = \"FOLDER/maildrop\"\n[store.queue]\nport = {port}\nhttps_port = {https}\n\
+             destinations = [\"127.0.0.0/8\"]\n[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
+            dns.settings()
+        ));
+        World { gateway, sinks: sinks.to_vec(), _dns: dns, _folder: folder }
+    }
+
+    fn send(&self, domain: &str) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["sendmail", "-C"]).arg(self.gateway.folder.path().join("sluice.toml")).arg(format!("x@{domain}"));
+        assert!(command.stdin(std::process::Stdio::null()).status().unwrap().success());
+    }
+
+    fn sink(&self, domain: &str) -> &Sink {
+        self.sinks.iter().find(|(known, _)| *known == domain).map(|(_, sink)| sink).unwrap()
+    }
+
+    /// Why a mail to a domain waits.
+    fn why(&self, domain: &str) -> String {
+        let look = || {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+            let volume = self.gateway.folder.path().join("store/mail");
+            let output = command.args(["queue", "list", "--domain", domain, "--store"]).arg(volume).output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            Some(text).filter(|text| text.contains(" 1 tries"))
+        };
+        wait_for(look, &format!("a mail to {domain} to wait"))
+    }
+}
+
+#[test]
+fn servers_are_known_by_their_domains_policies_and_by_signed_records() {
+    let world = World::start();
+    DOMAINS.iter().for_each(|(domain, _)| world.send(domain));
+    for domain in ["enforced.test", "testing.test", "dane.test", "not-validated.test", "forged.test"] {
+        let mails = world.sink(domain).wait(1);
+        assert_eq!(mails[0].to, [format!("x@{domain}")]);
+        assert!(world.sink(domain).commands().iter().any(|line| line.eq_ignore_ascii_case("STARTTLS")), "{domain}");
+    }
+    for (domain, words) in [
+        ("other-name.test", "not known by its certificate"),
+        ("not-listed.test", "is not a mail server of the MTA-STS policy"),
+        ("no-starttls.test", "STARTTLS is not offered"),
+        ("dane-other.test", "not known by its certificate"),
+        ("dane-away.test", "the TLSA records of mx-dane-away.test cannot be looked up"),
+    ] {
+        let why = world.why(domain);
+        assert!(why.contains(words), "{domain}: {why}");
+        assert!(world.sink(domain).mails().is_empty(), "{domain}");
+    }
+    let log = world.gateway.log();
+    assert!(log.contains("a host is not as its MTA-STS policy in testing says"), "{log}");
+    assert!(log.contains("the MTA-STS policy cannot be fetched"), "{log}");
+    // It holds through a restart.
+    let kept = std::fs::read_to_string(world.gateway.folder.path().join("store/mta-sts")).unwrap();
+    assert!(kept.contains("enforced.test a1 enforce ") && !kept.contains("forged.test"), "{kept}");
+}
