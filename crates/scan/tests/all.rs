@@ -15,4 +15,5 @@ mod pictures;
 mod subsignatures;
 mod views;
 mod yara;
+mod yara_matches;
 mod yara_random;

@@ -12,6 +12,8 @@ use crate::syntax::line::Reject;
 const SHORT_JUMP: u32 = 16;
 /// A jump over that many bytes at least lies between parts.
 const LONG_JUMP: u32 = 128;
+/// The longest jump in alternatives.
+const NESTED_JUMP_MAX: u32 = 200;
 /// The deepest nesting of alternatives.
 const NESTING_MAX: usize = 12;
 
@@ -119,8 +121,8 @@ impl Reader<'_> {
             }
             let piece = if self.takes(b'[') {
                 let gap = self.jump()?;
-                if is_long(gap) {
-                    return Err(Reject::Unsupported("long jumps in alternatives".to_owned()));
+                if gap.max > NESTED_JUMP_MAX {
+                    return Err(Reject::Malformed("a jump over 200 bytes in alternatives".to_owned()));
                 }
                 piece_of(gap)
             } else {
