@@ -17,3 +17,4 @@ mod views;
 mod yara;
 mod yara_matches;
 mod yara_random;
+mod yara_real;

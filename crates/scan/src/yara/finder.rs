@@ -45,10 +45,16 @@ impl Kept {
         }
     }
 
-    /// Whether YARA may miss a match, as in [`Tree::may_be_missed`], or the wide form of one where the other form matches.
+    /// Whether YARA may miss a match: as in [`Tree::may_be_missed`], the wide form where the other form matches, and if a part
+    /// has no atoms.
     pub(crate) fn may_be_missed(&self) -> bool {
         let both = self.modifiers.wide && self.modifiers.ascii && !self.tree.is_text(self.tree.root);
-        both || self.tree.may_be_missed()
+        let mut tree = self.tree.clone();
+        let mut is_bare = || {
+            let parts = tree.cut();
+            parts.iter().any(|(root, _)| atoms::of(&tree, *root).is_ok_and(|atoms| atoms.is_empty()))
+        };
+        both || self.tree.may_be_missed() || is_bare()
     }
 
     /// The finder.

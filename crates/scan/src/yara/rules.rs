@@ -190,7 +190,11 @@ impl<'a> Rules<'a> {
             Token::Symbol("{") => {
                 let parts = hex::parse(&self.lexer.hex_body()?)?;
                 self.modifiers()?;
-                Ok(Read { forms: vec![parts], ..Read::default() })
+                if !hex::has_long_alternatives(&parts) {
+                    return Ok(Read { forms: vec![parts], ..Read::default() });
+                }
+                let hints = hex::hint(&parts).into_iter().map(whole).collect();
+                Ok(Read { kept: Kept::of_body(&parts), hints, ..Read::default() })
             }
             Token::Text(text) => {
                 let modifiers = self.modifiers()?;
