@@ -220,6 +220,16 @@ fn of_a_start_the_match_counts_that_yara_has() {
 }
 
 #[test]
+fn beyond_what_is_kept_the_matches_are_those_of_the_stream() {
+    // YARA misses it.
+    let database = database("rule A { strings: $s = { 6361 [1-3] 61 [1-3] 6162 } condition: #s == 1 and !s == 8 }");
+    let mut bytes = b"cacacaab".to_vec();
+    assert_eq!(ours(&database, &bytes), [].into());
+    bytes.splice(0..0, vec![b'x'; 5 << 20]);
+    assert_eq!(ours(&database, &bytes), ["A".to_owned()].into());
+}
+
+#[test]
 fn greedy_and_lazy_quantifiers_do_not_go_together() {
     for expression in ["/a{2,4}?b?/", "/a+b*?c/", "/a{1,3}(b??c)/"] {
         let database = database(&format!("rule A {{ strings: $s = {expression} condition: $s }}"));

@@ -19,7 +19,7 @@ const PARTS_MAX: usize = 128;
 /// The most bytes of a compiled filter.
 const COMPILED_BYTES_MAX: usize = 2 << 20;
 
-/// What a finder is made of.
+/// The source of a finder.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) tree: Tree,

@@ -47,7 +47,7 @@ pub(crate) enum Instruction {
         lazy: bool,
         body: u32,
     },
-    /// So many of [`Instruction::Any`].
+    /// [`Instruction::Any`], from `min` to `max` times.
     Many {
         min: u16,
         max: u16,
@@ -92,7 +92,7 @@ impl Program {
     }
 }
 
-/// Which places are noted: a copy of an operand within a loop is nowhere where a search may begin.
+/// The places to note: no search begins at the copy of an operand within a loop.
 #[derive(Clone, Copy)]
 struct Places {
     forwards: bool,
@@ -236,7 +236,7 @@ impl Writer<'_> {
             begins = self.node(of, places)?;
         }
         if has_loop {
-            // Of the turns the first copy and the last one are taken off.
+            // The first copy and the last one are no turns of the loop.
             let (mut least, mut most) = (min - u16::from(has_first), max - u16::from(has_first));
             (least, most) = (least - u16::from(!has_split), most - 1);
             let start = self.counted(of, (least, most), lazy)?;

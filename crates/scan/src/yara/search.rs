@@ -24,7 +24,7 @@ const BYTES_AT_ONCE: usize = 1024;
 pub(crate) struct Found {
     /// Start and length, in the order of the starts.
     pub(crate) places: Vec<(u64, u64)>,
-    /// How much was looked at.
+    /// The work that was done.
     pub(crate) work: u64,
     /// Whether that was all that there is to see.
     pub(crate) whole: bool,
@@ -57,7 +57,7 @@ impl Finder {
 struct Waiting {
     start: u64,
     length: u64,
-    /// How many parts behind it are known to fit.
+    /// The number of parts behind it that fit.
     followed: usize,
 }
 

@@ -50,7 +50,7 @@ pub(crate) enum Node {
         max: u16,
         lazy: bool,
     },
-    /// So many of [`Node::Any`].
+    /// [`Node::Any`], from `min` to `max` times.
     Jump {
         min: u32,
         max: u32,

@@ -14,7 +14,7 @@ const BYTES_MAX: usize = 4096;
 /// The most threads at a time.
 const THREADS_MAX: usize = 1024;
 
-/// How much was done, and how much may be.
+/// The work that was done, and its bound.
 #[derive(Debug)]
 pub(crate) struct Work {
     pub(crate) done: u64,
@@ -32,7 +32,7 @@ impl Work {
     }
 }
 
-/// How bytes are compared.
+/// The way to compare bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mode {
     pub(crate) caseless: bool,
@@ -71,7 +71,7 @@ impl Thread {
     }
 }
 
-/// What becomes of a thread.
+/// The outcome of an instruction for a thread.
 enum Outcome {
     /// It has taken a byte.
     Takes,
@@ -85,7 +85,7 @@ enum Outcome {
 #[derive(Default)]
 pub(crate) struct Walker {
     threads: Vec<Thread>,
-    /// Those of this byte, the next one last.
+    /// The threads of this byte, the next one last.
     pending: Vec<Thread>,
     next: Vec<Thread>,
     tasks: Vec<Task>,
@@ -294,7 +294,7 @@ impl Walker {
                         *base = self.splits.len();
                         if lazy {
                             self.tasks.extend([leave, Task::Put(more)]);
-                            // What stands behind the jump comes first.
+                            // The thread behind the jump comes first.
                             self.tasks.push(Task::Run(past));
                         } else {
                             self.next.push(more);
