@@ -60,8 +60,9 @@ impl Kept {
     /// The finder.
     pub(crate) fn finder(&self) -> Result<Finder, TooLarge> {
         let mut finder = Finder::new(self.tree.clone(), self.dot_all, &self.modifiers)?;
-        let is_bare = matches!(finder.parts.as_slice(), [part] if part.bare.is_some());
-        let filter = self.filter.as_ref().filter(|_| is_bare);
+        let is_short = |sought: &Sought| sought.atom.len() < 2;
+        let is_slow = finder.parts.len() == 1 && (finder.atoms.is_empty() || finder.atoms.iter().any(is_short));
+        let filter = self.filter.as_ref().filter(|_| is_slow);
         let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(COMPILED_BYTES_MAX));
         finder.filter =
             filter.and_then(|hir| Regex::builder().configure(config).build_from_hir(hir).ok()).map(Box::new);
@@ -80,7 +81,7 @@ pub(crate) struct Finder {
     pub(super) fullword: bool,
     pub(super) greedy: bool,
     pub(super) mode: Mode,
-    /// Matches wherever the string does, if that has no atoms.
+    /// Matches wherever the string does, if that has no atoms, or short ones.
     pub(super) filter: Option<Box<Regex>>,
 }
 

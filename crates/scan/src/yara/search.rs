@@ -112,10 +112,12 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Goes from one start of a match of the filter to the next.
+    /// Goes from one start of a match of the filter to the next; if there are atoms, from atom to atom, if the filter matches at
+    /// all.
     fn run_filtered(&mut self, filter: &Regex) -> Result<(), Stop> {
         let Some((begin, _)) = self.finder.parts.first().and_then(|part| part.bare) else {
-            return Ok(());
+            self.work.add(self.content.len() as u64)?;
+            return if filter.is_match(self.content) { self.run() } else { Ok(()) };
         };
         let mut from = 0;
         while from < self.content.len() {

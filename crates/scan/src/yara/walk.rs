@@ -63,11 +63,9 @@ struct Thread {
 
 impl Thread {
     fn is_same(&self, other: &Thread) -> bool {
-        let turns = |thread: &Thread| thread.turns[..usize::from(thread.depth).min(LOOPS_MAX)].to_vec();
-        self.at == other.at
-            && self.taken == other.taken
-            && self.depth == other.depth
-            && (self.depth == 0 || turns(self) == turns(other))
+        let counted = usize::from(self.depth).min(LOOPS_MAX);
+        (self.at, self.taken, self.depth) == (other.at, other.taken, other.depth)
+            && self.turns[..counted] == other.turns[..counted]
     }
 }
 
@@ -171,7 +169,7 @@ impl Walker {
             self.pending.extend(self.threads.drain(..).rev());
             self.next.clear();
             while let Some(mut thread) = self.pending.pop() {
-                work.add(1)?;
+                work.add(2)?;
                 match reader.run(program, &mut thread, taken) {
                     Outcome::Dies => {}
                     Outcome::Takes => self.settle(program, thread, false, work)?,
@@ -200,7 +198,7 @@ impl Walker {
                 let seen = &mut self.seen[thread.at as usize];
                 std::mem::replace(seen, self.round) == self.round
             } else {
-                work.add(kept as u64 / 8)?;
+                work.add(kept as u64 / 2)?;
                 self.threads[..kept].iter().any(|known| known.is_same(&thread))
             };
             if !known {
