@@ -15,4 +15,6 @@ mod pictures;
 mod subsignatures;
 mod views;
 mod yara;
+mod yara_matches;
 mod yara_random;
+mod yara_real;

@@ -1,95 +1,22 @@
-//! Strings of YARA's rules, generated from their grammar, and conditions that tell one set of matches from another, over
-//! generated files: the same rules match as with YARA, where it is installed.
+//! Strings of YARA's rules with conditions that tell one set of matches from another, over generated files: the same rules
+//! match as with YARA, where it is installed.
 //!
 //! `SLUICE_ROUNDS` is how many files of rules are tried; `SLUICE_SEED` is the first.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::peer::{Random, hex};
+use crate::peer::Random;
+use crate::yara_matches::any_string;
 use scan::{Builder, Database, Scan};
 use stream::{FileType, law};
 
 /// The rules of one file, and the files that they are tried on.
-const RULES: usize = 60;
-const FILES: usize = 6;
-
-/// A regular expression; quantifiers are all greedy, or none is.
-fn expression(random: &mut Random, depth: usize, lazy: &str) -> String {
-    let mut text = String::new();
-    for _ in 0..=random.below(4) {
-        let atom = match random.below(12) {
-            0 if depth > 0 => format!("({})", expression(random, depth - 1, lazy)),
-            1 if depth > 0 => {
-                format!("({}|{})", expression(random, depth - 1, lazy), expression(random, depth - 1, lazy))
-            }
-            2 => ".".to_owned(),
-            3 => random.one(&["[ab]", "[^a]", "[a-c]", "\\w", "\\d", "[^\\s]", "\\x61", "\\S"]).to_owned(),
-            _ => String::from_utf8(random.word(1, 3)).expect("letters"),
-        };
-        text.push_str(&atom);
-        match random.below(9) {
-            0 => {
-                let least = random.below(3);
-                let _ = write!(text, "{{{least},{}}}{lazy}", least + 1 + random.below(4));
-            }
-            1 => text.push_str(&format!("{}{lazy}", random.one(&["?", "*", "+"]))),
-            2 => text.push_str(random.one(&["{2}", "{1}", "{3}"])),
-            _ => {}
-        }
-    }
-    text
-}
-
-/// A body in hexadecimal digits, that neither begins nor ends with a jump.
-fn body(random: &mut Random) -> String {
-    let mut text = hex(&random.word(1, 2));
-    for _ in 0..random.below(4) {
-        let piece = match random.below(7) {
-            0 => random.one(&["??", "6?", "?2", "??", "~61"]).to_owned(),
-            1 => random.one(&["[1-3]", "[0-5]", "[2]", "[0-40]", "[3-]", "[-]"]).to_owned(),
-            2 => format!("({} | {})", hex(&random.word(1, 2)), hex(&random.word(1, 3))),
-            3 => format!(
-                "({} ?? | {} [1-2] {})",
-                hex(&random.word(1, 1)),
-                hex(&random.word(1, 1)),
-                hex(&random.word(1, 1))
-            ),
-            _ => String::new(),
-        };
-        let _ = write!(text, " {piece} {}", hex(&random.word(1, 2)));
-    }
-    text
-}
-
-fn string(random: &mut Random) -> String {
-    let word = |random: &mut Random| String::from_utf8(random.word(1, 4)).expect("letters");
-    match random.below(10) {
-        0 => format!(
-            "\"{}\" {}",
-            word(random),
-            random.one(&["", "nocase", "wide", "wide ascii", "fullword", "wide ascii fullword nocase"])
-        ),
-        1 => format!("\"{}a\" {}", word(random), random.one(&["xor", "xor(1-32)", "xor(7)", "xor wide ascii"])),
-        2 => format!("\"{}abc\" {}", word(random), random.one(&["base64", "base64wide", "base64 base64wide"])),
-        3..6 => format!("{{ {} }}", body(random)),
-        _ => {
-            let flags = random.one(&["", "s"]);
-            // Of lazy ones that may match nothing, and of those that have to stand alone, YARA's lengths depend on the bytes
-            // that it looks for first.
-            if random.below(3) == 0 {
-                let modifiers = ["", "", "nocase", "wide", "wide ascii"];
-                return format!("/{}{}/{flags} {}", expression(random, 2, "?"), word(random), random.one(&modifiers));
-            }
-            let modifiers = ["", "", "", "", "nocase", "fullword", "wide", "wide ascii", "ascii fullword"];
-            format!("/{}/{flags} {}", expression(random, 2, ""), random.one(&modifiers))
-        }
-    }
-}
+pub const RULES: usize = 60;
+pub const FILES: usize = 6;
 
 fn condition(random: &mut Random) -> String {
     let (small, at) = (random.below(5), random.below(60));
@@ -120,7 +47,7 @@ fn condition(random: &mut Random) -> String {
 
 fn rules(random: &mut Random) -> Vec<String> {
     let rule = |number| {
-        let (first, second) = (string(random), string(random));
+        let (first, second) = (any_string(random), any_string(random));
         format!(
             "rule R{number} {{ strings: $s = {first} $t = {second} condition: (#t >= 0) and ({}) }}",
             condition(random)
@@ -129,7 +56,7 @@ fn rules(random: &mut Random) -> Vec<String> {
     (0..RULES).map(rule).collect()
 }
 
-fn file(random: &mut Random) -> Vec<u8> {
+pub fn file(random: &mut Random) -> Vec<u8> {
     let mut bytes = random.word(1, 9);
     for _ in 0..random.below(12) {
         let word = random.word(1, 9);
@@ -167,7 +94,7 @@ fn yara(rules: &mut Vec<String>, path: &Path, file: &Path) -> Option<BTreeSet<St
     }
 }
 
-fn ours(database: &Arc<Database>, bytes: &[u8]) -> BTreeSet<String> {
+pub fn ours(database: &Arc<Database>, bytes: &[u8]) -> BTreeSet<String> {
     let told = crate::peer::names(&law::tell(Scan::new(database.clone(), FileType::Binary, None), bytes));
     told.iter().map(|name| name.trim_start_matches("YARA.").trim_end_matches(".UNOFFICIAL").to_owned()).collect()
 }

@@ -18,6 +18,7 @@ use crate::layout::exports::Exported;
 use crate::layout::{Layout, PeHead, SectionHead};
 use crate::run::rule::Content;
 use crate::run::strings::{Map, Matches};
+use crate::syntax::pcre::KEPT_BYTES;
 use crate::yara::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
 use crate::yara::id::{NodeId, StringId, TextId};
 use crate::yara::math::{Histogram, Measure, Over, monte_carlo_pi, serial_correlation};
@@ -35,8 +36,9 @@ const SEARCHED_OF_TURN: u64 = 4 << 20;
 const BYTES_OF_STEP: u64 = 64;
 /// The most turns of one loop.
 const TURNS_MAX: i64 = 65_536;
-/// The most matches of one expression that are counted.
-const MATCHES_MAX: u64 = 256;
+/// The most matches of a string that are looked for at the end, and of all strings.
+const MATCHES_MAX: usize = 4096;
+const MATCHES_OF_ALL_MAX: usize = 65_536;
 
 /// What is known of an object.
 pub(crate) struct Facts<'a> {
@@ -66,6 +68,8 @@ pub(crate) struct Verdicts {
     searched: RefCell<HashMap<StringId, Matches>>,
     known: RefCell<HashMap<u32, bool>>,
     steps: Cell<u64>,
+    /// The matches that the expressions have found.
+    places: Cell<usize>,
     lost: Cell<u64>,
 }
 
@@ -510,7 +514,7 @@ impl<'a> Evaluator<'a, '_, '_> {
     fn with<T>(&self, string: StringId, loops: Loops<'_>, act: impl FnOnce(&Matches) -> T) -> Option<T> {
         let string = self.string(string, loops)?;
         let (on_stream, text) = (self.facts.found.get(&string), self.facts.table.texts.get(string as usize)?);
-        let Some(kept) = text.kept else {
+        let Some(kept) = text.kept.filter(|_| text.is_hint || self.facts.size <= KEPT_BYTES) else {
             return on_stream.map(act);
         };
         if on_stream.is_none() && !text.always {
@@ -524,25 +528,28 @@ impl<'a> Evaluator<'a, '_, '_> {
         searched.borrow().get(&string).filter(|matches| matches.count > 0).map(act)
     }
 
-    /// Runs the expressions of a string over what is kept, unless the next turn has to do it.
+    /// Runs the finders of a string over what is kept, unless the next turn has to do it.
     fn search(&self, string: StringId, kept: List) -> Option<Matches> {
         if self.waits.get() || self.searched.get() > SEARCHED_OF_TURN {
             self.waits.set(true);
             return None;
         }
         let text = self.facts.table.texts.get(string as usize);
-        let (placed, counted) = text.map_or((false, false), |text| (text.placed, text.counted));
+        let room = MATCHES_OF_ALL_MAX.saturating_sub(self.verdicts.places.get()).clamp(1, MATCHES_MAX);
+        let is_counted = text.is_some_and(|text| text.placed || text.counted);
+        let most = if is_counted { room } else { 1 };
         let mut matches = Matches::default();
-        let expressions = kept.start as usize..(kept.start + kept.length) as usize;
-        for expression in self.facts.table.expressions.get(expressions).unwrap_or(&[]) {
-            let mut tell = |start, length| {
-                matches.add(start, length, true);
-                (placed || counted) && matches.count < MATCHES_MAX
-            };
-            let work = self.content.borrow_mut().search(|content, max| expression.matches(content, max, &mut tell));
+        let finders = kept.start as usize..(kept.start + kept.length) as usize;
+        for finder in self.facts.table.finders.get(finders).unwrap_or(&[]) {
+            let work = self.content.borrow_mut().search(|content, work_max| {
+                let found = finder.find(content, most, work_max);
+                found.places.iter().for_each(|&(start, length)| matches.add(start, length, true));
+                (found.work, found.whole)
+            });
             self.searched.set(self.searched.get() + work);
         }
-        if matches.count >= MATCHES_MAX {
+        self.verdicts.places.set(self.verdicts.places.get() + matches.places.len());
+        if is_counted && matches.count >= most as u64 {
             self.content.borrow_mut().lose();
         }
         Some(matches)

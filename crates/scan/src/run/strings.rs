@@ -10,8 +10,9 @@ use pattern::{Match, State};
 
 use crate::run::ends::{Ends, RUNS_MAX};
 use crate::run::follow::NumberHasher;
+use crate::syntax::pcre::KEPT_BYTES;
 use crate::yara::id::StringId;
-use crate::yara::table::{Chain, Link, Table, User};
+use crate::yara::table::{Chain, Link, Table, Text, User};
 
 /// The most strings that are remembered, and the most chains.
 const FOLLOWED_MAX: usize = 32_768;
@@ -131,7 +132,8 @@ impl Follower {
         let Some(ends) = all.get_mut(number) else {
             return;
         };
-        let every = table.texts.get(chain.string as usize).is_some_and(|text| text.placed);
+        let text = table.texts.get(chain.string as usize);
+        let every = text.is_some_and(|text| text.placed && !text.is_hint);
         if next.gap.is_open() && !every {
             return ends.keep_earliest(found.end, start);
         }
@@ -141,7 +143,7 @@ impl Follower {
         }
         // Ends that follow each other are one run, of which a match tells one start.
         let lost = if every { ends.push_alone(found.end, start) } else { ends.push(found.end, start) };
-        self.lost += u64::from(lost);
+        self.lost += u64::from(lost && !is_found_again(text, found));
     }
 
     fn found(&mut self, table: &Table, string: StringId, start: u64, found: Match) {
@@ -152,8 +154,9 @@ impl Follower {
             return;
         }
         let text = table.texts.get(string as usize);
-        let placed = text.is_some_and(|text| text.placed);
-        let again = text.filter(|text| text.counted && !placed).and_then(|text| text.again);
+        let is_hint = text.is_some_and(|text| text.is_hint);
+        let placed = text.is_some_and(|text| text.placed && !text.is_hint);
+        let again = text.filter(|text| text.counted && !placed && !is_hint).and_then(|text| text.again);
         let matches = self.found.entry(string).or_default();
         let before = matches.places.len();
         if let Some(bytes_max) = again {
@@ -163,6 +166,11 @@ impl Follower {
         let room = matches.places.len() < PLACES_OF_ONE_MAX && self.places < PLACES_MAX;
         matches.add(start, found.end - start, kept && room);
         self.places = self.places + matches.places.len() - before;
-        self.lost += u64::from(kept && !room);
+        self.lost += u64::from(kept && !room && !is_found_again(text, found));
     }
+}
+
+/// Whether a finder looks for the string there.
+fn is_found_again(text: Option<&Text>, found: Match) -> bool {
+    text.is_some_and(|text| text.kept.is_some()) && found.end <= KEPT_BYTES
 }

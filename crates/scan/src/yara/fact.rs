@@ -121,15 +121,7 @@ impl Comparison {
         match with {
             Text::Plain(with) if self.caseless => self.compare(&text.to_ascii_lowercase(), &with.to_ascii_lowercase()),
             Text::Plain(with) => self.compare(text, with),
-            Text::Expression(expression) => {
-                let mut found = false;
-                let mut tell = |_, _| {
-                    found = true;
-                    false
-                };
-                expression.matches(text, u64::MAX, &mut tell);
-                found
-            }
+            Text::Expression(expression) => expression.is_in(text),
         }
     }
 

@@ -12,6 +12,8 @@ use crate::syntax::line::Reject;
 const SHORT_JUMP: u32 = 16;
 /// A jump over that many bytes at least lies between parts.
 const LONG_JUMP: u32 = 128;
+/// The longest jump in alternatives.
+const NESTED_JUMP_MAX: u32 = 200;
 /// The deepest nesting of alternatives.
 const NESTING_MAX: usize = 12;
 
@@ -32,6 +34,26 @@ pub(crate) fn parse(text: &[u8]) -> Result<Vec<BodyPart>, Reject> {
         return Err(Reject::Malformed("a body that begins or ends with a jump".to_owned()));
     }
     Ok(parts)
+}
+
+/// Whether alternatives have a long jump, which the stream does not follow.
+pub(crate) fn has_long_alternatives(parts: &[BodyPart]) -> bool {
+    fn is_long_within(piece: &Piece) -> bool {
+        match piece {
+            &Piece::Gap { min, max } => is_long(Gap { min: min.into(), max: max.into() }),
+            &Piece::Skip(count) => u32::from(count) >= LONG_JUMP,
+            Piece::OneOf(all) => all.iter().flatten().any(is_long_within),
+            _ => false,
+        }
+    }
+    parts.iter().flat_map(|part| &part.pieces).any(is_long_within)
+}
+
+/// The longest run of bytes that every match has; nothing if that is short.
+pub(crate) fn hint(parts: &[BodyPart]) -> Option<Vec<Piece>> {
+    let is_byte = |piece: &Piece| matches!(piece, Piece::Byte { mask: u8::MAX, .. });
+    let runs = parts.iter().flat_map(|part| part.pieces.split(|piece| !is_byte(piece)));
+    runs.max_by_key(|run| run.len()).filter(|run| run.len() > 1).map(<[Piece]>::to_vec)
 }
 
 fn is_long(gap: Gap) -> bool {
@@ -119,8 +141,8 @@ impl Reader<'_> {
             }
             let piece = if self.takes(b'[') {
                 let gap = self.jump()?;
-                if is_long(gap) {
-                    return Err(Reject::Unsupported("long jumps in alternatives".to_owned()));
+                if gap.max > NESTED_JUMP_MAX {
+                    return Err(Reject::Malformed("a jump over 200 bytes in alternatives".to_owned()));
                 }
                 piece_of(gap)
             } else {
@@ -147,6 +169,14 @@ mod tests {
         assert_eq!(parts[0].pieces[4], Piece::Gap { min: 1, max: 4 });
         assert_eq!(parts[1].gap, Gap { min: 10, max: u32::MAX });
         assert!(matches!(&parts[1].pieces[2], Piece::OneOf(all) if all.len() == 2));
+    }
+
+    #[test]
+    fn long_jumps_in_alternatives_are_not_for_the_stream() {
+        let parts = parse(b"6162(63[0-90]64|65)[9-999]616263??64").expect("a body");
+        assert!(has_long_alternatives(&parts) && !has_long_alternatives(&parts[1..]));
+        assert_eq!(hint(&parts), Some(Piece::bytes(b"abc")));
+        assert_eq!(hint(&parse(b"61??6?").expect("a body")), None);
     }
 
     #[test]

@@ -1,27 +1,24 @@
 //! Strings of YARA rules that are regular expressions.
 //!
-//! What has few forms becomes a part and is exact on the stream. Any other is run over the kept beginning of the object
-//! at its end, if one of its *hints* was seen: runs of bytes of which every match has one.
+//! What has few forms becomes a part and is exact on the stream. Any other is looked for in the kept beginning of the object
+//! at its end (`finder`), if one of its *hints* was seen: runs of bytes of which every match has one.
 //!
 //! The syntax is YARA's ("Regular expressions" in its manual): bytes, a dot that is no line feed, `^` and `$` at the ends
-//! of the object, where `\b` always holds. Not supported: look-around beyond `^`, `$`, `\b` and `\B`. Those in wide form are
-//! run over the lower bytes of each run of two-byte units whose upper byte is 0.
+//! of the object, where `\b` always holds. Not supported: look-around beyond `^`, `$`, `\b` and `\B`.
 //!
-//! An expression without a hint, and a body in hexadecimal digits that cannot be looked for on the stream, is run over
+//! An expression without a hint, and a body in hexadecimal digits that cannot be looked for on the stream, is looked for in
 //! every object whose conditions ask for it.
 
-use std::fmt::Write as _;
-use std::ops::Range;
-use std::sync::OnceLock;
-
 use pattern::{ByteSet, Piece};
+use regex_automata::Input;
 use regex_automata::meta::Regex;
-use regex_automata::{Anchored, Input};
 use regex_syntax::ParserBuilder;
+use regex_syntax::ast;
 use regex_syntax::hir::{Class, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
+use super::finder::Kept;
 use super::text::Modifiers;
-use crate::syntax::body::BodyPart;
+use super::tree::{NESTING_MAX, Tree};
 use crate::syntax::line::Reject;
 
 /// The most pieces that an expression is spelt out to.
@@ -39,47 +36,21 @@ const COMPILED_BYTES_MAX: usize = 2 << 20;
 pub(crate) struct Made {
     /// Its forms on the stream, if it has few. They tell where it matches, and not how long the match is.
     pub(crate) forms: Option<Vec<Vec<Piece>>>,
-    /// The same run at the end.
-    pub(crate) expressions: Vec<Expression>,
+    /// The same to be looked for at the end.
+    pub(crate) kept: Kept,
     /// Each match contains one of these; empty if none were found.
     pub(crate) hints: Vec<Vec<Piece>>,
-    /// Whether a match has to stand alone, which depends on its length.
-    pub(crate) fullword: bool,
 }
 
-/// An expression that is run at the end.
+/// An expression over a text that is known of the object.
 #[derive(Debug, Clone)]
-pub(crate) struct Expression {
-    text: Box<str>,
-    flags: Flags,
-    /// Compiled when it is first run.
-    compiled: OnceLock<Option<Box<Compiled>>>,
-}
-
-#[derive(Debug, Clone)]
-struct Compiled {
-    regex: Regex,
-    over: Over,
-}
-
-/// What an expression is run over.
-#[derive(Debug, Clone, Copy)]
-enum Over {
-    Bytes,
-    /// The lower bytes of two-byte units. Whether it asks for the very first and for the very last place of the object: where
-    /// it does not, a single byte before or behind the units is as good as none.
-    Units {
-        first: bool,
-        last: bool,
-    },
-}
+pub(crate) struct Expression(Regex);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Flags {
     caseless: bool,
     dot_all: bool,
     wide: bool,
-    fullword: bool,
 }
 
 /// Reads an expression.
@@ -88,93 +59,63 @@ pub(crate) fn read(text: &[u8], flags: &str, modifiers: &Modifiers) -> Result<Ma
     if modifiers.xor.is_some() || modifiers.base64 || modifiers.base64_wide {
         return Err(Reject::Malformed("a regular expression takes no xor and no base64".to_owned()));
     }
+    let caseless = modifiers.caseless || flags.contains('i');
     let forms = [(modifiers.ascii || !modifiers.wide).then_some(false), modifiers.wide.then_some(true)];
-    let (mut parts, mut expressions, mut hints) = (Some(Vec::new()), Vec::new(), Some(Vec::new()));
+    let (mut parts, mut hints, mut filters) = (Some(Vec::new()), Some(Vec::new()), Some(Vec::new()));
     for wide in forms.into_iter().flatten() {
-        let flags = Flags {
-            caseless: modifiers.caseless || flags.contains('i'),
-            dot_all: flags.contains('s'),
-            wide,
-            fullword: modifiers.fullword,
-        };
-        let hir = flags.spread(text)?;
+        let hir = Flags { caseless, dot_all: flags.contains('s'), wide }.spread(text)?;
         parts =
             parts.zip(spelt_out(&hir)).map(|(parts, pieces)| [parts, vec![modifiers.bounded(pieces, wide)]].concat());
         hints = hints.zip(hints_of(&hir)).map(|(hints, more)| [hints, more].concat());
-        expressions.push(Expression { text: text.into(), flags, compiled: OnceLock::new() });
+        // In wide form the expression looks at other bytes than the filter.
+        filters = filters.filter(|_| !wide || hir.properties().look_set().is_empty());
+        filters.iter_mut().for_each(|filters| filters.push(hir.clone()));
     }
-    Ok(Made { forms: parts, expressions, hints: hints.unwrap_or_default(), fullword: modifiers.fullword })
+    let kept = Kept {
+        tree: tree(text, caseless)?,
+        filter: filters.map(Hir::alternation),
+        dot_all: flags.contains('s'),
+        modifiers: Modifiers { caseless, ..modifiers.clone() },
+    };
+    Ok(Made { forms: parts, kept, hints: hints.unwrap_or_default() })
 }
 
-/// A text of one byte as expressions.
-pub(crate) fn of_byte(byte: u8, modifiers: &Modifiers) -> Result<Vec<Expression>, Reject> {
-    Ok(read(format!("\\x{byte:02x}").as_bytes(), "", modifiers)?.expressions)
+fn tree(text: &str, caseless: bool) -> Result<Tree, Reject> {
+    let mut parser = ast::parse::ParserBuilder::new().nest_limit(NESTING_MAX).build();
+    let ast = parser.parse(&translated(text)).map_err(|error| refused(&error))?;
+    Tree::of_ast(&ast, caseless)
 }
 
-/// A body as an expression; nothing if it has what an expression has not.
-pub(crate) fn of_body(parts: &[BodyPart]) -> Option<Expression> {
-    let mut text = String::new();
-    for (index, part) in parts.iter().enumerate() {
-        if index > 0 && part.gap.is_open() {
-            let _ = write!(text, ".{{{},}}?", part.gap.min);
-        } else if index > 0 {
-            let _ = write!(text, ".{{{},{}}}?", part.gap.min, part.gap.max);
-        }
-        write_pieces(&part.pieces, &mut text)?;
-    }
-    let flags = Flags { caseless: false, dot_all: true, wide: false, fullword: false };
-    let expression = Expression { text: text.into(), flags, compiled: OnceLock::new() };
-    expression.compiles().then_some(expression)
-}
-
-fn write_pieces(pieces: &[Piece], text: &mut String) -> Option<()> {
-    for piece in pieces {
-        match piece {
-            Piece::Byte { value, mask: u8::MAX } => {
-                let _ = write!(text, "\\x{value:02x}");
-            }
-            Piece::Byte { value, mask } => write_set(&|byte| byte & mask == value & mask, text),
-            Piece::Set(set) => write_set(&|byte| set.has(byte), text),
-            Piece::Skip(count) => {
-                let _ = write!(text, ".{{{count}}}");
-            }
-            Piece::Gap { min, max } => {
-                let _ = write!(text, ".{{{min},{max}}}?");
-            }
-            Piece::OneOf(all) => {
-                for (index, one) in all.iter().enumerate() {
-                    text.push_str(if index == 0 { "(?:" } else { "|" });
-                    write_pieces(one, text)?;
-                }
-                text.push(')');
-            }
-            Piece::NoneOf(all) if all.iter().all(|one| one.len() == 1) => {
-                write_set(&|byte| !all.iter().any(|one| one.first() == Some(&byte)), text);
-            }
-            Piece::NoneOf(_) | Piece::Behind(_) | Piece::Ahead(_) => return None,
-        }
-    }
-    Some(())
-}
-
-fn write_set(has: &dyn Fn(u8) -> bool, text: &mut String) {
-    text.push('[');
-    (0..=u8::MAX).filter(|&byte| has(byte)).for_each(|byte| {
-        let _ = write!(text, "\\x{byte:02x}");
-    });
-    text.push(']');
+fn refused(error: &dyn std::error::Error) -> Reject {
+    let error = error.to_string();
+    Reject::Unsupported(format!("regular expression: {}", error.lines().last().unwrap_or_default()))
 }
 
 /// An expression over a text that is known of the object.
 pub(crate) fn of_text(text: &[u8], flags: &str) -> Result<Expression, Reject> {
     let text = std::str::from_utf8(text).map_err(|_| "a regular expression that is not text".to_owned())?;
     let (caseless, dot_all) = (flags.contains('i'), flags.contains('s'));
-    let flags = Flags { caseless, dot_all, wide: false, fullword: false };
-    flags.read(text)?;
-    let expression = Expression { text: text.into(), flags, compiled: OnceLock::new() };
-    match expression.compiles() {
-        true => Ok(expression),
-        false => Err(Reject::Unsupported("a regular expression that is too large".to_owned())),
+    let hir = Flags { caseless, dot_all, wide: false }.spread(text)?;
+    let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(COMPILED_BYTES_MAX));
+    let regex = Regex::builder().configure(config).build_from_hir(&hir);
+    let regex = regex.map_err(|_| Reject::Unsupported("a regular expression that is too large".to_owned()))?;
+    Ok(Expression(regex))
+}
+
+impl Expression {
+    /// Whether it matches bytes of a text, at least one.
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        let mut from = 0;
+        while let Some(found) = self.0.find(Input::new(text).range(from..)) {
+            if !found.is_empty() {
+                return true;
+            }
+            from = found.start() + 1;
+            if from > text.len() {
+                return false;
+            }
+        }
+        false
     }
 }
 
@@ -185,12 +126,9 @@ impl Flags {
             .utf8(false)
             .case_insensitive(self.caseless)
             .dot_matches_new_line(self.dot_all)
+            .nest_limit(NESTING_MAX)
             .build();
-        let hir = parser.parse(&translated(text)).map_err(|error| {
-            let error = error.to_string();
-            Reject::Unsupported(format!("regular expression: {}", error.lines().last().unwrap_or_default()))
-        })?;
-        Ok(hir)
+        parser.parse(&translated(text)).map_err(|error| refused(&error))
     }
 
     /// The expression as it stands in the object: if it is wide, each byte followed by NUL, and without what it looks at.
@@ -216,6 +154,9 @@ fn at_the_ends(hir: &Hir) -> Hir {
     }
 }
 
+/// The letters behind a backslash that do not stand for themselves, and the backslash.
+const KEPT_ESCAPES: &str = "wWsSdDbBntrfax\\";
+
 /// From YARA's syntax to that of `regex-syntax`: braces and brackets that stand for themselves, needless escapes.
 fn translated(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
@@ -227,11 +168,13 @@ fn translated(text: &str) -> String {
             ('\\', _) => {
                 let escaped = rest[1..].chars().next().unwrap_or('\\');
                 length += escaped.len_utf8();
-                if !escaped.is_ascii() || escaped.is_ascii_alphanumeric() || escaped == '\\' {
-                    out.push('\\');
-                    out.push(escaped);
-                } else {
-                    literal(escaped, &mut out);
+                match escaped {
+                    'b' | 'B' if in_class => out.push(escaped),
+                    _ if KEPT_ESCAPES.contains(escaped) || escaped.is_ascii_digit() => {
+                        out.push('\\');
+                        out.push(escaped);
+                    }
+                    _ => literal(escaped, &mut out),
                 }
             }
             ('[', false) => {
@@ -414,149 +357,14 @@ fn extend(runs: &mut [Vec<Piece>], pieces: Vec<Piece>) {
     }
 }
 
-/// A search that is under way: how much of it was done, and how much it may look at.
-struct Looked {
-    bytes: u64,
-    max: u64,
-}
-
-impl Expression {
-    fn regex(&self) -> Option<&Compiled> {
-        let compile = || {
-            let hir = self.flags.read(&self.text).ok()?;
-            let looks = hir.properties().look_set();
-            let over = match self.flags.wide && !looks.is_empty() {
-                true => Over::Units { first: looks.contains(Look::Start), last: looks.contains(Look::End) },
-                false => Over::Bytes,
-            };
-            let hir = at_the_ends(&hir);
-            let hir = if self.flags.wide && matches!(over, Over::Bytes) { widened(&hir) } else { hir };
-            let config = Regex::config().utf8_empty(false).nfa_size_limit(Some(COMPILED_BYTES_MAX));
-            let regex = Regex::builder().configure(config).build_from_hir(&hir).ok()?;
-            Some(Box::new(Compiled { regex, over }))
-        };
-        self.compiled.get_or_init(compile).as_deref()
-    }
-
-    /// Whether it can be compiled within the bound.
-    pub(crate) fn compiles(&self) -> bool {
-        self.regex().is_some()
-    }
-
-    /// Tells where it matches, start and length, until `tell` has enough or it has looked at more than `bytes_max`; how many
-    /// bytes it looked at, and whether that was all that there is to see.
-    pub(crate) fn matches(
-        &self,
-        content: &[u8],
-        bytes_max: u64,
-        tell: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> (u64, bool) {
-        let mut looked = Looked { bytes: 0, max: bytes_max };
-        let whole = match self.regex() {
-            None => true,
-            Some(Compiled { regex, over: Over::Units { first, last } }) => {
-                self.matches_of_units(regex, content, (*first, *last), &mut looked, tell).is_some()
-            }
-            Some(Compiled { regex, over: Over::Bytes }) => {
-                let mut fits =
-                    |start, end| !self.stands_alone(content, start, end) || tell(start as u64, (end - start) as u64);
-                find_all(regex, content, 0..content.len(), &mut looked, &mut fits).is_some()
-            }
-        };
-        (looked.bytes, whole)
-    }
-
-    /// Searches the lower bytes of each run of units whose upper bytes are 0.
-    fn matches_of_units(
-        &self,
-        regex: &Regex,
-        content: &[u8],
-        (first, last): (bool, bool),
-        looked: &mut Looked,
-        tell: &mut dyn FnMut(u64, u64) -> bool,
-    ) -> Option<()> {
-        /// Stands for what is beside a run.
-        const OTHER: u8 = 1;
-        let mut more = true;
-        let mut run = Vec::new();
-        for begins in 0..2 {
-            let mut at = begins;
-            while more && at < content.len() {
-                let units = content[at..].chunks_exact(2).take_while(|unit| unit[1] == 0);
-                run.clear();
-                run.extend((at > usize::from(!first)).then_some(OTHER));
-                let before = run.len();
-                run.extend(units.map(|unit| unit[0]));
-                let end = at + 2 * (run.len() - before);
-                let range = before..run.len();
-                run.extend((content.len() - end > usize::from(!last)).then_some(OTHER));
-                let mut fits = |start: usize, to: usize| {
-                    let (start, to) = (at + 2 * (start - before), at + 2 * (to - before));
-                    more = !self.stands_alone(content, start, to) || tell(start as u64, (to - start) as u64);
-                    more
-                };
-                looked.bytes += 2;
-                find_all(regex, &run, range, looked, &mut fits)?;
-                at = end + 2;
-            }
-        }
-        Some(())
-    }
-
-    /// Whether no letter and no digit stands beside a match, if that matters.
-    fn stands_alone(&self, content: &[u8], start: usize, end: usize) -> bool {
-        let letter = |at: usize| content.get(at).is_some_and(u8::is_ascii_alphanumeric);
-        let zero = |at: usize| content.get(at) == Some(&0);
-        let (before, after) = match self.flags.wide {
-            true => (start >= 2 && letter(start - 2) && zero(start - 1), letter(end) && zero(end + 1)),
-            false => (start >= 1 && letter(start - 1), letter(end)),
-        };
-        !self.flags.fullword || !(before || after)
-    }
-}
-
-/// Finds each match of an expression that is not empty, until there are enough; nothing if it looked at too much before.
-fn find_all(
-    regex: &Regex,
-    content: &[u8],
-    range: Range<usize>,
-    looked: &mut Looked,
-    tell: &mut dyn FnMut(usize, usize) -> bool,
-) -> Option<()> {
-    let mut from = range.start;
-    while from < range.end {
-        if looked.bytes > looked.max {
-            return None;
-        }
-        let input = Input::new(content).range(from..range.end).anchored(Anchored::No);
-        let found = regex.find(input);
-        looked.bytes += (found.map_or(range.end, |found| found.end()) - from) as u64;
-        let Some(found) = found else {
-            return Some(());
-        };
-        if !found.is_empty() && !tell(found.start(), found.end()) {
-            return Some(());
-        }
-        from = found.start() + 1;
-    }
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn kept(text: &str) -> Expression {
-        read(text.as_bytes(), "", &Modifiers::default()).expect(text).expressions.remove(0)
-    }
-
     fn starts(text: &str, content: &[u8]) -> Vec<u64> {
-        let mut starts = Vec::new();
-        kept(text).matches(content, u64::MAX, &mut |start, _| {
-            starts.push(start);
-            true
-        });
-        starts
+        let made = read(text.as_bytes(), "", &Modifiers::default()).expect(text);
+        let found = made.kept.finder().expect("a small one").find(content, usize::MAX, u64::MAX);
+        found.places.into_iter().map(|(start, _)| start).collect()
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::condition::{Reader, Scope};
+use super::finder::Kept;
 use super::hex;
 use super::id::{NodeId, StringId};
 use super::lexer::{Lexer, Token};
@@ -189,25 +190,30 @@ impl<'a> Rules<'a> {
             Token::Symbol("{") => {
                 let parts = hex::parse(&self.lexer.hex_body()?)?;
                 self.modifiers()?;
-                Ok(Read { forms: vec![parts], ..Read::default() })
+                if !hex::has_long_alternatives(&parts) {
+                    return Ok(Read { forms: vec![parts], ..Read::default() });
+                }
+                let hints = hex::hint(&parts).into_iter().map(whole).collect();
+                Ok(Read { kept: Kept::of_body(&parts), hints, ..Read::default() })
             }
             Token::Text(text) => {
                 let modifiers = self.modifiers()?;
                 let forms = modifiers.forms(&text)?.into_iter().map(whole).collect();
-                // A single byte beside which nothing may stand: no body says that.
-                let expressions = match text.as_slice() {
-                    [byte] if modifiers.fullword => regex::of_byte(*byte, &modifiers)?,
-                    _ => Vec::new(),
+                // The stream does not look for a single byte.
+                let kept = match text.as_slice() {
+                    [_] if modifiers.xor.is_none() && !modifiers.base64 && !modifiers.base64_wide => {
+                        Some(Kept::of_text(&text, &modifiers))
+                    }
+                    _ => None,
                 };
-                Ok(Read { forms, expressions, ..Read::default() })
+                Ok(Read { forms, kept, ..Read::default() })
             }
             Token::Regex(text, flags) => {
                 let made = regex::read(text, flags, &self.modifiers()?)?;
                 Ok(Read {
                     forms: made.forms.into_iter().flatten().map(whole).collect(),
-                    expressions: made.expressions,
+                    kept: Some(made.kept),
                     hints: made.hints.into_iter().map(whole).collect(),
-                    fullword: made.fullword,
                 })
             }
             _ => Err(Reject::Malformed("no text, no body and no regular expression".to_owned())),

@@ -2,14 +2,14 @@
 //!
 //! A *chain* is one form of a string: its parts in order with the gaps between them. From a part that matched, `users`
 //! leads to the links of the chains that it is, and from a chain that is complete to its string. Everything is a flat
-//! array of plain values, but for the expressions that are run at the end.
+//! array of plain values, but for the finders of strings that are looked for at the end.
 
 use pattern::{PartId, Patterns, Piece};
 
 use super::fact::{Asked, Field, Head};
+use super::finder::{Finder, Kept};
 use super::id::{NodeId, StringId};
 use super::node::{Arena, CURRENT, List, Node, Where};
-use super::regex::{self, Expression};
 use crate::syntax::body::{BodyPart, Gap};
 use crate::syntax::line::Reject;
 
@@ -53,8 +53,10 @@ pub(crate) struct Text {
     pub(crate) again: Option<u32>,
     /// The first and the last offset that it is asked for at.
     pub(crate) at: (u64, u64),
-    /// The expressions that are run at the end, of [`Table::expressions`]; what is found on the stream are their hints.
+    /// The finders that are run at the end, of [`Table::finders`], if something was found on the stream.
     pub(crate) kept: Option<List>,
+    /// Whether what is found on the stream is only a hint, so that the finders are run over large objects, too.
+    pub(crate) is_hint: bool,
     /// Whether they are run without a hint.
     pub(crate) always: bool,
 }
@@ -77,7 +79,7 @@ pub(crate) struct Table {
     pub(crate) rules: Vec<Rule>,
     pub(crate) texts: Vec<Text>,
     pub(crate) chains: Vec<Chain>,
-    pub(crate) expressions: Vec<Expression>,
+    pub(crate) finders: Vec<Finder>,
     /// Rules that may hold of an object in which no string was found.
     pub(crate) untouched: Vec<u32>,
     /// Rules with those that speak of them.
@@ -127,11 +129,10 @@ impl Table {
 pub(crate) struct Read {
     /// Its forms on the stream; none of an expression that is run at the end in any case.
     pub(crate) forms: Vec<Vec<BodyPart>>,
-    /// The same to run at the end, and what each of their matches contains one of.
-    pub(crate) expressions: Vec<Expression>,
+    /// The same to be looked for at the end, and what each of its matches contains one of. Nothing of a body, and of a text
+    /// in many forms.
+    pub(crate) kept: Option<Kept>,
     pub(crate) hints: Vec<Vec<BodyPart>>,
-    /// Whether a match of the expressions has to stand alone.
-    pub(crate) fullword: bool,
 }
 
 impl Read {
@@ -145,7 +146,18 @@ impl Read {
     /// YARA's, the only one whose length and neighbours count.
     fn is_of_stream(&self, text: &Text) -> bool {
         let of_one_part = self.forms.iter().all(|form| form.len() == 1);
-        !self.forms.is_empty() && !(self.stretches() && (self.fullword || text.measured && of_one_part))
+        let is_asked = text.placed || text.counted || text.measured;
+        let fullword = self.kept.as_ref().is_some_and(|kept| kept.modifiers.fullword);
+        let stretches = self.stretches() && (fullword || text.measured) || !of_one_part && is_asked;
+        !self.forms.is_empty() && !stretches && !self.may_be_missed()
+    }
+
+    /// Whether YARA may miss a match.
+    fn may_be_missed(&self) -> bool {
+        match &self.kept {
+            Some(kept) => kept.may_be_missed(),
+            None => self.forms.iter().any(|form| Kept::of_body(form).is_some_and(|kept| kept.may_be_missed())),
+        }
     }
 
     /// The most bytes of a part.
@@ -153,13 +165,13 @@ impl Read {
         self.forms.iter().flatten().map(|part| bytes_max(&part.pieces)).max().unwrap_or(0)
     }
 
-    /// The expressions to run at the end, if they can be.
-    fn at_the_end(&self) -> Option<Vec<Expression>> {
-        let all = match self.expressions.as_slice() {
-            [] => self.forms.iter().map(|form| regex::of_body(form)).collect::<Option<Vec<_>>>()?,
-            all => all.to_vec(),
-        };
-        all.iter().all(Expression::compiles).then_some(all)
+    /// The finders to run at the end, if there can be some.
+    fn at_the_end(&self) -> Option<Vec<Finder>> {
+        let finder = |kept: Kept| kept.finder().ok();
+        match &self.kept {
+            Some(kept) => Some(vec![finder(kept.clone())?]),
+            None => self.forms.iter().map(|form| Kept::of_body(form).and_then(finder)).collect(),
+        }
     }
 }
 
@@ -169,7 +181,7 @@ struct Way<'r> {
     /// The parts of each form.
     parts: Vec<Vec<PartId>>,
     /// Run at the end; then the forms are their hints.
-    expressions: Vec<Expression>,
+    finders: Vec<Finder>,
 }
 
 /// Collects rules.
@@ -181,7 +193,7 @@ pub(crate) struct TableBuilder {
     texts: Vec<Text>,
     chains: Vec<(Chain, Vec<PartId>)>,
     links: Vec<Link>,
-    expressions: Vec<Expression>,
+    finders: Vec<Finder>,
     dependents: Vec<(u32, u32)>,
     sources: Vec<Source>,
 }
@@ -223,6 +235,7 @@ impl TableBuilder {
             again: None,
             at: (0, u64::MAX),
             kept: None,
+            is_hint: false,
             always: false,
         };
         let mut texts = vec![new; strings.len()];
@@ -232,11 +245,11 @@ impl TableBuilder {
             ways.push(self.way(text, string)?);
         }
         for ((text, id), way) in texts.iter_mut().zip(first..).zip(ways) {
-            if !way.expressions.is_empty() {
-                let start = self.expressions.len() as u32;
-                text.kept = Some(List { start, length: way.expressions.len() as u32 });
+            if !way.finders.is_empty() {
+                let start = self.finders.len() as u32;
+                text.kept = Some(List { start, length: way.finders.len() as u32 });
                 text.always = way.parts.is_empty();
-                self.expressions.extend(way.expressions);
+                self.finders.extend(way.finders);
             }
             for (form, parts) in way.forms.iter().zip(way.parts) {
                 let (first_link, links) = (self.links.len() as u32, form.len() as u16);
@@ -254,25 +267,32 @@ impl TableBuilder {
         Ok(number)
     }
 
-    /// How a string is looked for: on the stream if it can be, and if that tells what the rule asks for.
+    /// How a string is looked for: on the stream if it can be, and at the end if the stream does not tell what the rule asks
+    /// for.
     fn way<'r>(&mut self, text: &mut Text, string: &'r Read) -> Result<Way<'r>, Reject> {
         let mut reject = Reject::Unsupported("a regular expression that is too large".to_owned());
-        if string.is_of_stream(text) {
+        let is_of_stream = string.is_of_stream(text);
+        if !is_of_stream {
+            text.at = (0, u64::MAX);
+        }
+        if !string.forms.is_empty() {
             match self.parts_of(&string.forms, text.at) {
                 Ok(parts) => {
                     // Of a string of several parts a start is found again with every end.
                     text.placed |= text.counted && string.forms.iter().any(|form| form.len() > 1);
                     let again = string.stretches() || string.forms.len() > 1;
                     text.again = again.then(|| string.bytes_max());
-                    return Ok(Way { forms: &string.forms, parts, expressions: Vec::new() });
+                    let finders = if is_of_stream { Vec::new() } else { string.at_the_end().unwrap_or_default() };
+                    return Ok(Way { forms: &string.forms, parts, finders });
                 }
                 Err(refused) => reject = refused,
             }
         }
         text.at = (0, u64::MAX);
-        let expressions = string.at_the_end().ok_or(reject)?;
+        text.is_hint = true;
+        let finders = string.at_the_end().ok_or(reject)?;
         let parts = self.parts_of(&string.hints, text.at).unwrap_or_default();
-        Ok(Way { forms: &string.hints, parts, expressions })
+        Ok(Way { forms: &string.hints, parts, finders })
     }
 
     fn parts_of(&mut self, forms: &[Vec<BodyPart>], at: (u64, u64)) -> Result<Vec<Vec<PartId>>, Reject> {
@@ -291,7 +311,7 @@ impl TableBuilder {
         Ok(parts)
     }
 
-    /// Whether the last rule that was added has expressions that are run at the end.
+    /// Whether the last rule that was added has strings that are looked for at the end.
     pub(crate) fn keeps(&self) -> bool {
         let number = self.rules.len().checked_sub(1);
         let of_it = |text: &&Text| Some(text.rule as usize) == number;
@@ -388,7 +408,7 @@ impl TableBuilder {
             },
             _ => None,
         });
-        let kept_bytes = match self.expressions.is_empty() && !nodes.iter().any(Arena::is_of_bytes) {
+        let kept_bytes = match self.finders.is_empty() && !nodes.iter().any(Arena::is_of_bytes) {
             true => reads.max().unwrap_or(0).min(crate::syntax::pcre::KEPT_BYTES),
             false => crate::syntax::pcre::KEPT_BYTES,
         };
@@ -405,7 +425,7 @@ impl TableBuilder {
             rules: self.rules,
             texts: self.texts,
             chains: self.chains.into_iter().map(|(chain, _)| chain).collect(),
-            expressions: self.expressions,
+            finders: self.finders,
             dependents: self.dependents,
             sources: self.sources,
             links: self.links,
