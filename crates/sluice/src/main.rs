@@ -7,6 +7,7 @@
 mod output;
 
 mod admin;
+mod audit;
 mod cli;
 mod command;
 mod config;
