@@ -18,6 +18,7 @@ SOURCES = [
     ("operate/tls.md", "| key of `[tls.acme]`", "tls.acme."),
     ("operate/configuration.md", "## `[update]`", "update."),
     ("operate/configuration.md", "## `[quarantine]`", "quarantine."),
+    ("operate/configuration.md", "## `[admin]`", "admin."),
     ("operate/configuration.md", "## `[notices]`", "notices."),
     ("operate/configuration.md", "## `[[attachment]]`", "attachment[]."),
     ("operate/configuration.md", "## `[[recipients]]`", "recipients[]."),

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt::Display;
 
-use ::webmail::mail::{Failure, Flag, Flags as Shown, Folder, Layout, Message, Purpose, Row, Sending};
+use ::webmail::mail::{Failure, Flag, Flags as Shown, Folder, Layout, Message, Purpose, Row, Second, Sending};
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 
 use crate::Keep;
@@ -59,6 +59,30 @@ pub trait Host: Keep {
     /// A mailbox has been deleted.
     fn deleted(&self, mailbox: u32) {
         let _ = mailbox;
+    }
+
+    /// The second step of an account's login; `None` where there is none to be had.
+    fn second(&mut self, user: &User) -> Option<Second> {
+        let _ = user;
+        None
+    }
+
+    /// Sets it up with the first code of a secret; recovery codes.
+    ///
+    /// # Errors
+    /// Why it is not set up.
+    fn begin_second(&mut self, user: &User, given: (&str, &str), is_alone: bool) -> Result<Vec<String>, Failure> {
+        let _ = (user, given, is_alone);
+        Err(Failure::Gone)
+    }
+
+    /// Takes it away, with a code.
+    ///
+    /// # Errors
+    /// Why it stays.
+    fn end_second(&mut self, user: &User, code: &str) -> Result<(), Failure> {
+        let _ = (user, code);
+        Err(Failure::Gone)
     }
 
     /// Logs what a user is told in less words.
@@ -341,6 +365,22 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure> {
         let (account, settings) = (self.user.number, settings.to_vec());
         self.change(move |transaction| transaction.annotate(account, None, SETTINGS, Some(&settings)))
+    }
+
+    fn second(&mut self) -> Option<Second> {
+        self.host.second(&self.user)
+    }
+
+    fn begin_second(&mut self, secret: &str, code: &str, is_alone: bool) -> Result<Vec<String>, Failure> {
+        let outcome = self.host.begin_second(&self.user, (secret, code), is_alone);
+        self.state = self.host.state();
+        outcome
+    }
+
+    fn end_second(&mut self, code: &str) -> Result<(), Failure> {
+        let outcome = self.host.end_second(&self.user, code);
+        self.state = self.host.state();
+        outcome
     }
 }
 

@@ -8,6 +8,9 @@ use crate::scram::Keys;
 /// The longest name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
+/// The setting of an account that is disabled.
+const DISABLED: &str = "disabled";
+
 /// An account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
@@ -23,6 +26,8 @@ pub struct Account {
     pub aliases: Vec<String>,
     /// The group that it is in, for those who ask for groups.
     pub group: Option<String>,
+    /// Whether nobody may log in, whatever the password; mail comes in all the same.
+    pub is_disabled: bool,
 }
 
 /// What the password of an account is compared with.
@@ -48,8 +53,15 @@ impl Account {
     /// # Errors
     /// Why this is no name.
     pub fn new(name: &str) -> Result<Account, String> {
-        let login = Login::default();
-        Ok(Account { name: checked(name)?, login, scram: None, quota_bytes: 0, aliases: Vec::new(), group: None })
+        Ok(Account {
+            name: checked(name)?,
+            login: Login::default(),
+            scram: None,
+            quota_bytes: 0,
+            aliases: Vec::new(),
+            group: None,
+            is_disabled: false,
+        })
     }
 
     pub(crate) fn parse(line: &str) -> Result<Account, String> {
@@ -63,10 +75,9 @@ impl Account {
             match setting.split_once('=') {
                 Some(("quota", bytes)) => account.quota_bytes = bytes.parse().map_err(|_| "quota= takes bytes")?,
                 Some(("scram", keys)) => account.scram = Some(keys.parse()?),
-                Some(("aliases", names)) => {
-                    account.aliases = names.split(',').map(checked).collect::<Result<_, _>>()?;
-                }
+                Some(("aliases", names)) => account.set_aliases(names.split(','))?,
                 Some(("group", name)) if !name.is_empty() => account.group = Some(name.into()),
+                None if setting == DISABLED => account.is_disabled = true,
                 _ => return Err(format!("{setting:?} is not known")),
             }
         }
@@ -83,13 +94,24 @@ impl Account {
         Ok(())
     }
 
+    /// Gives it other addresses, in the place of those that it has.
+    ///
+    /// # Errors
+    /// When one is not an address.
+    pub fn set_aliases<'a>(&mut self, addresses: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+        self.aliases = addresses.into_iter().map(checked).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
     /// As it stands in the file.
     pub fn line(&self) -> String {
         let quota = (self.quota_bytes > 0).then(|| format!("quota={}", self.quota_bytes));
         let aliases = (!self.aliases.is_empty()).then(|| format!("aliases={}", self.aliases.join(",")));
         let scram = self.scram.as_ref().map(|keys| format!("scram={keys}"));
         let group = self.group.as_ref().map(|group| format!("group={group}"));
-        let settings: Vec<String> = scram.into_iter().chain(quota).chain(aliases).chain(group).collect();
+        let disabled = self.is_disabled.then(|| DISABLED.to_owned());
+        let settings = scram.into_iter().chain(quota).chain(aliases).chain(group).chain(disabled);
+        let settings: Vec<String> = settings.collect();
         let hash = if let Login::Hash(password) = &self.login { password.as_str() } else { "" };
         format!("{}:{hash}:{}", self.name, settings.join(" "))
     }

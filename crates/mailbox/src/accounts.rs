@@ -4,7 +4,7 @@
 //! # name:hash:settings
 //! tim@example.org:$argon2id$v=19$m=19456,t=2,p=1$...:scram=SCRAM-SHA-256$... quota=1073741824 aliases=info@example.org,@example.net
 //! ```
-//! `group=NAME` is the group of a user of the web.
+//! `group=NAME` is the group of a user of the web. `disabled`: nobody may log in, and mail comes in all the same.
 //!
 //! Other hashes than Argon2's are those of [`password`](crate::password).
 //!
@@ -233,6 +233,11 @@ impl Directory {
         self.accounts.get(&name.to_ascii_lowercase())
     }
 
+    /// All domains of addresses, in lower case.
+    pub fn domains(&self) -> impl Iterator<Item = &str> {
+        self.domains.iter().map(String::as_str)
+    }
+
     /// Whether some address in a domain, which is in lower case, is somebody's.
     pub fn has_domain(&self, domain: &str) -> bool {
         self.domains.contains(domain)
@@ -292,34 +297,43 @@ fn split(address: &str) -> Option<(String, String)> {
 }
 
 /// Changes a file: the account with this name becomes what `change` makes of it, or goes. Other lines stay as they are.
-/// The file is replaced as a whole, and made if need be; only its owner may read it. Edits of several processes wait for each
-/// other.
 ///
 /// # Errors
-/// When the file cannot be read, understood or written, and what `change` fails with.
+/// As [`rewrite`], and when the file cannot be understood.
 pub fn edit(
     path: &Path,
     name: &str,
     change: impl FnOnce(Option<Account>) -> Result<Option<Account>, String>,
 ) -> io::Result<()> {
     let name = checked(name).map_err(io::Error::other)?;
+    rewrite(path, |before| {
+        Directory::parse(before)?;
+        let is_it = |line: &&str| {
+            let named = line.trim().split(':').next().unwrap_or_default().to_ascii_lowercase();
+            named == name && !line.trim().starts_with('#')
+        };
+        let found = before.lines().find(is_it).map(|line| Account::parse(line.trim()));
+        let account = change(found.transpose()?)?;
+        let mut lines: Vec<String> = before.lines().filter(|line| !is_it(line)).map(str::to_owned).collect();
+        lines.extend(account.map(|account| account.line()));
+        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        Directory::parse(&text)?;
+        Ok(text)
+    })
+}
+
+/// Replaces the text of a small file as a whole, and makes the file if need be; only its owner may read it. Edits of several processes
+/// wait for each other.
+///
+/// # Errors
+/// When the file cannot be read or written, and what `change` fails with.
+pub fn rewrite(path: &Path, change: impl FnOnce(&str) -> Result<String, String>) -> io::Result<()> {
     let _lock = lock(path)?;
     let before = match fs::read_to_string(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         read => read?,
     };
-    Directory::parse(&before).map_err(io::Error::other)?;
-    let is_it = |line: &&str| {
-        let named = line.trim().split(':').next().unwrap_or_default().to_ascii_lowercase();
-        named == name && !line.trim().starts_with('#')
-    };
-    let found = before.lines().find(is_it).map(|line| Account::parse(line.trim()));
-    let account = change(found.transpose().map_err(io::Error::other)?).map_err(io::Error::other)?;
-    let mut lines: Vec<String> = before.lines().filter(|line| !is_it(line)).map(str::to_owned).collect();
-    lines.extend(account.map(|account| account.line()));
-    let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-    Directory::parse(&text).map_err(io::Error::other)?;
-    replace(path, text.as_bytes())
+    replace(path, change(&before).map_err(io::Error::other)?.as_bytes())
 }
 
 /// The lock of the folder of a file, which leaves nothing behind. One that somebody else holds for long is an error.

@@ -8,8 +8,8 @@ mod guard;
 mod proven;
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -17,8 +17,11 @@ use tokio::time::timeout;
 
 use crate::accounts::{Account, Accounts, Login};
 use crate::elsewhere::Away;
+use crate::last_login::LastLogins;
 use crate::password;
-use guard::Guard;
+use crate::second;
+use crate::writer::Handle;
+pub use guard::{Attempt as Guarded, Guard};
 use proven::Proven;
 
 /// Passwords that are checked at the same time: each takes 19 MiB and a processor.
@@ -35,6 +38,9 @@ const CHECK_WAIT: Duration = Duration::from_secs(60);
 
 /// How long a client may take to answer a challenge before it keeps nobody else waiting.
 const PROOF_WAIT: Duration = Duration::from_secs(5);
+
+/// The door that asks for second steps.
+pub(crate) const WEBMAIL: &str = "webmail";
 
 /// The longest password, in bytes.
 const PASSWORD_BYTES_MAX: usize = 1_024;
@@ -63,6 +69,29 @@ pub struct Logins {
     /// What keys of accounts that are not there are made of.
     secret: [u8; 32],
     counts: Counts,
+    /// Logins that are not in the store yet.
+    pub last: LastLogins,
+    /// The store, where there is one: it knows which accounts log in at the webmail alone.
+    store: OnceLock<Handle>,
+}
+
+/// The second step of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There is none, or its code counts.
+    Right,
+    /// The code is wrong, or was used.
+    Wrong,
+    /// There is one, and no code came.
+    Missing,
+}
+
+/// The outcome of a check with a second step.
+pub(crate) enum Checked {
+    /// The account.
+    Right(Arc<Account>),
+    /// The password is right, and a code is needed.
+    NeedsCode,
 }
 
 /// Outcomes of attempts.
@@ -101,6 +130,8 @@ impl Logins {
             proven: Arc::new(Proven::new(password::random().unwrap_or_default())),
             secret: password::random().unwrap_or_default(),
             counts: Counts::default(),
+            last: LastLogins::default(),
+            store: OnceLock::new(),
         }
     }
 
@@ -109,12 +140,65 @@ impl Logins {
     /// # Errors
     /// When it is not, or nobody can say.
     pub(crate) async fn check(&self, attempt: Attempt, password: &[u8]) -> Result<Arc<Account>, Denied> {
+        match self.check_both(attempt, password, async |_| Step::Right).await? {
+            Checked::Right(account) => Ok(account),
+            Checked::NeedsCode => Err(Denied::Wrong),
+        }
+    }
+
+    /// The same at a door that asks for a second step: a wrong code is a wrong password, and a login without its code has neither
+    /// failed nor succeeded.
+    ///
+    /// # Errors
+    /// As [`Logins::check`].
+    pub(crate) async fn check_both(
+        &self,
+        attempt: Attempt,
+        password: &[u8],
+        second: impl AsyncFnOnce(&Account) -> Step,
+    ) -> Result<Checked, Denied> {
         let answered = tokio::time::Instant::now() + FAILURE_WAIT;
-        let right = self.right(&attempt.name, password).await;
+        let mut right = self.right(&attempt.name, password).await;
+        if let Ok(Some(account)) = &right {
+            match second(account).await {
+                Step::Right => {}
+                Step::Wrong => right = Ok(None),
+                Step::Missing => {
+                    attempt.attempt.give_up();
+                    return Ok(Checked::NeedsCode);
+                }
+            }
+        }
         if matches!(right, Ok(None)) {
             tokio::time::sleep_until(answered).await;
         }
-        self.judge(attempt, right)
+        self.judge(attempt, right).map(Checked::Right)
+    }
+
+    /// A check that waits as an attempt to log in does, and has failed as one where it is not right; `None` when too many wait.
+    pub(crate) async fn guarded<E>(
+        &self,
+        name: &str,
+        check: impl Future<Output = Result<bool, E>>,
+    ) -> Option<Result<bool, E>> {
+        let Attempt { attempt, .. } = self.attempt(Caller { door: WEBMAIL, client: None }, name).await.ok()?;
+        let outcome = check.await;
+        match outcome {
+            Ok(false) => drop(attempt),
+            Ok(true) | Err(_) => attempt.give_up(),
+        }
+        Some(outcome)
+    }
+
+    /// Looks from here on which accounts log in at the webmail alone.
+    pub(crate) fn look_in(&self, store: Handle) {
+        let _ = self.store.set(store);
+    }
+
+    fn is_open(&self, account: &Account, door: &str) -> bool {
+        let Some(store) = self.store.get().filter(|_| door != WEBMAIL) else { return true };
+        let state = store.state();
+        !state.account_named(account.name.as_bytes()).is_some_and(|(_, account)| second::is_alone(account))
     }
 
     /// The account of a name and a password that come in at a door. A login that is `known` when its turn has come is not checked
@@ -174,7 +258,7 @@ impl Logins {
     }
 
     async fn is_password(&self, account: Option<&Account>, password: &[u8]) -> Result<bool, Away> {
-        let Some(account) = account else { return Ok(false) };
+        let Some(account) = account.filter(|account| !account.is_disabled) else { return Ok(false) };
         match &account.login {
             Login::Elsewhere { table, entry } => match std::str::from_utf8(password) {
                 Ok(password) => self.accounts.is_password(table, entry, password).await,
@@ -209,11 +293,13 @@ impl Logins {
     ) -> Result<Arc<Account>, Denied> {
         let Attempt { attempt, caller: Caller { door, client }, name } = attempt;
         let client = client.map(tracing::field::display);
+        let right = right.map(|found| found.filter(|account| self.is_open(account, door)));
         let name = || name.chars().take(255).collect::<String>();
         match right {
             Ok(Some(account)) => {
                 tracing::info!(account = account.name, door, client, "logged in");
                 self.counts.logins.fetch_add(1, Relaxed);
+                self.last.note(&account.name, door);
                 attempt.succeed();
                 Ok(account)
             }

@@ -84,7 +84,7 @@ async fn first(site: &Site, caller: Caller, response: &[u8]) -> Result<Step, Den
     let name = first.name.clone();
     let attempt = site.logins.begin_proof(caller, &name).await?;
     let account = match site.accounts.named(&name, false).await {
-        Ok(known) => known.filter(|account| account.scram.is_some()),
+        Ok(known) => known.filter(|account| account.scram.is_some() && !account.is_disabled),
         Err(why) => return site.logins.judge(attempt, Err(why)).map(|_| Step::Over(Err(Denied::Away))),
     };
     let keys = account.as_ref().and_then(|account| account.scram.clone());

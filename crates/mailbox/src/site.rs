@@ -131,6 +131,7 @@ impl Site {
     ) -> Site {
         let in_flight = InFlight::new(store.geometry(), message_bytes_max);
         let logins = Logins::new(accounts.clone());
+        logins.look_in(store.clone());
         Site {
             store,
             accounts,

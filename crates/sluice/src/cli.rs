@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
-pub use self::admin::{Admin, AdminCommand, AdminServe};
+pub use self::admin::{Admin, AdminCommand, AdminPerson, AdminServe, AdminToken, PersonCommand, Role, TokenCommand};
 pub use self::config::{ConfigCommand, ConfigShow};
 pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dkim::{Dkim, DkimCommand};
@@ -38,7 +38,7 @@ pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::migrate::{MigrateCommand, MigratePostfix};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
-pub use self::queue::{Queue, QueueCommand, QueueSelect};
+pub use self::queue::{Queue, QueueCommand, QueueSelect, seconds};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
@@ -70,7 +70,8 @@ pub enum Command {
     /// SIGTERM and SIGINT stop it once the sessions in progress have ended; SIGHUP reloads the configuration and the
     /// signatures; SIGUSR2 hands over to a new version of the program without refusing a connection. Without a configuration
     /// it accepts mail for me@example.org on 127.0.0.1:2525, keeps it in ./store, and gives it out by IMAP on 127.0.0.1:2143
-    /// and in a browser on 127.0.0.1:2080 for a password that it prints; if started as root, it switches to the user nobody.
+    /// and in a browser on 127.0.0.1:2080 for a password that it prints, and has the administrator's page on 127.0.0.1:2082 for a
+    /// link that it prints; if started as root, it switches to the user nobody.
     Serve(Serve),
     /// Have a running gateway reload its configuration and signatures, and wait for the outcome.
     ///

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod acme_tests;
+mod admin;
 #[cfg(test)]
 mod auth_tests;
 mod authentication;
@@ -60,6 +61,7 @@ use crate::output::Failure;
 
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
+pub use admin::AdminSettings;
 pub use interception::Interception;
 pub use queue::{Outward, QueueSettings};
 pub use store::{Door, StoreSettings};
@@ -122,6 +124,8 @@ pub struct Config {
     pub web: Option<WebSettings>,
     /// Intrusion rules at the doors.
     pub ids: Option<ids::IdsSettings>,
+    /// The administrator's page.
+    pub admin: AdminSettings,
     /// The mail store of the gateway itself.
     pub store: Option<StoreSettings>,
     /// Who has a mailbox.
@@ -338,6 +342,7 @@ impl Default for Config {
             attachments: Vec::new(),
             web: None,
             ids: None,
+            admin: AdminSettings::default(),
             store: None,
             recipients: Vec::new(),
             lookups: Vec::new(),
@@ -467,6 +472,7 @@ impl Config {
         bayes.for_each(|bayes| bayes.ledger = folder.join(&bayes.ledger));
         config.tls.count_paths_from(folder);
         config.store.iter_mut().for_each(|store| store.count_paths_from(folder));
+        config.admin.count_paths_from(folder);
         config.web.iter_mut().for_each(|web| web.count_paths_from(folder));
         config.ids.iter_mut().for_each(|ids| ids.count_paths_from(folder));
         config.recipients.iter_mut().flat_map(RecipientTable::paths_mut).for_each(|path| *path = folder.join(&path));

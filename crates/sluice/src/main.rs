@@ -7,6 +7,7 @@
 mod output;
 
 mod admin;
+mod audit;
 mod cli;
 mod command;
 mod config;
@@ -66,7 +67,12 @@ fn main() -> ExitCode {
     }
     let outcome = match cli.command {
         Command::Serve(args) if is_edge => serve::run(&args),
-        Command::Serve(_) => process::supervise::run(),
+        Command::Serve(args) => {
+            if args.config.is_none() && args.clamd_conf.is_none() {
+                process::beside::start(&["admin", "serve", "--built-in"]);
+            }
+            process::supervise::run()
+        }
         Command::Reload(args) => process::supervise::reload::run(&args),
         Command::Scan(args) => command::scan::run(&args),
         Command::Mount(args) => on_access::mount::run(&args),

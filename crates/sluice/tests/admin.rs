@@ -10,25 +10,20 @@ use crate::harness::{Behaviour, Gateway, Sink, base64, eicar, free_port, mail_wi
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// A gateway that keeps what is infected, and the page beside it.
-struct Site {
-    gateway: Gateway,
-    sink: Sink,
-    admin: Child,
+/// The process of the page.
+pub struct Admin {
+    child: Child,
     address: SocketAddr,
     /// The path that logs in, once.
     link: String,
 }
 
-impl Site {
-    fn start(words: &[&str]) -> Site {
-        let (sink, metrics) = (Sink::start(Behaviour::default()), free_port());
-        let head = format!("[metrics]\naddress = \"127.0.0.1:{metrics}\"\n");
-        let keeps = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
-        let gateway = Gateway::start_with(&head, "smtp", &sink.forward(), keeps);
+impl Admin {
+    /// Starts it beside a gateway, with its token.
+    pub fn start(gateway: &Gateway, words: &[&str]) -> Admin {
         let token = gateway.folder.path().join("token");
         std::fs::write(&token, TOKEN).unwrap();
-        let mut admin = Command::new(env!("CARGO_BIN_EXE_sluice"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sluice"))
             .args(["admin", "serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(gateway.folder.path().join("sluice.toml"))
             .arg("--token-file")
@@ -39,30 +34,77 @@ impl Site {
             .spawn()
             .unwrap();
         let mut line = String::new();
-        BufReader::new(admin.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let (address, link) = line.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
-        Site { gateway, sink, admin, address: address.parse().unwrap(), link: format!("/{link}") }
+        Admin { address: address.parse().unwrap(), link: format!("/{link}"), child }
     }
 
-    fn stranger(&self) -> Browser {
+    pub fn stranger(&self) -> Browser {
         Browser { address: self.address, cookie: String::new() }
     }
 
     /// The browser that has opened the link.
-    fn browser(&self) -> Browser {
-        let mut browser = self.stranger();
+    pub fn browser(&self) -> Browser {
+        let browser = self.stranger();
         let page = browser.get(&self.link);
-        assert_eq!((page.status, page.field("location")), (303, "/"), "{page:?}");
-        assert!(page.field("set-cookie").ends_with("; HttpOnly; SameSite=Strict"), "{page:?}");
-        browser.cookie = page.field("set-cookie").split(';').next().unwrap().into();
-        browser
+        entered(browser, &page)
     }
 
-    /// What a program is told.
-    fn program(&self, method: &str, path: &str) -> (u16, serde_json::Value) {
-        let page =
-            self.stranger().ask(&format!("{method} /api/v1{path} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}"), b"");
+    /// The answer to a program with a token.
+    pub fn ask(&self, token: &str, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
+        let head = format!("{method} /api/v1{path} HTTP/1.1\r\nAuthorization: Bearer {token}");
+        let page = self.stranger().ask(&head, body.as_bytes());
         (page.status, serde_json::from_slice(&page.body).unwrap())
+    }
+
+    /// The answer to the program with the token of the file.
+    pub fn program(&self, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
+        self.ask(TOKEN, method, path, body)
+    }
+}
+
+/// A browser that has been let in.
+pub fn entered(mut browser: Browser, page: &Page) -> Browser {
+    assert_eq!((page.status, page.field("location")), (303, "/"), "{page:?}");
+    assert!(page.field("set-cookie").ends_with("; HttpOnly; SameSite=Strict"), "{page:?}");
+    browser.cookie = page.field("set-cookie").split(';').next().unwrap().into();
+    browser
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A gateway that keeps what is infected, and the page beside it.
+struct Site {
+    gateway: Gateway,
+    sink: Sink,
+    admin: Admin,
+}
+
+impl Site {
+    fn start(words: &[&str]) -> Site {
+        let (sink, metrics) = (Sink::start(Behaviour::default()), free_port());
+        let head = format!("[metrics]\naddress = \"127.0.0.1:{metrics}\"\n");
+        let keeps = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
+        let gateway = Gateway::start_with(&head, "smtp", &sink.forward(), keeps);
+        let admin = Admin::start(&gateway, words);
+        Site { gateway, sink, admin }
+    }
+
+    fn stranger(&self) -> Browser {
+        self.admin.stranger()
+    }
+
+    fn browser(&self) -> Browser {
+        self.admin.browser()
+    }
+
+    fn program(&self, method: &str, path: &str) -> (u16, serde_json::Value) {
+        self.admin.program(method, path, "")
     }
 
     /// Has an infected mail kept; its id.
@@ -83,19 +125,12 @@ impl Site {
 
     /// Stops it; what it has logged.
     fn log(mut self) -> String {
-        let pid = rustix::process::Pid::from_child(&self.admin);
+        let pid = rustix::process::Pid::from_child(&self.admin.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let mut log = String::new();
-        self.admin.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        assert!(self.admin.wait().unwrap().success());
+        self.admin.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert!(self.admin.child.wait().unwrap().success());
         log
-    }
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _ = self.admin.kill();
-        let _ = self.admin.wait();
     }
 }
 
@@ -114,7 +149,7 @@ fn a_link_is_good_for_one_browser_and_nobody_else_sees_anything() {
     assert_eq!(site.stranger().get("/enter?token=0123").status, 403);
     let browser = site.browser();
     assert_eq!(browser.get("/").status, 200);
-    assert_eq!(site.stranger().get(&site.link).status, 403, "the link was used");
+    assert_eq!(site.stranger().get(&site.admin.link).status, 403, "the link was used");
     let token = browser.get("/").token();
     let left = browser.post("/leave", &format!("token={token}"));
     assert!(left.text().contains("Logged out") && is_closed(&browser.get("/")));
@@ -186,7 +221,10 @@ fn what_is_kept_is_listed_shown_released_and_deleted() {
     assert_eq!(deleted.field("location"), "/kept?told=deleted");
     assert!(browser.get("/kept").text().contains("No messages"));
     let log = site.log();
-    for line in [format!("127.0.0.1: released {one}"), format!("127.0.0.1: deleted {two}")] {
+    for line in [
+        format!("127.0.0.1, the link, a browser: released mail of the quarantine {one}"),
+        format!("127.0.0.1, the link, a browser: deleted mail of the quarantine {two}"),
+    ] {
         assert!(log.contains(&line), "{log}");
     }
 }
@@ -217,7 +255,9 @@ fn programs_are_told_what_the_description_says() {
     for (path, item) in description["paths"].as_object().unwrap() {
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let is_described = item.get(method.to_lowercase()).is_some();
-            let (status, answer) = site.program(method, &path.replace("{id}", "unknown"));
+            let path_of_one =
+                ["{id}", "{name}", "{mail}"].iter().fold(path.clone(), |path, name| path.replace(name, "unknown"));
+            let (status, answer) = site.program(method, &path_of_one);
             let is_known = answer["error"] != "there is nothing";
             assert_eq!(is_known, is_described, "{method} {path}: {status} {answer}");
             let code = status.to_string();

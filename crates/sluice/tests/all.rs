@@ -2,6 +2,7 @@
 
 mod acme;
 mod admin;
+mod admin_store;
 mod auth;
 mod authentication;
 mod clamd;

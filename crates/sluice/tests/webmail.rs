@@ -345,3 +345,54 @@ fn what_the_relay_refuses_comes_back_to_its_writer() {
     );
     assert!(!site.gateway.log().contains("secret"), "no password is logged");
 }
+
+/// The code that a device shows for a secret, so many steps from now.
+pub fn code(secret: &str, steps: i64) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let script = "import base64,hashlib,hmac,struct,sys\n\
+        key=base64.b32decode(sys.argv[1])\n\
+        h=hmac.new(key,struct.pack('>Q',int(sys.argv[2])),hashlib.sha1).digest()\n\
+        o=h[19]&15\n\
+        print('%06d'%((struct.unpack('>I',h[o:o+4])[0]&0x7fffffff)%1000000))";
+    let step = (i64::try_from(now / 30).unwrap() + steps).to_string();
+    let output = Command::new("python3").args(["-c", script, secret, &step]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+#[test]
+fn a_second_step_is_asked_for_once_its_code_is_shown_and_closes_other_doors() {
+    let site = Site::start(false);
+    let ann = site.user("ann");
+    assert!(ann.get("/settings").text().contains("href=\"/second\""));
+    let page = ann.get("/second");
+    let (secret, token) = (page.quoted("name=\"secret\" value=\""), page.token());
+    assert!(page.text().contains(&format!("otpauth://totp/mx.test:ann?secret={secret}&amp;")), "{page:?}");
+    let begin = |code: &str| {
+        ann.post("/second", &format!("token={token}&do=begin&secret={secret}&code={code}&programs=closed"))
+    };
+    assert_eq!(begin("000000").status, 400);
+    let first = code(&secret, 0);
+    let begun = begin(&first).text();
+    let codes: Vec<&str> =
+        begun.split("<pre dir=\"ltr\">").nth(1).unwrap().split('<').next().unwrap().lines().collect();
+    assert_eq!(codes.len(), 10, "{begun}");
+    assert_eq!(begin(&code(&secret, 1)).status, 400, "it is set up already");
+
+    let log_in = |code: &str| site.browser().post("/login", &format!("name=ann&password=secret&code={code}"));
+    let asked = log_in("");
+    assert!(asked.status == 200 && asked.text().contains("name=\"code\"") && asked.field("set-cookie").is_empty());
+    assert_eq!(site.browser().post("/login", "name=bob&password=secret").status, 303, "others log in as before");
+    assert_eq!(log_in(codes[0]).status, 303);
+    assert!(log_in(codes[0]).text().contains("code is wrong"), "a recovery code counts once");
+    // JMAP is another door of the same socket, and knows no codes.
+    let jmap = |name: &str| {
+        let login = crate::harness::base64(format!("{name}:secret").as_bytes());
+        site.browser().ask(&format!("GET /jmap/session HTTP/1.1\r\nAuthorization: Basic {}", login.trim()), b"").status
+    };
+    assert_eq!((jmap("ann"), jmap("bob")), (401, 200));
+    let end = |code: &str| ann.post("/second", &format!("token={token}&do=end&code={code}"));
+    assert_eq!(end(codes[0]).status, 400);
+    assert_eq!(end(codes[1]).field("location"), "/second?told=kept");
+    assert_eq!(log_in("").status, 303);
+    assert_eq!(jmap("ann"), 200);
+}

@@ -91,6 +91,8 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (true, ["folders"]) => pages.change_folder(&call),
         (false, ["settings"]) => pages.settings(&call),
         (true, ["settings"]) => pages.change_settings(&call),
+        (false, ["second"]) => pages.second(&call),
+        (true, ["second"]) => pages.change_second(&call),
         (false, ["login"]) => Reply::see("/"),
         _ => pages.missing(),
     }
@@ -139,6 +141,11 @@ pub fn farewell(is_secure: bool) -> Reply {
 /// Tells who logs in that it did not work.
 pub fn denied(name: &str, why: &'static str) -> Reply {
     login::page(name, Told::Wrong(why.into()))
+}
+
+/// Asks who logs in with the right password for the code of the second step.
+pub fn needs_code(name: &str) -> Reply {
+    login::page_with_code(name)
 }
 
 /// A page about a request that is refused.

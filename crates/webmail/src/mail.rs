@@ -50,6 +50,37 @@ pub trait Mail {
     fn settings(&mut self) -> Vec<u8>;
     /// Keeps settings.
     fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure>;
+    /// The second step of the login; `None` where a host has none.
+    fn second(&mut self) -> Option<Second> {
+        None
+    }
+    /// Sets the second step up with the first code of a secret; recovery codes. With `is_alone` other protocols are closed to the account.
+    fn begin_second(&mut self, secret: &str, code: &str, is_alone: bool) -> Result<Vec<String>, Failure> {
+        let _ = (secret, code, is_alone);
+        Err(Failure::Gone)
+    }
+    /// Takes the second step away, with a code.
+    fn end_second(&mut self, code: &str) -> Result<(), Failure> {
+        let _ = code;
+        Err(Failure::Gone)
+    }
+}
+
+/// The second step of a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Second {
+    /// It is set up, and so many recovery codes are left.
+    Set {
+        /// The recovery codes.
+        recovery_codes: usize,
+    },
+    /// It is not set up.
+    Unset {
+        /// A new secret for a device.
+        secret: String,
+        /// The link by which a device takes it.
+        link: String,
+    },
 }
 
 /// A folder.
@@ -174,6 +205,8 @@ pub enum Failure {
     Exists,
     /// The INBOX stays.
     Inbox,
+    /// A code is wrong, or was used already.
+    Code,
     /// Nobody takes mail that goes out.
     NoRelay,
     /// A recipient is elsewhere, and mail is delivered here alone.
@@ -194,6 +227,7 @@ impl Failure {
             Failure::Name => "A folder cannot have this name.",
             Failure::Exists => "There is a folder with this name.",
             Failure::Inbox => "This folder cannot be renamed or deleted.",
+            Failure::Code => "The code is wrong, or was used already. Is the clock of the device right?",
             Failure::NoRelay => "This server has nobody who sends mail: its administrator sets [store] relay.",
             Failure::Elsewhere => "This server delivers to its own accounts alone.",
             Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",

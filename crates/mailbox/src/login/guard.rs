@@ -31,7 +31,7 @@ const ENTRIES_MAX: usize = 20_000;
 const UNDER_WAY_FREE: u32 = 8;
 
 /// Failures and successes so far.
-pub(crate) struct Guard {
+pub struct Guard {
     places: Mutex<HashMap<Place, Failures>>,
     /// Addresses that have logged in to an account, and when.
     proven: Mutex<HashMap<(IpAddr, String), Instant>>,
@@ -67,7 +67,7 @@ impl Key for Source {
 }
 
 /// An attempt under way. If it is dropped it has failed.
-pub(crate) struct Attempt {
+pub struct Attempt {
     guard: Arc<Guard>,
     source: Source,
     /// Holds the turn of the account until the attempt ends.
@@ -82,6 +82,7 @@ enum Outcome {
 }
 
 impl Guard {
+    /// Nobody has tried yet.
     pub fn new() -> Arc<Guard> {
         Arc::new(Guard { places: Mutex::default(), proven: Mutex::default(), attempts: Turns::new(usize::MAX) })
     }

@@ -9,8 +9,9 @@ use ::webmail::{Call, Reply, denied, farewell, refusal, welcome};
 use sha2::{Digest as _, Sha256};
 
 use crate::accounts::{Account, Login};
-use crate::login::Denied;
+use crate::login::{Denied, Step};
 use crate::password::random;
+use crate::second;
 use crate::site::{Site, ensure, seconds};
 
 /// A user who has logged in.
@@ -34,7 +35,7 @@ impl User {
         let state = site.store.state();
         let is_same = |account: &Account| {
             let number = state.account_named(account.name.as_bytes()).map(|(number, _)| number);
-            mark(account) == session.mark && number == Some(session.account)
+            mark(account) == session.mark && number == Some(session.account) && !account.is_disabled
         };
         match account.filter(|account| is_same(account)) {
             Some(account) => Some(User { session, account, key }),
@@ -53,6 +54,24 @@ impl User {
     }
 }
 
+/// Checks the second step of an account, if it has one.
+pub(super) async fn step(site: &Site, account: &Account, code: &str) -> Step {
+    let state = site.store.state();
+    let Some((number, known)) = state.account_named(account.name.as_bytes()) else { return Step::Right };
+    match (second::is_set(known), code) {
+        (false, _) => Step::Right,
+        (true, "") => Step::Missing,
+        (true, code) => match second::takes(&site.store, number, code, seconds()).await {
+            Ok(true) => Step::Right,
+            Ok(false) => Step::Wrong,
+            Err(error) => {
+                tracing::warn!(account = account.name, %error, "a code cannot be checked");
+                Step::Wrong
+            }
+        },
+    }
+}
+
 /// Begins a session for an account.
 pub(super) async fn begin(site: &Site, account: Arc<Account>, is_secure: bool) -> Reply {
     let entering = account.clone();
@@ -67,10 +86,11 @@ pub(super) async fn begin(site: &Site, account: Arc<Account>, is_secure: bool) -
 }
 
 /// The login page again, with a reason.
-pub(super) fn turned_away(name: &str, why: Denied) -> Reply {
+pub(super) fn turned_away(name: &str, has_code: bool, why: Denied) -> Reply {
     denied(
         name,
         match why {
+            Denied::Wrong if has_code => "The name, the password or the code is wrong.",
             Denied::Wrong => "The name or the password is wrong.",
             Denied::Away => "Accounts cannot be looked up now. Try again later.",
             Denied::Busy | Denied::Full => "Too many try to log in. Try again later.",

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::webmail::mail::{Failure, Sending};
+use ::webmail::mail::{Failure, Second, Sending};
 use keep::Keep;
 use keep::search::Words;
 use keep::webmail::{Host, Sender, User};
@@ -20,7 +20,9 @@ use crate::imap::find;
 use crate::in_flight::Owner;
 use crate::learner;
 use crate::password::random;
+use crate::second;
 use crate::site::{Site, seconds};
+use crate::totp;
 
 /// The time that a search may take: a user waits for its page.
 const SEARCH_WAIT: Duration = Duration::from_secs(10);
@@ -139,6 +141,46 @@ impl Host for Server<'_> {
 
     fn deleted(&self, mailbox: u32) {
         self.site.recents.forget(mailbox);
+    }
+
+    fn second(&mut self, user: &User) -> Option<Second> {
+        let state = self.site.store.state();
+        let account = state.account(user.number)?;
+        if second::is_set(account) {
+            let recovery_codes = second::of(account).map_or(0, |second| second.recovery_count());
+            return Some(Second::Set { recovery_codes });
+        }
+        let secret = totp::Second::secret().ok()?;
+        let link = totp::link(&self.site.hostname, &user.name, &secret);
+        Some(Second::Unset { secret, link })
+    }
+
+    fn begin_second(&mut self, user: &User, given: (&str, &str), is_alone: bool) -> Result<Vec<String>, Failure> {
+        let begun = totp::Second::begin(given.0, given.1.trim(), seconds()).map_err(|_| Failure::Store)?;
+        let (second, codes) = begun.ok_or(Failure::Code)?;
+        let kept = self.runtime.block_on(second::begin(&self.site.store, user.number, second, is_alone));
+        kept.map_err(|error| keep::webmail::failure(self, &error))?;
+        tracing::info!(account = user.name, "the second step of a login is set up");
+        Ok(codes)
+    }
+
+    fn end_second(&mut self, user: &User, code: &str) -> Result<(), Failure> {
+        let (store, now) = (&self.site.store, seconds());
+        let end = async {
+            if !second::takes(store, user.number, code, now).await? {
+                return Ok(false);
+            }
+            second::end(store, user.number).await.map(|()| true)
+        };
+        // A session that somebody has got hold of guesses no codes.
+        match self.runtime.block_on(self.site.logins.guarded(&user.name, end)).ok_or(Failure::Code)? {
+            Ok(true) => {
+                tracing::info!(account = user.name, "the second step of a login is taken away");
+                Ok(())
+            }
+            Ok(false) => Err(Failure::Code),
+            Err(error) => Err(keep::webmail::failure(self, &error)),
+        }
     }
 
     fn log(&self, what: &str, error: &dyn Display) {

@@ -21,17 +21,19 @@ use std::time::Duration;
 
 use ::webmail::session::is_same;
 use ::webmail::{
-    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, refusal, refused,
+    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, needs_code, refusal,
+    refused,
 };
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
+use crate::accounts::Account;
 use crate::guest::{Guest, Seat};
-use crate::login::Caller;
+use crate::login::{Caller, Checked, WEBMAIL};
 use crate::site::Site;
 use crate::wire::{Stream, Wire};
-use door::{User, begin, turned_away};
+use door::{User, begin, step, turned_away};
 use host::Server as Host;
 use keep::webmail::Mail;
 
@@ -156,15 +158,19 @@ impl<S: Stream> Connection<'_, S> {
             return Ok(reply);
         }
         let (name, password) = (call.form.get("name").trim(), call.form.get("password"));
-        let caller = Caller { door: "webmail", client: self.guest.client };
-        let logins = &self.site.logins;
-        let checked = match self.guest.wait(&mut self.wire, logins.attempt(caller, name)).await? {
-            Ok(attempt) => logins.check(attempt, password.as_bytes()).await,
+        let caller = Caller { door: WEBMAIL, client: self.guest.client };
+        let (site, code) = (self.site, call.form.get("code").trim());
+        let checked = match self.guest.wait(&mut self.wire, site.logins.attempt(caller, name)).await? {
+            Ok(attempt) => {
+                let second = async |account: &Account| step(site, account, code).await;
+                site.logins.check_both(attempt, password.as_bytes(), second).await
+            }
             Err(why) => Err(why),
         };
         Ok(match checked {
-            Ok(account) => begin(self.site, account, self.is_secure).await,
-            Err(why) => turned_away(name, why),
+            Ok(Checked::Right(account)) => begin(site, account, self.is_secure).await,
+            Ok(Checked::NeedsCode) => needs_code(name),
+            Err(why) => turned_away(name, !code.is_empty(), why),
         })
     }
 

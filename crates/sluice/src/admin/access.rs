@@ -1,14 +1,20 @@
-//! Who may come in: a browser by a link that is good once, then by its session; a program by a token of a file.
+//! Entry: a browser by a link that is good once or by the login of a person, then by its session; a program by a token.
 
 use std::fs;
-use std::io::Read as _;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
+use mailbox::{Guard, password};
 use sha2::{Digest as _, Sha256};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep_until, timeout};
 use webmail::session::{Key, Session, Sessions, hex};
 
+use super::fault::Fault;
+use super::people::{self, People};
+use super::role::{Role, Who};
 use crate::output::Failure;
 
 /// How long a link is good, in seconds.
@@ -17,18 +23,39 @@ const LINK_SECONDS: i64 = 3_600;
 /// Characters that a token of a file has at least.
 const TOKEN_MIN: usize = 32;
 
-/// Who may come in.
+/// The name of a session that a link has begun: no person can have it.
+const LINK_NAME: &str = "the link";
+
+/// How long a login waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a check may take before it counts as failed.
+const CHECK_WAIT: Duration = Duration::from_secs(10);
+
+/// How long a wrong login takes at least, whether there is such a person or not.
+const FAILURE_WAIT: Duration = Duration::from_secs(1);
+
+/// Links, sessions, people and tokens.
 pub struct Access {
     link: Mutex<Option<(Key, i64)>>,
     sessions: Mutex<Sessions>,
     program: Option<Key>,
-    /// Nothing can be changed.
+    people: Option<PathBuf>,
+    guard: Arc<Guard>,
+    /// Whether nothing can be changed.
     pub is_read_only: bool,
 }
 
 impl Access {
-    /// A new link, with its token.
-    pub fn new(token_file: Option<&Path>, is_read_only: bool) -> Result<(Access, String), Failure> {
+    /// A new link, with its token. People and tokens are in `folder`.
+    ///
+    /// # Errors
+    /// When the file of the token cannot be read, or there is no randomness.
+    pub fn new(
+        token_file: Option<&Path>,
+        folder: Option<&Path>,
+        is_read_only: bool,
+    ) -> Result<(Access, String), Failure> {
         let program = token_file.map(|path| {
             let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
             match text.trim() {
@@ -37,8 +64,15 @@ impl Access {
             }
         });
         let token = random()?;
-        let link = Mutex::new(Some((hash(&token), now())));
-        Ok((Access { link, sessions: Mutex::default(), program: program.transpose()?, is_read_only }, token))
+        let access = Access {
+            link: Mutex::new(Some((hash(&token), now()))),
+            sessions: Mutex::default(),
+            program: program.transpose()?,
+            people: folder.map(people::file),
+            guard: Guard::new(),
+            is_read_only,
+        };
+        Ok((access, token))
     }
 
     /// Takes a link; the token of the session that begins with it.
@@ -49,15 +83,74 @@ impl Access {
             return None;
         }
         *link = None;
+        self.begin(LINK_NAME, Key::default())
+    }
+
+    /// Logs a person in; the token of the session, or `None`. Waits its turn: tries at one name are checked one after the other, later and
+    /// later. To be called where a thread may wait.
+    pub fn log_in(&self, client: IpAddr, name: &str, password: &str, code: &str) -> Option<String> {
+        let path = self.people.as_deref()?;
+        let runtime = Handle::current();
+        let begun = timeout(PATIENCE, self.guard.begin(Some(client), name, CHECK_WAIT));
+        let attempt = runtime.block_on(begun).ok()?;
+        let answered = Instant::now() + FAILURE_WAIT;
+        match right(path, name, password, code) {
+            Some(mark) => {
+                attempt.succeed();
+                self.begin(name, mark)
+            }
+            None => {
+                drop(attempt);
+                runtime.block_on(sleep_until(answered));
+                None
+            }
+        }
+    }
+
+    /// Work of a session that proves itself again by a password or a code: where it fails, it counts as a login that has failed.
+    ///
+    /// # Errors
+    /// What the work fails with, and when too many wait.
+    pub fn guarded<T>(&self, who: &Who, work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+        let begun = timeout(PATIENCE, self.guard.begin(Some(who.from), &who.name, CHECK_WAIT));
+        let attempt = Handle::current().block_on(begun).map_err(|_| Fault::away("too many try this now"))?;
+        let outcome = work();
+        match outcome.is_ok() {
+            true => attempt.give_up(),
+            false => drop(attempt),
+        }
+        outcome
+    }
+
+    fn begin(&self, name: &str, mark: Key) -> Option<String> {
         let (token, form) = (random().ok()?, random().ok()?);
-        let session = Session::new(0, "administrator".into(), form, Key::default(), now());
+        // Sessions of one are bounded by this number.
+        let number = hash(name).first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        let session = Session::new(number, name.into(), form, mark, now());
         lock(&self.sessions).begin(hash(&token), session, now());
         Some(token)
     }
 
-    /// The session of a cookie.
-    pub fn session(&self, cookie: Option<&str>) -> Option<Session> {
-        lock(&self.sessions).find(&hash(cookie?), now())
+    /// The session of a cookie, and who has it. The session of a person ends with the password that it began with.
+    pub fn session(&self, cookie: Option<&str>, from: IpAddr) -> Option<(Session, Who)> {
+        let key = hash(cookie?);
+        let session = lock(&self.sessions).find(&key, now())?;
+        let role = match session.name == LINK_NAME {
+            true => Some(Role::Administrator),
+            false => self.role(&session),
+        };
+        let Some(role) = role else {
+            lock(&self.sessions).end(&key);
+            return None;
+        };
+        let name = session.name.clone();
+        Some((session, Who { name, role, from, is_program: false, is_read_only: self.is_read_only }))
+    }
+
+    fn role(&self, session: &Session) -> Option<Role> {
+        let mut people = People::read(self.people.as_deref()?).ok()?;
+        let person = people.person(&session.name).ok()?;
+        (hash(&person.password) == session.mark).then_some(person.role)
     }
 
     /// Ends a session.
@@ -67,15 +160,50 @@ impl Access {
         }
     }
 
-    /// Whether a field `Authorization` has the token of programs.
-    pub fn is_program(&self, field: Option<&[u8]>) -> bool {
-        let token = field.and_then(|field| std::str::from_utf8(bearer(field)?).ok());
+    /// The program whose token a field `Authorization` has.
+    pub fn program(&self, field: Option<&[u8]>, from: IpAddr) -> Option<Who> {
+        let token = std::str::from_utf8(bearer(field?)?).ok()?.trim();
+        let who = |name: &str, role| {
+            let (name, is_read_only) = (name.to_owned(), self.is_read_only);
+            Some(Who { name, role, from, is_program: true, is_read_only })
+        };
         // Of hashes, so that it takes as long wherever they differ.
-        matches!((token, self.program), (Some(token), Some(known)) if hash(token.trim()) == known)
+        if self.program.is_some_and(|known| hash(token) == known) {
+            return who("the token file", Role::Administrator);
+        }
+        let people = People::read(self.people.as_deref()?).ok()?;
+        let token = people.token(token)?;
+        who(&token.name, token.role)
+    }
+
+    /// The file of people and tokens, if there is a folder for it.
+    pub fn people(&self) -> Option<&Path> {
+        self.people.as_deref()
     }
 }
 
-/// What stands behind the scheme, whose letters may be of either case.
+/// The mark of a person's password, if password and code are right. A code that counts is kept as used before this returns.
+fn right(path: &Path, name: &str, password: &str, code: &str) -> Option<Key> {
+    let mut people = People::read(path).ok()?;
+    let person = people.person(name).ok()?.clone();
+    if !person.is_password(password) {
+        return None;
+    }
+    if person.second.is_some() {
+        let use_up = |people: &mut People| {
+            let now_there = people.person(name)?;
+            let is_right = match &mut now_there.second {
+                Some(second) => second.takes(code, now()),
+                None => true,
+            };
+            if is_right { Ok(()) } else { Err("the code is wrong".to_owned()) }
+        };
+        People::edit(path, use_up).ok()?;
+    }
+    Some(hash(&person.password))
+}
+
+/// The token behind the scheme, whose letters may be of either case.
 fn bearer(field: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = field.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
@@ -85,7 +213,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn now() -> i64 {
+/// Seconds since 1970.
+pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
@@ -95,7 +224,5 @@ fn hash(token: &str) -> Key {
 }
 
 fn random() -> Result<String, Failure> {
-    let mut bytes = [0; 32];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    Ok(hex(&password::random::<32>()?))
 }

@@ -1,14 +1,20 @@
-//! The same for programs: JSON under `/api/v1`, by the token of a file or by a browser's session. `openapi.json` describes it.
+//! The HTTP interface: JSON under `/api/v1`, by a token or, to read, by the session of a browser. `openapi.json` describes it.
+//!
+//! [`ROUTES`] has all of it: a test compares the table with the description.
 
-use std::net::IpAddr;
+use std::cell::OnceCell;
 
 use edge::quarantine::is_id;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use webmail::{Call, Reply};
 
-use super::kept::{self, Act};
-use super::settings;
+use super::fault::{Fault, Outcome};
+use super::page::kept::{self, Act};
+use super::page::settings;
+use super::role::{Right, Who};
 use super::site::Site;
+use super::work::{accounts, domains, queue, record, sets};
 use crate::quarantine::place::object;
 
 /// The description of all that is here.
@@ -17,78 +23,214 @@ pub const DESCRIPTION: &str = include_str!("openapi.json");
 /// Messages of one answer.
 const MESSAGES_MAX: usize = 1_000;
 
+/// A request of a program.
+pub struct Ask<'a> {
+    pub site: &'a Site,
+    pub who: &'a Who,
+    pub call: &'a Call,
+    /// The body, as it came.
+    pub body: &'a [u8],
+    /// The parts of the path that a route has in braces.
+    names: OnceCell<Vec<&'a str>>,
+}
+
+/// A method and a path, and what answers them.
+pub struct Route {
+    method: &'static str,
+    path: &'static str,
+    work: fn(&Ask) -> Outcome,
+}
+
+const fn get(path: &'static str, work: fn(&Ask) -> Outcome) -> Route {
+    Route { method: "GET", path, work }
+}
+
+const fn post(path: &'static str, work: fn(&Ask) -> Outcome) -> Route {
+    Route { method: "POST", path, work }
+}
+
+const fn delete(path: &'static str, work: fn(&Ask) -> Outcome) -> Route {
+    Route { method: "DELETE", path, work }
+}
+
+/// All of the interface.
+pub const ROUTES: [Route; 28] = [
+    get("/openapi.json", |_| serde_json::from_str(DESCRIPTION).map_err(Fault::away)),
+    get("/numbers", numbers),
+    get("/configuration", configuration),
+    get("/quarantine", list),
+    get("/quarantine/{id}", show),
+    post("/quarantine/{id}/release", |ask| act(ask, Act::Release)),
+    delete("/quarantine/{id}", |ask| act(ask, Act::Delete)),
+    get("/accounts", |ask| accounts::list(ask.site, ask.who)),
+    post("/accounts", |ask| accounts::add(ask.site, ask.who, ask.read()?)),
+    get("/accounts/{name}", |ask| accounts::one(ask.site, ask.who, ask.name())),
+    Route {
+        method: "PATCH",
+        path: "/accounts/{name}",
+        work: |ask| accounts::set(ask.site, ask.who, ask.name(), ask.read()?),
+    },
+    delete("/accounts/{name}", |ask| accounts::remove(ask.site, ask.who, ask.name())),
+    Route {
+        method: "PUT",
+        path: "/accounts/{name}/password",
+        work: |ask| accounts::set_password(ask.site, ask.who, ask.name(), ask.read()?),
+    },
+    delete("/accounts/{name}/second", |ask| accounts::reset_second(ask.site, ask.who, ask.name())),
+    get("/queue", |ask| queue::list(ask.site, ask.who, &queue::request(&ask.call.query)?)),
+    get("/queue/{mail}", |ask| queue::one(ask.site, ask.who, ask.name())),
+    post("/queue/{mail}/hold", |ask| queue::act(ask.site, ask.who, "hold", ask.name())),
+    post("/queue/{mail}/release", |ask| queue::act(ask.site, ask.who, "release", ask.name())),
+    post("/queue/{mail}/retry", |ask| queue::act(ask.site, ask.who, "retry", ask.name())),
+    post("/queue/{mail}/bounce", |ask| queue::act(ask.site, ask.who, "bounce", ask.name())),
+    delete("/queue/{mail}", |ask| queue::act(ask.site, ask.who, "delete", ask.name())),
+    get("/domains", |ask| domains::list(ask.site, ask.who)),
+    post("/domains", |ask| domains::add(ask.site, ask.who, &ask.read()?)),
+    get("/domains/{name}", |ask| domains::check(ask.site, ask.who, ask.name())),
+    get("/rules", |ask| sets::list(ask.site, ask.who)),
+    post("/update", |ask| sets::update(ask.site, ask.who)),
+    get("/certificates", |ask| sets::certificates(ask.site, ask.who)),
+    get("/audit", |ask| record::list(ask.site, ask.who)),
+];
+
+impl<'a> Ask<'a> {
+    /// A request, whose route is not known yet.
+    pub fn new(site: &'a Site, who: &'a Who, call: &'a Call, body: &'a [u8]) -> Ask<'a> {
+        Ask { site, who, call, body, names: OnceCell::new() }
+    }
+
+    /// The first part of the path that the route has in braces.
+    fn name(&self) -> &str {
+        self.names.get().and_then(|names| names.first()).copied().unwrap_or_default()
+    }
+
+    /// The body as a value.
+    fn read<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        let body = if self.body.is_empty() { b"{}" } else { self.body };
+        serde_json::from_slice(body)
+            .map_err(|error| Fault::wrong(format!("the body is not what is described: {error}")))
+    }
+}
+
+impl Route {
+    /// The parts of a path that this route has in braces; `None` if it is another's.
+    fn names<'p>(&self, segments: &[&'p str]) -> Option<Vec<&'p str>> {
+        let mut wanted = self.path.split('/').skip(1);
+        let mut names = Vec::new();
+        for segment in segments {
+            match wanted.next()? {
+                part if part.starts_with('{') => names.push(*segment),
+                part if part == *segment => {}
+                _ => return None,
+            }
+        }
+        wanted.next().is_none().then_some(names)
+    }
+}
+
 /// Answers a program that may ask; `segments` are those behind `/api/v1`.
-pub fn answer(site: &Site, method: &str, segments: &[&str], call: &Call, client: IpAddr) -> Reply {
-    let (status, value) = match (method, segments) {
-        ("GET", ["openapi.json"]) => return Reply::json(200, DESCRIPTION.into()),
-        ("GET", ["numbers"]) => numbers(site),
-        ("GET", ["configuration"]) => configuration(site),
-        ("GET", ["quarantine"]) => list(site, call),
-        ("GET", ["quarantine", id]) => show(site, id),
-        ("POST", ["quarantine", id, "release"]) => act(site, client, Act::Release, id),
-        ("DELETE", ["quarantine", id]) => act(site, client, Act::Delete, id),
-        _ => (404, error("there is nothing")),
+pub fn answer<'a>(method: &str, segments: &[&'a str], ask: &Ask<'a>) -> Reply {
+    let found = ROUTES.iter().filter(|route| route.method == method).find_map(|route| {
+        let names = route.names(segments)?;
+        Some((route, names))
+    });
+    let outcome = match found {
+        None => Err(Fault::missing("there is nothing")),
+        Some((route, names)) => {
+            ask.names.get_or_init(|| names);
+            (route.work)(ask)
+        }
     };
-    Reply::json(status, value.to_string())
+    match outcome {
+        Ok(value) => Reply::json(200, value.to_string()),
+        Err(fault) => Reply::json(fault.status, json!({ "error": fault.text }).to_string()),
+    }
 }
 
 /// A reply to who may not ask.
 pub fn closed() -> Reply {
-    Reply::json(401, error("a token is needed: Authorization: Bearer ...").to_string())
+    Reply::json(401, json!({ "error": "a token is needed: Authorization: Bearer ..." }).to_string())
 }
 
-fn error(text: &str) -> Value {
-    json!({ "error": text })
+fn look(ask: &Ask, right: Right) -> Result<(), Fault> {
+    if ask.who.may(right) { Ok(()) } else { Err(Fault::forbidden()) }
 }
 
-fn numbers(site: &Site) -> (u16, Value) {
-    match site.history.last() {
-        Ok(numbers) => {
-            let named = numbers.into_iter().map(|(name, value)| (format!("sluice_{name}"), json!(value)));
-            (200, Value::Object(named.collect()))
+fn numbers(ask: &Ask) -> Outcome {
+    look(ask, Right::Look)?;
+    let numbers = ask.site.history.last().map_err(Fault::away)?;
+    let named = numbers.into_iter().map(|(name, value)| (format!("sluice_{name}"), json!(value)));
+    Ok(Value::Object(named.collect()))
+}
+
+fn configuration(ask: &Ask) -> Outcome {
+    look(ask, Right::Look)?;
+    let entries = settings::entries(&ask.site.path).map_err(|text| Fault { status: 500, text })?;
+    let entry =
+        |entry: &crate::config::shown::Entry| json!({ "key": entry.key, "value": entry.value, "place": entry.place });
+    Ok(Value::Array(entries.iter().map(entry).collect()))
+}
+
+fn list(ask: &Ask) -> Outcome {
+    look(ask, Right::Quarantine)?;
+    let (all, count) = kept::meant(ask.site, &kept::selection(&ask.call.query), MESSAGES_MAX)
+        .map_err(|text| Fault { status: 500, text })?;
+    let messages: Vec<Value> = all.iter().filter_map(|one| object(&ask.site.place, one).ok()).collect();
+    Ok(json!({ "count": count, "messages": messages }))
+}
+
+fn show(ask: &Ask) -> Outcome {
+    look(ask, Right::Quarantine)?;
+    let found = Some(ask.name()).filter(|id| is_id(id)).and_then(|id| ask.site.place.one(id).ok());
+    found.and_then(|one| object(&ask.site.place, &one).ok()).ok_or_else(no_message)
+}
+
+fn act(ask: &Ask, what: Act) -> Outcome {
+    look(ask, Right::Release)?;
+    let id = ask.name();
+    if !is_id(id) || ask.site.place.one(id).is_err() {
+        return Err(no_message());
+    }
+    match kept::act(ask.site, ask.who, what, &[id])?.failed {
+        0 => Ok(json!({ "id": id })),
+        _ => Err(Fault { status: 502, text: "it could not be done: the audit log says why".into() }),
+    }
+}
+
+fn no_message() -> Fault {
+    Fault::missing("there is no such message")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_description_has_each_route_and_no_other() {
+        let description: Value = serde_json::from_str(DESCRIPTION).unwrap();
+        let mut described = BTreeSet::new();
+        for (path, item) in description["paths"].as_object().unwrap() {
+            let methods = item.as_object().unwrap().keys().filter(|key| *key != "parameters");
+            described.extend(methods.map(|method| (method.to_uppercase(), path.clone())));
+            let names: BTreeSet<&str> =
+                path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+            assert_eq!(item.get("parameters").is_some(), !names.is_empty(), "{path}");
         }
-        Err(why) => (503, error(&why)),
+        let known: BTreeSet<_> = ROUTES.iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
+        assert_eq!(known.len(), ROUTES.len(), "a route is there twice");
+        assert_eq!(known, described);
     }
-}
 
-fn configuration(site: &Site) -> (u16, Value) {
-    match settings::entries(&site.path) {
-        Ok(entries) => {
-            let entry = |entry: &crate::config::shown::Entry| json!({ "key": entry.key, "value": entry.value, "place": entry.place });
-            (200, Value::Array(entries.iter().map(entry).collect()))
+    #[test]
+    fn a_path_is_one_of_a_route_whole_or_not_at_all() {
+        let route = delete("/accounts/{name}/password", |_| Ok(Value::Null));
+        assert_eq!(route.names(&["accounts", "a/b", "password"]), Some(vec!["a/b"]));
+        for other in
+            [&["accounts"][..], &["accounts", "a"], &["accounts", "a", "password", "x"], &["queue", "a", "password"]]
+        {
+            assert_eq!(route.names(other), None, "{other:?}");
         }
-        Err(why) => (500, error(&why)),
-    }
-}
-
-fn list(site: &Site, call: &Call) -> (u16, Value) {
-    match kept::meant(site, &kept::selection(&call.query), MESSAGES_MAX) {
-        Ok((all, count)) => {
-            let messages: Vec<Value> = all.iter().filter_map(|one| object(&site.place, one).ok()).collect();
-            (200, json!({ "count": count, "messages": messages }))
-        }
-        Err(why) => (500, error(&why)),
-    }
-}
-
-fn show(site: &Site, id: &str) -> (u16, Value) {
-    let found = Some(id).filter(|id| is_id(id)).and_then(|id| site.place.one(id).ok());
-    match found.and_then(|one| object(&site.place, &one).ok()) {
-        Some(value) => (200, value),
-        None => (404, error("there is no such message")),
-    }
-}
-
-fn act(site: &Site, client: IpAddr, what: Act, id: &str) -> (u16, Value) {
-    if site.access.is_read_only {
-        return (403, error("nothing can be changed here"));
-    }
-    if !is_id(id) || site.place.one(id).is_err() {
-        return (404, error("there is no such message"));
-    }
-    let outcome = kept::act(site, &format!("{client}, a program"), what, &[id]);
-    match outcome.failed {
-        0 => (200, json!({ "id": id })),
-        _ => (502, error("it could not be done: the log says why")),
     }
 }

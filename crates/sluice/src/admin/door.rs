@@ -12,8 +12,9 @@ use tokio::time::timeout;
 use webmail::{Body, Call, Form, LIMITS, Reply, cookie};
 
 use super::answer::{self, COOKIE};
+use super::api::{self, Ask};
+use super::page::frame;
 use super::site::Site;
-use super::{api, frame};
 
 /// The time between two pieces of a request.
 const WAIT: Duration = Duration::from_secs(30);
@@ -79,12 +80,11 @@ fn answer(site: &Site, request: &Request, form: &[u8], client: IpAddr) -> Reply 
     call.cookie = cookie(request, COOKIE);
     call.form = Form::of_body(request.fields.get("content-type").unwrap_or_default(), form);
     if let ["api", "v1", rest @ ..] = &call.segments()[..] {
-        let is_browser = site.access.session(call.cookie.as_deref()).is_some() && request.method == "GET";
-        if !is_browser && !site.access.is_program(request.fields.get("authorization")) {
-            return api::closed();
-        }
         let method = if request.method == "HEAD" { "GET" } else { &request.method };
-        return api::answer(site, method, rest, &call, client);
+        let browser = || site.access.session(call.cookie.as_deref(), client).filter(|_| method == "GET");
+        let program = site.access.program(request.fields.get("authorization"), client);
+        let Some(who) = program.or_else(|| browser().map(|(_, who)| who)) else { return api::closed() };
+        return api::answer(method, rest, &Ask::new(site, &who, &call, form));
     }
     // To look at a link does not use it up.
     let is_known = call.is_known && (request.method != "HEAD" || call.segments() != ["enter"]);

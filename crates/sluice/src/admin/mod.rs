@@ -5,8 +5,11 @@
 //!  answer    which page or reply a request gets
 //!  history   the gateway's numbers, asked for again and again, for a day
 //!  plot      lines of numbers as SVG
-//!  overview kept settings      the pages
+//!  page      the pages, made of what `work` and the quarantine answer
 //!  api       the same for programs, JSON; described by openapi.json
+//!  work      answers and changes, as values
+//!  site      the gateway, and the one way to a change: right, change, audit log
+//!  access    links, sessions, logins, tokens; people and tokens are in `people`, their rights in `role`
 //! ```
 //!
 //! A process of its own: it shares nothing with the gateway but its metrics, its quarantine and its configuration, as other commands do.
@@ -14,18 +17,22 @@
 mod access;
 mod answer;
 mod api;
+mod command;
 mod door;
-mod frame;
+mod fault;
 mod history;
-mod kept;
-mod overview;
-mod plot;
-mod settings;
+mod page;
+mod people;
+pub mod role;
 mod site;
+mod update;
+mod work;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use rustix::thread::CapabilitySet;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -33,10 +40,12 @@ use tokio::sync::Semaphore;
 use crate::cli::{Admin, AdminCommand, AdminServe};
 use crate::config::Config;
 use crate::output::Failure;
+use crate::process::beside;
+use crate::process::privileges::{self, Account};
 use crate::quarantine::place::Place;
+use crate::serve::site::{BUILT_IN, FIRST_STEPS};
 use crate::store;
 use access::Access;
-use history::History;
 use site::Site;
 
 /// Connections at a time; more wait.
@@ -50,26 +59,38 @@ pub fn run(args: &Admin) -> Result<ExitCode, Failure> {
             print!("{}", api::DESCRIPTION);
             Ok(ExitCode::SUCCESS)
         }
+        AdminCommand::Person(args) => command::person(args),
+        AdminCommand::Token(args) => command::token(args),
     }
 }
 
 fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
-    let config = Config::read(&args.config)?;
-    let metrics = args.metrics.or(config.metrics.address);
-    let (access, token) = Access::new(args.token_file.as_deref(), args.read_only)?;
-    let site = Arc::new(Site {
-        access,
-        history: History::default(),
-        metrics,
-        hostname: config.hostname.clone(),
-        path: args.config.clone(),
-        place: Place::of(config)?,
-    });
+    if args.built_in {
+        if privileges::is_root() {
+            // As the gateway does without a configuration.
+            Account::nobody().assume(CapabilitySet::empty())?;
+        }
+        beside::end_with_parent()?;
+    }
+    let config = match args.built_in {
+        true => Config::parse(FIRST_STEPS, BUILT_IN)?,
+        false => Config::read(&args.config)?,
+    };
+    let path = if args.built_in { Path::new(BUILT_IN) } else { &args.config };
+    let (folder, listen) = (site::folder(&config), args.listen.unwrap_or(config.admin.address));
+    let (access, token) = Access::new(args.token_file.as_deref(), folder.as_deref(), args.read_only)?;
+    let site = Arc::new(Site::new(access, Place::of(config)?, path, args.metrics, folder));
     store::reach::offer(&site.place.config);
+    // While there is one thread: root becomes the owner of the store.
+    let _ = site.store();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(args.listen).await.map_err(|error| format!("{}: {error}", args.listen))?;
-        println!("http://{}/enter?token={token}", listener.local_addr()?);
+        let listener = TcpListener::bind(listen).await.map_err(|error| format!("{listen}: {error}"))?;
+        let link = format!("http://{}/enter?token={token}", listener.local_addr()?);
+        match args.built_in {
+            true => println!("\nManage the server in a browser, by a link that is good once:\n\n  {link}\n"),
+            false => println!("{link}"),
+        }
         let asking = tokio::spawn(site.clone().watch());
         let (mut ended, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         tokio::select! {

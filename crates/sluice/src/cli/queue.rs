@@ -71,8 +71,11 @@ pub struct QueueSelect {
     pub json: bool,
 }
 
-/// A time in seconds.
-fn seconds(text: &str) -> Result<i64, String> {
+/// A time in seconds: a number with s, m, h or d.
+///
+/// # Errors
+/// When it is not one.
+pub fn seconds(text: &str) -> Result<i64, String> {
     let (digits, unit) = match text.char_indices().next_back() {
         Some((at, 's')) => (&text[..at], 1),
         Some((at, 'm')) => (&text[..at], 60),

@@ -286,6 +286,37 @@ pub enum AccountCommand {
         /// The account.
         name: String,
     },
+    /// Let nobody log in to an account. Its mail comes in all the same, and connections that are open stay open.
+    Disable {
+        /// The account.
+        name: String,
+    },
+    /// Let an account log in that was disabled.
+    Enable {
+        /// The account.
+        name: String,
+    },
+    /// Take the second step of an account's login away, for who has lost the device and the recovery codes. Needs a server that runs.
+    Reset {
+        /// The account.
+        name: String,
+    },
+    /// Set the bytes of mail that an account may have; 0 is no bound.
+    Quota {
+        /// The account.
+        name: String,
+        /// The bound.
+        #[arg(value_name = "SIZE", value_parser = values::size)]
+        bytes: u64,
+    },
+    /// Set the other addresses of an account, in the place of those that it has; none takes all away.
+    Alias {
+        /// The account.
+        name: String,
+        /// Its addresses; @DOMAIN is all of a domain.
+        #[arg(value_name = "ADDRESS")]
+        addresses: Vec<String>,
+    },
     /// List all accounts, with quota and aliases.
     List,
 }

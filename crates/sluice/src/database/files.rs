@@ -75,7 +75,8 @@ pub fn releases(paths: &[PathBuf]) -> Result<(Option<Release>, Option<Release>),
     Ok((newest, daily.and_then(|path| release(path)).or(newest)))
 }
 
-fn release(path: &Path) -> Option<Release> {
+/// A container as its head describes it; `None` of other files.
+pub fn release(path: &Path) -> Option<Release> {
     let head = head(path)?;
     Some(Release { version: scan::container_version(&head)?, built: scan::container_built(&head)? })
 }

@@ -9,7 +9,7 @@ pub mod bar;
 mod cache;
 mod changes;
 mod compile;
-mod files;
+pub mod files;
 pub mod signed;
 mod source;
 pub mod worker;

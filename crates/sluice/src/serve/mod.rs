@@ -15,7 +15,7 @@ mod logins;
 mod reload;
 mod rights;
 mod scorer;
-mod site;
+pub mod site;
 mod sweep;
 mod systemd;
 pub mod watcher;

@@ -112,8 +112,14 @@ struct Common {
     bells: Arc<Bells>,
 }
 
-/// What is served without a configuration.
-const FIRST_STEPS: &str = r#"
+/// The name of the configuration that is served without another one.
+pub const BUILT_IN: &str = "built-in configuration";
+
+/// Its text.
+pub const FIRST_STEPS: &str = r#"
+[metrics]
+address = "127.0.0.1:2081"
+
 [[listener]]
 protocol = "smtp"
 address = "127.0.0.1:2525"
@@ -136,7 +142,7 @@ impl Site {
         let mut config = match (&args.config, &args.clamd_conf) {
             (Some(path), _) => Config::read(path)?,
             (None, Some(_)) => Config::default(),
-            (None, None) => Config::parse(FIRST_STEPS, "built-in configuration")?,
+            (None, None) => Config::parse(FIRST_STEPS, BUILT_IN)?,
         };
         config.has_credentials()?;
         let stamps = stamps(&config.lists);

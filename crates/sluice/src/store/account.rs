@@ -1,62 +1,127 @@
 //! `sluice account`: who may log in at `sluice store serve`. The server sees a change within a second.
+//!
+//! [`change`] is the one way in which commands and the administrator's page change the file.
 
 use std::io::{self, BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use mailbox::accounts::{self, Account, Accounts};
 
+use super::control;
 use crate::cli::{self, AccountCommand};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
 
+/// The longest password, in bytes.
+const PASSWORD_BYTES_MAX: usize = 1_024;
+
+/// A change of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The account is made.
+    Add { password: String, quota_bytes: u64, aliases: Vec<String> },
+    /// It has another password.
+    Password(String),
+    /// It may have so many bytes of mail; 0 is no bound.
+    Quota(u64),
+    /// It has these other addresses.
+    Aliases(Vec<String>),
+    /// Nobody may log in, or somebody may again.
+    Disable(bool),
+    /// It is gone; its mail stays in the store.
+    Remove,
+}
+
+/// Changes an account in a file.
+///
+/// # Errors
+/// When the account is there and should not be, or the other way round; when a value is not one; when the file cannot be read or
+/// written.
+pub fn change(path: &Path, name: &str, change: &Change) -> io::Result<()> {
+    accounts::edit(path, name, |found| match (found, change) {
+        (Some(_), Change::Add { .. }) => Err(format!("{name} is there already")),
+        (None, Change::Add { .. }) => changed(Account::new(name)?, change),
+        (Some(account), _) => changed(account, change),
+        (None, _) => Err(format!("there is no account {name}")),
+    })
+}
+
+fn changed(mut account: Account, change: &Change) -> Result<Option<Account>, String> {
+    match change {
+        Change::Add { password, quota_bytes, aliases } => {
+            account.quota_bytes = *quota_bytes;
+            account.set_aliases(aliases.iter().map(String::as_str))?;
+            set_password(&mut account, password)?;
+        }
+        Change::Password(password) => set_password(&mut account, password)?,
+        Change::Quota(bytes) => account.quota_bytes = *bytes,
+        Change::Aliases(aliases) => account.set_aliases(aliases.iter().map(String::as_str))?,
+        Change::Disable(is_disabled) => account.is_disabled = *is_disabled,
+        Change::Remove => return Ok(None),
+    }
+    Ok(Some(account))
+}
+
+fn set_password(account: &mut Account, password: &str) -> Result<(), String> {
+    match password.len() {
+        0 => Err("a password is needed".into()),
+        1..=PASSWORD_BYTES_MAX => account.set_password(password.as_bytes()).map_err(|error| error.to_string()),
+        _ => Err(format!("a password has at most {PASSWORD_BYTES_MAX} bytes")),
+    }
+}
+
+/// Asks the server that has the store open to take the second step of an account away.
+///
+/// # Errors
+/// When no server has it, and what the server answers as an error.
+pub fn reset(volume: &Place, name: &str) -> Result<(), Failure> {
+    if name.contains(char::is_control) {
+        return Err("this is not a name".into());
+    }
+    let answer = control::ask(&volume.way(), &format!("second {name}"))?;
+    answer.map(drop).ok_or_else(|| "no server has the store open, and only one changes it".into())
+}
+
 /// Does what the command line says.
 pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let place = Place::enter(&file(args)?)?;
-    let path = &place.way();
     let named = |error: io::Error| format!("{}: {error}", place.path().display());
-    let edit = |name: &str, change: &mut dyn FnMut(Option<Account>) -> Result<Option<Account>, String>| {
-        accounts::edit(path, name, change).map_err(named)
-    };
-    match &args.command {
-        AccountCommand::Add(add) => {
-            let password = password()?;
-            edit(&add.name, &mut |found| match found {
-                Some(_) => Err(format!("{} is there already", add.name)),
-                None => {
-                    let aliases = add.aliases.iter().map(|alias| alias.to_ascii_lowercase()).collect();
-                    let account = Account { quota_bytes: add.quota, aliases, ..Account::new(&add.name)? };
-                    with(account, &password)
-                }
-            })?;
-        }
-        AccountCommand::Passwd { name } => {
-            let password = password()?;
-            edit(name, &mut |found| match found {
-                Some(account) => with(account, &password),
-                None => Err(format!("there is no account {name}")),
-            })?;
-        }
-        AccountCommand::Remove { name } => {
-            edit(name, &mut |found| match found {
-                Some(_) => Ok(None),
-                None => Err(format!("there is no account {name}")),
-            })?;
-        }
+    let (name, wanted) = match &args.command {
         AccountCommand::List => {
-            let accounts = Accounts::open(path).map_err(named)?;
-            for account in accounts.directory().accounts() {
-                let quota = match account.quota_bytes {
-                    0 => "no quota".to_owned(),
-                    bytes => format!("{bytes} bytes"),
-                };
-                println!("{}\t{quota}\t{}", account.name, account.aliases.join(" "));
-            }
+            let accounts = Accounts::open(&place.way()).map_err(named)?;
+            accounts.directory().accounts().for_each(|account| println!("{}", line(account)));
+            return Ok(ExitCode::SUCCESS);
         }
-    }
+        AccountCommand::Reset { name } => {
+            reset(&Place::enter(&settings(args)?.volume())?, name)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        AccountCommand::Add(add) => {
+            let (password, quota_bytes, aliases) = (password()?, add.quota, add.aliases.clone());
+            (&add.name, Change::Add { password, quota_bytes, aliases })
+        }
+        AccountCommand::Passwd { name } => (name, Change::Password(password()?)),
+        AccountCommand::Remove { name } => (name, Change::Remove),
+        AccountCommand::Disable { name } => (name, Change::Disable(true)),
+        AccountCommand::Enable { name } => (name, Change::Disable(false)),
+        AccountCommand::Quota { name, bytes } => (name, Change::Quota(*bytes)),
+        AccountCommand::Alias { name, addresses } => (name, Change::Aliases(addresses.clone())),
+    };
+    change(&place.way(), name, &wanted).map_err(named)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// An account as it is listed.
+fn line(account: &Account) -> String {
+    let quota = match account.quota_bytes {
+        0 => "no quota".to_owned(),
+        bytes => format!("{bytes} bytes"),
+    };
+    let disabled = if account.is_disabled { "\tdisabled" } else { "" };
+    format!("{}\t{quota}\t{}{disabled}", account.name, account.aliases.join(" "))
 }
 
 /// The file of accounts: that of the configuration if none is named.
@@ -64,14 +129,12 @@ fn file(args: &cli::Account) -> Result<PathBuf, Failure> {
     if let Some(file) = &args.accounts {
         return Ok(file.clone());
     }
-    let store = StoreSettings::read(&args.config)?;
-    let store = store.ok_or_else(|| format!("{}: not there, and no --accounts FILE", args.config.display()))?;
-    Ok(store.accounts())
+    Ok(settings(args)?.accounts())
 }
 
-fn with(mut account: Account, password: &str) -> Result<Option<Account>, String> {
-    account.set_password(password.as_bytes()).map_err(|error| error.to_string())?;
-    Ok(Some(account))
+fn settings(args: &cli::Account) -> Result<StoreSettings, Failure> {
+    let store = StoreSettings::read(&args.config)?;
+    Ok(store.ok_or_else(|| format!("{}: not there, and no --accounts FILE", args.config.display()))?)
 }
 
 /// The password on the standard input; on a terminal, one that is made and printed.

@@ -1,7 +1,7 @@
 //! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
 //!
 //! ```text
-//!   C: who ID | recall ID | sieve {...} | acl {...} | queue {...}    one line
+//!   C: who ID | recall ID | sieve {...} | acl {...} | second NAME | queue {...}    one line
 //!   S: {"places": [...], ...}              one line, and the end
 //!   C: deliver lmtp                        a session of LMTP, or of SMTP, as the gateway has with its store
 //!   C: look {...}                          answered as `show.rs` has it, and others may follow
@@ -10,12 +10,10 @@
 //! Every recall is noted in `VOLUME.audit`, a JSON object a line, which is on stable storage before the answer;
 //! without room for it on the disk nothing is recalled.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, ErrorKind, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use edge::net::accept::accepted;
@@ -25,19 +23,13 @@ use edge::settings::{Address, SocketMode};
 use mailbox::lmtp::{self, Peer};
 use mailbox::recall::{self, Found, Place};
 use mailbox::{Handle, Site};
-use rustix::fs::FallocateFlags;
-use rustix::io::Errno;
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 use tokio::io::{AsyncWriteExt as _, BufReader};
 
 use super::show;
+use crate::audit::{self, Log};
 use crate::output::Failure;
 use crate::process::privileges;
-
-/// Room for the note of a recall: thousands of places.
-const NOTE_BYTES: u64 = 1 << 20;
 
 /// How long a command may take to say what it wants.
 const WAIT: Duration = Duration::from_secs(10);
@@ -45,12 +37,8 @@ const WAIT: Duration = Duration::from_secs(10);
 /// The socket and the audit of a store.
 pub struct Control {
     sockets: Sockets,
-    audit: Audit,
+    audit: Log,
 }
-
-/// Where recalls are noted.
-#[derive(Clone)]
-pub struct Audit(Arc<Mutex<File>>);
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,37 +120,17 @@ fn beside(volume: &Path, suffix: &str) -> PathBuf {
     path.into()
 }
 
-impl Audit {
-    /// Opens it, and makes it if it is not there.
-    ///
-    /// # Errors
-    /// When that cannot be.
-    pub fn open(volume: &Path) -> io::Result<Audit> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(beside(volume, ".audit"))?;
-        let audit = Audit(Arc::new(Mutex::new(file)));
-        // A recall may be wanted most when the disk is full.
-        let _ = audit.reserve();
-        Ok(audit)
-    }
+/// Opens the log in which recalls are noted.
+///
+/// # Errors
+/// When that cannot be.
+pub fn audit(volume: &Path) -> io::Result<Log> {
+    Log::open(&beside(volume, ".audit"))
+}
 
-    /// Takes room on the disk for what is to be noted, where the file system can.
-    fn reserve(&self) -> io::Result<()> {
-        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = file.metadata()?.len();
-        match rustix::fs::fallocate(&*file, FallocateFlags::KEEP_SIZE, end, NOTE_BYTES) {
-            Err(error) if error != Errno::OPNOTSUPP => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
-    fn note(&self, message_id: &str, found: &Found) -> io::Result<()> {
-        let when = OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default();
-        let places: Vec<Value> = found.places.iter().map(told).collect();
-        let line = json!({ "time": when, "recalled": message_id, "places": places });
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(format!("{line}\n").as_bytes())?;
-        file.sync_data()
-    }
+fn note(log: &Log, message_id: &str, found: &Found) -> io::Result<()> {
+    let places: Vec<Value> = found.places.iter().map(told).collect();
+    log.note(&json!({ "time": audit::now(), "recalled": message_id, "places": places }))
 }
 
 impl Control {
@@ -170,7 +138,7 @@ impl Control {
     pub fn open(volume: &Path) -> Option<Control> {
         let owner = Owner { mode: SocketMode(0o600), group: None };
         let sockets = Sockets::open(&Address::Unix(path(volume)), &owner, 1, false);
-        let audit = Audit::open(volume).map_err(|error| format!("{}.audit: {error}", volume.display()));
+        let audit = audit(volume).map_err(|error| format!("{}.audit: {error}", volume.display()));
         match sockets.and_then(|sockets| Ok(Control { sockets, audit: audit? })) {
             Ok(control) => Some(control),
             Err(error) => {
@@ -195,7 +163,7 @@ impl Control {
     }
 }
 
-async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> {
+async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
     let store = &site.store;
     let (mut stream, mut line) = (BufReader::new(stream), String::new());
     show::read_line(&mut stream, &mut line, WAIT).await?;
@@ -209,8 +177,9 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,
         Some(("sieve", request)) => super::filters::answer(request, store, &site.scripts, Some(&site.accounts)).await,
         Some(("acl", request)) => super::rights::answer(request, store).await,
+        Some(("second", name)) => super::second::answer(name, site).await,
         Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
-        _ => json!({ "error": "look, deliver, who, recall, sieve, acl or queue" }),
+        _ => json!({ "error": "look, deliver, who, recall, sieve, acl, second or queue" }),
     };
     let mut stream = stream.into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;
@@ -219,7 +188,7 @@ async fn converse(stream: Stream, site: &Site, audit: &Audit) -> io::Result<()> 
 }
 
 /// Does it; what it came to.
-pub async fn answer(wanted: Wanted, id: &str, store: &Handle, audit: &Audit) -> Value {
+pub async fn answer(wanted: Wanted, id: &str, store: &Handle, audit: &Log) -> Value {
     if wanted == Wanted::Recall
         && let Err(error) = audit.reserve()
     {
@@ -238,7 +207,7 @@ pub async fn answer(wanted: Wanted, id: &str, store: &Handle, audit: &Audit) -> 
     };
     if wanted == Wanted::Recall && !found.places.is_empty() {
         tracing::warn!(message_id = id, places = found.places.len(), "a mail was recalled");
-        if let Err(error) = audit.note(id, &found) {
+        if let Err(error) = note(audit, id, &found) {
             return json!({ "error": format!("recalled, but not noted: {error}") });
         }
     }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::dkim::{self, keys::Keys};
 use crate::cli::{self, DomainCommand};
@@ -56,15 +56,37 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
             let keys = Keys::read(&place.way()).map_err(|error| format!("{}: {error}", place.path().display()))?;
             let all = records(domain, &config.hostname, settings, &keys);
             let source = Source::new(zone.as_deref(), resolvers, Duration::from_secs(*timeout))?;
-            let mut check = Check::new(&all);
-            source.settle(&mut check)?;
-            let states: Vec<State> = all.iter().zip(&check.found).map(|(record, found)| state(record, found)).collect();
+            let states = states(&all, &source)?;
             for (record, state) in all.iter().zip(&states) {
                 println!("{}", shown(record, args.json, Some(state)));
             }
             Ok(ExitCode::from(u8::from(states.iter().any(|state| !matches!(state, State::Right | State::Unasked)))))
         }
     }
+}
+
+/// The records of a domain as objects: name, type and data. With `source` also what the DNS has of them.
+///
+/// # Errors
+/// When nobody can be asked.
+pub fn objects(
+    domain: &str,
+    hostname: &str,
+    settings: &StoreSettings,
+    keys: &Keys,
+    source: Option<&Source>,
+) -> Result<Vec<Value>, Failure> {
+    let all = records(domain, hostname, settings, keys);
+    let Some(source) = source else { return Ok(all.iter().map(|record| object(record, None)).collect()) };
+    let states = states(&all, source)?;
+    Ok(all.iter().zip(&states).map(|(record, state)| object(record, Some(state))).collect())
+}
+
+/// Looks records up.
+fn states(all: &[Wanted], source: &Source) -> Result<Vec<State>, Failure> {
+    let mut check = Check::new(all);
+    source.settle(&mut check)?;
+    Ok(all.iter().zip(&check.found).map(|(record, found)| state(record, found)).collect())
 }
 
 /// The records of a domain.
@@ -208,29 +230,49 @@ fn names_us(text: &str) -> bool {
 
 /// A record as a line, or an object; with what was found where it was looked up.
 fn shown(record: &Wanted, as_json: bool, state: Option<&State>) -> String {
-    let (kind, data) = match &record.data {
+    if as_json {
+        return object(record, state).to_string();
+    }
+    let (kind, data) = data(record);
+    // What the addresses are is not ours to say.
+    let comment = if matches!(record.data, Data::Host) { "; " } else { "" };
+    let line = format!("{comment}{}. IN {kind} {data}", record.name);
+    match (state.map(State::word), state.and_then(State::found)) {
+        (None, _) => line,
+        (Some(word), None) => format!("{word:9} {line}"),
+        (Some(word), Some(found)) => format!("{word:9} {line}\n          found: {}", text::hazard::line(found)),
+    }
+}
+
+fn object(record: &Wanted, state: Option<&State>) -> Value {
+    let (kind, data) = data(record);
+    let (word, found) = (state.map(State::word), state.and_then(State::found));
+    json!({ "name": record.name, "type": kind, "data": data, "state": word, "found": found })
+}
+
+/// The type of a record, and its data as a zone has it.
+fn data(record: &Wanted) -> (&'static str, String) {
+    match &record.data {
         Data::Mx(host) => ("MX", format!("10 {host}.")),
         Data::Txt(text) => ("TXT", dkim::keys::strings(text)),
         Data::Srv { port, host } => ("SRV", format!("0 1 {port} {host}.")),
         Data::Host => ("A", "the addresses of this server, and AAAA".into()),
-    };
-    let word = state.map(|state| match state {
-        State::Right => "right",
-        State::Missing => "missing",
-        State::Other(_) => "other",
-        State::Unknown => "no answer",
-        State::Unasked => "not asked",
-    });
-    let found = if let Some(State::Other(found)) = state { Some(found.as_str()) } else { None };
-    if as_json {
-        return json!({ "name": record.name, "type": kind, "data": data, "state": word, "found": found }).to_string();
     }
-    // What the addresses are is not ours to say.
-    let comment = if matches!(record.data, Data::Host) { "; " } else { "" };
-    let line = format!("{comment}{}. IN {kind} {data}", record.name);
-    match (word, found) {
-        (None, _) => line,
-        (Some(word), None) => format!("{word:9} {line}"),
-        (Some(word), Some(found)) => format!("{word:9} {line}\n          found: {}", text::hazard::line(found)),
+}
+
+impl State {
+    const fn word(&self) -> &'static str {
+        match self {
+            State::Right => "right",
+            State::Missing => "missing",
+            State::Other(_) => "other",
+            State::Unknown => "no answer",
+            State::Unasked => "not asked",
+        }
+    }
+
+    /// The data that the DNS has in the place of ours.
+    fn found(&self) -> Option<&str> {
+        if let State::Other(found) = self { Some(found) } else { None }
     }
 }

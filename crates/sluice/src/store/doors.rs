@@ -39,6 +39,9 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(10);
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// How often it is noted in the store when accounts have logged in.
+const LOGINS_EVERY: Duration = Duration::from_secs(5);
+
 /// The part of all sessions that the clients of one protocol have that have not logged in: one in so many.
 const STRANGERS_PART: usize = 8;
 
@@ -121,6 +124,18 @@ const fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { CLIENT_BITS.0 } else { CLIENT_BITS.1 }
 }
 
+/// Notes in the store when accounts have logged in, until the server ends.
+async fn keep_logins(site: Arc<Site>) {
+    let mut ending = site.ending.clone();
+    loop {
+        let ended = tokio::time::timeout(LOGINS_EVERY, ending.wait_for(|&ending| ending)).await.is_ok();
+        site.logins.last.keep(&site.store).await;
+        if ended {
+            return;
+        }
+    }
+}
+
 impl Doors {
     /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
     pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
@@ -129,8 +144,9 @@ impl Doors {
         let (alive, ended) = mpsc::channel(1);
         let (sender, queue, indexing) =
             (alive.clone(), mailbox::queue::run(site.clone()), mailbox::indexing::run(site.clone()));
+        let logins = keep_logins(site.clone());
         tokio::spawn(async move {
-            tokio::join!(queue, tokio::spawn(indexing)).0;
+            tokio::join!(queue, tokio::spawn(indexing), logins).0;
             drop(sender);
         });
         (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, _alive: alive }, Ended(ended))

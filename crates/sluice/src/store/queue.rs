@@ -49,7 +49,11 @@ fn request(select: &QueueSelect, action: &str) -> Request {
     }
 }
 
-fn ask(place: &Place, request: &Request) -> Result<Option<Value>, Failure> {
+/// Asks the server that has the store open; `None` if no server has.
+///
+/// # Errors
+/// When it cannot be asked, and what it answers as an error.
+pub fn ask(place: &Place, request: &Request) -> Result<Option<Value>, Failure> {
     control::ask(&place.way(), &format!("queue {}", json!(request)))
 }
 

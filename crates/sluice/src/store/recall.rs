@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use mailbox::Writer;
 use serde_json::Value;
 
-use super::control::{self, Audit, Wanted};
+use super::control::{self, Wanted, audit};
 use super::volume::{enter, open};
 use crate::cli::{Recall, Who};
 use crate::output::Failure;
@@ -40,7 +40,7 @@ fn ask(args: &Who, wanted: Wanted) -> Result<Value, Failure> {
 /// Nobody serves the store: we do it.
 fn here(args: &Who, place: &Place, wanted: Wanted) -> Result<Value, Failure> {
     let volume = open(place, false, false)?;
-    let audit = Audit::open(&place.way()).map_err(|error| format!("{}.audit: {error}", place.path().display()))?;
+    let audit = audit(&place.way()).map_err(|error| format!("{}.audit: {error}", place.path().display()))?;
     let (writer, handle) = Writer::start(volume)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
     let answer = runtime.block_on(control::answer(wanted, &args.message_id, &handle, &audit));

@@ -45,11 +45,19 @@ impl Source {
     /// # Errors
     /// When no server answers and the store cannot be opened.
     pub fn open(place: &Place, as_root: bool) -> Result<Source, Failure> {
-        if let Some(stream) = control::connect(place)? {
-            return Ok(Source::Server(BufReader::new(stream)));
+        if let Some(server) = Source::of_server(place)? {
+            return Ok(server);
         }
         let volume = if as_root { open_as_root(place, true)? } else { open(place, true, false)? };
         Ok(Source::Here(Box::new(volume)))
+    }
+
+    /// The server that has the store open; `None` if no server has.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub fn of_server(place: &Place) -> Result<Option<Source>, Failure> {
+        Ok(control::connect(place)?.map(|stream| Source::Server(BufReader::new(stream))))
     }
 
     /// Calls `each` with every row of an answer.

@@ -29,6 +29,9 @@ use crate::database::signed::{self, Checker};
 use crate::output::Failure;
 use crate::process::held::Held;
 
+/// The file that remembers what servers have answered.
+pub const STATE: &str = ".state.json";
+
 /// The most incremental updates that are fetched in place of the whole.
 const STEPS_MAX: u32 = 32;
 
@@ -85,7 +88,7 @@ impl Folder {
 
     /// What is remembered; nothing if that cannot be read.
     pub fn state(&self) -> State {
-        let text = self.held.read(".state.json").unwrap_or_default();
+        let text = self.held.read(STATE).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
@@ -95,7 +98,7 @@ impl Folder {
     /// When it cannot be written.
     pub fn keep_state(&self, state: &State) -> io::Result<()> {
         self.held.create(".state.new")?.write_all(&serde_json::to_vec_pretty(state)?)?;
-        self.held.rename(".state.new", &self.held, ".state.json")
+        self.held.rename(".state.new", &self.held, STATE)
     }
 
     /// Whether there is a file of this name in force.

@@ -18,10 +18,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use self::fetch::{Client, Fetched};
-use self::folder::{Folder, Steps};
+use self::folder::{Folder, STATE, Steps};
 use self::state::State;
 use crate::cli::{self, Update};
 use crate::config::Config;
@@ -83,6 +84,13 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     fresh.iter().for_each(|(_, file)| println!("{file}: new"));
     folder.keep_state(&state)?;
     Ok(ExitCode::from(if failed { 2 } else { 0 }))
+}
+
+/// The last outcome for each file, as it is remembered beside them; nothing where nothing was fetched yet or nobody may read it.
+pub fn last(config: &Config) -> Value {
+    let text = config.update.folder.as_ref().and_then(|folder| std::fs::read_to_string(folder.join(STATE)).ok());
+    text.and_then(|text| serde_json::from_str::<State>(&text).ok())
+        .map_or(Value::Array(Vec::new()), |state| state.told())
 }
 
 /// What is fetched and read from here on can reach the folder, and no other.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// The wait after the first failure, in seconds; it doubles with each further one.
 const WAIT_SECONDS: u64 = 60;
@@ -38,6 +39,17 @@ pub struct Known {
 }
 
 impl State {
+    /// All that is known, for who looks at it.
+    pub fn told(&self) -> Value {
+        let one = |(name, known): (&String, &Known)| {
+            json!({
+                "file": name, "from": known.url, "failures": known.failures, "not_before": known.not_before,
+                "last_modified": known.last_modified,
+            })
+        };
+        self.files.iter().map(one).collect()
+    }
+
     /// What is known of a file.
     pub fn file(&mut self, name: &str) -> &mut Known {
         self.files.entry(name.into()).or_default()

@@ -7,6 +7,16 @@ use super::{Told, head};
 
 /// The login page.
 pub(crate) fn page(name: &str, told: Told) -> Reply {
+    written(name, told, false)
+}
+
+/// The login page with a field for the code of the second step.
+pub(crate) fn page_with_code(name: &str) -> Reply {
+    let told = "Enter the code of your device, or a recovery code, and your password again.";
+    written(name, Told::Done(told), true)
+}
+
+fn written(name: &str, told: Told, has_code: bool) -> Reply {
     let mut page = head("Log in");
     put!(page, "<body class=\"alone\"><main id=\"main\"><div class=\"card\"><h1>Sluice Mail</h1>");
     told.write(&mut page);
@@ -23,6 +33,10 @@ pub(crate) fn page(name: &str, told: Told) -> Reply {
         page,
         "<input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"current-password\" required maxlength=\"1024\">"
     );
+    if has_code {
+        put!(page, "</div><div class=\"field\"><label for=\"code\">Code</label><input id=\"code\" name=\"code\" ");
+        put!(page, "inputmode=\"numeric\" autocomplete=\"one-time-code\" required maxlength=\"64\">");
+    }
     put!(page, "</div><button class=\"main-button\">Log in</button></form></div></main></body></html>");
     Reply::page(told.status(), page)
 }

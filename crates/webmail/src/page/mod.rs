@@ -4,6 +4,7 @@ pub(crate) mod folders;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod read;
+pub(crate) mod second;
 pub(crate) mod settings;
 pub(crate) mod write;
 

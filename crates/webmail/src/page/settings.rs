@@ -88,6 +88,9 @@ impl Pages<'_> {
             put!(main, Text(&text), "</option>");
         }
         put!(main, "</select></div><div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
+        if self.mail.second().is_some() {
+            put!(main, "<p><a href=\"/second\">Second step of the login</a></p>");
+        }
         self.page("Settings", None, Told::of(call), main)
     }
 

@@ -6,12 +6,14 @@ use std::io::Read as _;
 
 use clap::ValueEnum as _;
 use edge::quarantine::{Kept, read};
+use serde_json::json;
+use webmail::Form;
 use webmail::html::{Html, Text, put};
-use webmail::session::Session;
-use webmail::{Call, Form};
 
-use super::frame::{form, term};
-use super::site::Site;
+use super::frame::{View, term};
+use crate::admin::fault::Fault;
+use crate::admin::role::{Right, Who};
+use crate::admin::site::Site;
 use crate::cli::Selection;
 use crate::cli::values::Stage;
 use crate::quarantine::place::header;
@@ -40,21 +42,21 @@ pub fn meant(site: &Site, selection: &Selection, count_max: usize) -> Result<(Ve
 }
 
 /// Writes the list.
-pub fn list(page: &mut Html, site: &Site, session: &Session, call: &Call) {
+pub fn list(page: &mut Html, view: &View) {
     put!(page, "<h1>Quarantine</h1>");
-    narrow(page, &call.query);
-    let (all, count) = match meant(site, &selection(&call.query), ROWS_MAX) {
+    narrow(page, &view.call.query);
+    let (all, count) = match meant(view.site, &selection(&view.call.query), ROWS_MAX) {
         Ok(found) => found,
         Err(error) => return put!(page, "<p class=\"told wrong\" role=\"alert\">", Text(&error), "</p>"),
     };
     if all.is_empty() {
         return put!(page, "<p>No messages.</p>");
     }
-    form(page, session, "action=\"/kept\"");
-    actions(page, site);
+    view.form(page, "action=\"/kept\"");
+    actions(page, view);
     put!(
         page,
-        "<div class=\"scroll\"><table class=\"list\"><caption class=\"skip\">Messages, the newest first</caption><thead><tr>"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Messages\"><table class=\"list\"><caption class=\"skip\">Messages, the newest first</caption><thead><tr>"
     );
     put!(
         page,
@@ -107,8 +109,8 @@ fn narrow(page: &mut Html, query: &Form) {
     put!(page, "</select></label> <button>Show</button></form>");
 }
 
-fn actions(page: &mut Html, site: &Site) {
-    if site.access.is_read_only {
+fn actions(page: &mut Html, view: &View) {
+    if !view.who.may(Right::Release) {
         return;
     }
     put!(page, "<p class=\"bar\"><button name=\"do\" value=\"release\">Release</button> ");
@@ -152,7 +154,7 @@ fn recipients(kept: &Kept) -> Vec<&str> {
 }
 
 /// Writes the page of one message.
-pub fn show(page: &mut Html, site: &Site, session: &Session, kept: &Kept) {
+pub fn show(page: &mut Html, view: &View, kept: &Kept) {
     let facts = &kept.facts;
     put!(page, "<h1>Message ", Text(&facts.id), "</h1><dl class=\"head\">");
     term(page, "State", facts.state().name());
@@ -172,8 +174,8 @@ pub fn show(page: &mut Html, site: &Site, session: &Session, kept: &Kept) {
         );
     }
     put!(page, "</dl>");
-    if !site.access.is_read_only {
-        form(page, session, "action=\"/kept\" class=\"bar\"");
+    if view.who.may(Right::Release) {
+        view.form(page, "action=\"/kept\" class=\"bar\"");
         put!(
             page,
             "<input type=\"hidden\" name=\"id\" value=\"",
@@ -188,7 +190,7 @@ pub fn show(page: &mut Html, site: &Site, session: &Session, kept: &Kept) {
             "/mail\" download>Save the message</a></form>"
         );
     }
-    put!(page, "<h2>Header</h2><pre dir=\"ltr\">");
+    put!(page, "<h2>Header</h2><pre dir=\"ltr\" tabindex=\"0\">");
     match header(kept) {
         Ok(lines) => lines.iter().for_each(|line| put!(page, Text(line), "\n")),
         Err(error) => put!(page, Text(&error.to_string())),
@@ -206,33 +208,33 @@ pub fn mail(kept: &Kept) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// What was done with messages.
+/// Counts of messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Done {
     pub done: usize,
     pub failed: usize,
 }
 
-/// Releases or deletes messages by their ids; each is a line of the log. Waits: called where a thread may.
-pub fn act(site: &Site, who: &str, what: Act, ids: &[&str]) -> Done {
+/// Releases or deletes messages by their ids; each is noted. Waits: called where a thread may.
+///
+/// # Errors
+/// Without the right.
+pub fn act(site: &Site, who: &Who, what: Act, ids: &[&str]) -> Result<Done, Fault> {
+    if !who.may(Right::Release) {
+        return Err(Fault::forbidden());
+    }
     let mut outcome = Done::default();
     for id in ids {
-        let done = match site.place.one(id) {
-            Ok(kept) => one(site, what, kept),
-            Err(error) => Err(error.to_string()),
+        let work = || {
+            let done = site.place.one(id).map_err(|error| error.to_string()).and_then(|kept| one(site, what, kept));
+            done.map(|()| json!({ "id": id })).map_err(|text| Fault { status: 502, text })
         };
-        match done {
-            Ok(()) => {
-                eprintln!("{who}: {} {id}", what.past());
-                outcome.done += 1;
-            }
-            Err(error) => {
-                eprintln!("{who}: not {} {}: {error}", what.past(), safe(id));
-                outcome.failed += 1;
-            }
+        match site.change(who, Right::Release, what.past(), id, work) {
+            Ok(_) => outcome.done += 1,
+            Err(_) => outcome.failed += 1,
         }
     }
-    outcome
+    Ok(outcome)
 }
 
 /// What can be done with a message.
@@ -254,8 +256,8 @@ impl Act {
 
     fn past(self) -> &'static str {
         match self {
-            Act::Release => "released",
-            Act::Delete => "deleted",
+            Act::Release => "released mail of the quarantine",
+            Act::Delete => "deleted mail of the quarantine",
         }
     }
 }
@@ -271,11 +273,6 @@ fn one(site: &Site, what: Act, mut kept: Kept) -> Result<(), String> {
     let refused = outcome.map_err(|error| error.to_string())?.refused;
     match refused.first() {
         None => Ok(()),
-        Some((address, reply)) => Err(format!("<{}>: {}", safe(address), safe(&reply.to_string()))),
+        Some((address, reply)) => Err(format!("<{address}>: {reply}")),
     }
-}
-
-/// Text of others in a line of the log.
-fn safe(text: &str) -> String {
-    text.chars().take(300).map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use webmail::html::{Html, Text, put};
 
-use super::history::{History, Span};
 use super::plot::{self, Line};
+use crate::admin::history::{History, Span};
 
 /// Writes the content of the page.
 pub fn write(page: &mut Html, history: &History, span: Span, is_live: bool, kept: usize) {

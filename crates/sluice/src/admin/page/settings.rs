@@ -7,12 +7,15 @@ use webmail::html::{Html, Text, put};
 use crate::config::Config;
 use crate::config::shown::{Entry, in_force, is_changed};
 use crate::config::source::Source;
+use crate::serve::site::{BUILT_IN, FIRST_STEPS};
 
 /// Keys in force, or what is wrong with the configuration.
 pub fn entries(path: &Path) -> Result<Vec<Entry>, String> {
-    let source = Source::read(path).map_err(|error| error.to_string())?;
-    let set = source.entries().map_err(|error| error.to_string())?;
-    let config = Config::read(path).map_err(|error| error.to_string())?;
+    let is_built_in = path == Path::new(BUILT_IN);
+    let source = if is_built_in { Ok(Source::single(BUILT_IN, FIRST_STEPS)) } else { Source::read(path) };
+    let set = source.and_then(|source| source.entries()).map_err(|error| error.to_string())?;
+    let config = if is_built_in { Config::parse(FIRST_STEPS, BUILT_IN) } else { Config::read(path) };
+    let config = config.map_err(|error| error.to_string())?;
     Ok(in_force(set, &config))
 }
 
@@ -34,7 +37,7 @@ pub fn write(page: &mut Html, path: &Path, all: bool) {
     );
     put!(
         page,
-        "</p><div class=\"scroll\"><table class=\"keyed\"><thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Value</th><th scope=\"col\">Place</th></tr></thead><tbody>"
+        "</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Keys\"><table class=\"keyed\"><thead><tr><th scope=\"col\">Key</th><th scope=\"col\">Value</th><th scope=\"col\">Place</th></tr></thead><tbody>"
     );
     for entry in entries.iter().filter(|entry| all || is_changed(entry)) {
         let value = entry.words.clone().unwrap_or_else(|| entry.value.to_string());

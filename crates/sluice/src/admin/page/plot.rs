@@ -2,7 +2,7 @@
 
 use webmail::html::{Html, Text, put};
 
-use super::history::Span;
+use crate::admin::history::Span;
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 110.0;

@@ -1,0 +1,165 @@
+//! Accounts of the mail store: the file that `sluice account` changes, by the same code, and the levels that the store has of them.
+
+use std::collections::HashMap;
+
+use mailbox::accounts::{Account, Accounts, random_password};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::admin::fault::{Fault, Outcome, away};
+use crate::admin::role::{Right, Who};
+use crate::admin::site::Site;
+use crate::store::account::{Change, change, reset};
+use crate::store::look::Look;
+use crate::store::source::Source;
+
+/// A new account.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct New {
+    pub name: String,
+    /// The password; one is made if there is none.
+    pub password: Option<String>,
+    #[serde(default)]
+    pub quota_bytes: u64,
+    #[serde(default)]
+    pub aliases: Vec<String>,
+}
+
+/// Settings of an account; those that are `None` stay as they are.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub quota_bytes: Option<u64>,
+    pub aliases: Option<Vec<String>>,
+    pub is_disabled: Option<bool>,
+}
+
+/// A password; one is made if there is none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Password {
+    pub password: Option<String>,
+}
+
+/// All accounts of the file, with what the store has of them.
+///
+/// # Errors
+/// Without the right, and when the file cannot be read. A store that cannot be looked into leaves its columns empty.
+pub fn list(site: &Site, who: &Who) -> Outcome {
+    if !who.may(Right::Accounts) {
+        return Err(Fault::forbidden());
+    }
+    let store = site.store()?;
+    let file = Accounts::open(&store.accounts.way());
+    let file = file.map_err(|error| Fault::away(format!("{}: {error}", store.accounts.path().display())))?;
+    let (levels, unknown) = match levels(site) {
+        Ok(levels) => (levels, None),
+        Err(fault) => (HashMap::new(), Some(fault.text)),
+    };
+    let all: Vec<Value> = file.directory().accounts().map(|one| account(one, levels.get(&one.name))).collect();
+    Ok(json!({ "count": all.len(), "accounts": all, "store": unknown }))
+}
+
+/// One account.
+///
+/// # Errors
+/// As [`list`], and when there is no such account.
+pub fn one(site: &Site, who: &Who, name: &str) -> Outcome {
+    let all = list(site, who)?;
+    let found = all["accounts"].as_array().into_iter().flatten().find(|one| one["name"] == name.to_ascii_lowercase());
+    found.cloned().ok_or_else(|| Fault::missing("there is no such account"))
+}
+
+/// Makes an account. The answer has the password, if it was made here.
+///
+/// # Errors
+/// Without the right, and when a value is not one or the account is there.
+pub fn add(site: &Site, who: &Who, new: New) -> Outcome {
+    let (password, made) = chosen(new.password)?;
+    let name = new.name;
+    let wanted = Change::Add { password, quota_bytes: new.quota_bytes, aliases: new.aliases };
+    edit(site, who, Right::Change, "added account", &name, &wanted)?;
+    Ok(json!({ "name": name, "password": made }))
+}
+
+/// Sets the password of an account. The answer has the password, if it was made here.
+///
+/// # Errors
+/// As [`add`].
+pub fn set_password(site: &Site, who: &Who, name: &str, wanted: Password) -> Outcome {
+    let (password, made) = chosen(wanted.password)?;
+    edit(site, who, Right::Password, "set password of account", name, &Change::Password(password))?;
+    Ok(json!({ "name": name, "password": made }))
+}
+
+/// Changes settings of an account.
+///
+/// # Errors
+/// As [`add`].
+pub fn set(site: &Site, who: &Who, name: &str, settings: Settings) -> Outcome {
+    let quota = settings.quota_bytes.map(|bytes| ("set quota of account", Change::Quota(bytes)));
+    let aliases = settings.aliases.map(|aliases| ("set aliases of account", Change::Aliases(aliases)));
+    let disable = settings.is_disabled.map(|is_disabled| {
+        let what = if is_disabled { "disabled account" } else { "enabled account" };
+        (what, Change::Disable(is_disabled))
+    });
+    for (what, wanted) in quota.into_iter().chain(aliases).chain(disable) {
+        edit(site, who, Right::Change, what, name, &wanted)?;
+    }
+    one(site, who, name)
+}
+
+/// Removes an account. Its mail stays in the store.
+///
+/// # Errors
+/// As [`add`].
+pub fn remove(site: &Site, who: &Who, name: &str) -> Outcome {
+    edit(site, who, Right::Change, "removed account", name, &Change::Remove)
+}
+
+/// Takes the second step of an account's login away.
+///
+/// # Errors
+/// Without the right, when the account has none, and when no server has the store open.
+pub fn reset_second(site: &Site, who: &Who, name: &str) -> Outcome {
+    site.change(who, Right::Change, "took away the second step of account", name, || {
+        reset(&site.store()?.volume, name).map_err(Fault::wrong)?;
+        Ok(json!({ "name": name }))
+    })
+}
+
+fn edit(site: &Site, who: &Who, right: Right, what: &str, name: &str, wanted: &Change) -> Outcome {
+    site.change(who, right, what, name, || {
+        change(&site.store()?.accounts.way(), name, wanted).map_err(Fault::wrong)?;
+        Ok(json!({ "name": name }))
+    })
+}
+
+/// The password that is set, and the one that was made for it.
+fn chosen(password: Option<String>) -> Result<(String, Option<String>), Fault> {
+    match password.filter(|password| !password.is_empty()) {
+        Some(password) => Ok((password, None)),
+        None => {
+            let made = random_password().map_err(Fault::away)?;
+            Ok((made.clone(), Some(made)))
+        }
+    }
+}
+
+/// What the store has of each account, as `sluice store ls` prints it.
+fn levels(site: &Site) -> Result<HashMap<String, Value>, Fault> {
+    let server = Source::of_server(&site.store()?.volume).map_err(away)?;
+    let mut server = server.ok_or_else(|| Fault::away("no server has the store open"))?;
+    let named = |row: Value| Some((row["account"].as_str()?.to_owned(), row));
+    Ok(server.all(&Look::Accounts).map_err(away)?.into_iter().filter_map(named).collect())
+}
+
+fn account(account: &Account, levels: Option<&Value>) -> Value {
+    let level = |name: &str| levels.map_or(Value::Null, |levels| levels[name].clone());
+    json!({
+        "name": account.name, "quota_bytes": account.quota_bytes, "aliases": account.aliases,
+        "is_disabled": account.is_disabled, "messages": level("messages"), "bytes": level("bytes"),
+        "last_login": level("last_login"), "door": level("door"), "has_second_step": level("has_second_step"),
+    })
+}
