@@ -840,16 +840,28 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l enable -d 'Load rules that stand behind `#` and that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l enable -d 'Load rules that stand behind `#` and that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l rules -d 'Files of rules' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l enable -d 'Load rules that stand behind `#` and that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
