@@ -1,8 +1,8 @@
 //! The last login of each account: an annotation of the account in the store, written behind the login.
 //!
 //! Logins are collected in memory and noted by [`LastLogins::keep`] now and then, so nobody who logs in waits for a flush, and an account
-//! is noted again [`EVERY_SECONDS`] after the last note at the earliest. A crash forgets the logins that were not noted yet. Bounds:
-//! [`PENDING_MAX`] accounts.
+//! is noted again ten minutes after the last note at the earliest. A crash forgets the logins that were not noted yet. Bounds:
+//! 10,000 accounts between two notes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

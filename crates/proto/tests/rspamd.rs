@@ -17,7 +17,7 @@ fn converse(said: &str) -> (Option<Request>, String, String) {
             event = server.finish();
         }
         match event {
-            ServerEvent::Asked(asked) => request = Some(asked),
+            ServerEvent::Asked(asked) => request = Some(*asked),
             ServerEvent::End => server.answer(&Answer {
                 is_spam: true,
                 scores: [7.25, 5.0, 15.0],
@@ -148,7 +148,7 @@ fn a_mail_that_is_to_be_learned_is_answered_in_rspamds_words() {
                 let (taken, event) = server.step(rest);
                 rest = &rest[taken..];
                 match event {
-                    ServerEvent::Asked(asked) => request = Some(asked),
+                    ServerEvent::Asked(asked) => request = Some(*asked),
                     ServerEvent::End => break,
                     _ => {}
                 }

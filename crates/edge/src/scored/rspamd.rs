@@ -39,7 +39,7 @@ impl Dialect for Server {
                 Err(why) => return (taken, Server::refuse(self, &rspamd::Refusal::Malformed(why)).into()),
             }
         }
-        (taken, Event::Asked(request))
+        (taken, Event::Asked(*request))
     }
 
     fn finish(&mut self) -> Event<Request> {
@@ -134,7 +134,7 @@ impl From<ServerEvent> for Event<Request> {
     fn from(event: ServerEvent) -> Event<Request> {
         match event {
             ServerEvent::Idle => Event::Idle,
-            ServerEvent::Asked(request) => Event::Asked(request),
+            ServerEvent::Asked(request) => Event::Asked(*request),
             ServerEvent::Content => Event::Content,
             ServerEvent::End => Event::End,
             ServerEvent::Closed => Event::Closed,

@@ -53,8 +53,8 @@ impl Language {
             Language::Spanish => 3,
             Language::Chinese => 4,
         };
-        let known = SENTENCES.iter().filter_map(|row| Some((row, text.strip_prefix(row[0])?)));
-        let known = known.filter(|(row, rest)| rest.is_empty() || row[0].ends_with(": ")).next();
+        let mut known = SENTENCES.iter().filter_map(|row| Some((row, text.strip_prefix(row[0])?)));
+        let known = known.find(|(row, rest)| rest.is_empty() || row[0].ends_with(": "));
         known.map_or_else(|| text.into(), |(row, rest)| [row[column], rest].concat())
     }
 }

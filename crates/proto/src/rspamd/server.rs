@@ -25,7 +25,7 @@ pub enum ServerEvent {
     /// Nothing that matters; more is needed.
     Idle,
     /// It asks for the score of the mail that follows.
-    Asked(Request),
+    Asked(Box<Request>),
     /// The bytes taken are of that mail.
     Content,
     /// The mail is complete: it is to be [answered](Server::answer).
@@ -87,8 +87,9 @@ impl Server {
                 let (count, part) = parts.step(input)?;
                 let event = match part {
                     Part::Frame => ServerEvent::Idle,
-                    Part::Metadata(metadata) => waiting.take().map_or(ServerEvent::Idle, |request| {
-                        ServerEvent::Asked(Request { metadata: Some(metadata), ..*request })
+                    Part::Metadata(metadata) => waiting.take().map_or(ServerEvent::Idle, |mut request| {
+                        request.metadata = Some(metadata);
+                        ServerEvent::Asked(request)
                     }),
                     Part::Content => ServerEvent::Content,
                     Part::End => self.end(),
@@ -199,7 +200,7 @@ impl Server {
         }
         let undeclared = if request.form == Form::Http { Framing::Empty } else { Framing::Close };
         self.state = State::Body(Body::new(request.framing.unwrap_or(undeclared)));
-        ServerEvent::Asked(request)
+        ServerEvent::Asked(Box::new(request))
     }
 }
 

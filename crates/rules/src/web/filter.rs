@@ -271,7 +271,7 @@ impl<'l> Loader<'l> {
         Manner {
             level,
             address: address.map(|value| value.text.clone()),
-            has_own_delimiters: !option("nonstandarddelimiter").is_some_and(|value| &*value.text == "off"),
+            has_own_delimiters: option("nonstandarddelimiter").is_none_or(|value| &*value.text != "off"),
             template: (level == Level::Template).then(|| self.template(options, main)).flatten(),
         }
     }
