@@ -1,6 +1,6 @@
 //! The header of a mail as it stands: where it ends, and its fields. Of line ends CRLF and LF are known; nothing is decoded.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memmem};
 use proto::imap::date;
 
 use crate::site::seconds;
@@ -46,10 +46,18 @@ pub(crate) fn is_named(field: &[u8], name: &[u8]) -> bool {
     colon.and_then(|colon| field.get(..colon)).is_some_and(|found| found.trim_ascii().eq_ignore_ascii_case(name))
 }
 
-/// A header without what recipients are not to see.
-pub(crate) fn cleaned(header: &[u8]) -> Vec<u8> {
-    let kept = fields(header).filter(|field| !is_named(field, b"bcc") && !is_named(field, b"return-path"));
-    kept.flatten().copied().collect()
+/// The header of a mail that is submitted, without what recipients are not to see, and without results that only this host tells:
+/// of its authentication (RFC 8601, section 5) and of its filters.
+pub(crate) fn cleaned(header: &[u8], hostname: &str) -> Vec<u8> {
+    const HIDDEN: [&[u8]; 3] = [b"bcc", b"resent-bcc", b"return-path"];
+    let host = hostname.to_ascii_lowercase().into_bytes();
+    let is_forged = |field: &[u8]| {
+        let field = field.to_ascii_lowercase();
+        let is_of_us = is_named(&field, b"authentication-results") && memmem::find(&field, &host).is_some();
+        is_of_us || field.starts_with(b"x-spam-") || field.starts_with(b"x-sluice-")
+    };
+    let is_kept = |field: &&[u8]| !HIDDEN.iter().any(|name| is_named(field, name)) && !is_forged(field);
+    fields(header).filter(is_kept).flatten().copied().collect()
 }
 
 /// Fields that the header of a new mail lacks; its author is this address, with a name before it or without.
@@ -126,9 +134,17 @@ mod tests {
     }
 
     #[test]
+    fn what_only_this_host_tells_is_taken_out() {
+        let header = b"Resent-Bcc: a@b\r\nAuthentication-Results:\r\n (x) MX.Test; dkim=pass\r\nX-Spam-Status: No\r\n\
+                       x-sluice-status: clean\r\nAuthentication-Results: other.test; spf=pass\r\nX-Spammer: y\r\n\r\n";
+        let kept = b"Authentication-Results: other.test; spf=pass\r\nX-Spammer: y\r\n\r\n";
+        assert_eq!(cleaned(header, "mx.test"), kept);
+    }
+
+    #[test]
     fn what_is_missing_is_added_and_bcc_is_taken_out() {
         let header = b"To: a@b\r\nbCC: secret@b,\r\n more@b\r\nReturn-Path: <x>\r\nDate: x\r\n\r\n";
-        assert_eq!(cleaned(header), b"To: a@b\r\nDate: x\r\n\r\n");
+        assert_eq!(cleaned(header, "mx.test"), b"To: a@b\r\nDate: x\r\n\r\n");
         let trace = missing(header, "ann@mx.test", "mx.test");
         assert!(trace.starts_with("From: <ann@mx.test>\r\nMessage-ID: <") && !trace.contains("Date:"), "{trace}");
         assert_eq!(missing(b"Date: x\r\nFrom: y\r\nMessage-Id: z\r\n\r\n", "", "mx.test"), "");

@@ -142,8 +142,8 @@ struct Content {
     room: u64,
     digest: Digest,
     header: Header,
-    /// The header of a mail that is submitted waits until it is whole.
-    is_cleaned: bool,
+    /// This host, for a mail that is submitted: its header waits until it is whole, and is cleaned.
+    submitted_to: Option<String>,
     failed: Option<Reply>,
 }
 
@@ -308,7 +308,7 @@ impl<S: Stream> Session<'_, S> {
             room: room(&self.site.store.state(), mail, self.peer == Peer::Smtp),
             digest: Digest::default(),
             header: Header::default(),
-            is_cleaned: self.account.is_some(),
+            submitted_to: self.account.as_ref().map(|_| self.site.hostname.clone()),
             failed: None,
         };
         content.add(trace.as_bytes(), u64::MAX).await;
@@ -384,12 +384,10 @@ impl Content {
         }
         let begins = !self.header.is_whole;
         let rest = self.header.read(bytes);
-        if !self.is_cleaned {
-            return self.keep(bytes).await;
-        }
+        let Some(hostname) = &self.submitted_to else { return self.keep(bytes).await };
         // A header that is longer than what is looked at goes as it is.
         if begins && self.header.is_whole {
-            let header = header::cleaned(&self.header.bytes);
+            let header = header::cleaned(&self.header.bytes, hostname);
             self.keep(&header).await;
         }
         if self.header.is_whole {
@@ -399,8 +397,10 @@ impl Content {
 
     /// All of it has come: what waits is kept, too.
     async fn end(&mut self) {
-        if self.is_cleaned && !self.header.is_whole {
-            let header = header::cleaned(&self.header.bytes);
+        if let Some(hostname) = &self.submitted_to
+            && !self.header.is_whole
+        {
+            let header = header::cleaned(&self.header.bytes, hostname);
             self.keep(&header).await;
         }
     }

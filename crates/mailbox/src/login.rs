@@ -169,6 +169,8 @@ impl Logins {
                 }
             }
         }
+        // A closed door takes as long as a wrong password.
+        let right = right.map(|found| found.filter(|account| self.is_open(account, attempt.caller.door)));
         if matches!(right, Ok(None)) {
             tokio::time::sleep_until(answered).await;
         }

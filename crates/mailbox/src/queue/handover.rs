@@ -13,7 +13,7 @@ use store::{Error, Refused, Sealed, Transaction};
 use crate::accounts::Account;
 use crate::digest::Digest;
 use crate::file::File;
-use crate::header::{cleaned, end_of_header, fields, missing, random};
+use crate::header::{cleaned, end_of_header, fields, is_named, missing, random};
 use crate::lmtp::is_of;
 use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
@@ -74,7 +74,8 @@ pub async fn hand_over(
     if most > 0 && count > most {
         return Err(Untaken::Never(format!("more than {most} recipients in an hour")));
     }
-    let (mut incoming, mut digest, mut content) = (site.store.incoming(), Digest::default(), Content::default());
+    let (mut incoming, mut digest, mut content) =
+        (site.store.incoming(), Digest::default(), Content::of(&site.hostname));
     let (mut piece, mut goes_on) = (vec![0; PIECE_BYTES], true);
     while goes_on {
         let length = tokio::task::block_in_place(|| read(&mut piece));
@@ -89,6 +90,9 @@ pub async fn hand_over(
         if incoming.size() > site.message_bytes_max {
             return Err(Untaken::Never(format!("it is longer than {} bytes", site.message_bytes_max)));
         }
+    }
+    if fields(&content.header).filter(|field| is_named(field, b"from")).count() > 1 {
+        return Err(Untaken::Never("it has several From fields".into()));
     }
     if !site.rates.take(&format!("user {}", mail.user), count, most, seconds()) {
         return Err(Untaken::Later("its user sends to too many within an hour".into()));
@@ -187,6 +191,8 @@ fn phrase(name: &str) -> String {
 /// Content on its way in: the header is collected, and what stands behind it passes.
 #[derive(Default)]
 struct Content {
+    /// This host, whose results are taken out.
+    hostname: String,
     header: Vec<u8>,
     is_whole: bool,
     /// It has no end within what is looked at.
@@ -195,6 +201,10 @@ struct Content {
 }
 
 impl Content {
+    fn of(hostname: &str) -> Content {
+        Content { hostname: hostname.into(), ..Content::default() }
+    }
+
     /// Takes bytes, none at the end; what is to be stored.
     fn add(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len() + 2);
@@ -219,7 +229,7 @@ impl Content {
         self.is_whole = true;
         self.is_too_long = is_long && is_open && end == self.header.len();
         let rest = self.header.split_off(end);
-        let mut out = cleaned(&self.header);
+        let mut out = cleaned(&self.header, &self.hostname);
         if is_open {
             out.extend(b"\r\n");
         }

@@ -88,7 +88,8 @@ fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
         let listener = TcpListener::bind(listen).await.map_err(|error| format!("{listen}: {error}"))?;
         let link = format!("http://{}/enter?token={token}", listener.local_addr()?);
         match args.built_in {
-            true => println!("\nManage the server in a browser, by a link that is good once:\n\n  {link}\n"),
+            // The first line on the standard output is the gateway's, which says that it is ready.
+            true => eprintln!("\nManage the server in a browser, by a link that is good once:\n\n  {link}\n"),
             false => println!("{link}"),
         }
         let asking = tokio::spawn(site.clone().watch());

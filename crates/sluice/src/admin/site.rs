@@ -5,9 +5,10 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
+use time::OffsetDateTime;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
@@ -21,6 +22,12 @@ use crate::config::StoreSettings;
 use crate::numbers::ask;
 use crate::process::privileges;
 use crate::quarantine::place::Place;
+
+/// Failed logins that are noted within a minute.
+const STRANGERS_MINUTE_MAX: u32 = 20;
+
+/// Characters of the thing that was changed, in a note.
+const ON_CHARS_MAX: usize = 300;
 
 /// The gateway.
 pub struct Site {
@@ -39,6 +46,23 @@ pub struct Site {
     pub updates: Updates,
     store: OnceLock<Store>,
     log: OnceLock<Log>,
+    strangers: Strangers,
+}
+
+/// Notes of strangers within the minute: they do not fill the log.
+#[derive(Debug, Default)]
+struct Strangers(Mutex<(i64, u32)>);
+
+impl Strangers {
+    /// Takes one more, if this minute has room for it.
+    fn take(&self, minute: i64) -> bool {
+        let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.0 != minute {
+            *taken = (minute, 0);
+        }
+        taken.1 = taken.1.saturating_add(1);
+        taken.1 <= STRANGERS_MINUTE_MAX
+    }
 }
 
 /// The files of a mail store.
@@ -73,6 +97,7 @@ impl Site {
             updates: Updates::default(),
             store: OnceLock::new(),
             log: OnceLock::new(),
+            strangers: Strangers::default(),
         }
     }
 
@@ -138,12 +163,18 @@ impl Site {
         if !who.may(right) {
             return Err(Fault::forbidden());
         }
-        let log = self.log()?;
-        let unnoted = |error: io::Error| Fault::away(format!("the audit log cannot be written: {error}"));
-        log.map_or(Ok(()), Log::reserve).map_err(unnoted)?;
+        self.reserve()?;
         let outcome = work();
         self.note(who, what, on, outcome.as_ref().err().map(|fault| fault.text.as_str())).map_err(unnoted)?;
         outcome
+    }
+
+    /// Takes room for a note, before what is noted is done.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn reserve(&self) -> Result<(), Fault> {
+        self.log()?.map_or(Ok(()), Log::reserve).map_err(unnoted)
     }
 
     /// Notes a thing that somebody has done, or failed to do.
@@ -160,13 +191,17 @@ impl Site {
     /// # Errors
     /// When it is not on stable storage.
     pub fn note_stranger(&self, name: &str, from: IpAddr) -> io::Result<()> {
+        if !self.strangers.take(OffsetDateTime::now_utc().unix_timestamp() / 60) {
+            return Ok(());
+        }
         let name: String = name.chars().take(64).collect();
         let line = Line { name: &name, role: None, from, is_program: false };
         self.write(&line, "logged in as", &name, Some("name, password or code is wrong"))
     }
 
     fn write(&self, line: &Line, what: &str, on: &str, failed: Option<&str>) -> io::Result<()> {
-        let (name, from) = (safe(line.name), line.from);
+        let on: String = on.chars().take(ON_CHARS_MAX).collect();
+        let (name, from, on) = (safe(line.name), line.from, on.as_str());
         let by = if line.is_program { "a program" } else { "a browser" };
         match failed {
             None => eprintln!("{from}, {name}, {by}: {what} {}", safe(on)),
@@ -203,6 +238,10 @@ struct Line<'a> {
     role: Option<Role>,
     from: IpAddr,
     is_program: bool,
+}
+
+fn unnoted(error: io::Error) -> Fault {
+    Fault::away(format!("the audit log cannot be written: {error}"))
 }
 
 /// Text of others in a line of the log.

@@ -3,7 +3,7 @@
 //! ```text
 //!   mode 0600: being written           left alone, and removed after a day
 //!   mode 0640, of its folder's group   whole: taken in ─► removed
-//!                                        └ not now ─► tried again within a minute
+//!                                        └ not now ─► tried again after a minute, and what else its user has
 //!                                        └ never ───► NAME.refused, and the log says why
 //! ```
 //!
@@ -11,6 +11,7 @@
 //! written a file is what the kernel says of it. What is in it may be anything. A server that ends between taking in and removing takes
 //! a mail in twice.
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -21,6 +22,7 @@ use std::time::{Duration, SystemTime};
 use mailbox::Site;
 use mailbox::queue::{Handover, Untaken, hand_over};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use tokio::time::Instant;
 
 use super::sendmail::envelope::{self, Envelope};
 use crate::output::Failure;
@@ -69,6 +71,8 @@ pub fn prepare(folder: &Path) -> Result<(), Failure> {
 pub struct Maildrop {
     folder: PathBuf,
     trusted: Vec<String>,
+    /// Users some mail of whom was not taken in, and when.
+    waiting: HashMap<u32, Instant>,
 }
 
 /// A mail in it.
@@ -80,16 +84,16 @@ struct Dropped {
 impl Maildrop {
     /// A folder, and the users who may send as anybody.
     pub fn new(folder: &Path, trusted: &[String]) -> Maildrop {
-        Maildrop { folder: folder.into(), trusted: trusted.to_vec() }
+        Maildrop { folder: folder.into(), trusted: trusted.to_vec(), waiting: HashMap::new() }
     }
 
     /// Takes in what comes, until it is dropped.
-    pub async fn serve(self, site: Arc<Site>) {
-        let (mut seen, mut tried) = (None, None::<tokio::time::Instant>);
+    pub async fn serve(mut self, site: Arc<Site>) {
+        let (mut seen, mut tried) = (None, None::<Instant>);
         loop {
             let changed = self.folder.metadata().map(|facts| (facts.mtime(), facts.mtime_nsec())).ok();
             if changed != seen || tried.is_none_or(|tried| tried.elapsed() > TRY_EVERY) {
-                tried = Some(tokio::time::Instant::now());
+                tried = Some(Instant::now());
                 // What is taken in changes the folder, too: it is looked at once more.
                 seen = changed;
                 self.take_in(&site).await;
@@ -98,7 +102,8 @@ impl Maildrop {
         }
     }
 
-    async fn take_in(&self, site: &Site) {
+    async fn take_in(&mut self, site: &Site) {
+        self.waiting.retain(|_, since| since.elapsed() < TRY_EVERY);
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) => return tracing::error!(folder = %self.folder.display(), %error, "no maildrop"),
@@ -108,26 +113,35 @@ impl Maildrop {
             if path.extension().is_some_and(|ending| ending == &REFUSED[1..]) {
                 continue;
             }
-            let outcome = match self.open(&path) {
+            let Ok(facts) = path.symlink_metadata() else { continue };
+            if self.waiting.contains_key(&facts.uid()) {
+                continue;
+            }
+            let outcome = match self.open(&path, site.message_bytes_max) {
                 Ok(Some(dropped)) => hand(site, dropped).await,
                 Ok(None) => continue,
                 Err(untaken) => Err(untaken),
             };
             match outcome {
                 Ok(()) => _ = fs::remove_file(&path).inspect_err(|error| warn(&path, &error.to_string())),
-                Err(Untaken::Later(why)) => warn(&path, &why),
+                Err(Untaken::Later(why)) => {
+                    self.waiting.insert(facts.uid(), Instant::now());
+                    warn(&path, &why);
+                }
                 Err(Untaken::Never(why)) => {
                     tracing::error!(file = %path.display(), why, "a mail of a command is not taken in, and kept as .refused");
                     let mut name = path.clone().into_os_string();
                     name.push(REFUSED);
-                    let _ = fs::rename(&path, name).inspect_err(|error| warn(&path, &error.to_string()));
+                    // A name that leaves no room for the ending is nobody's accident.
+                    let renamed = fs::rename(&path, name).or_else(|_| fs::remove_file(&path));
+                    let _ = renamed.inspect_err(|error| warn(&path, &error.to_string()));
                 }
             }
         }
     }
 
     /// A mail that is whole; none if it is being written, or is gone.
-    fn open(&self, path: &Path) -> Result<Option<Dropped>, Untaken> {
+    fn open(&self, path: &Path, bytes_max: u64) -> Result<Option<Dropped>, Untaken> {
         let later = |error: io::Error| Untaken::Later(error.to_string());
         let facts = match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -139,6 +153,12 @@ impl Maildrop {
         if facts.mode() & 0o040 == 0 {
             remove_abandoned(path, &facts);
             return Ok(None);
+        }
+        if facts.gid() != rustix::process::getegid().as_raw() {
+            return Err(Untaken::Never("its group is not the folder's".into()));
+        }
+        if facts.len() > bytes_max.saturating_add(envelope::BYTES_MAX as u64) {
+            return Err(Untaken::Never(format!("it is longer than {bytes_max} bytes")));
         }
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = File::from(openat(CWD, path, flags, Mode::empty()).map_err(|error| later(error.into()))?);
@@ -194,17 +214,18 @@ mod tests {
             path
         };
         const WHOLE: &str = "sluice maildrop 1\nto a@b\n\nA: b\n\n";
-        let mut dropped = maildrop.open(&put("a", WHOLE, 0o640)).unwrap().unwrap();
+        let mut dropped = maildrop.open(&put("a", WHOLE, 0o640), 1_000).unwrap().unwrap();
         assert_eq!(dropped.handover.number, rustix::process::geteuid().as_raw());
         let mut content = String::new();
         dropped.file.read_to_string(&mut content).unwrap();
         assert_eq!(content, "A: b\n\n");
-        assert!(maildrop.open(&put("b", WHOLE, 0o600)).unwrap().is_none(), "it is being written");
-        assert!(maildrop.open(&folder.path().join("none")).unwrap().is_none());
-        assert!(matches!(maildrop.open(&put("c", "to a@b\n\n", 0o640)), Err(Untaken::Never(_))));
+        assert!(maildrop.open(&put("b", WHOLE, 0o600), 1_000).unwrap().is_none(), "it is being written");
+        assert!(maildrop.open(&folder.path().join("none"), 1_000).unwrap().is_none());
+        assert!(matches!(maildrop.open(&put("c", "to a@b\n\n", 0o640), 1_000), Err(Untaken::Never(_))));
+        assert!(matches!(maildrop.open(&put("l", &"x".repeat(5 << 20), 0o640), 1_000), Err(Untaken::Never(_))));
         fs::hard_link(put("d", WHOLE, 0o640), folder.path().join("e")).unwrap();
-        assert!(matches!(maildrop.open(&folder.path().join("e")), Err(Untaken::Never(_))));
+        assert!(matches!(maildrop.open(&folder.path().join("e"), 1_000), Err(Untaken::Never(_))));
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("f")).unwrap();
-        assert!(matches!(maildrop.open(&folder.path().join("f")), Err(Untaken::Never(_))));
+        assert!(matches!(maildrop.open(&folder.path().join("f"), 1_000), Err(Untaken::Never(_))));
     }
 }

@@ -69,6 +69,9 @@ fn set_up(page: &mut Html, view: &View, secret: &str) {
 
 /// Does what a form says.
 pub fn act(view: &View) -> Reply {
+    if let Err(fault) = view.site.reserve() {
+        return view.failed(&fault, HERE);
+    }
     let form = &view.call.form;
     let (what, outcome) = match form.get("do") {
         "begin" => ("set up the second step of", begin(view)),

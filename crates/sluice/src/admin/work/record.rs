@@ -9,6 +9,9 @@ use crate::admin::site::Site;
 /// Lines of one answer.
 const LINES_MAX: usize = 1_000;
 
+/// Failed logins among them.
+const STRANGERS_MAX: usize = 100;
+
 /// The last changes, the newest first.
 ///
 /// # Errors
@@ -18,5 +21,12 @@ pub fn list(site: &Site, who: &Who) -> Outcome {
         return Err(Fault::forbidden());
     }
     let log = site.log()?.ok_or_else(|| Fault::missing("no folder is set for an audit log: [admin] folder"))?;
-    Ok(json!({ "changes": log.last(LINES_MAX).map_err(Fault::away)? }))
+    let mut strangers = 0;
+    let mut lines = log.last(usize::MAX).map_err(Fault::away)?;
+    lines.retain(|line| {
+        strangers += usize::from(line["role"].is_null());
+        !line["role"].is_null() || strangers <= STRANGERS_MAX
+    });
+    lines.truncate(LINES_MAX);
+    Ok(json!({ "changes": lines }))
 }
