@@ -28,3 +28,6 @@ pub mod websocket;
 
 /// Base64, which several of them are written in.
 pub use text::base64;
+
+/// Hosts in URLs, which addresses are written as in several ways.
+pub use text::host;

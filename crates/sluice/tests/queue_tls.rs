@@ -19,7 +19,7 @@ const POLICIES: u8 = 20;
 const TLSA: u16 = 52;
 
 /// Domains, each with a mail server `mx-DOMAIN` at a host of the loopback.
-const DOMAINS: [(&str, u8); 10] = [
+const DOMAINS: [(&str, u8); 11] = [
     ("enforced.test", 2),
     ("other-name.test", 3),
     ("not-listed.test", 4),
@@ -30,6 +30,7 @@ const DOMAINS: [(&str, u8); 10] = [
     ("not-validated.test", 9),
     ("no-starttls.test", 10),
     ("forged.test", 11),
+    ("dane-hidden.test", 12),
 ];
 
 fn host_of(domain: &str) -> Option<u8> {
@@ -38,6 +39,10 @@ fn host_of(domain: &str) -> Option<u8> {
 
 /// What the DNS says; `record` names the certificate of the servers with DANE.
 fn world(name: &str, wanted: u16, record: &[u8]) -> Told {
+    // An answer that somebody keeps back turns nothing off.
+    if (name, wanted) == ("mx-dane-hidden.test", kind::AAAA) {
+        return Told::Failure;
+    }
     let nothing = Told::Hosts(Vec::new());
     let is_signed = name.contains("dane");
     let domain = ["mta-sts.", "_mta-sts.", "_25._tcp.mx-", "mx-"].iter().find_map(|front| name.strip_prefix(front));
@@ -59,7 +64,9 @@ fn world(name: &str, wanted: u16, record: &[u8]) -> Told {
     if wanted == TLSA {
         return match name.split_once("._tcp.mx-").map(|(_, domain)| domain) {
             Some("dane.test") => Told::Validated(Box::new(Told::Raw(record.to_vec()))),
-            Some("dane-other.test") => Told::Validated(Box::new(Told::Raw([&[3, 1, 1], &[7; 32][..]].concat()))),
+            Some("dane-other.test" | "dane-hidden.test") => {
+                Told::Validated(Box::new(Told::Raw([&[3, 1, 1], &[7; 32][..]].concat())))
+            }
             Some("dane-away.test") => Told::Failure,
             Some("not-validated.test") => Told::Raw([&[3, 1, 1], &[7; 32][..]].concat()),
             _ => Told::NoName,
@@ -184,6 +191,7 @@ fn servers_are_known_by_their_domains_policies_and_by_signed_records() {
         ("not-listed.test", "is not a mail server of the MTA-STS policy"),
         ("no-starttls.test", "STARTTLS is not offered"),
         ("dane-other.test", "not known by its certificate"),
+        ("dane-hidden.test", "not known by its certificate"),
         ("dane-away.test", "the TLSA records of mx-dane-away.test cannot be looked up"),
     ] {
         let why = world.why(domain);

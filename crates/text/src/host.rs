@@ -166,6 +166,40 @@ fn adapted(delta: u32, count: u32, is_first: bool) -> u32 {
     steps + 36 * delta / (delta + 38)
 }
 
+/// The IPv4 address that a host stands for where its last label is a number, however it is written: of one to four numbers in
+/// decimal, octal or hexadecimal, of which the last fills the rest (URL Standard, "IPv4 parser"). None for names; an error for what
+/// ends in a number and is no address.
+///
+/// # Errors
+/// When the host is neither a name nor an address.
+#[allow(clippy::result_unit_err)]
+pub fn ipv4(host: &str) -> Result<Option<Ipv4Addr>, ()> {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_hex = last.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
+    if last.is_empty() || !(is_hex || last.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Ok(None);
+    }
+    let numbers: Vec<u64> = host.split('.').map(number).collect::<Option<_>>().ok_or(())?;
+    let (last, front) = numbers.split_last().ok_or(())?;
+    let rest = 32_u32.saturating_sub(8 * front.len() as u32);
+    if front.len() > 3 || front.iter().any(|&number| number > 255) || *last >= 1 << rest {
+        return Err(());
+    }
+    let front = front.iter().fold(0, |sum, number| sum << 8 | number) << rest;
+    Ok(Some(Ipv4Addr::from_bits((front | last) as u32)))
+}
+
+fn number(text: &str) -> Option<u64> {
+    let hex = text.get(2..).filter(|_| text.as_bytes().get(..2).is_some_and(|start| start.eq_ignore_ascii_case(b"0x")));
+    match (hex, text.strip_prefix('0')) {
+        (Some(""), _) | (_, Some("")) => Some(0),
+        (Some(hex), _) => u64::from_str_radix(hex, 16).ok().filter(|_| !hex.starts_with('+')),
+        (_, Some(octal)) => u64::from_str_radix(octal, 8).ok().filter(|_| !octal.starts_with('+')),
+        _ => text.parse().ok().filter(|_| !text.starts_with('+')),
+    }
+}
+
 /// Whether a host is an IP address.
 pub fn is_address(host: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(host) else { return false };
@@ -176,6 +210,25 @@ pub fn is_address(host: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_are_read_however_they_are_written() {
+        let local = Ok(Some(Ipv4Addr::LOCALHOST));
+        for host in
+            ["127.0.0.1", "2130706433", "0x7f000001", "0X7F.1", "127.1", "127.000.000.001", "0177.0.0.1", "127.0.1."]
+        {
+            assert_eq!(ipv4(host), local, "{host}");
+        }
+        assert_eq!((ipv4("0"), ipv4("0x")), (Ok(Some(Ipv4Addr::UNSPECIFIED)), Ok(Some(Ipv4Addr::UNSPECIFIED))));
+        for name in ["example.org", "1.example", "a.0b", "", ".", "127.0.0.1.x"] {
+            assert_eq!(ipv4(name), Ok(None), "{name}");
+        }
+        for wrong in
+            ["1.2.3.4.5", "256.1.1.1", "1.2.3.256", "4294967296", "09.1", "a.1", "1..2", "0xg", "99999999999999999999"]
+        {
+            assert_eq!(ipv4(wrong), Err(()), "{wrong}");
+        }
+    }
 
     #[test]
     fn names_are_put_into_ascii() {

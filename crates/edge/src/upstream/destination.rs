@@ -130,8 +130,12 @@ impl Destination {
         };
         let port = port.map_or(Some(default_port), |port| port.parse().ok()).filter(|&port| port != 0)?;
         if let Some(rest) = host.strip_prefix('[') {
-            let host = rest.strip_suffix(']').filter(|host| host.parse::<IpAddr>().is_ok())?;
-            return Some(Destination { host: host.to_ascii_lowercase(), port, is_tls: false });
+            let address = rest.strip_suffix(']').and_then(|host| host.parse::<IpAddr>().ok())?;
+            return Some(Destination { host: address.to_canonical().to_string(), port, is_tls: false });
+        }
+        // Else the resolver would read as an address what was judged as a name.
+        if let Some(address) = proto::host::ipv4(host).ok()? {
+            return Some(Destination { host: address.to_string(), port, is_tls: false });
         }
         let host = host.strip_suffix('.').unwrap_or(host);
         let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'));

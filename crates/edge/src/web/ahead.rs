@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::exchange::is_own;
+use super::head::is_loop;
 use super::session::Session;
 use crate::net::stream::Stream;
 use crate::upstream::destination::{Destination, Failure, connect};
@@ -71,7 +72,7 @@ impl Session {
         connect(&addresses).await
     }
 
-    /// Connects to a server by a tunnel through the proxy ahead.
+    /// Connects to a server by a tunnel through the proxy ahead, which is told which proxies were `asked` before: it may be one of them.
     ///
     /// # Errors
     /// When the proxy cannot be reached, or opens no tunnel.
@@ -79,10 +80,16 @@ impl Session {
         &self,
         proxy: &Destination,
         authority: &str,
+        asked: &Fields,
     ) -> Result<(Stream, SocketAddr), Failure> {
         let (mut stream, address) = self.connect_ahead(proxy).await?;
         let mut request = Request::new("CONNECT", Target::Authority(authority.into()));
         request.fields.push("Host", authority.as_bytes());
+        asked.all("via").for_each(|via| _ = request.fields.push("Via", via));
+        let hostname = self.shared.runtime.borrow().settings.hostname.clone();
+        if !is_loop(&request.fields, &hostname) {
+            request.fields.push("Via", format!("1.1 {hostname}").as_bytes());
+        }
         self.log_in_ahead(&mut request.fields);
         let mut client = Client::new(Limits::default());
         client.request(&request);

@@ -97,7 +97,9 @@ impl Session {
     async fn dial(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
         let (stream, address) = match &order.ahead {
-            Some(proxy) if order.is_tunnelled => self.tunnel_ahead(proxy, &order.destination.authority()).await?,
+            Some(proxy) if order.is_tunnelled => {
+                self.tunnel_ahead(proxy, &order.destination.authority(), &order.request.fields).await?
+            }
             Some(proxy) => self.connect_ahead(proxy).await?,
             None => connect(&self.allowed(&runtime, &order.destination).await?).await?,
         };

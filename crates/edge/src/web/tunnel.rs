@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use proto::http::{Request, Response, Target};
+use proto::http::{Fields, Request, Response, Target};
 use proto::tls::{Hello, client_hello};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -117,17 +117,17 @@ impl Session {
         let opens = pass.as_ref().map_or(Some(true), |pass| pass.opens);
         let way = Way { destination, meant, method, opens };
         let reached = match pass {
-            Ok(_) => self.reach(&way).await,
+            Ok(_) => self.reach(&way, &request.fields).await,
             Err(refused) => Err(refused),
         };
         (way, reached)
     }
 
-    async fn reach(&self, way: &Way) -> Reached {
+    async fn reach(&self, way: &Way, asked: &Fields) -> Reached {
         let runtime = self.shared.runtime.borrow().clone();
         let named = &way.destination;
         if let Some(proxy) = self.ahead(named, &named.host).await.map_err(|failure| Refused::from(&failure))? {
-            let reached = self.tunnel_ahead(&proxy, &named.authority()).await;
+            let reached = self.tunnel_ahead(&proxy, &named.authority(), asked).await;
             return reached.map_err(|failure| Refused::from(&failure));
         }
         let addresses = match way.meant {
@@ -172,7 +172,7 @@ impl Session {
                 Ok(opened) => return Ok(Some(opened)),
                 Err(session) => self = session,
             }
-            reached = self.reach(&way).await;
+            reached = self.reach(&way, &Fields::default()).await;
         }
         let began = Instant::now();
         let server = reached.ok().filter(|_| !is_refused);

@@ -18,8 +18,12 @@ use crate::spam::{Place, Problem, Severity};
 /// Lines of one file.
 const LINES_MAX: usize = 100_000;
 
-/// The most a compiled expression takes.
+/// The most a compiled expression takes, and how many there may be.
 const EXPRESSION_BYTES_MAX: usize = 1 << 20;
+const EXPRESSIONS_MAX: usize = 1_000;
+
+/// The longest rule that is modified.
+const RULE_BYTES_MAX: usize = 64 << 10;
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,7 @@ pub struct Changes {
     enable: Matchers,
     drop: Matchers,
     modify: Vec<(Matcher, Edit)>,
+    expressions: usize,
     problems: Vec<Problem>,
 }
 
@@ -101,6 +106,10 @@ impl Changes {
     }
 
     fn line(&mut self, change: Change, line: &str) -> Result<(), String> {
+        self.expressions += usize::from(change == Change::Modify || line.starts_with("re:"));
+        if self.expressions > EXPRESSIONS_MAX {
+            return Err(format!("there are more than {EXPRESSIONS_MAX} expressions"));
+        }
         let matchers = match change {
             Change::Disable => &mut self.disable,
             Change::Enable => &mut self.enable,
@@ -165,7 +174,8 @@ impl Changes {
         }
         for (matcher, edit) in &self.modify {
             if matcher.matches(&line)
-                && let Some(edited) = Line::read(file, &edit.run(&line))
+                && let Some(edited) = edit.run(&line)
+                && let Some(edited) = Line::read(file, &edited)
             {
                 line = edited;
                 is_changed = true;
@@ -207,11 +217,18 @@ impl Matcher {
 }
 
 impl Edit {
-    fn run(&self, line: &Line<'_>) -> Vec<u8> {
-        match self {
+    /// The rule that comes of it; none if it is too long.
+    fn run(&self, line: &Line<'_>) -> Option<Vec<u8>> {
+        let text = match self {
             Edit::Replace(expression, with) => {
                 let written = line.written();
-                expression.replace_all(&written, |found: &Captures<'_>| expanded(with, found)).into_owned()
+                let mut left = RULE_BYTES_MAX;
+                let edited = expression.replace_all(&written, |found: &Captures<'_>| {
+                    let with = expanded(with, found);
+                    left = left.saturating_sub(with.len());
+                    if left > 0 { with } else { Vec::new() }
+                });
+                edited.into_owned()
             }
             Edit::AddMetadata(pair) => {
                 let mut text = line.written();
@@ -222,7 +239,8 @@ impl Edit {
                 }
                 text
             }
-        }
+        };
+        (text.len() < RULE_BYTES_MAX).then_some(text)
     }
 }
 
@@ -440,6 +458,8 @@ mod tests {
         let modified = changed(Change::Modify, "re:. \"^alert\" \"reject\"\nmetadata-add 3 a b");
         assert!(modified.starts_with("reject tcp") && modified.ends_with("sid:3; metadata: a b;)"), "{modified}");
         assert_eq!(changed(Change::Modify, "1 \"sid:1;\" \"\""), RULES, "it is no rule any more");
+        let bomb = "* \"msg:\\\"(a+)\\\"\" \"msg:\\\"aa\\\"\"\n".to_owned() + &"1 \"(a+)\" \"\\1\\1\\1\"\n".repeat(40);
+        assert!(changed(Change::Modify, &bomb).len() < 2 * RULE_BYTES_MAX);
     }
 
     #[test]

@@ -120,10 +120,11 @@ fn site(url: &Url) -> &[u8] {
     url.host.strip_prefix(b"www.").unwrap_or(&url.host)
 }
 
-/// The sites that a host may belong to: itself, and what stands behind each of its dots.
+/// The sites that a host may belong to: itself, and what stands behind each of its dots, but for a top-level domain.
 fn sites(host: &[u8]) -> impl Iterator<Item = &[u8]> {
     let starts = host.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at + 1);
-    std::iter::once(0).chain(starts).map(|at| &host[at..])
+    let above = starts.map(|at| &host[at..]).filter(|site| site.contains(&b'.'));
+    std::iter::once(host).chain(above)
 }
 
 /// A URL as the subject of a token: a host has no slash, so it is no site.

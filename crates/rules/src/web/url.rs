@@ -33,7 +33,8 @@ impl Url {
         let end = rest.iter().position(|byte| b"/?#".contains(byte)).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let host = host(authority);
-        let address = std::str::from_utf8(&host).ok().and_then(|text| text.parse().ok());
+        let address = std::str::from_utf8(&host).ok().and_then(address);
+        let host = address.map_or(host, |address| address.to_string().into_bytes());
         let path = if path.is_empty() { b"/" } else { path };
         let slash: &[u8] = if path.starts_with(b"/") { b"" } else { b"/" };
         let raw_path = [slash, path].concat();
@@ -143,6 +144,13 @@ fn resolved(path: &[u8]) -> Vec<u8> {
     }
     out.extend(query);
     out
+}
+
+/// The address that a host is, however it is written.
+fn address(host: &str) -> Option<IpAddr> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let address = bare.parse().ok().or_else(|| text::host::ipv4(host).ok()?.map(IpAddr::V4));
+    address.map(|address: IpAddr| address.to_canonical())
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Postfix's `main.cf`: logical lines with their places, and values in which names are expanded.
 //!
 //! A line that begins with white space goes on the one before it; comments and empty lines do not end it. Of two lines for one name the last
-//! counts. Bounds: values of [`VALUE_BYTES_MAX`] bytes, names in names [`DEPTH_MAX`] deep.
+//! counts. Bounds: values of [`VALUE_BYTES_MAX`] bytes, [`STEPS_MAX`] names in one value, names in names [`DEPTH_MAX`] deep.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The longest value, in bytes.
 const VALUE_BYTES_MAX: usize = 256 << 10;
+const STEPS_MAX: u32 = 10_000;
 
 /// How deep values name others.
 const DEPTH_MAX: usize = 20;
@@ -74,6 +75,8 @@ pub struct Parameters {
     defaults: BTreeMap<String, String>,
     /// Names that values name.
     named: RefCell<BTreeSet<String>>,
+    /// Names that were expanded in the value under way.
+    steps: Cell<u32>,
 }
 
 impl Parameters {
@@ -104,7 +107,7 @@ impl Parameters {
         for (place, name, value) in values {
             set.insert(name.clone(), (place.clone(), value.clone()));
         }
-        Parameters { set, void: Vec::new(), defaults: self.defaults.clone(), named: RefCell::default() }
+        Parameters { set, void: Vec::new(), defaults: self.defaults.clone(), ..Parameters::default() }
     }
 
     /// All that lines set: name, place, value as it stands.
@@ -129,7 +132,7 @@ impl Parameters {
 
     /// The value of a parameter, expanded; empty where there is none.
     pub fn value(&self, name: &str) -> String {
-        self.expand(self.raw(name), 0)
+        self.expanded(self.raw(name))
     }
 
     /// The words of a value: parted by white space and commas, but not within braces.
@@ -149,6 +152,7 @@ impl Parameters {
 
     /// Expands a value, or a line of another file.
     pub fn expanded(&self, value: &str) -> String {
+        self.steps.set(0);
         self.expand(value, 0)
     }
 
@@ -157,7 +161,8 @@ impl Parameters {
         while let Some(at) = rest.find('$') {
             out.push_str(&rest[..at]);
             rest = &rest[at + 1..];
-            if depth >= DEPTH_MAX || out.len() > VALUE_BYTES_MAX {
+            self.steps.set(self.steps.get() + 1);
+            if depth >= DEPTH_MAX || out.len() > VALUE_BYTES_MAX || self.steps.get() > STEPS_MAX {
                 return out;
             }
             rest = self.expand_one(rest, depth, &mut out);
@@ -325,6 +330,8 @@ mod tests {
         assert!(parameters.value("loop").len() < 100 && parameters.is_named("loop") && !parameters.is_named("b"));
         let bomb: String = (0..40).map(|n| format!("b{n} = {}\n", format!("$b{}", n + 1).repeat(10))).collect();
         assert!(parse(&(bomb + "b40 = x\n")).value("b25").len() < VALUE_BYTES_MAX * 20);
+        // Each name four times in itself.
+        assert!(parse("a = $a$a$a$a\n").value("a").is_empty());
     }
 
     #[test]

@@ -74,7 +74,10 @@ impl Translation<'_> {
         for word in self.parameters.list(name) {
             let table = Table::parse(&word);
             if table.kind.is_empty() && !word.starts_with('/') {
-                found.push(word.trim_start_matches('!').to_owned());
+                match word.strip_prefix('!') {
+                    Some(word) => self.note(name, format!("{word} is left out of the list there, and is not here")),
+                    None => found.push(word),
+                }
                 continue;
             }
             let table = if table.kind.is_empty() { Table { kind: "texthash".into(), ..table } } else { table };

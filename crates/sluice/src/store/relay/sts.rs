@@ -141,6 +141,8 @@ struct Known {
     policy: Option<Policy>,
     /// When the record was looked at.
     looked: i64,
+    /// From when on the policy is fetched anew, though the record has the same id: half of its time has gone.
+    renew: i64,
 }
 
 impl Policies {
@@ -148,7 +150,8 @@ impl Policies {
     pub fn open(file: Option<PathBuf>) -> Policies {
         let text = file.as_ref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
         let known = text.lines().filter_map(of_line).take(POLICIES_MAX);
-        let known = known.map(|(domain, policy)| (domain, Known { policy: Some(policy), looked: 0 })).collect();
+        let known =
+            known.map(|(domain, policy)| (domain, Known { policy: Some(policy), looked: 0, renew: 0 })).collect();
         Policies { known: Mutex::new(known), turns: Mutex::default(), file }
     }
 
@@ -168,12 +171,16 @@ impl Policies {
             return known;
         }
         let before = self.valid(domain, now);
+        let mut renew = lock(&self.known).get(domain).map_or(0, |known| known.renew);
         let policy = match id.await {
             None => before.clone(),
-            Some(id) if before.as_ref().is_some_and(|policy| policy.id == id) => before.clone(),
+            Some(id) if now < renew && before.as_ref().is_some_and(|policy| policy.id == id) => before.clone(),
             Some(id) => match fetch().await {
                 Ok(text) => match Policy::parse(&id, &text, now) {
-                    Some(policy) => Some(policy),
+                    Some(policy) => {
+                        renew = now.saturating_add(policy.until.saturating_sub(now) / 2);
+                        Some(policy)
+                    }
                     None => {
                         tracing::warn!(domain, "the MTA-STS policy is not one");
                         before.clone()
@@ -186,7 +193,7 @@ impl Policies {
             },
         };
         let is_new = policy != before;
-        self.keep(domain, Known { policy: policy.clone(), looked: now }, now);
+        self.keep(domain, Known { policy: policy.clone(), looked: now, renew }, now);
         if is_new {
             self.write(now);
         }
@@ -197,7 +204,9 @@ impl Policies {
     fn fresh(&self, domain: &str, now: i64) -> Option<Option<Policy>> {
         let known = lock(&self.known);
         let found = known.get(domain).filter(|known| now.saturating_sub(known.looked) < LOOK_AFTER)?;
-        Some(found.policy.clone().filter(|policy| policy.until > now && policy.mode != Mode::Nothing))
+        // One that has ended is looked for again at once.
+        let is_over = found.policy.as_ref().is_some_and(|policy| policy.until <= now);
+        (!is_over).then(|| found.policy.clone().filter(|policy| policy.mode != Mode::Nothing))
     }
 
     fn valid(&self, domain: &str, now: i64) -> Option<Policy> {
@@ -264,7 +273,7 @@ pub async fn fetch(host: &str, addresses: &[String], route: &Route) -> Result<St
     let mut error = format!("{host} has no address");
     for address in addresses {
         match timeout(FETCH_WAIT, exchange(host, address, route)).await {
-            Ok(Ok(response)) => return body(&response),
+            Ok(Ok((response, is_cut))) => return body(&response, is_cut),
             Ok(Err(wrong)) => error = format!("{host}: {wrong}"),
             Err(_) => error = format!("{host} does not answer in time"),
         }
@@ -272,7 +281,8 @@ pub async fn fetch(host: &str, addresses: &[String], route: &Route) -> Result<St
     Err(error)
 }
 
-async fn exchange(host: &str, address: &str, route: &Route) -> io::Result<Vec<u8>> {
+/// What a server answers, and whether the connection broke off before TLS ended.
+async fn exchange(host: &str, address: &str, route: &Route) -> io::Result<(Vec<u8>, bool)> {
     let stream = Stream::connect(address).await?;
     let mut stream = route.for_name(host).connector.secure(stream).await?;
     let request = format!("GET /.well-known/mta-sts.txt HTTP/1.0\r\nHost: {host}\r\nUser-Agent: Sluice\r\n\r\n");
@@ -280,15 +290,15 @@ async fn exchange(host: &str, address: &str, route: &Route) -> io::Result<Vec<u8
     stream.flush().await?;
     let mut response = Vec::new();
     let read = (&mut stream).take(RESPONSE_BYTES_MAX).read_to_end(&mut response).await;
-    // Some servers close without saying so: the length is looked at in any case.
+    // Some servers close without saying so: then the length has to.
     match read {
         Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => Err(error),
-        _ => Ok(response),
+        read => Ok((response, read.is_err())),
     }
 }
 
 /// The text of a response (section 3.3): one of the status 200 that is text, whole, and not moved elsewhere.
-fn body(response: &[u8]) -> Result<String, String> {
+fn body(response: &[u8], is_cut: bool) -> Result<String, String> {
     let end = response.windows(4).position(|four| four == b"\r\n\r\n").ok_or("the response has no head")?;
     let (head, body) = (String::from_utf8_lossy(&response[..end]), &response[end + 4..]);
     let mut lines = head.split("\r\n");
@@ -311,6 +321,7 @@ fn body(response: &[u8]) -> Result<String, String> {
     let length = field("content-length").map(|length| length.parse::<usize>().map_err(|_| "no length")).transpose()?;
     let body = match length {
         Some(length) => body.get(..length).ok_or("the response is cut")?,
+        None if is_cut => return Err("the response is cut".into()),
         None => body,
     };
     if body.len() > POLICY_BYTES_MAX {
@@ -371,7 +382,7 @@ mod tests {
 
     #[test]
     fn only_a_whole_text_is_a_policy() {
-        let text = |head: &str, text: &str| body(format!("HTTP/1.1 {head}\r\n\r\n{text}").as_bytes());
+        let text = |head: &str, text: &str| body(format!("HTTP/1.1 {head}\r\n\r\n{text}").as_bytes(), false);
         assert_eq!(
             text("200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 2", "abc"),
             Ok("ab".into())
@@ -386,7 +397,9 @@ mod tests {
             assert!(text(head, "abc").is_err(), "{head}");
         }
         assert!(text("200 OK\r\nContent-Type: text/plain", &"x".repeat(POLICY_BYTES_MAX + 1)).is_err());
-        assert!(body(b"").is_err());
+        assert!(body(b"", false).is_err());
+        let cut = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nversion: STSv1";
+        assert!(body(cut, false).is_ok() && body(cut, true).is_err(), "the end may be missing");
     }
 
     #[test]
@@ -421,5 +434,8 @@ mod tests {
             "the record is gone, the policy holds"
         );
         assert_eq!(ask(&policies, 2_100, None, Err("no")), None, "its time is over");
+        assert_eq!(ask(&policies, 10_000, Some("a"), Ok(TEXT)).as_deref(), Some("a"));
+        assert_eq!(ask(&policies, 10_900, Some("a"), Err("no")).as_deref(), Some("a"), "it is asked for anew in time");
+        assert_eq!(ask(&policies, 11_010, Some("a"), Ok(TEXT)).as_deref(), Some("a"), "and at once where it has ended");
     }
 }

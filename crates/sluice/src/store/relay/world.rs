@@ -225,6 +225,9 @@ impl World {
         let ((six, is_six), (four, is_four)) =
             tokio::join!(self.look_up(host, RecordKind::Aaaa), self.look_up(host, RecordKind::A));
         let is_away = [&six, &four].into_iter().any(|outcome| *outcome == Outcome::Unavailable);
+        // An answer that is kept back says nothing: else whoever does so would turn off DANE.
+        let is_validated = |outcome: &Outcome, is_secure| is_secure || *outcome == Outcome::Unavailable;
+        let are_validated = is_validated(&six, is_six) && is_validated(&four, is_four);
         let mut found = Vec::new();
         for record in [six, four].into_iter().filter_map(|outcome| match outcome {
             Outcome::Records(records) => Some(records),
@@ -236,7 +239,7 @@ impl World {
                 _ => None,
             }));
         }
-        if found.is_empty() && is_away { Err(()) } else { Ok((found, is_six && is_four)) }
+        if found.is_empty() && is_away { Err(()) } else { Ok((found, are_validated)) }
     }
 
     /// Looks a name up; whether the answer was validated.
