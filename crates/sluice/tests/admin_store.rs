@@ -309,10 +309,12 @@ fn a_second_step_is_asked_for_and_its_codes_count_once() {
     let page = browser.get("/you");
     let secret = page.quoted("name=\"secret\" value=\"");
     assert!(page.text().contains(&format!("otpauth://totp/Sluice%20mx.test:ann?secret={secret}&amp;")), "{page:?}");
-    let wrong = send(&browser, "/you", &format!("do=begin&secret={secret}&code=000000"));
+    let wrong = send(&browser, "/you", &format!("do=begin&now=long+enough&secret={secret}&code=000000"));
     assert_eq!(wrong.status, 400, "{wrong:?}");
     let first = code(&secret, 0);
-    let begun = send(&browser, "/you", &format!("do=begin&secret={secret}&code={first}")).text();
+    let form = format!("do=begin&secret={secret}&code={first}");
+    assert_eq!(send(&browser, "/you", &form).status, 400, "a session alone is not enough");
+    let begun = send(&browser, "/you", &(form + "&now=long+enough")).text();
     let codes: Vec<&str> =
         begun.split("<pre dir=\"ltr\">").nth(1).unwrap().split('<').next().unwrap().lines().collect();
     assert_eq!(codes.len(), 10, "{begun}");

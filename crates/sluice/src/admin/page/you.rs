@@ -63,6 +63,7 @@ fn set_up(page: &mut Html, view: &View, secret: &str) {
     put!(page, "</code></p><p><a href=\"", Text(&link), "\">", Text(&link), "</a></p>");
     view.form(page, "action=\"/you\" class=\"wide\"");
     hidden(page, "secret", secret);
+    field(page, "Password of now", "now", PASSWORD, "");
     field(page, "Code", "code", CODE, "");
     put!(page, "<button class=\"main-button\" name=\"do\" value=\"begin\">Set it up</button></form></section>");
 }
@@ -74,7 +75,7 @@ pub fn act(view: &View) -> Reply {
     }
     let form = &view.call.form;
     let (what, outcome) = match form.get("do") {
-        "begin" => ("set up the second step of", begin(view)),
+        "begin" => ("set up the second step of", view.site.access.guarded(view.who, || begin(view))),
         "remove" => ("took away the second step of", view.site.access.guarded(view.who, || remove(view))),
         "password" => ("changed the password of", view.site.access.guarded(view.who, || password(view))),
         _ => return Reply::see(HERE),
@@ -106,6 +107,10 @@ fn begin(view: &View) -> Result<Vec<String>, Fault> {
     edit(view, |person| {
         if person.second.is_some() {
             return Err("it is set up already".into());
+        }
+        // Whoever has the session alone would lock its owner out.
+        if !person.is_password(form.get("now")) {
+            return Err("the password of now is wrong".into());
         }
         let begun = Second::begin(secret, code.trim(), now()).map_err(|error| error.to_string())?;
         let (second, codes) = begun.ok_or("the code is not of this secret: is the clock of the device right?")?;
