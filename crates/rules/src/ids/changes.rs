@@ -79,6 +79,13 @@ struct Line<'a> {
     file: &'a str,
     text: Vec<u8>,
     is_enabled: bool,
+    /// Generator and number.
+    id: (u32, u32),
+    rev: u32,
+    /// It never alerts.
+    is_silent: bool,
+    /// Names and values, in lower case.
+    metadata: Vec<(String, String)>,
 }
 
 impl Changes {
@@ -167,7 +174,7 @@ impl Changes {
         line.is_enabled &= !self.disable.match_any(&line);
         line.is_enabled |= self.enable.match_any(&line);
         let mut is_changed = line.is_enabled != was_enabled;
-        if line.option("noalert").is_none() && self.drop.match_any(&line) {
+        if !line.is_silent && self.drop.match_any(&line) {
             let rest = line.text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(line.text.len());
             line.text.splice(..rest, *b"drop");
             is_changed = true;
@@ -187,30 +194,25 @@ impl Changes {
 
 impl Matchers {
     fn match_any(&self, line: &Line<'_>) -> bool {
-        let is_numbered = !self.numbers.is_empty() && self.numbers.contains(&(line.gid(), line.sid()));
-        is_numbered || self.others.iter().any(|matcher| matcher.matches(line))
+        self.numbers.contains(&line.id) || self.others.iter().any(|matcher| matcher.matches(line))
     }
 }
 
 impl Matcher {
     fn matches(&self, line: &Line<'_>) -> bool {
-        let name = line.file.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let name = || line.file.rsplit('/').next().unwrap_or_default().to_lowercase();
         match self {
             Matcher::All => true,
-            Matcher::Numbers(all) => all.iter().any(|&(gid, sid, rev)| {
-                (gid, sid) == (line.gid(), line.sid()) && rev.is_none_or(|rev| rev == line.number("rev"))
-            }),
-            Matcher::Path(pattern) => pattern.matches(&line.file.to_lowercase()) || pattern.matches(&name),
+            Matcher::Numbers(all) => {
+                all.iter().any(|&(gid, sid, rev)| (gid, sid) == line.id && rev.is_none_or(|rev| rev == line.rev))
+            }
+            Matcher::Path(pattern) => pattern.matches(&line.file.to_lowercase()) || pattern.matches(&name()),
             Matcher::Group(pattern) => {
+                let name = name();
                 let stem = name.rsplit_once('.').map_or(&*name, |(stem, _)| stem);
                 pattern.matches(&name) || pattern.matches(stem)
             }
-            Matcher::Metadata(key, value) => line.options("metadata").any(|metadata| {
-                let metadata = String::from_utf8_lossy(metadata).to_lowercase();
-                metadata
-                    .split(',')
-                    .any(|pair| pair.trim().split_once(' ').is_some_and(|(name, is)| name == key && is.trim() == value))
-            }),
+            Matcher::Metadata(key, value) => line.metadata.iter().any(|(name, is)| name == key && is == value),
             Matcher::Text(expression) => expression.is_match(&line.text),
         }
     }
@@ -250,36 +252,34 @@ impl<'a> Line<'a> {
         let bare = text.trim_ascii();
         let is_enabled = !bare.starts_with(b"#");
         let start = bare.iter().position(|&byte| byte != b'#' && !byte.is_ascii_whitespace())?;
-        let line = Line { file, text: bare.get(start..)?.to_vec(), is_enabled };
-        let end = line.text.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
-        let action = std::str::from_utf8(line.text.get(..end)?).ok()?;
-        Action::named(action)?;
-        (lexer::pieces(&line.text).is_ok() && line.sid() > 0).then_some(line)
+        let text = bare.get(start..)?;
+        let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
+        Action::named(std::str::from_utf8(text.get(..end)?).ok()?)?;
+        let options = lexer::pieces(text).ok()?.options;
+        let option = |name: &str| options.iter().find(|option| option.name == name);
+        let number = |name: &str| {
+            option(name).and_then(|option| std::str::from_utf8(option.value?).ok()?.trim().parse().ok()).unwrap_or(0)
+        };
+        let metadata = options.iter().filter(|option| option.name == "metadata").filter_map(|option| option.value);
+        let metadata = metadata.flat_map(|value| value.split(|&byte| byte == b',')).filter_map(|pair| {
+            let pair = String::from_utf8_lossy(pair).to_lowercase();
+            let (name, value) = pair.trim().split_once(' ')?;
+            Some((name.to_owned(), value.trim().to_owned()))
+        });
+        let line = Line {
+            file,
+            text: text.to_vec(),
+            is_enabled,
+            id: (if option("gid").is_some() { number("gid") } else { 1 }, number("sid")),
+            rev: number("rev"),
+            is_silent: option("noalert").is_some(),
+            metadata: metadata.collect(),
+        };
+        (line.id.1 > 0).then_some(line)
     }
 
     fn written(&self) -> Vec<u8> {
         [if self.is_enabled { &b""[..] } else { b"# " }, &self.text].concat()
-    }
-
-    fn options(&self, name: &str) -> impl Iterator<Item = &[u8]> {
-        let options = lexer::pieces(&self.text).map(|pieces| pieces.options).unwrap_or_default();
-        options.into_iter().filter(move |option| option.name == name).map(|option| option.value.unwrap_or_default())
-    }
-
-    fn option(&self, name: &str) -> Option<&[u8]> {
-        self.options(name).next()
-    }
-
-    fn number(&self, name: &str) -> u32 {
-        self.option(name).and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok()).unwrap_or(0)
-    }
-
-    fn sid(&self) -> u32 {
-        self.number("sid")
-    }
-
-    fn gid(&self) -> u32 {
-        if self.option("gid").is_some() { self.number("gid") } else { 1 }
     }
 }
 
