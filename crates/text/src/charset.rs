@@ -32,7 +32,7 @@ enum Table {
     Of(&'static tables::Encoding),
 }
 
-/// What the table reads that Perl does not, or otherwise.
+/// Differences between the table and Perl's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holes {
     None,

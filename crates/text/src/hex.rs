@@ -3,10 +3,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a character stands for that is no digit.
+/// The value of a character that is not a digit.
 const NONE: u8 = u8::MAX;
 
-/// What each character stands for: digits of random bytes are no branch that can be foretold.
+/// The value of each character, in a table: on digits of random bytes no branch can be predicted.
 const VALUES: [u8; 256] = {
     let mut values = [NONE; 256];
     let mut digit = 0;
@@ -18,7 +18,7 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// What a digit stands for.
+/// The value of a digit.
 pub const fn digit(character: u8) -> Option<u8> {
     match VALUES[character as usize] {
         NONE => None,

@@ -107,31 +107,31 @@ pub struct Tokeniser {
     /// Where the name, the tag or the attribute began.
     begin: u64,
     name: Name<NAME_BYTES_MAX>,
-    /// What may close the element that the text is within, as it stands.
+    /// Bytes that may close the element around the text, as they are in the input.
     held: Name<HELD_BYTES_MAX>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Text,
-    /// Behind `<`.
+    /// After `<`.
     Less,
-    /// Behind `</`.
+    /// After `</`.
     LessSlash,
     TagName,
     /// In a tag, where an attribute may begin.
     BeforeAttribute,
     AttributeName,
     AfterAttributeName,
-    /// Behind `=`.
+    /// After `=`.
     BeforeValue,
     Quoted(u8),
     Bare,
-    /// Behind the quote that ends a value.
+    /// After the quote that ends a value.
     AfterValue,
-    /// Behind a `/` in a tag.
+    /// After a `/` in a tag.
     Slash,
-    /// Behind `<!`, and behind `<!-`.
+    /// After `<!`, and after `<!-`.
     Exclamation {
         dash: bool,
     },
@@ -141,7 +141,7 @@ enum State {
     Closing,
 }
 
-/// What of a comment's end has come.
+/// The part of a comment's end that has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dashes {
     /// Nothing; the comment has just begun, where `>` and `->` end it.
@@ -254,7 +254,7 @@ impl Tokeniser {
         tell(at, token);
     }
 
-    /// What was read last turns out to belong to a piece of `state`.
+    /// Reports bytes that were read before as a piece of `state`.
     fn piece_before(&mut self, bytes: &[u8], state: State, tell: &mut impl FnMut(u64, Token<'_>)) {
         self.state = state;
         self.piece(self.at.saturating_sub(bytes.len() as u64), bytes, tell);
@@ -476,7 +476,7 @@ impl Tokeniser {
         false
     }
 
-    /// What might have closed the element is text.
+    /// Reports the held bytes as text: they did not close the element.
     fn not_closed(&mut self, tell: &mut impl FnMut(u64, Token<'_>)) {
         let held = self.held;
         self.piece_before(held.bytes(), State::Text, tell);
@@ -546,7 +546,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a page comes to in pieces of `piece` bytes: one line a token, pieces that belong together joined.
+    /// The tokens of a page that comes in pieces of `piece` bytes: one line a token, pieces that belong together
+    /// joined.
     fn tokens(page: &[u8], piece: usize) -> Vec<String> {
         let mut all: Vec<(u64, u64, String, Vec<u8>)> = Vec::new();
         let mut tell = |at: u64, token: Token<'_>| {

@@ -36,7 +36,7 @@ pub enum Token<'a> {
     Open {
         /// Its name in lower case.
         name: &'a str,
-        /// What it says.
+        /// Attributes of the tag.
         attributes: Attributes,
     },
     /// A tag that closes an element, or what stands for one.
@@ -74,7 +74,7 @@ enum Section {
 /// Reads a page.
 #[derive(Debug, Clone, Default)]
 pub struct Reader {
-    /// What is incomplete so far.
+    /// Incomplete input so far.
     rest: String,
     /// The element that only its own end closes, of [`LITERAL`].
     literal: Option<usize>,
@@ -85,13 +85,13 @@ pub struct Reader {
     is_raw: bool,
     /// Elements whose end was looked for up to the end of the page in vain, a bit each.
     absent: u8,
-    /// There is no more of the page.
+    /// Whether the page has ended.
     is_over: bool,
     /// An element that the page's end closed: told before the next tag.
     pending: Option<&'static str>,
 }
 
-/// What was found at a place.
+/// Result of the search at a place.
 enum Found {
     /// A piece ends at this offset.
     End(usize),
@@ -286,7 +286,7 @@ impl Reader {
         begin + end
     }
 
-    /// What begins with the `<` at `at`.
+    /// Reads the piece that begins with the `<` at `at`.
     fn piece(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
         if page.len() - at < TAG_BYTES_MIN {
             return Found::Incomplete;
@@ -301,7 +301,7 @@ impl Reader {
         }
     }
 
-    /// What is told to programs is told to none.
+    /// Skips a processing instruction, without a token.
     fn instruction(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
         let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Found::Incomplete };
         self.close_pending(tell);
@@ -398,7 +398,7 @@ fn is_markup(text: &str) -> bool {
     behind.bytes().next().is_none_or(|byte| is_name_first(byte) || b"/!?".contains(&byte))
 }
 
-/// What begins as a piece and is none: a comment up to the next `>`.
+/// A comment up to the next `>`, made of a piece with invalid syntax.
 fn bogus(page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
     let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Found::Incomplete };
     tell(Token::Comment(&page[at..at + end + 1]));
@@ -501,7 +501,7 @@ fn doctype_end(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// What a marked section says that it is, and where its content begins.
+/// Kind of a marked section, and the place where its content begins.
 fn marked(page: &str, at: usize) -> Option<(Section, usize)> {
     let bytes = page.as_bytes();
     if !bytes.get(at..)?.starts_with(b"<![") {

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::char::{REPLACEMENT_CHARACTER, decode_utf16};
 
-/// Which byte of a unit comes first.
+/// Byte order of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endian {
     /// The lower one.

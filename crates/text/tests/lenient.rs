@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use text::lenient::{Reader, Token};
 
-/// What pages are made of.
+/// Pieces of which the test makes pages.
 const PIECES: [&str; 64] = [
     "<",
     ">",
