@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::codec::put;
 use crate::segment::{Block, Document, Field, head};
 
-/// What a term costs besides its bytes, about: the node of the tree, and two allocations.
+/// Approximate cost of a term besides its bytes: the node of the tree, and two allocations.
 const TERM_BYTES: usize = 96;
 
 /// A segment under way.

@@ -1,4 +1,4 @@
-//! What a text that is searched for is to terms.
+//! Terms of a searched text.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,7 +31,7 @@ struct Run {
 }
 
 impl Query {
-    /// Of a text, in whatever case.
+    /// Builds the query for a text, in whatever case.
     pub fn new(text: &str) -> Query {
         let runs = runs(text);
         // What terms leave out may be missing in what is found.
@@ -89,7 +89,7 @@ fn runs(text: &str) -> Vec<Run> {
 }
 
 impl Run {
-    /// What terms have to hold for it to be there.
+    /// Collects the strings that terms have to contain for a match.
     fn parts(&self, parts: &mut Vec<String>) {
         let [before, behind] = self.is_open.map(|is_open| if is_open { "" } else { "\n" });
         match (self.is_dense, self.length) {

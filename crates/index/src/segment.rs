@@ -69,7 +69,7 @@ impl Source for &[u8] {
 /// Why a segment cannot be searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wrong<E> {
-    /// What it is read from fails.
+    /// The source of the segment fails.
     Source(E),
     /// It is none, or of another version.
     Malformed,
@@ -84,7 +84,7 @@ impl<E: fmt::Display> fmt::Display for Wrong<E> {
     }
 }
 
-/// What a term stands in.
+/// Field in which a term occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "their names are those of header fields")]
 pub enum Field {
@@ -155,7 +155,7 @@ pub struct Segment<S> {
     first: u64,
 }
 
-/// What a block says of itself.
+/// Header of a block.
 #[derive(Debug, Clone, Copy)]
 struct BlockHeader {
     field: Field,
@@ -285,7 +285,7 @@ pub(crate) struct Entries<S> {
     /// Where the next block is.
     at: u64,
     field: Field,
-    /// Those of this block that are to come, the last first, and the lists of them.
+    /// Remaining terms of this block, the last first, and their lists.
     terms: Vec<Vec<u8>>,
     lists: Vec<Vec<u8>>,
 }
@@ -324,7 +324,7 @@ impl<S: Source> Entries<S> {
     }
 }
 
-/// What the segment of these documents begins with.
+/// Writes the head of the segment of these documents.
 pub(crate) fn head(documents: &[Document]) -> Vec<u8> {
     let (mut table, mut last) = (Vec::new(), 0);
     for document in documents {
@@ -384,7 +384,7 @@ impl Block {
         before
     }
 
-    /// What there is of it, written out.
+    /// Takes the bytes written so far.
     pub fn take(&mut self) -> Option<Vec<u8>> {
         let Block { field, terms, count, lengths, lists } = core::mem::take(self);
         let length = |bytes: &[u8]| u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes();
@@ -394,7 +394,7 @@ impl Block {
     }
 }
 
-/// What the block at this offset says of itself; none at the end.
+/// Reads the header of the block at this offset; `None` at the end.
 fn block<S: Source>(source: &mut S, at: u64) -> Result<Option<BlockHeader>, Wrong<S::Error>> {
     if at >= source.len() {
         return Ok(None);

@@ -14,14 +14,14 @@ pub(crate) const WITHIN_MAX: usize = STRIDE + 1;
 /// Characters of a term in a script without blanks.
 pub(crate) const DENSE: usize = 3;
 
-/// What a character is to terms.
+/// Class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     /// It stands between terms.
     Blank,
-    /// Of words that stand apart.
+    /// Letter of a script with spaces between words.
     Word,
-    /// Of a script in which words do not.
+    /// Letter of a script without them.
     Dense,
     /// A mark over the letter before it, which is left out.
     Mark,

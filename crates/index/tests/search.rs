@@ -1,4 +1,4 @@
-//! Whatever substring of a document is searched for, the document is found; and where the query says so, no other.
+//! Every substring of a document finds it; if the query is exact, it finds no other document.
 
 use std::collections::BTreeSet;
 
