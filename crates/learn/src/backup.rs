@@ -19,7 +19,7 @@ pub const LINE_BYTES_MAX: usize = 4_096;
 /// The version that is read and written.
 const VERSION: u64 = 3;
 
-/// What a line says.
+/// Meaning of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Snapshot {
     /// It is a snapshot, of the version that is read.

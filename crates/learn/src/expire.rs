@@ -1,4 +1,5 @@
-//! Which words are forgotten: those that decided nothing for longest, so that about three quarters of the bound are left.
+//! Chooses the words to forget: those that decided nothing for longest, so that about three quarters of the bound are
+//! left.
 //!
 //! SpamAssassin counts words by their age in steps that double, and takes the step that leaves not less than that: it may leave more
 //! than the bound, or find no step that does any good. Here so many are forgotten that as many are left as are wanted, but for those
@@ -10,7 +11,7 @@ const WORDS_MIN: u64 = 100_000;
 /// Below so many words to forget it is not worth it.
 const WORTH_MIN: u64 = 1_000;
 
-/// What decided something in so many seconds before the newest is never forgotten for its age.
+/// Words that decided something within so many seconds before the newest are never forgotten for their age.
 pub const AGE_MIN: i64 = 43_200;
 
 /// How many words may be forgotten of so many; none where that is not worth it.

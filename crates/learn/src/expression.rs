@@ -65,7 +65,7 @@ pub(crate) fn replace(
     }
 }
 
-/// What the groups of a match have taken.
+/// Text of the groups of a match.
 pub(crate) struct Groups<'m> {
     search: &'m Search,
     text: &'m [u8],

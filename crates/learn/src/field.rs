@@ -4,7 +4,7 @@ use crate::line::{addresses, is_word_byte};
 use crate::searches::Searches;
 use crate::tokens::{Collector, Region};
 
-/// Who stands in a field: a name, an address, or both.
+/// A name, an address, or both, in a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mailbox {
     /// The name beside the address.
@@ -128,7 +128,7 @@ impl Collector<'_> {
         }
     }
 
-    /// What is known of a mail besides its fields, as a field of this name: the relays on its way.
+    /// Adds knowledge about a mail that is in no field, as a field of this name: the relays on its way.
     pub fn known(&mut self, name: &str, value: &[u8]) {
         if !self.terms.sources.header {
             return;
@@ -164,7 +164,7 @@ impl Collector<'_> {
     }
 }
 
-/// What is looked at of a field.
+/// Takes the tokens of a field's value.
 fn value(
     searches: &mut Searches,
     name: &[u8],

@@ -1,4 +1,4 @@
-//! What was learned from mails: SpamAssassin's words, how likely a mail is spam by them, and how words are forgotten.
+//! Learning from mails: SpamAssassin's words, how likely a mail is spam by them, and how words are forgotten.
 //!
 //! A mail is taken apart into words by a [`Collector`]; [`Tokens`] are the keys under which they are kept. A [`Corpus`] says how
 //! many mails were learned, [`Counts`] in how many of them a word was, and [`probability`] what both say of a mail.

@@ -104,7 +104,7 @@ pub(crate) fn addresses(word: &[u8], mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// What is behind the first label of a domain, if it has two.
+/// The part of a domain after its first label, if it has two.
 fn behind_label(domain: &[u8]) -> Option<&[u8]> {
     let dot = domain.iter().position(|&byte| byte == b'.')?;
     domain.get(dot + 1..).filter(|rest| dot > 0 && !rest.is_empty())
@@ -115,7 +115,7 @@ fn is_within(word: &[u8], is_sign: impl Fn(u8) -> bool, fits: impl Fn(u8) -> boo
     word.windows(3).any(|three| is_sign(three[1]) && fits(three[2]))
 }
 
-/// What is kept, with blanks for all else: letters beyond ASCII are kept whole, as UTF-8 or as a byte.
+/// Replaces all but letters by blanks; letters beyond ASCII are kept whole, as UTF-8 or as a byte.
 fn plain(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

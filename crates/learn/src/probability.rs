@@ -16,7 +16,7 @@ const DISTANCE_MIN: f64 = 0.346;
 /// As many words count, those that say most.
 const WORDS_MAX: usize = 150;
 
-/// What was learned: numbers of mails.
+/// Numbers of learned mails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Corpus {
     /// Mails that are spam.
@@ -36,7 +36,7 @@ pub struct Counts {
     pub ham: u64,
 }
 
-/// What is said of a mail.
+/// Result for a mail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opinion {
     /// From 0, ham, to 1, spam.
@@ -64,7 +64,7 @@ pub fn probability(counts: Counts, corpus: Corpus, hapaxes: bool) -> Option<f64>
     Some((UNSEEN * STRENGTH + seen * raw) / (STRENGTH + seen))
 }
 
-/// What the words of a mail say of it together; none where none says anything.
+/// Combines the words of a mail; `None` if no word says anything.
 pub fn opinion(counts: impl Iterator<Item = Counts>, corpus: Corpus, hapaxes: bool) -> Option<Opinion> {
     let known = counts.filter_map(|counts| Some((counts.key, probability(counts, corpus, hapaxes)?)));
     let mut known: Vec<(Key, f64)> = known.collect();

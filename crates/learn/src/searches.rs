@@ -1,4 +1,4 @@
-//! What header fields are read with: searches for what is taken out of them or written anew, with their memory.
+//! Searches with which header fields are read: patterns that are removed or rewritten, with their memory.
 
 use pattern::expression::Search;
 
@@ -70,7 +70,7 @@ impl Searches {
         replace(&mut self.relay_word, value, usize::MAX, |_, out| out.push(b' '));
     }
 
-    /// Of the ids of known programs what they share with other mails.
+    /// Keeps of the ids of known programs the part that mails share.
     pub(crate) fn message_id(&mut self, value: &mut Vec<u8>) {
         replace(&mut self.outlook_id, value, usize::MAX, |groups, out| {
             for (mark, group) in [(&b" OEA"[..], 1), (b" OEB", 2), (b" OEC", 3), (b" ", 4)] {

@@ -11,7 +11,7 @@
 //! Where both are spam and the mail is worse than the sender, or both are ham and it is better, the mail is not moved back: it is
 //! moved on, by `total / (count + 1)`. So does SpamAssassin 4.0.1; its manual has another formula, and words that say neither.
 
-/// What is known of one name of a sender.
+/// Record of one name of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Standing {
     /// Mails.

@@ -28,7 +28,7 @@ pub struct Terms {
     pub word_bytes_max: usize,
     /// Header fields that are not looked at, in lower case (`bayes_ignore_header`).
     pub ignored_fields: HashSet<Box<[u8]>>,
-    /// What words are taken of (`bayes_token_sources`).
+    /// Sources of words (`bayes_token_sources`).
     pub sources: Sources,
     /// Whether words count that were in one mail only (`bayes_use_hapaxes`).
     pub hapaxes: bool,
@@ -38,14 +38,14 @@ pub struct Terms {
     pub spam_min: u64,
 }
 
-/// What words are taken of.
+/// Sources of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sources {
     /// The header.
     pub header: bool,
-    /// What is seen of the body.
+    /// Visible text of the body.
     pub visible: bool,
-    /// What is not.
+    /// Invisible text of the body.
     pub invisible: bool,
     /// Addresses.
     pub uri: bool,
@@ -81,7 +81,7 @@ impl Tokens {
         &self.0
     }
 
-    /// Of keys in any order; beyond [`KEYS_MAX`] they are left out.
+    /// Sorts keys given in any order; beyond [`KEYS_MAX`] they are left out.
     pub fn of(mut keys: Vec<Key>) -> Tokens {
         keys.sort_unstable();
         keys.dedup();
@@ -155,7 +155,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// What was collected.
+    /// Returns the collected tokens.
     pub fn finish(self) -> Tokens {
         Tokens::of(self.keys.into_iter().collect())
     }
