@@ -21,7 +21,7 @@ pub struct Paging {
 pub struct PageScore {
     /// The sum of the weights.
     pub points: i32,
-    /// What follows from it.
+    /// Consequence for the page.
     pub outcome: PageOutcome,
     /// Phrases that counted; at most [`PageScore::PHRASES_MAX`].
     pub phrases: Vec<Phrase>,

@@ -43,9 +43,9 @@ pub enum Spared {
     /// None.
     #[default]
     Nothing,
-    /// Those of content that cannot be inspected.
+    /// Faults of content that cannot be inspected.
     Faults,
-    /// Those, and malware.
+    /// Such faults, and malware.
     Malware,
 }
 
