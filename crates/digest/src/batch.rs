@@ -38,10 +38,11 @@ const ENOUGH: usize = 2;
 /// Hashed of a stream at a time, where nobody waits for it: others have their turn, and what is left may have company soon.
 const HASHED_BYTES: usize = 256 << 10;
 
-/// What may wait of a stream whose digests are wanted wherever it ends: enough for company, and it is still in the caches.
+/// Bytes that may wait of a stream whose digests are wanted wherever it ends: enough for company, and it is still in
+/// the caches.
 const CERTAIN_BYTES: usize = 128 << 10;
 
-/// Which digests are wanted.
+/// Set of wanted digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wanted {
     /// MD5.
@@ -91,7 +92,7 @@ struct Slot {
     states: States,
     /// Bytes that came, those that wait among them.
     size: u64,
-    /// What has come, if it is too little to wait in the room.
+    /// Bytes that are too few to wait in the room.
     rest: Rest,
     waiting: Waiting,
     /// Its digests are wanted wherever it ends.
@@ -387,7 +388,7 @@ impl Slot {
         self.settle(room);
     }
 
-    /// What is too little to wait in the room waits here.
+    /// Keeps bytes that are too few to wait in the room.
     fn settle(&mut self, room: &mut Room) {
         if self.waiting.len() < BLOCK_BYTES {
             self.rest.push(room.front(&self.waiting));

@@ -1,4 +1,4 @@
-//! What all hash functions do alike: which streams are taken together, and how a stream ends.
+//! The common part of all hash functions: the choice of streams to hash together, and the end of a stream.
 
 use crate::lanes::{self, Block, Function};
 

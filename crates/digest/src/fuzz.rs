@@ -10,7 +10,7 @@ const STREAMS_MAX: usize = 40;
 /// All that comes of all streams.
 const BYTES_MAX: usize = 4 << 20;
 
-/// What is known of a stream.
+/// Expected values of a stream.
 struct Known {
     ticket: Ticket,
     wanted: Wanted,

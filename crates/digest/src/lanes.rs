@@ -19,7 +19,7 @@ pub const BLOCK_BYTES: usize = 64;
 /// How many streams are hashed side by side.
 pub const LANES: usize = 16;
 
-/// What a hash function takes at a time.
+/// Input of one step of a hash function.
 pub type Block = [u8; BLOCK_BYTES];
 
 /// One word, or the words of several streams beside each other.
@@ -35,7 +35,7 @@ pub(crate) trait Words: Copy {
 
 /// A hash function whose state is of `N` words.
 pub(crate) trait Function<const N: usize>: Sized {
-    /// What every digest begins with.
+    /// Initial state of every digest.
     const INITIAL: [u32; N];
 
     /// Whether words come with their high byte first.
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Whatever this machine would choose: every kind of vectors, and plain words.
+    /// Every kind of vectors and plain words, whatever this machine would choose.
     #[test]
     fn every_path_is_the_same() {
         assert_paths_agree::<md5::Md5, 4>(md5::INITIAL, u32::from_le_bytes);

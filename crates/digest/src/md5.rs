@@ -10,10 +10,10 @@ use core::hint::black_box;
 use crate::driver;
 use crate::lanes::{self, Block, Function, Two, Words};
 
-/// What a digest is made of.
+/// State of a digest.
 pub type State = [u32; 4];
 
-/// What every digest begins with.
+/// Initial state of every digest.
 pub const INITIAL: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
 const CONSTANTS: [u32; 64] = [

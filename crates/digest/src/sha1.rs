@@ -8,13 +8,13 @@
 use crate::driver;
 use crate::lanes::{Block, Function, Words};
 
-/// What a digest is made of.
+/// State of a digest.
 pub type State = [u32; 5];
 
-/// What every digest begins with.
+/// Initial state of every digest.
 pub const INITIAL: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
-/// Of twenty steps each.
+/// Constants, each of twenty steps.
 const CONSTANTS: [u32; 4] = [0x5a82_7999, 0x6ed9_eba1, 0x8f1b_bcdc, 0xca62_c1d6];
 
 /// Takes blocks of any number of streams into their states; of each stream as many as of the one that has the fewest.
@@ -104,7 +104,7 @@ fn steps<W: Words, const ROUND: usize>(state: &mut [W; 5], words: &mut [W; 16]) 
     *state = [a, b, c, d, e];
 }
 
-/// What twenty steps make of three words.
+/// Mixes three words, as in twenty steps of one round.
 #[inline(always)]
 fn mix<W: Words, const ROUND: usize>(b: W, c: W, d: W) -> W {
     match ROUND {

@@ -10,10 +10,10 @@ use crate::driver;
 use crate::lanes::{Block, Function, Words};
 use crate::roots::CUBE_ROOTS;
 
-/// What a digest is made of.
+/// State of a digest.
 pub type State = [u32; 8];
 
-/// What every digest begins with.
+/// Initial state of every digest.
 pub const INITIAL: State =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 

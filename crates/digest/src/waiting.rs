@@ -29,7 +29,7 @@ struct Piece {
     next: Option<usize>,
 }
 
-/// What waits of one stream. It is of one room, which has to have it back.
+/// Waiting bytes of one stream. They belong to one room, which has to get them back.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     /// The first and the last piece.
@@ -91,7 +91,7 @@ impl Room {
         }
     }
 
-    /// What of a stream comes next, as far as it lies together.
+    /// The next contiguous bytes of a stream.
     pub(crate) fn front(&self, waiting: &Waiting) -> &[u8] {
         waiting.ends.map_or(&[], |(first, _)| &self.pieces[first].bytes[waiting.at..])
     }
@@ -140,7 +140,7 @@ impl Room {
         self.give_back(self.pieces.len() - 1);
     }
 
-    /// What was given back last is used again first: it is the warmest.
+    /// Puts a place on top of the free ones: it is used again first, being the warmest.
     fn give_back(&mut self, place: usize) {
         let piece = &mut self.pieces[place];
         piece.bytes.clear();
