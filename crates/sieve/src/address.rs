@@ -16,7 +16,7 @@ pub const ADDRESSES_MAX: usize = 1_000;
 pub struct Address {
     /// Before the last `@`.
     pub local: String,
-    /// Behind it; empty if there is none.
+    /// Domain, after the `@`; empty if there is none.
     pub domain: String,
 }
 
@@ -47,7 +47,7 @@ impl Address {
         text
     }
 
-    /// What stands before and behind the first `+` of the local part (RFC 5233).
+    /// The parts of the local part before and after the first `+` (RFC 5233).
     pub fn user_and_detail(&self) -> (&str, Option<&str>) {
         self.local.split_once('+').map_or((&self.local, None), |(user, detail)| (user, Some(detail)))
     }

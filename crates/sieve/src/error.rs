@@ -1,4 +1,4 @@
-//! What is wrong with a script, and where.
+//! Errors in a script, with their place.
 
 use alloc::string::String;
 use core::fmt;
@@ -12,14 +12,14 @@ pub struct Place {
     pub column: u32,
 }
 
-/// What is wrong with a script.
+/// An error in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// The name of the script, if it is one that was included.
     pub script: Option<String>,
     /// Where it is.
     pub place: Place,
-    /// What it is.
+    /// Description of the error.
     pub text: String,
 }
 

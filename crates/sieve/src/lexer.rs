@@ -106,7 +106,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What is left of a line, without its end.
+    /// Skips the rest of a line, without its end.
     fn line_rest(&mut self) {
         let length = self.rest().find('\n').unwrap_or(self.rest().len());
         self.at = self.at.saturating_add(length);
@@ -155,7 +155,7 @@ impl<'a> Lexer<'a> {
         Err(Error::new(place, "this string does not end"))
     }
 
-    /// What stands behind `text:`.
+    /// Reads the string after `text:`.
     fn lines(&mut self, place: Place) -> Result<String, Error> {
         while let Some(blank @ (' ' | '\t' | '\r')) = self.peek() {
             self.take(blank);

@@ -1,4 +1,4 @@
-//! What a script looks at: a mail and its envelope.
+//! The subject of a script: a mail and its envelope.
 //!
 //! [`Mail`] reads a mail that is in memory, or as much of it as the host has: header fields when it is made, parts of the body
 //! when a script asks for them. Not the reading of the inspection: nothing but the filing of a mail is decided by it.
@@ -27,7 +27,7 @@ pub const VALUE_BYTES_MAX: usize = 64 << 10;
 pub struct Field {
     /// As it is written.
     pub name: String,
-    /// Behind the colon, unfolded, without white space around it, encoded words as they stand.
+    /// Value after the colon, unfolded, without white space around it, encoded words as they stand.
     pub raw: String,
     /// The same with encoded words decoded.
     pub value: String,

@@ -50,7 +50,7 @@ pub(crate) enum Piece {
     Literal(String),
     /// By its name in lower case; `global.` stands before those of all scripts.
     Variable(String),
-    /// What a wildcard matched.
+    /// Text matched by a wildcard.
     Match(usize),
 }
 
@@ -217,7 +217,7 @@ pub(crate) enum Source {
     },
     Body(Transform),
     Strings(Vec<Text>),
-    /// Of the internal variable, or of variables.
+    /// Flags of the internal variable, or of variables.
     Flags(Vec<String>),
     Date {
         name: Text,
@@ -262,7 +262,7 @@ pub(crate) enum AddressPart {
     Detail,
 }
 
-/// Which field of a name (RFC 5260, section 6).
+/// Position among fields of one name (RFC 5260, section 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Index {
     /// From 1.

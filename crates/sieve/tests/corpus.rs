@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// What mutants are made of, besides what is there.
+/// Pieces of which mutants are made, besides the scripts.
 const PIECES: [&[u8]; 16] = [
     b"",
     b";",

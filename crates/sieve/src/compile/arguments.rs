@@ -10,7 +10,7 @@ use crate::expression::Regex;
 use crate::program::{Comparator, Index, Match, Matching, Relation, Text};
 use crate::syntax::{Argument, Node, Value};
 
-/// What follows a tag.
+/// Kind of value that follows a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Nothing,
@@ -210,7 +210,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// There is nothing more.
+    /// Checks that no argument is left.
     pub fn end(&self) -> Result<(), Error> {
         match self.rest.first() {
             Some(more) => Err(Error::new(more.place, format!("{} takes no more arguments", self.name))),
@@ -268,7 +268,7 @@ impl<'a> Arguments<'a> {
         keys.iter().map(compiled).collect::<Result<_, _>>().map_err(|why| Error::new(self.place, why))
     }
 
-    /// Which field of a name.
+    /// Reads `:index` and `:last`: the position among fields of one name.
     pub fn index(&self) -> Result<Index, Error> {
         let (number, from_last) = (self.tag_number("index"), self.has("last"));
         if from_last && number.is_none() && self.name != "addheader" {

@@ -1,9 +1,9 @@
-//! Which extensions there are.
+//! The supported extensions.
 
 use alloc::format;
 use alloc::string::String;
 
-/// What `require` may name.
+/// Names that `require` accepts.
 pub const EXTENSIONS: [&str; 29] = [
     "body",
     "comparator-i;ascii-casemap",
@@ -36,7 +36,7 @@ pub const EXTENSIONS: [&str; 29] = [
     "virustest",
 ];
 
-/// What an extension brings with it.
+/// Extensions that an extension implies.
 pub(super) fn implied(extension: &str) -> &'static [&'static str] {
     match extension {
         "vacation-seconds" => &["vacation"],

@@ -28,9 +28,9 @@ pub const INCLUDE_DEPTH_MAX: usize = 10;
 /// Where an included script is (RFC 6609, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// Of the user.
+    /// Scripts of the user.
     Personal,
-    /// Of the site.
+    /// Scripts of the site.
     Global,
 }
 
@@ -60,13 +60,13 @@ pub fn compile(source: &str, scripts: &dyn Scripts) -> Result<Program, Error> {
     Ok(Program { scripts, required: required.into_iter().collect() })
 }
 
-/// What all scripts of one program share.
+/// State shared by all scripts of one program.
 struct Shared<'a> {
     scripts: &'a dyn Scripts,
     done: Vec<Option<Script>>,
-    /// Of the scripts, by their place in `done`.
+    /// Names of the scripts, by their place in `done`.
     names: Vec<(Option<Location>, String)>,
-    /// Those that are being compiled.
+    /// Scripts in compilation.
     stack: Vec<usize>,
     required: BTreeSet<&'static str>,
 }
@@ -233,7 +233,7 @@ impl Compiler<'_, '_> {
         Ok(Text(pieces))
     }
 
-    /// What stands between `${` and `}`, if it is a reference.
+    /// The text between `${` and `}`, if it is a reference.
     fn reference(&mut self, place: Place, name: &str) -> Option<Result<Piece, Error>> {
         if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
             let number = name.parse::<usize>().ok().filter(|number| *number <= MATCH_VARIABLES_MAX);

@@ -19,7 +19,7 @@ use crate::program::{Command, Modifier, Piece, Program, Statement, Test, Text};
 
 pub use vacation::Vacation;
 
-/// What bounds a run.
+/// Bounds of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Commands, tests, comparisons, and for each 64 bytes that they look at; a script without wit needs a few hundred.
@@ -52,7 +52,7 @@ impl Default for Limits {
     }
 }
 
-/// What the host knows that is asked for by name.
+/// Questions to the host by name.
 pub trait Host {
     /// Whether there is a mailbox that mail can be filed into.
     fn has_mailbox(&self, name: &str) -> bool;
@@ -75,7 +75,7 @@ impl Host for () {
     }
 }
 
-/// What a run is told beside the mail.
+/// Facts about a mail besides its content.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
     /// The sender of the envelope, empty if there is none.
@@ -86,11 +86,11 @@ pub struct Setting<'a> {
     pub addresses: &'a [String],
     /// Seconds since 1970.
     pub now: i64,
-    /// Of the recipient, in minutes east of Greenwich.
+    /// Time zone of the recipient, in minutes east of Greenwich.
     pub zone: i32,
     /// How likely the mail is spam, in percent; none if nobody looked.
     pub spam_percent: Option<u8>,
-    /// What is known of viruses, as RFC 5235 counts: 0 if nobody looked, 1 for none, up to 5.
+    /// Result of the virus scan, as RFC 5235 counts: 0 without a scan, 1 for none, up to 5.
     pub virus: u8,
     /// The name of the machine.
     pub hostname: &'a str,
@@ -134,7 +134,7 @@ pub enum Action {
     Discard,
     /// It is refused.
     Reject {
-        /// What the sender is told.
+        /// Text for the sender.
         reason: String,
         /// By `ereject`: within the session, and by no mail.
         is_extended: bool,
@@ -143,14 +143,14 @@ pub enum Action {
     Vacation(Vacation),
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What is to be done, in order.
+    /// Actions to execute, in order.
     pub actions: Vec<Action>,
-    /// What is to be remembered, once the mail is stored.
+    /// Ids to remember, once the mail is stored.
     pub seen: Vec<Seen>,
-    /// What went wrong: then the mail is kept.
+    /// Failure of the run: then the mail is kept.
     pub failure: Option<Failure>,
 }
 
@@ -159,20 +159,20 @@ pub struct Outcome {
 pub struct Seen {
     /// Ids of one handle have nothing to do with those of another.
     pub handle: String,
-    /// What it is known by.
+    /// Id of the mail.
     pub id: String,
     /// For how long.
     pub seconds: u64,
 }
 
-/// What went wrong in a run.
+/// A failure of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The name of the script; empty if it is none that was included.
     pub script: String,
     /// The line of the command.
     pub line: u32,
-    /// What it is.
+    /// Description of the failure.
     pub text: String,
 }
 

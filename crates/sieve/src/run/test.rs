@@ -280,7 +280,7 @@ impl Machine<'_> {
     }
 }
 
-/// Which of so many is asked for, from 0.
+/// Requested position among so many, from 0.
 pub(super) fn place_of(index: Index, count: usize) -> Option<usize> {
     let number = usize::try_from(index.number?).ok()?;
     match index.from_last {
@@ -289,7 +289,7 @@ pub(super) fn place_of(index: Index, count: usize) -> Option<usize> {
     }
 }
 
-/// What a field that holds no address says is compared as a whole, by `:all` alone.
+/// A field without an address is compared as a whole, by `:all` alone.
 fn addresses_of(field: &Field, part: AddressPart) -> Vec<String> {
     let addresses = address::list(&field.raw);
     if addresses.is_empty() && part == AddressPart::All && !field.raw.is_empty() {

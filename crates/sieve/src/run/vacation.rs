@@ -27,13 +27,13 @@ pub struct Vacation {
     pub to: String,
     /// From whom.
     pub from: String,
-    /// What it is about, as characters.
+    /// Subject, as characters.
     pub subject: String,
-    /// What the script says.
+    /// Text of the script.
     pub reason: String,
     /// For how long the same sender gets no second one.
     pub seconds: u64,
-    /// What tells this answer from others of the same user.
+    /// Handle that distinguishes this answer from others of the same user.
     pub handle: String,
     /// The whole answer; the host adds `Message-ID`.
     pub message: String,
@@ -177,8 +177,8 @@ impl Machine<'_> {
     }
 }
 
-/// What tells this answer from others if the script does not say: the strings as they stand in it, so that it is the same
-/// whatever the mail puts into variables (RFC 5230, section 4.2).
+/// Handle of an answer without `:handle`: its strings as they stand in the script, so that it is the same whatever the
+/// mail puts into variables (RFC 5230, section 4.2).
 fn default_handle(vacation: &program::Vacation) -> String {
     let source = |text: &Option<Text>, default: &str| text.as_ref().map_or(default.to_string(), Text::source);
     let subject = source(&vacation.subject, "<default-subject>");
