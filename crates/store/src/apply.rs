@@ -1,4 +1,4 @@
-//! What operations do to a state. The writer and the replay of the log share it.
+//! Effects of operations on a state. The writer and the replay of the log share it.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -9,7 +9,7 @@ use crate::error::Refused;
 use crate::operation::{Change, Delivery, Operation, Uids};
 use crate::state::{Account, DELIMITER, Entry, Flags, KEYWORDS_MAX, Mailbox, Message, State, VANISHED_MAX, Vanished};
 
-/// What operations did to messages, for those who count the room.
+/// Effects of operations on messages, for the accounting of room.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
     pub added: Vec<(u64, Message)>,

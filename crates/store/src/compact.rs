@@ -15,7 +15,7 @@ use crate::record::{self, HEADER_BYTES, Header, Kind, SECTOR_BYTES};
 use crate::state::{Message, Place};
 use crate::volume::Volume;
 
-/// What of a message was copied: pieces with their new positions, and its digest.
+/// Copied part of a message: pieces with their new positions, and its digest.
 #[derive(Default)]
 struct Copied {
     pieces: BTreeMap<u32, u64>,

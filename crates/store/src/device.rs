@@ -1,4 +1,4 @@
-//! What a volume is kept on: a flat space of bytes with positioned reads and writes, and a flush.
+//! The device under a volume: a flat space of bytes with positioned reads and writes, and a flush.
 //!
 //! A file, a block device and a virtual disk all fit. There is no mapping, since a mapped read turns an error of the device into
 //! a fault of the process.
@@ -28,10 +28,10 @@ pub trait Device {
     fn discard(&mut self, at: u64, length: u64) -> Result<(), DeviceError>;
 }
 
-/// What a device failed at.
+/// A failure of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceError {
-    /// Which call failed.
+    /// The call that failed.
     pub call: Call,
     /// Where, in bytes; 0 for a flush.
     pub at: u64,

@@ -1,4 +1,4 @@
-//! What goes wrong: what the caller asked for that cannot be, what the device failed at, and what is damaged.
+//! Errors: impossible requests, failures of the device, and damage.
 
 use core::fmt;
 
@@ -14,15 +14,15 @@ pub enum Error {
     Failed,
     /// The volume was opened to be read.
     ReadOnly,
-    /// There is no room. Deleting is still possible.
+    /// The volume is full. Deleting is still possible.
     Full,
     /// The caller asked for what cannot be; nothing has changed.
     Refused(Refused),
-    /// What is stored is not what was written.
+    /// Stored bytes differ from those that were written.
     Damaged(Damage),
     /// The record is not there any more: compaction has moved it. Look the message up again.
     Moved,
-    /// There is no volume on this device.
+    /// The device has no volume.
     NotAVolume,
     /// The volume has a format that this program does not know.
     Version(u32),
@@ -30,7 +30,7 @@ pub enum Error {
     Geometry(&'static str),
 }
 
-/// What cannot be.
+/// Impossible requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names say it, and `Display` says more")]
 pub enum Refused {
@@ -61,13 +61,13 @@ pub enum Refused {
 /// Something that is not what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
-    /// What.
+    /// The damaged thing.
     pub what: Damaged,
     /// Where, in bytes from the start of the device.
     pub position: u64,
 }
 
-/// What can be damaged.
+/// Things that can be damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damaged {
     /// Both superblocks, or the one that was written last.

@@ -27,7 +27,7 @@ pub(crate) struct Log<D> {
     pub head: Option<Head>,
     /// The epoch of the last segment of the log.
     pub last_epoch: u64,
-    /// Of the next record.
+    /// Sequence number of the next record.
     pub sequence: u64,
     /// All records before this one are on stable storage.
     pub durable: u64,
@@ -219,7 +219,7 @@ impl Segment {
         out
     }
 
-    /// What the first sector of a segment says; nothing if it says nothing.
+    /// Decodes the first sector of a segment; `None` if it is not one.
     pub fn decode(sector: &[u8; SECTOR_BYTES], volume: u64, at: u64) -> Option<Self> {
         let copies = [sector.get(..36)?, sector.get(COPY_AT..COPY_AT + 36)?];
         let copy = copies.into_iter().find(|copy| {

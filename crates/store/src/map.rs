@@ -16,7 +16,7 @@ const LEVEL_MAX: u32 = 10;
 #[derive(Debug, Clone)]
 pub struct Map<V> {
     root: Option<Arc<Node<V>>>,
-    /// Of the root; a leaf has level 0.
+    /// Level of the root; a leaf has level 0.
     level: u32,
     length: usize,
 }

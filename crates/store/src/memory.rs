@@ -8,9 +8,9 @@ use alloc::vec::Vec;
 
 use crate::device::{Call, Device, DeviceError};
 
-/// What a page of a disk's cache is: unflushed pages are lost or kept one by one.
+/// Page of a disk's cache: unflushed pages are lost or kept one by one.
 const PAGE_BYTES: usize = 4096;
-/// What a disk writes as a whole or not at all.
+/// Unit that a disk writes as a whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
 /// Bytes, of which those that were not flushed may be lost.
@@ -19,13 +19,13 @@ pub struct Memory {
     stable: Vec<u8>,
     /// Pages as they read now, where they differ from what is stable.
     cached: BTreeMap<usize, Vec<u8>>,
-    /// What goes wrong.
+    /// Faults of the device.
     pub faults: Faults,
     /// Writes and flushes so far.
     pub counts: Counts,
 }
 
-/// What goes wrong with a device.
+/// Faults of a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// Writes fail once this many were made.
@@ -36,7 +36,7 @@ pub struct Faults {
     pub lies: bool,
 }
 
-/// What a device was asked for.
+/// Numbers of calls to a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Writes.
@@ -68,8 +68,8 @@ impl Memory {
         bytes
     }
 
-    /// What a power failure leaves: the stable bytes, and of the unflushed pages a subset that `seed` chooses, one in four
-    /// of them torn at a sector. A seed of 0 leaves none of them, `u64::MAX` all.
+    /// The device after a power failure: the stable bytes, and of the unflushed pages a subset that `seed` chooses, one
+    /// in four of them torn at a sector. A seed of 0 leaves none of them, `u64::MAX` all.
     pub fn after_power_failure(&self, seed: u64) -> Memory {
         let mut stable = self.stable.clone();
         let mut random = seed;
@@ -106,7 +106,7 @@ impl Memory {
     }
 }
 
-/// Which part of a page reaches the disk.
+/// The part of a page that reaches the disk.
 fn survivors(random: &mut u64, length: usize) -> core::ops::Range<usize> {
     *random = mix(random.wrapping_add(0x9e37_79b9_7f4a_7c15));
     let sectors = length / SECTOR_BYTES;

@@ -1,4 +1,4 @@
-//! What a transaction is made of: operations, and how they stand in a record.
+//! Operations, the parts of a transaction, and their form in a record.
 //!
 //! They are logical and give the same result whenever they are applied to the same state, so replay is what was done.
 
@@ -61,7 +61,7 @@ impl FromIterator<u32> for Uids {
     }
 }
 
-/// What becomes of flags.
+/// Change of flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names say it")]
 pub enum Change {

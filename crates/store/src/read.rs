@@ -72,7 +72,7 @@ impl Content {
         Ok(())
     }
 
-    /// What is held from `offset` on, to the end of its piece. Nothing if that piece is not held, and at the end.
+    /// The held bytes from `offset` to the end of its piece. Empty if that piece is not held, and at the end.
     pub fn held(&self, offset: u64) -> &[u8] {
         let within = self.held.and_then(|first| usize::try_from(offset.checked_sub(first)?).ok());
         let from = within.and_then(|within| within.checked_add(HEADER_BYTES));
@@ -80,7 +80,7 @@ impl Content {
     }
 }
 
-/// What the host had derived of a message when it was stored; empty if nothing.
+/// The digest that the host derived of a message when it was stored; empty if there is none.
 pub fn digest<D: Device>(device: &D, geometry: &Geometry, number: u64, message: &Message) -> Result<Vec<u8>, Error> {
     if message.digest == 0 {
         return Ok(Vec::new());

@@ -7,8 +7,8 @@ use crc32fast::Hasher;
 
 /// A header, in bytes.
 pub const HEADER_BYTES: usize = 56;
-/// What devices write as a whole. A commit ends at a multiple of it, so that nothing that was acknowledged shares a sector
-/// with what is written later.
+/// Unit that devices write as a whole. A commit ends at a multiple of it, so that nothing that was acknowledged shares
+/// a sector with what is written later.
 pub const SECTOR_BYTES: usize = 512;
 
 const MAGIC: [u8; 4] = *b"SlRe";
@@ -17,7 +17,7 @@ const MAGIC: [u8; 4] = *b"SlRe";
 pub(crate) enum Kind {
     /// A piece of a message: `subject` is its number, `index` which piece.
     Piece = 1,
-    /// What the host has derived of a message: `subject` is its number.
+    /// Digest that the host has derived of a message: `subject` is its number.
     Digest = 2,
     /// Operations that hold together: `subject` is the number of the commit.
     Transaction = 3,
@@ -34,7 +34,7 @@ pub(crate) struct Header {
     pub pad: u16,
     pub length: u32,
     pub payload_checksum: u32,
-    /// Of this record in the log: ascending by one, never given twice.
+    /// Sequence number of this record in the log: ascending by one, never given twice.
     pub sequence: u64,
     /// All records before this one were on stable storage when this one was written.
     pub durable: u64,
@@ -95,7 +95,7 @@ impl Header {
     }
 }
 
-/// What a record with such a payload takes, where no commit ends behind it.
+/// Bytes that a record with such a payload takes, where no commit ends after it.
 pub(crate) fn stored_bytes(payload_bytes: u64) -> u64 {
     (HEADER_BYTES as u64).saturating_add(payload_bytes).saturating_add(7) & !7
 }

@@ -38,7 +38,7 @@ impl Default for Options {
     }
 }
 
-/// What was found when a volume was opened.
+/// Report about the opening of a volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// It had been closed, and nothing was done after that.
@@ -53,7 +53,7 @@ pub struct Report {
     pub used_older_checkpoint: bool,
     /// Transactions are missing, and the volume was opened to salvage the rest.
     pub lost_transactions: bool,
-    /// What is damaged. Of messages, only those that came after the checkpoint are looked at.
+    /// Damaged things. Only messages after the checkpoint are looked at.
     pub damage: Vec<Damage>,
 }
 
@@ -296,7 +296,7 @@ impl<D: Device> Attempt<'_, D> {
         Err(Error::damaged(Damaged::Segment, root.position))
     }
 
-    /// What the records of a segment say to be on stable storage.
+    /// The sequence number before which all is on stable storage, as the records of a segment say.
     fn told_durable(&self, number: u32) -> Result<u64, Error> {
         let (at, epoch) = (self.geometry.segment_at(number), self.segments[number as usize].epoch);
         let (mut offset, mut durable) = (SECTOR_BYTES as u64, 0);
@@ -492,9 +492,9 @@ struct Parts<'a, 'b, D> {
     attempt: &'b Attempt<'a, D>,
     root: Root,
     chain: &'b [u32],
-    /// Of the next part.
+    /// Position of the next part.
     position: u64,
-    /// What of the held part was taken.
+    /// Offset in the held part up to which it was taken.
     at: usize,
     held: Vec<u8>,
     index: u32,

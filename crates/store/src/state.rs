@@ -1,4 +1,4 @@
-//! What a volume holds, as plain values: accounts, mailboxes, messages.
+//! Content of a volume, as plain values: accounts, mailboxes, messages.
 //!
 //! A [`State`] is a snapshot of all of it: its copies share what they have in common and never change. What is not kept
 //! in it is the content of messages, only where that is.
@@ -36,7 +36,7 @@ pub const MESSAGE_BYTES_MAX: u64 = 1 << 40;
 /// Separates the levels of mailbox names.
 pub const DELIMITER: u8 = b'/';
 
-/// What the host has noted, by name: scripts of a user, say, or metadata of clients.
+/// Notes of the host, by name: scripts of a user, say, or metadata of clients.
 pub type Annotations = Arc<BTreeMap<Box<[u8]>, Arc<[u8]>>>;
 
 /// Everything that a volume holds, at one moment.
@@ -51,14 +51,15 @@ pub struct State {
     pub(crate) mailboxes: Map<Arc<Mailbox>>,
     pub(crate) messages: Map<Message>,
     pub(crate) names: Arc<BTreeMap<Box<[u8]>, u32>>,
-    /// Which mailboxes have annotations, by the hash of their names: how many names of that hash each has. It follows from the rest.
+    /// Mailboxes with annotations, by the hash of their names: how many names of that hash each has. It follows from
+    /// the rest.
     pub(crate) annotated: Map<Map<u32>>,
 }
 
-/// Whose mailboxes they are.
+/// Owner of mailboxes.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
-    /// What the host calls it.
+    /// Name by which the host knows it.
     pub name: Box<[u8]>,
     /// Its bounds.
     pub quota: Quota,
@@ -70,7 +71,7 @@ pub struct Account {
     pub mailboxes: Arc<BTreeMap<Box<[u8]>, u32>>,
     /// Names it has subscribed to; there need not be such mailboxes (RFC 9051, section 6.3.7).
     pub subscriptions: Arc<BTreeSet<Box<[u8]>>>,
-    /// What was noted of it.
+    /// Annotations of the account.
     pub annotations: Annotations,
 }
 
@@ -96,7 +97,7 @@ pub struct Mailbox {
     pub uid_next: u32,
     /// The last transaction that changed something in it.
     pub highest_modseq: u64,
-    /// What it is for (RFC 6154).
+    /// Special use (RFC 6154).
     pub special_use: SpecialUse,
     /// The keywords of its messages: bit `8 + n` of their flags stands for the one at `n`.
     pub keywords: Arc<Vec<String>>,
@@ -110,11 +111,12 @@ pub struct Mailbox {
     pub deleted: u32,
     /// Expunged UIDs, the oldest first.
     pub vanished: Arc<Vec<Vanished>>,
-    /// What was expunged by this transaction or an earlier one may have been forgotten.
+    /// Transaction up to which expunged messages may have been forgotten.
     pub vanished_floor: u64,
-    /// What was noted of it.
+    /// Annotations of the mailbox.
     pub annotations: Annotations,
-    /// What the host has noted of its messages, by UID: state that changes, where the content does not. It goes with the message.
+    /// Notes of the host on its messages, by UID: state that changes, where the content does not. It goes with the
+    /// message.
     pub notes: Map<Arc<[u8]>>,
 }
 
@@ -155,7 +157,7 @@ impl Flags {
     }
 }
 
-/// What a mailbox is for: a set of the attributes of RFC 6154.
+/// Special use of a mailbox: a set of the attributes of RFC 6154.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SpecialUse(pub u16);
 
@@ -168,7 +170,7 @@ impl SpecialUse {
 /// A message, which mailboxes point to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// What clients may know it by (EMAILID of RFC 8474): not made of its content.
+    /// Id for clients (EMAILID of RFC 8474): not made of its content.
     pub id: u128,
     /// Its content, in bytes.
     pub size: u64,
@@ -301,7 +303,7 @@ impl State {
         self.messages.iter()
     }
 
-    /// Which mailboxes have a message, and as which UIDs. Looks through all of them.
+    /// Mailboxes that have a message, with its UIDs. Looks through all of them.
     pub fn places_of(&self, message: u64) -> impl Iterator<Item = (u32, u32)> {
         self.mailboxes().flat_map(move |(number, mailbox)| {
             let found = mailbox.entries.iter().filter(move |(_, entry)| entry.message.get() == message);
@@ -327,12 +329,12 @@ impl Mailbox {
         self.entries.get(u64::from(uid))
     }
 
-    /// What was noted of a message.
+    /// The note of a message.
     pub fn note(&self, uid: u32) -> Option<&Arc<[u8]>> {
         self.notes.get(u64::from(uid))
     }
 
-    /// What was expunged after a transaction; nothing if some of it has been forgotten.
+    /// Messages expunged after a transaction; `None` if some of them have been forgotten.
     pub fn vanished_since(&self, modseq: u64) -> Option<impl Iterator<Item = (u32, u32)>> {
         let since = self.vanished.iter().filter(move |run| run.modseq > modseq).map(|run| (run.first, run.last));
         (modseq >= self.vanished_floor).then_some(since)

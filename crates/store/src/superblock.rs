@@ -20,7 +20,7 @@ pub(crate) const COUNTER_MAX: u64 = 1 << 62;
 /// How a volume is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// What ids and checksums are seeded with: random, given when the volume is made.
+    /// Seed of ids and checksums: random, given when the volume is made.
     pub identity: u128,
     /// A segment, in bytes: a multiple of 4096.
     pub segment_bytes: u32,

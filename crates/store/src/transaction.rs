@@ -80,7 +80,7 @@ impl<D: Device> Volume<D> {
 }
 
 impl<D: Device> Transaction<'_, D> {
-    /// What there is, with the operations of this transaction.
+    /// The state with the operations of this transaction.
     pub fn state(&self) -> &State {
         &self.volume.working
     }

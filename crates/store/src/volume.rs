@@ -66,7 +66,7 @@ pub struct Volume<D> {
     /// The log between the last checkpoint and the opening of the volume, if none was taken since.
     log_bytes_before: u64,
     checkpoint_size: u64,
-    /// What transactions took since that make the next one larger.
+    /// Bytes of transactions since then, by which the next one grows.
     grown_bytes: u64,
     /// Where the log was when room was last made.
     reclaimed_at: u64,
@@ -193,7 +193,7 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    /// What was found when the volume was opened.
+    /// The report of the opening.
     pub fn report(&self) -> &Report {
         &self.report
     }

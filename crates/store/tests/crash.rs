@@ -10,7 +10,7 @@ use crate::model::{History, SEGMENT, dump, format, hash, mail, open};
 
 const CHECKPOINT_BYTES: u64 = 24 << 10;
 
-/// What happened to a device.
+/// A call to a device.
 enum Event {
     Write(u64, Vec<u8>),
     Flush,

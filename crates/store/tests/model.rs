@@ -111,7 +111,7 @@ fn noted(annotations: &store::Annotations) -> BTreeMap<Vec<u8>, Vec<u8>> {
     annotations.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// What a volume holds, contents and digests read from the device.
+/// Content of a volume, contents and digests read from the device.
 pub fn dump<D: Device>(volume: &Volume<D>) -> Result<Model, Error> {
     let state = volume.state();
     let mut contents: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
@@ -222,7 +222,7 @@ impl History {
         }
     }
 
-    /// What should be there after a transaction. Those of compaction change nothing that anyone sees.
+    /// The expected state after a transaction. Those of compaction change nothing that anyone sees.
     pub fn after_commit(&self, commit: u64) -> u64 {
         *self.after.range(..=commit).next_back().unwrap().1
     }
