@@ -23,7 +23,7 @@ pub struct Address {
     pub name: Option<Vec<u8>>,
     /// Before the last `@` that is not quoted, without quotes.
     pub local: Vec<u8>,
-    /// Behind it; empty if there is none.
+    /// Domain, after the `@`; empty if there is none.
     pub domain: Vec<u8>,
     /// Whether the grammar has such an address, with a local part and a domain.
     pub is_whole: bool,

@@ -60,7 +60,7 @@ enum Inner {
     Yenc(Yenc),
 }
 
-/// What a coding remarks on the byte that comes next.
+/// Remark of a coding on the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Remark {
     /// It is not of the alphabet. It has been skipped.
@@ -160,7 +160,7 @@ impl Decoder {
         }))
     }
 
-    /// What waits to be told.
+    /// Emits the next waiting event.
     fn pending(&mut self, output: &mut Window) -> Option<Event> {
         if self.spill.flush(output) {
             return Some(Event::Wrote);

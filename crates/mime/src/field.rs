@@ -45,7 +45,7 @@ pub fn unfolded(value: &[u8]) -> Vec<u8> {
 /// How many readings of one boundary parameter are kept.
 pub(crate) const BOUNDARIES_MAX: usize = 3;
 
-/// What a `Content-Type` field says.
+/// Value of a `Content-Type` field.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ContentType {
     /// Type and subtype, lower case.
@@ -54,7 +54,7 @@ pub(crate) struct ContentType {
     pub boundaries: Vec<Box<[u8]>>,
     /// The boundary is longer than what is kept of it.
     pub boundary_cut: bool,
-    /// There are more readings of the boundary than are kept, or more parameters than are read.
+    /// Whether readings of the boundary, or parameters, were left out.
     pub more: bool,
     pub charset: Option<Box<str>>,
     pub name: Option<Box<str>>,
@@ -94,7 +94,7 @@ pub(crate) fn decoded_type(value: &[u8]) -> Option<Box<str>> {
     memchr::memmem::find(main, b"=?").map(|_| text(value, usize::MAX))
 }
 
-/// What readers make of the value of a boundary, likeliest first.
+/// Readings of the value of a boundary, likeliest first.
 fn readings(boundary: &[u8]) -> Vec<Vec<u8>> {
     // RFC 2046 forbids white space at the end; readers that compare it nevertheless are another reading.
     let mut readings = [boundary.trim_ascii_end().to_vec(), boundary.to_vec()].to_vec();

@@ -63,7 +63,7 @@ impl Cut {
     }
 }
 
-/// What was told, adjacent content joined.
+/// An emitted event, adjacent content joined.
 #[derive(Debug, Clone, PartialEq)]
 enum Told {
     Content(Vec<u8>),

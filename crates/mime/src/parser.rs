@@ -63,13 +63,13 @@ enum State {
     Header(Box<Header>),
     /// In a body that is not a container, or before or after the parts of a multipart.
     Body(Body),
-    /// Behind the boundary on a delimiter line.
+    /// After the boundary on a delimiter line.
     Delimiter { close: bool, after_cr: bool },
     /// Everything is closed.
     Done,
 }
 
-/// What a state makes of the input.
+/// Result of a state on the input.
 #[derive(Debug)]
 enum Advance {
     /// So many bytes are content of the innermost open object.
@@ -126,7 +126,7 @@ impl Parser {
         one * (2 + READINGS_MAX)
     }
 
-    /// What waits to be told: objects opened and closed, remarks, then content that was held back.
+    /// Emits the next waiting event: objects opened and closed, remarks, then held content.
     fn pending(&mut self, output: &mut Window) -> Option<Event> {
         match self.reader.pending(output)? {
             Tell::Open(object) => Some(Event::Open(object)),

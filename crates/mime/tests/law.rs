@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use stream::law::{holds, holds_at_every_cut};
 use stream::{Coding, Limits};
 
-/// What mails are made of, and what they should not be made of.
+/// Pieces of mails, valid and invalid.
 const PIECES: [&str; 50] = [
     "\r\n",
     "\r\n",

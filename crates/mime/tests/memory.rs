@@ -1,4 +1,4 @@
-//! What a parser holds stays below `Parser::worst_case_bytes`, whatever the mail does.
+//! The memory of a parser stays below `Parser::worst_case_bytes`, whatever the mail does.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -27,19 +27,19 @@ pub(super) struct QuotedPrintable {
 enum At {
     #[default]
     Text,
-    /// Behind `=`.
+    /// After `=`.
     Equals,
-    /// Behind `=` and a digit.
+    /// After `=` and a digit.
     Digit(u8),
-    /// Behind `=` and so much of white space.
+    /// After `=` and so much white space.
     Space { space: [u8; SPACE_MAX], len: usize },
-    /// Behind `=` and more white space than that, which has been told.
+    /// After `=` and more white space than that, which has been emitted.
     Long,
-    /// Behind the `=` and the CRs of a soft break.
+    /// After the `=` and the CRs of a soft break.
     Cr { within: Option<Escape> },
-    /// Behind a soft break within an escape, and what of the escape follows it.
+    /// After a soft break within an escape; the part of the escape that follows it.
     Held(Escape),
-    /// Behind what may be a soft break within an escape: a second `=`, and so much white space.
+    /// After a possible soft break within an escape: a second `=`, and so much white space.
     Broken { escape: Escape, space: [u8; SPACE_MAX], len: usize },
 }
 

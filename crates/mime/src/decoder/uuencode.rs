@@ -83,7 +83,7 @@ impl Uuencode {
     }
 }
 
-/// What the lines are that follow this one, if it is a `begin` line.
+/// Kind of the lines that follow this one, if it is a `begin` line.
 fn begins(line: &[u8]) -> Option<At> {
     let (at, rest) = match line.strip_prefix(b"begin-base64 ") {
         Some(rest) => (At::Base64, rest),

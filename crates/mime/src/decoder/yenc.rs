@@ -23,7 +23,7 @@ enum At {
     /// At the start of a line, so far these bytes.
     LineStart(Vec<u8>),
     Data,
-    /// Behind `=`.
+    /// After `=`.
     Escape,
     /// In a line that holds no data.
     Skip,

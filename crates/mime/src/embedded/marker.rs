@@ -12,7 +12,7 @@ const BINHEX: &[u8] = b"(This file must be converted with BinHex";
 
 const BEGINNINGS: [&[u8]; 4] = [BEGIN, BEGIN_BASE64, YBEGIN, BINHEX];
 
-/// What a line means.
+/// Meaning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Marker<'a> {
     /// A file begins, perhaps with a name.

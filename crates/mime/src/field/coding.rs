@@ -7,12 +7,12 @@ use stream::Coding;
 use super::cursor::Cursor;
 use super::word;
 
-/// What a `Content-Transfer-Encoding` field says.
+/// Value of a `Content-Transfer-Encoding` field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TransferCoding {
-    /// What most readers take it for.
+    /// The reading of most readers.
     pub coding: Coding,
-    /// What other readers could take it for, where that differs.
+    /// Other readings, where they differ.
     pub others: Vec<Coding>,
 }
 
@@ -70,8 +70,8 @@ pub(super) fn exact(token: &[u8]) -> Option<Coding> {
     })
 }
 
-/// What an unknown word could be meant or taken for. A lenient reader may try Base64 on anything; on words that plainly
-/// mean text nobody does.
+/// Coding that an unknown word could stand for. A lenient reader may try Base64 on anything, except on words that
+/// plainly mean text.
 fn guess(token: &[u8]) -> Coding {
     let has = |part: &[u8]| memchr::memmem::find(token, part).is_some();
     if has(b"64") {

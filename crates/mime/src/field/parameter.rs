@@ -21,7 +21,7 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
     all: Vec<Parameter>,
-    /// There are more than are read.
+    /// Whether parameters were left out, beyond the limit.
     pub cut: bool,
 }
 

@@ -50,7 +50,7 @@ enum Role {
 enum At {
     /// Within a line that is content; nothing is held.
     Middle,
-    /// Behind a CR, which is held.
+    /// After a CR, which is held.
     Cr,
     /// At the start of a line that may be a delimiter; it is held, and the line end before it.
     Start(Start),
@@ -124,7 +124,7 @@ impl Body {
         }
     }
 
-    /// What is held is content after all, but for a CR at its end, which may begin a line end.
+    /// Takes held bytes for content, except for a CR at their end, which may begin a line end.
     pub(super) fn take_for_content(&mut self, reader: &mut Reader) {
         let line_at = match &self.at {
             At::Start(start) => start.line_at,

@@ -20,7 +20,7 @@ pub(super) struct Boundary<'a> {
     pub closed: bool,
 }
 
-/// What is known of a line after some of its bytes.
+/// Knowledge about a line after some of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// More bytes decide.
@@ -34,7 +34,7 @@ pub(super) enum Verdict {
 /// A delimiter line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Delimiter {
-    /// Which multipart it belongs to.
+    /// Level of the multipart that it belongs to.
     pub level: usize,
     /// Whether it is the closing one.
     pub close: bool,
@@ -59,7 +59,7 @@ struct Best {
     spaces: u32,
 }
 
-/// What has followed the boundary.
+/// Bytes after the boundary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tail {
     Nothing,

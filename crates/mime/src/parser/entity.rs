@@ -1,4 +1,4 @@
-//! What the header of an entity says about its body, and what else it could be taken to say.
+//! Declarations of an entity's header about its body, and other readings of them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,10 +17,10 @@ pub(super) struct Found {
     types: Vec<ContentType>,
     /// The codings that are declared, in order.
     codings: Vec<Coding>,
-    /// Those that only some readers take for declared.
+    /// Codings that only some readers take for declared.
     possible_codings: Vec<Coding>,
     name: Option<Box<str>>,
-    /// There were more different types, or more readings of one, than are kept.
+    /// Whether types, or readings of one, were left out.
     more: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Entity {
     pub object: Object,
 }
 
-/// What a body consists of.
+/// Structure of a body.
 #[derive(Debug, Clone)]
 pub(super) enum Structure {
     Leaf,
@@ -58,7 +58,7 @@ pub(super) struct Readings {
     pub first: Entity,
     /// The others, each with the name of the ambiguity.
     pub others: Vec<(&'static str, Entity)>,
-    /// There are more than these.
+    /// Whether more readings were left out.
     pub more: bool,
 }
 

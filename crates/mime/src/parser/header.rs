@@ -27,7 +27,7 @@ use value::{Meaning, meaning};
 #[derive(Debug, Clone)]
 pub(super) struct Header {
     pub found: Found,
-    /// Of a message, where mbox lines are expected, and not of a part.
+    /// Whether it is the header of a message, where mbox lines are expected, and not of a part.
     of_message: bool,
     /// Fields told; the last one may hold several when there are too many.
     fields: u32,
@@ -35,11 +35,11 @@ pub(super) struct Header {
     in_field: bool,
     /// That field is an open object of this reading.
     open: bool,
-    /// What the field means that is being read, and its bytes from the name on.
+    /// Meaning of the field in progress, and its bytes from the name on.
     meaning: Option<Meaning>,
     value: Vec<u8>,
     value_cut: bool,
-    /// What is done with a line that is not a field.
+    /// Treatment of a line that is not a field.
     garbage: Garbage,
     /// A second reading for bare CRs has been offered, or this is it.
     bare_cr_told: bool,
@@ -52,17 +52,17 @@ enum At {
     Start(Start),
     /// In the value of a field; whether the line has had only white space so far.
     Value { blank: bool },
-    /// Behind a CR in the value.
+    /// After a CR in the value.
     ValueCr { blank: bool },
-    /// Behind two CRs at what may be the first line end of all; the second is held.
+    /// After two CRs at what may be the first line end of all; the second is held.
     ValueCrCr { blank: bool },
-    /// Behind the line end of a line of only white space.
+    /// After the line end of a line of only white space.
     AfterBlank,
     /// In the empty line that ends the header.
     End(HeaderEnd),
 }
 
-/// What is done with a line that is not a field.
+/// Treatment of a line that is not a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Garbage {
     /// The body begins with it.
@@ -75,7 +75,7 @@ enum Garbage {
     EndsReading,
 }
 
-/// What the bytes of a line so far may become.
+/// Possible roles of a line after its bytes so far.
 #[derive(Debug, Clone)]
 struct Start {
     /// None when the line is not a delimiter.
@@ -93,17 +93,17 @@ impl Header {
         Header { of_message: true, ..Header::of_part() }
     }
 
-    /// Of a message of which only a piece may be there, without its header.
+    /// Header of a message that may be only a piece, without its header.
     pub(super) fn of_piece() -> Header {
         Header { garbage: Garbage::EndsHeaderClearly, ..Header::of_message() }
     }
 
-    /// Of what is a message only for some readers, and only if it begins like one.
+    /// Header of content that only some readers take for a message, and only if it begins like one.
     pub(super) fn of_possible_message() -> Header {
         Header { garbage: Garbage::EndsReading, ..Header::of_message() }
     }
 
-    /// Of which only some readers know, and which they do not doubt.
+    /// Header that only some readers know, without doubts about its fields.
     pub(super) fn of_stray_fields() -> Header {
         Header { garbage: Garbage::Field, ..Header::of_part() }
     }

@@ -1,4 +1,4 @@
-//! What all states of the parser share: the place in the input, the open containers, bytes held back, events to tell.
+//! Common state of all states of the parser: the place in the input, the open containers, held bytes, waiting events.
 
 mod levels;
 
@@ -16,7 +16,7 @@ use super::{FORKS_MAX, Parser, State};
 use crate::field::BOUNDARIES_MAX;
 pub(super) use levels::{Guess, Level, Multipart};
 
-/// What is told before more input is read.
+/// Events to emit before more input is read.
 #[derive(Debug, Clone)]
 pub(super) enum Tell {
     Open(Object),
@@ -27,7 +27,7 @@ pub(super) enum Tell {
     Wrote,
 }
 
-/// Which bytes end a line.
+/// Bytes that end a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnds {
     /// LF, with CR before it or without.
@@ -50,7 +50,7 @@ pub(super) struct Reader {
     silent: usize,
     /// Bytes taken whose role is not known yet.
     held: Vec<u8>,
-    /// Which of the held bytes, from the front on, are still to be told as content.
+    /// Range of the held bytes that are still to be emitted as content.
     telling: Option<Range<usize>>,
     queue: VecDeque<Tell>,
     forks: u32,

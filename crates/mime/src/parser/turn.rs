@@ -148,7 +148,7 @@ impl Parser {
         });
     }
 
-    /// Behind a bare CR stands what would be a delimiter line: content, but for some readers a delimiter.
+    /// Handles a possible delimiter line after a bare CR: content, but for some readers a delimiter.
     fn bare_delimiter(&mut self, delimiter: Delimiter) {
         self.reader.offer("Heuristics.Ambiguous.Mime.BareCr", |reader| {
             let mut other = reader.branch(State::Done);

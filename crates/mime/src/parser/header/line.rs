@@ -1,4 +1,4 @@
-//! What a line of a header may become, byte by byte, before its role is clear.
+//! Possible roles of a header line, byte by byte, before its role is clear.
 
 /// The longest field name that is recognised; a line that is longer before its colon is not a field.
 pub(super) const NAME_BYTES_MAX: usize = 256;
@@ -18,7 +18,7 @@ pub(super) enum Line {
     NotField,
 }
 
-/// What a line is with one more byte; `line` and `held` are what it was before.
+/// State of a line after one more byte; `line` and `held` are its state before.
 pub(super) fn next_line(line: Line, byte: u8, held: &[u8], of_message: bool) -> Line {
     let is_short = held.len() < NAME_BYTES_MAX;
     match (line, byte) {

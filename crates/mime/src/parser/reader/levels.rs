@@ -36,11 +36,11 @@ pub(in crate::parser) struct Multipart {
     guessed: bool,
     /// A line looks like a delimiter, and is one of no reading.
     stray: bool,
-    /// Behind a line that looks like a delimiter stands one that begins like a field.
+    /// Whether a line that begins like a field follows one that looks like a delimiter.
     stray_field: bool,
 }
 
-/// What a line that looks like a delimiter is to a multipart of which none was seen.
+/// Role of a line that looks like a delimiter for a multipart of which none was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::parser) enum Guess {
     /// Its boundary, for it declares none.
@@ -124,7 +124,7 @@ impl Reader {
         self.strict = true;
     }
 
-    /// What a line is, given what the matcher says of it.
+    /// Role of a line, by the matcher's verdict.
     pub(in crate::parser) fn judge(&self, verdict: Verdict) -> Verdict {
         let Verdict::Delimiter(delimiter) = verdict else {
             return verdict;
