@@ -137,7 +137,7 @@ fn head() -> Vec<u8> {
     head
 }
 
-/// What the two sections are long.
+/// Lengths of the two sections.
 const SECTION_BYTES: [usize; 2] = [0xa_0000, PROGRAM_BYTES - 1024 - 0xa_0000];
 
 fn mail(program: &[u8]) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! What intrusion rules cost: `intrusion ROUNDS RULES... -- FILE...` inspects the files as bodies of HTTP responses, and a mail of 4 kB, with
-//! the rules and without. Prints processor time; signatures are the built-in ones alone.
+//! Cost of intrusion rules: `intrusion ROUNDS RULES... -- FILE...` inspects the files as bodies of HTTP responses, and
+//! a mail of 4 kB, with the rules and without. Prints processor time; signatures are the built-in ones alone.
 
 use std::sync::Arc;
 use std::{env, fs};

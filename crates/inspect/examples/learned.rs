@@ -1,5 +1,6 @@
-//! What it takes to ask what was learned: `learned ROUNDS MAIL...` takes mails apart into words with the rules of the packages, once
-//! to warm up and then ROUNDS times. For `valgrind --tool=callgrind --collect-atstart=no --toggle-collect=learned::rounds`, which counts the rounds alone.
+//! Cost of the question about learned words: `learned ROUNDS MAIL...` takes mails apart into words with the rules of
+//! the packages, once to warm up and then ROUNDS times. For
+//! `valgrind --tool=callgrind --collect-atstart=no --toggle-collect=learned::rounds`, which counts the rounds alone.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -65,7 +65,7 @@ impl Authentication {
         Some(Authenticated { sender: self.sender.clone(), results })
     }
 
-    /// What was found, once the mail is complete and nothing is left to ask.
+    /// The results, once the mail is complete and no question is open.
     pub fn outcome(&mut self) -> Option<Authenticity> {
         let questions = u32::try_from(self.check.questions()).unwrap_or(u32::MAX);
         let results = self.check.results()?;
@@ -100,7 +100,7 @@ fn best(reports: &[dkim::Report]) -> &'static str {
     ORDER.into_iter().find(has).map_or("none", dkim::Outcome::name)
 }
 
-/// What the results ask for, and why. What is not certain asks for nothing.
+/// Action for the results, with its reason. Uncertain results ask for nothing.
 fn asked_for(terms: &Authenticating, results: &Results) -> (Action, String) {
     let dmarc = &results.dmarc;
     let by_author = match dmarc.disposition {
@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// What comes of the mail where text records are these, and everything else does not exist.
+    /// Authenticates the mail with these text records; nothing else exists in the DNS.
     fn authenticate(texts: &[(&str, Option<&str>)]) -> Authenticity {
         let flow = Flow { hello: "client.example".into(), sender: "b@sender.example".into(), ..Flow::default() };
         let mut mail = Authentication::new(terms(), &flow, 1_700_000_000);

@@ -20,7 +20,7 @@ use crate::intrusion::IntrusionRules;
 use crate::page::PageRules;
 use crate::score::{Kept, Planned, Scorer};
 
-/// What an object is examined with.
+/// Tools for the examination of an object.
 #[derive(Debug, Clone)]
 pub struct Examiner {
     /// Signatures and bounds.
@@ -58,11 +58,11 @@ pub struct Examination {
 enum Stage {
     /// The content comes.
     Inspecting,
-    /// There is a verdict; the sender is asked about.
+    /// After the verdict, while the sender is checked.
     Authenticating,
     /// The host has a job.
     Working(Scoring),
-    /// What the rules ask is looked up.
+    /// While questions of the rules are looked up.
     Inquiring(Box<(Kept, Planned)>),
     /// All is known.
     Over,
@@ -260,7 +260,8 @@ impl Examination {
         self.asks.extend(std::iter::from_fn(|| mail.ask()).map(Out::Ask));
     }
 
-    /// There is a verdict of the content: now the sender, where that is wanted. What is refused anyway needs none.
+    /// Goes on with the sender after the verdict of the content, where that is wanted; not if the mail is refused
+    /// anyway.
     fn authenticate(&mut self) -> State {
         if self.is_refused() {
             self.authentication = None;

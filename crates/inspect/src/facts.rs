@@ -1,4 +1,5 @@
-//! What a door asked to know of a mail besides the verdict: header fields, where the body begins, where its parts stand.
+//! Facts that a door wants to know of a mail besides the verdict: header fields, the start of the body, the places of
+//! parts.
 //!
 //! An observer of the mail's own reader: it sees each step that one takes. So what it reports stands where the inspection has
 //! read it. A server that reads the structure in another way numbers other parts; only fields that nobody may bring along are
@@ -243,7 +244,7 @@ impl Finder {
         }
     }
 
-    /// What is open ends, at the latest at `end`.
+    /// Ends all open objects, at the latest at `end`.
     fn close(&mut self, end: u64) {
         let (part, is_message) = match self.open.pop() {
             Some(Open::Multipart { part, .. }) => {
@@ -264,7 +265,7 @@ impl Finder {
     }
 }
 
-/// What the last lines look like, and where a delimiter begins.
+/// Look of the last lines, and the start of a delimiter.
 #[derive(Default)]
 struct Lines {
     at: u64,

@@ -1,4 +1,4 @@
-//! What of a mail is compared with mails that were reported: the sketch of its text, and digests of what is attached.
+//! Comparison of a mail with reported mails: the sketch of its text, and digests of its attachments.
 //!
 //! Left out are text parts, which have the sketch, and attachments of less than [`PART_BYTES_MIN`], which are signs of mail programs
 //! and firms rather than of senders.
@@ -16,7 +16,7 @@ pub const PART_BYTES_MIN: usize = 4_096;
 /// Functions of rules that ask for it.
 const FUNCTIONS: [&str; 2] = ["check_fuzzy", "check_fuzzy_attachment"];
 
-/// What is compared of a mail; none where no rule asks, or there is too little.
+/// The values of a mail to compare; `None` where no rule asks, or there is too little text.
 pub fn fuzzy(engine: &Engine, mail: &Message) -> Option<Fuzzy> {
     if !FUNCTIONS.iter().any(|name| engine.calls(name)) {
         return None;

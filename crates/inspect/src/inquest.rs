@@ -1,4 +1,4 @@
-//! What rules of spam ask the network about one mail: lists in the DNS, and who has sent and signed it.
+//! Questions of spam rules to the network about one mail: lists in the DNS, and authentication of its sender.
 //!
 //! An [`Inquest`] is begun when the mail is complete. Its questions go out ([`Inquest::ask`]), answers come in any order
 //! ([`Inquest::answer`]), and when it is [settled](Inquest::is_settled) the rules can be asked. Bounds: those of
@@ -21,20 +21,20 @@ use rules::spam::run::Engine;
 const CHECK_ID: u32 = 1 << 20;
 const RULES_ID: u32 = 1 << 21;
 
-/// What was found of a mail, and of whom it was asked.
+/// Results of authentication, with the checked sender.
 #[derive(Debug, Clone)]
 pub struct Authenticated {
-    /// Of whom.
+    /// The checked sender.
     pub sender: Sender,
-    /// What was found.
+    /// The results.
     pub results: Results,
 }
 
-/// What rules ask about one mail.
+/// Questions of rules about one mail.
 #[derive(Debug)]
 pub struct Inquest {
     inquiry: Inquiry,
-    /// Who has sent the mail, as long as that is not known.
+    /// The check of the sender, until it has results.
     check: Option<Box<Check>>,
 }
 
@@ -90,7 +90,7 @@ impl Inquest {
         self.check.is_none()
     }
 
-    /// What came of the questions of the rules.
+    /// Answers to the questions of the rules.
     pub fn inquiry(&self) -> &Inquiry {
         &self.inquiry
     }
@@ -134,7 +134,7 @@ fn check(sender: &Sender, bytes: &[u8], receiver: &str, now: i64) -> Check {
     check
 }
 
-/// What rules are told of the results.
+/// Results in the form for rules.
 fn authentic(results: &Results, sender: &Sender) -> Authentic {
     let has_client = sender.client.is_some();
     Authentic {

@@ -37,7 +37,7 @@ use crate::watcher::Shared;
 use crate::words::{COMMON, Words};
 use flow::{Action, Context, In, Out, PageScore, Spotted};
 
-/// What all inspections share: the signatures and the bounds.
+/// State shared by all inspections: the signatures and the bounds.
 #[derive(Debug, Clone)]
 pub struct Engine {
     /// The signatures.
@@ -76,7 +76,7 @@ pub struct Inspection {
     context: Context,
     clock: Option<fn() -> u64>,
     budget: Budget,
-    /// What the scans of all objects together may spend.
+    /// Common budget of the scans of all objects.
     allowance: Arc<Allowance>,
     /// Where content waits to be hashed if the inspection is in nobody's company.
     alone: Batch,
@@ -87,8 +87,7 @@ pub struct Inspection {
     /// When the object in each slot began, in a count of all.
     births: Vec<u64>,
     born: u64,
-    /// Those that may have something to do, by birth and slot; the others wait to be told something. A mailbox may have hundreds
-    /// open.
+    /// Nodes that may have a task, by birth and slot; the others wait for a wake-up. A mailbox may have hundreds open.
     awake: BTreeSet<(u64, usize)>,
     /// Written to where the target's window is not empty: while it waits to be recognised.
     scratch: Option<Window>,
@@ -104,7 +103,7 @@ pub struct Inspection {
     exhausted: bool,
     ledger: Ledger,
     units: VecDeque<Unit>,
-    /// What the door wants to know of the mail.
+    /// Facts that the door wants to know of the mail.
     facts: Facts,
     /// Words of the mail that may be passwords.
     words: Words,
@@ -124,10 +123,10 @@ pub struct Inspection {
     done: bool,
 }
 
-/// What a turn burns besides the bytes that it looks at, so that content of many small pieces makes no long ones.
+/// Fuel that a turn burns besides the bytes that it looks at, so that content of many small pieces makes no long turns.
 const TURN_COST: usize = 64;
 
-/// What is left of an inspection that ended before its content.
+/// Remains of an inspection that ended before its content.
 #[derive(Clone, Copy)]
 struct Stopped {
     /// Bytes fed, looked at or not.
@@ -349,7 +348,7 @@ impl Inspection {
         self.fed().is_some_and(|fed| self.budget.is_spent(fed))
     }
 
-    /// What has been fed so far; none at the end.
+    /// Bytes fed so far; `None` at the end.
     fn fed(&self) -> Option<u64> {
         self.nodes.first().and_then(Option::as_ref).map(|root| root.bytes)
     }
@@ -374,7 +373,7 @@ impl Inspection {
         used.chain(self.scratch.iter().map(Window::capacity)).sum()
     }
 
-    /// What the deepest node that can do something does next.
+    /// The next task of the deepest node that can make progress.
     fn next_task(&mut self) -> Option<(usize, Task)> {
         while let Some(&(_, slot)) = self.awake.last() {
             if let Some(task) = self.nodes[slot].as_ref().and_then(|node| node.task()) {

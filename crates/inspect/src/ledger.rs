@@ -1,4 +1,4 @@
-//! What has been found, and the verdict that follows from it.
+//! Findings, and the verdict that follows from them.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use stream::Class;
 
 use flow::{Action, Context, Policy, Spotted, Verdict};
 
-/// What has been found, and what the verdict needs to know of the objects.
+/// Findings, and facts about the objects for the verdict.
 ///
 /// One name is told once for each object, with the heaviest class that it was found with: an ambiguity that was read in
 /// both ways and one of the same name that was not are two, and the second counts.

@@ -33,7 +33,7 @@ const WIDE_DEPTH_MAX: u32 = 1;
 pub(crate) struct Node {
     /// Its number in reports.
     pub id: u32,
-    /// What its container says of it.
+    /// Description by its container.
     pub object: Object,
     /// Its names, outermost first.
     pub path: Arc<[Box<str>]>,
@@ -45,7 +45,7 @@ pub(crate) struct Node {
     pub raw_start: Option<u64>,
     /// How many bytes have to come before it can be said what it is.
     pub head_bytes: usize,
-    /// What it is; unknown until enough of it has come.
+    /// Type; unknown until enough content has come.
     pub file_type: Option<FileType>,
     /// Bytes received.
     pub bytes: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Node {
     pub window: Window,
     /// No more bytes will come.
     pub closing: bool,
-    /// Who reads it. Those that open objects come first, so that a match in a mail finds its part.
+    /// Readers. Those that open objects come first, so that a match in a mail finds its part.
     pub readers: Vec<Reader>,
     /// Whether this is another form of the object with the same number, which is the one reported.
     pub form: Option<Form>,
@@ -65,7 +65,7 @@ pub(crate) struct Node {
     pub blanked: Option<bool>,
     /// Its members, compared with signatures while they are told.
     pub roll: Option<Box<Roll>>,
-    /// What its size is waited for under in its container's roll.
+    /// Ticket in its container's roll, under which its size is waited for.
     pub ticket: Option<u64>,
     /// The name of the ambiguity of which this is the second reading, if more content would not be opened: what opens the first
     /// reading is in the middle of it.
@@ -81,7 +81,7 @@ pub(crate) enum Form {
     View,
 }
 
-/// What a node wants to do next.
+/// Next task of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
     /// Decide what it is, and who reads it.
@@ -95,7 +95,7 @@ pub(crate) enum Task {
 }
 
 impl Node {
-    /// What can be done now; none while it waits for bytes.
+    /// The possible task; `None` while it waits for bytes.
     pub fn task(&self) -> Option<Task> {
         if self.file_type.is_none() && self.form != Some(Form::Encoded) {
             let enough = self.window.len() >= self.head_bytes;
@@ -188,7 +188,7 @@ pub(crate) struct Reader {
     pub at: u64,
     /// Where in the node it began: offsets that it tells count from here.
     pub began: u64,
-    /// What it has open, innermost last.
+    /// Open objects, innermost last.
     pub open: Vec<Open>,
     /// Whether it is a second reading.
     pub second_reading: bool,
@@ -200,7 +200,7 @@ pub(crate) struct Reader {
     pub ended: bool,
     /// Time spent in it.
     pub nanos: u64,
-    /// What it asked to keep.
+    /// Input kept at its request.
     pub spool: Spool,
     /// Turns in a row in which it neither took nor wrote a byte, though there was fuel.
     pub standing: u32,
@@ -283,7 +283,7 @@ impl Reader {
     }
 }
 
-/// What a reader does.
+/// Work of a reader.
 pub(crate) enum Work {
     /// Looks for signatures.
     Scan(Box<Scan>),

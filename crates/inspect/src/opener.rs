@@ -1,10 +1,10 @@
-//! Which stages open an object: by its content, and by what its container says of it.
+//! Stages that open an object: by its content, and by its container's description.
 
 use scan::Database;
 use stream::{Coding, ContentCoding, FileType, Kind, Limits, Object, Stage};
 use unpack::{Claim, Due, Opener, Passwords};
 
-/// What `head` is. A mail is one by declaration too: any text can be its body.
+/// Recognises `head`. A mail is one by declaration too: any text can be its body.
 pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
     if first && declared_mail(object) {
         return FileType::Mail;
@@ -17,8 +17,8 @@ pub(crate) fn recognise(object: &Object, head: &[u8], first: bool) -> FileType {
     }
 }
 
-/// What an object is, that is this by content, if a database has magic of its own. It changes which signatures are
-/// looked for, and opens the object as that type, too; a mail stays one.
+/// Type of an object of this type by content, if a database has magic of its own. It selects signatures and the reader;
+/// a mail stays a mail.
 pub(crate) fn with_magic(database: &Database, head: &[u8], by_content: FileType) -> FileType {
     match by_content {
         FileType::Mail | FileType::Empty => by_content,
@@ -69,7 +69,7 @@ fn of_mail(name: &'static str, stage: Box<dyn Stage>) -> Opener {
     Opener { name, due: Due::Claim, expands: false, stage }
 }
 
-/// What text of any kind is read by: a converter to UTF-8, or the reader of the files that are encoded in it.
+/// Reader of text of any kind: a converter to UTF-8, or the reader of the files that are encoded in it.
 fn of_text(object: &Object, content: FileType, head: &[u8], limits: &Limits) -> Option<(Opener, bool)> {
     if !matches!(content, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
         return None;

@@ -1,4 +1,5 @@
-//! What was learned, asked about one mail, its words, its sender and those that it is like: a question that goes out once, and an answer or none.
+//! Question about one mail to the learned data: its words, its sender and similar reports. It is sent once, and has an
+//! answer or none.
 
 use flow::{Alike, Fuzzy, Recall, Recalled, Standing};
 use learn::{Corpus, Counts, Key, Tokens};
@@ -18,7 +19,7 @@ pub struct Recalling {
     answer: Option<Option<Recalled>>,
 }
 
-/// Whose reputation is asked.
+/// Subject of the question about reputation.
 #[derive(Debug)]
 enum Who {
     /// Nobody's.
@@ -86,12 +87,12 @@ impl Recalling {
         self.answer.as_ref()?.as_ref()?.alike
     }
 
-    /// What they are known for; none where nobody could say.
+    /// Records of the names; `None` without an answer.
     pub fn standings(&self) -> Option<&[Standing]> {
         Some(&self.answer.as_ref()?.as_ref()?.standings)
     }
 
-    /// What the rules are told, and the words that decided; none where too little was learned, or nobody could say.
+    /// Facts for the rules, and the words that decided; `None` if too little was learned, or without an answer.
     pub fn outcome(&self, study: &Study) -> Option<(spam::Recalled, Vec<Key>)> {
         let (tokens, found) = self.tokens.as_ref().zip(self.answer.as_ref()?.as_ref())?;
         let counts = |word: &flow::Word| Counts { key: word.key, spam: word.spam, ham: word.ham };

@@ -1,5 +1,5 @@
-//! What the sender of a mail is known for (SpamAssassin's TxRep): the names that are asked about, how far a score is moved by
-//! what is known of them, and what the mail changes about it.
+//! Reputation of a mail's sender (SpamAssassin's TxRep): its names, the change of the score by their records, and the
+//! change of the records by the mail.
 //!
 //! [`Reputation`] is what a configuration says; it keeps nothing. A mail that was rated before is moved to where it was, and
 //! counts once. Where its sender cannot be looked up, its score stays as it is and nothing is noted.
@@ -15,7 +15,7 @@ use rules::spam::{Sender, Settings};
 
 use crate::study;
 
-/// What a configuration says of it.
+/// Settings of a configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Reputation {
     factor: f64,
@@ -29,14 +29,14 @@ pub struct Reputation {
     autolearns: bool,
 }
 
-/// Who has sent a mail, before it is known who has signed it.
+/// Sender of a mail, before its signatures are verified.
 #[derive(Debug, Clone)]
 pub struct Sent {
     sender: Sender,
     mail: Option<Name>,
 }
 
-/// What is asked about a mail: its names, with their weights.
+/// Names of a mail, with their weights.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Named {
     mail: Option<Name>,
@@ -45,7 +45,7 @@ pub struct Named {
 }
 
 impl Reputation {
-    /// What a configuration says; none where it wants no reputation.
+    /// Reads a configuration; `None` where it wants no reputation.
     pub fn new(engine: &Engine) -> Option<Reputation> {
         let number = |name: &str, usual: f64, most: f64| engine.settings().number(name, usual).clamp(0.0, most);
         const POINTS_MAX: f64 = 200.0;
@@ -65,7 +65,7 @@ impl Reputation {
         self.autolearns
     }
 
-    /// Who has sent a mail; none where it does not say.
+    /// Sender of a mail; `None` if the mail has none.
     pub fn sent(&self, engine: &Engine, mail: &Message) -> Option<Sent> {
         let own = || name(study::ids(mail).first().map(|id| id.as_bytes()).unwrap_or_default());
         Some(Sent { sender: engine.sender(mail)?, mail: self.tracks.then(own) })

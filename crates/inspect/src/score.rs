@@ -1,4 +1,4 @@
-//! What the rules of spam say of a mail: an observer that keeps the mail, and asks them at its end.
+//! Score of a mail by the rules of spam: an observer that keeps the mail, and runs the rules at its end.
 //!
 //! [`RuleFiles`] are the files of a configuration as the host has read them, a plain value that can be handed to a process which
 //! reads no files; [`Scorer`] is what is compiled of them, once; [`Kept`] is a mail while it comes.
@@ -24,7 +24,7 @@ use crate::study::{Studied, Study};
 pub struct RuleFiles {
     /// Each of them.
     pub files: Vec<RuleFile>,
-    /// Those that others include: the name of who includes, the name as it stands there, and the file.
+    /// Included files: the name of the including file, the name as written there, and the file.
     pub included: Vec<(Box<str>, Box<str>, RuleFile)>,
     /// Whether the plugins are on that Debian's package loads, since no file says so.
     pub default_plugins: bool,
@@ -78,17 +78,17 @@ pub struct Scorer {
     host: Box<str>,
 }
 
-/// What is to be known about a mail before the rules are asked.
+/// Inputs to collect for a mail before the rules run.
 #[derive(Debug, Default)]
 pub struct Planned {
-    /// What the network is asked.
+    /// Questions to the network.
     pub inquest: Option<Inquest>,
-    /// What is asked of what was learned.
+    /// Question to the learned data.
     pub recalling: Option<Recalling>,
 }
 
 impl Planned {
-    /// What is asked of what was learned, once: who has sent the mail has to be known before.
+    /// Takes the question to the learned data, once: it needs the authenticated sender.
     pub fn recall(&mut self, scorer: &Scorer) -> Option<Recall> {
         let recalling = self.recalling.as_mut()?;
         if let Some((sent, reputation)) = recalling.unsigned().zip(scorer.reputation.as_ref()) {
@@ -161,7 +161,7 @@ impl Kept {
         Kept { bytes: scoring.trace.to_vec(), scoring, is_too_large: false }
     }
 
-    /// What is asked of the rules.
+    /// Settings of the score.
     pub fn scoring(&self) -> &Scoring {
         &self.scoring
     }
@@ -179,7 +179,8 @@ impl Kept {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What the rules ask about it; nothing if it was too large. `found` is what is known of its sender.
+    /// Collects the questions of the rules; nothing if the mail was too large. `found` has the results about its
+    /// sender.
     pub fn inquire(&self, scorer: &Scorer, now: i64, found: Option<&Authenticated>) -> Planned {
         if self.is_too_large || !scorer.asks() {
             return Planned::default();
@@ -253,7 +254,7 @@ impl Kept {
         conduct.filter(|_| self.scoring.study != Wanted::Always)
     }
 
-    /// What is to be learned of it, where that is wanted. The outcome is told whether the rules are sure.
+    /// Lesson of the mail, where learning is wanted. The outcome gets whether the rules are sure.
     fn lesson(&self, scorer: &Scorer, mail: &Message, planned: &Planned, outcome: &mut Outcome) -> Option<Lesson> {
         let Scorer { engine, study, reputation, .. } = scorer;
         let is_spam = match self.scoring.study {

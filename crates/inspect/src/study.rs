@@ -1,4 +1,4 @@
-//! What is learned of a mail: its words, taken apart as SpamAssassin's configuration says, and the names that it is known by.
+//! Lesson of a mail: its words, taken apart as SpamAssassin's configuration says, and its names.
 //!
 //! [`Study`] joins what rules see of a mail with the words of `learn`; it keeps nothing but memory to work in. What was learned is kept by the host, and
 //! [`Study::recalled`] makes of it what rules are told. Lessons and questions see the same words, so fields `X-Spam-...` count in
@@ -31,7 +31,7 @@ pub struct Study {
     learns_by_itself: bool,
 }
 
-/// What is learned of a mail.
+/// Lesson of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Studied {
     /// Names that it may be known by: what its recipients, its date and its body come to, and its Message-ID.
@@ -43,7 +43,7 @@ pub struct Studied {
 }
 
 impl Study {
-    /// What a configuration says.
+    /// Reads a configuration.
     pub fn new(engine: &Engine) -> Study {
         let settings = engine.settings();
         let is = |name: &str| settings.number(name, 1.0) != 0.0;
@@ -84,7 +84,7 @@ impl Study {
         &self.terms
     }
 
-    /// What is to be learned of a mail; none where the configuration says that nothing is.
+    /// Lesson of a mail; `None` where the configuration excludes it.
     pub fn lesson(&self, engine: &Engine, mail: &Message) -> Option<Studied> {
         let tokens = self.tokens(engine, mail)?;
         Some(Studied { ids: ids(mail), at: eval::received_at(mail), tokens })
@@ -113,8 +113,8 @@ impl Study {
         Some(tokens)
     }
 
-    /// What the rules are told of a mail of so many words, given what is known of them; none where too little was learned. With
-    /// it come the words that decided.
+    /// Facts for the rules about a mail of so many words, by the records of the words; `None` where too little was
+    /// learned. With it come the words that decided.
     pub fn recalled(&self, words: usize, corpus: Corpus, counts: &[Counts]) -> Option<(Recalled, Vec<Key>)> {
         if !self.is_asked || !corpus.is_enough(&self.terms) {
             return None;

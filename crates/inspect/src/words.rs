@@ -64,9 +64,9 @@ const SHORT_KEYWORDS: &[&str] = &["pw", "pin", "code", "key"];
 pub(crate) const COMMON: [&str; 8] =
     ["infected", "virus", "malware", "password", "1234", "12345", "123456", "infected666"];
 
-/// What may stand between a keyword and a password in one word.
+/// Characters between a keyword and a password in one word.
 const SIGNS: [char; 8] = [':', '=', '/', '|', '(', '[', '：', '＝'];
-/// What a password may stand between.
+/// Pairs of quotes around a password.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('“', '”'), ('„', '“'), ('«', '»')];
 
 /// The beginning of a text.
@@ -262,7 +262,7 @@ impl<'w> WordReader<'w> {
     }
 }
 
-/// What stands in a word behind a keyword and a sign.
+/// Rest of a word after a keyword and a sign.
 fn behind_keyword(word: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(word);
     let (keyword, secret) = text.split_once(SIGNS)?;

@@ -14,7 +14,7 @@ use inspect::Engine;
 use scan::Builder;
 use stream::Limits;
 
-/// What the archives hold, and what those of the table of formats do; written so that this source holds neither.
+/// Content of the archives, and of those of the table of formats; written so that this source holds neither.
 const MARKS: [[&str; 2]; 2] = [["marker-that-a-reader-", "comes-to-0123456789"], ["-STANDARD-", "ANTIVIRUS-TEST-FILE"]];
 
 fn engine() -> Arc<Engine> {

@@ -83,7 +83,7 @@ impl Way<'_> {
     }
 }
 
-/// What is said of each mail alone.
+/// Verdicts of the mails, each alone.
 fn alone(engine: &Arc<Engine>, mails: &[Vec<u8>]) -> Vec<Vec<String>> {
     let said = mails.iter().map(|mail| {
         let mut way = Way::new(engine, mail);

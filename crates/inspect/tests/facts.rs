@@ -1,4 +1,4 @@
-//! What a door is told of a mail besides the verdict, so that it has not to parse anything itself.
+//! Facts for a door about a mail besides the verdict, so that it has not to parse anything itself.
 
 use std::ops::Range;
 use std::sync::Arc;

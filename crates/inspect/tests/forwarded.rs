@@ -40,7 +40,7 @@ fn engine() -> Arc<Engine> {
     Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() })
 }
 
-/// What `mail` is refused for.
+/// Findings for which `mail` is refused.
 fn refused(engine: &Arc<Engine>, mail: &[u8]) -> Vec<String> {
     let seen = drive(engine, Policy::default(), mail, Drive { piece: 64 << 10, fuel: u64::MAX, mail: true });
     if seen.verdict.action < Action::Reject {

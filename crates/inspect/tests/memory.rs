@@ -1,4 +1,4 @@
-//! What an inspection holds, by a counting allocator.
+//! Memory of an inspection, by a counting allocator.
 
 #[allow(dead_code, reason = "each test program uses its own part")]
 #[path = "pipeline/build.rs"]

@@ -44,7 +44,7 @@ const REAL: [&str; 24] = [
     "http://other.co.uk/",
 ];
 
-/// What links show.
+/// Displayed texts of links.
 const SHOWN: [&str; 22] = [
     "bank.com",
     "http://bank.com/",
@@ -105,7 +105,7 @@ fn ours(engine: &Arc<Engine>, mail: &[u8]) -> Option<String> {
     seen.names().into_iter().find(|name| name.starts_with("Heuristics.")).map(str::to_owned)
 }
 
-/// What clamscan says of each mail with these lists.
+/// Verdicts of clamscan on each mail with these lists.
 fn clamscan(name: &str, lists: &[(&str, &str)], mails: &[Vec<u8>]) -> Option<Vec<Option<String>>> {
     let folder = std::env::temp_dir().join(format!("sluice-{name}-{}", std::process::id()));
     let (database, input) = (folder.join("db"), folder.join("in"));

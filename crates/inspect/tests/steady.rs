@@ -31,7 +31,7 @@ const PEAK_BYTES_MAX: usize = 64 << 20;
 /// Processor time of one case, and of one turn, in a test build.
 const CASE_MAX: Duration = Duration::from_secs(8);
 const TURN_MAX: Duration = Duration::from_millis(1500);
-/// What has not come back by then is standing still, however busy the machine is.
+/// Time after which a run counts as hanging, however busy the machine is.
 const HANG: Duration = Duration::from_secs(30);
 
 struct Counting;

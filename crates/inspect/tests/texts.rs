@@ -1,4 +1,4 @@
-//! What is looked for in the text of a mail is the same however the mail is cut and whatever the fuel.
+//! Hits of texts in a mail are the same however the mail is cut and whatever the fuel.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use scan::Builder;
 use stream::{Fuel, Limits, Object};
 
-/// What the doors give.
+/// Fuel of a turn in the doors.
 const TURN_FUEL: u64 = 256 << 10;
 
 /// The longest that a turn may take; where the program is not optimised, as much longer as that is slower.

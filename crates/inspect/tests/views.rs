@@ -80,7 +80,7 @@ fn html_that_begins_late_and_html_in_an_archive_have_views() {
     assert_eq!(seen.names().into_iter().collect::<BTreeSet<_>>(), BTreeSet::from(["Html", "InZip"]));
 }
 
-/// What clamscan says of a file.
+/// Verdict of clamscan on a file.
 fn clamscan(folder: &Path, file: &Path) -> BTreeSet<String> {
     let mut command = Command::new("timeout");
     command.args(["20", "clamscan", "--allmatch", "--no-summary", "-d"]).arg(folder.join("db")).arg(file);

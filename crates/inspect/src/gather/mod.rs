@@ -36,7 +36,7 @@ const TERMS_BYTES: usize = 16 << 10;
 pub(crate) struct Gather {
     notation: Notation,
     charset: Option<Charset>,
-    /// What has come of a line.
+    /// Bytes of the line so far.
     line: Vec<u8>,
     sink: Sink,
 }
@@ -71,12 +71,12 @@ enum Aim {
     },
 }
 
-/// What is known of an object whose text may be read.
+/// Facts about an object whose text may be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'a> {
-    /// What it is by content.
+    /// Type by content.
     pub file_type: FileType,
-    /// What it lies in.
+    /// Type of its container.
     pub container: Option<FileType>,
     /// Whether it is declared to be text, or a part of a mail that is declared to be nothing.
     pub is_declared: bool,
@@ -87,7 +87,7 @@ pub(crate) struct Claim<'a> {
 }
 
 impl Gather {
-    /// Those who read an object: by its content, and where it is declared to be text, by that.
+    /// Readers of an object: by its content, and by its declaration as text.
     pub fn readers(sought: &Sought, claim: Claim<'_>) -> impl Iterator<Item = Gather> {
         let Claim { file_type, container, is_declared, is_page, charset, head } = claim;
         let by_content = match file_type {
@@ -111,7 +111,7 @@ impl Gather {
         by_content.into_iter().chain(by_claim).map(reader)
     }
 
-    /// What there is to report of a text that is there at once.
+    /// Report of a text that is complete at once.
     pub fn of(sought: &Sought, text: &str) -> Option<Out> {
         let mut sink = Sink::new(sought);
         sink.text(text);
@@ -135,13 +135,13 @@ impl Gather {
         }
     }
 
-    /// There is no more.
+    /// Ends the text.
     pub fn end(&mut self) {
         self.decode(self.line.len());
         self.sink.blank();
     }
 
-    /// What there is to report, if it is enough or the text is over.
+    /// Takes the report, if it is long enough or the text has ended.
     pub fn report(&mut self, is_over: bool) -> Option<Out> {
         let is_due = match &self.sink.aim {
             Aim::Terms { bytes, .. } => *bytes >= TERMS_BYTES,

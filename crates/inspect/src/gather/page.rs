@@ -32,7 +32,7 @@ const BREAKS: [&[u8]; 14] = [
 /// Prefixes of documents' text: Office's, and that of OpenDocument.
 const PREFIXES: [&[u8]; 4] = [b"w", b"a", b"text", b"m"];
 
-/// What a run of a sheet's strings is made of.
+/// Tags within a run of a sheet's strings.
 const RUNS: [&[u8]; 9] = [b"r", b"t", b"rpr", b"rfont", b"sz", b"color", b"family", b"scheme", b"charset"];
 
 /// Attributes that say something to a reader, or where a link leads.
@@ -58,7 +58,7 @@ const TOLD: [&[u8]; 19] = [
     b"content",
 ];
 
-/// What in a tag's name says that it is none, but an address somebody has written.
+/// Characters that no tag has in its name: the text is an address between angle brackets.
 const ODD: &[u8] = b"@.:/";
 
 /// The longest value of an attribute that is read, in bytes.

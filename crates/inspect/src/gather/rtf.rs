@@ -34,10 +34,10 @@ pub(super) struct Rtf {
 enum State {
     #[default]
     Text,
-    /// Behind a backslash.
+    /// After a backslash.
     Backslash,
     Command,
-    /// Behind `\'`, so many digits.
+    /// After `\'` and so many digits.
     Hex(u8),
 }
 

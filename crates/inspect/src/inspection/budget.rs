@@ -18,7 +18,7 @@ pub struct Clocks {
     pub worked: fn() -> u64,
 }
 
-/// What is added to the budget for each MiB fed: who sends more may have more looked at.
+/// Addition to the budget for each MiB fed: longer content may take longer.
 const CPU_MS_PER_MIB: u64 = 20;
 
 /// The turns, and the fuel, after which the clock is read again.
@@ -36,7 +36,7 @@ const APART: u64 = 1_000_000;
 pub(super) struct Budget {
     clocks: Option<Clocks>,
     nanos_max: u64,
-    /// What has been charged.
+    /// Time charged so far.
     used: u64,
     /// Whether the thread's clock counts.
     exact: bool,

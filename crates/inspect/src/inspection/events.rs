@@ -20,10 +20,10 @@ const OPEN_OBJECTS_MAX: usize = 128;
 const READ_AGAIN_MAX: u64 = 8;
 const READ_AGAIN_FREE_BYTES: u64 = 128 << 10;
 
-/// What is told when the spool refuses.
+/// Finding for a spool that refuses.
 pub(super) const SPOOL_EXCEEDED: &str = "Heuristics.Limits.Exceeded.Spool";
 
-/// What a reader told, and with how many bytes of content; whether after its last byte.
+/// Event of a reader, with its bytes of content; whether after its last byte.
 pub(super) struct Told {
     pub event: Event,
     pub bytes: usize,
@@ -174,7 +174,7 @@ impl Inspection {
         spent.then_some("Heuristics.Limits.Exceeded.Objects")
     }
 
-    /// What a reader's new object becomes.
+    /// Makes a node of a reader's new object.
     pub(super) fn child(&mut self, node: &Node, slot: usize, reader: &Reader, object: Object) -> Seed {
         let enclosing = reader.open.iter().rev().find_map(|open| match open {
             Open::Container { id, path, .. } => Some((*id, path.clone())),

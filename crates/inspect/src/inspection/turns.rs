@@ -14,7 +14,7 @@ use crate::node::{Form, Node, Open, Reader, Seed, Work};
 use crate::opener;
 use flow::{Action, ObjectReport, Out, StageTime, Way};
 
-/// What each decompressor is granted whatever others have: enough for bzip2.
+/// Memory granted to each decompressor whatever others have: enough for bzip2.
 const CODEC_BYTES_MIN: u32 = 4 << 20;
 
 /// How many parts are remembered after their end: as many as fit one window, all but empty.
@@ -134,7 +134,7 @@ impl Inspection {
         Limits { codec_bytes_max: codec_bytes_max.max(limits.codec_bytes_max.min(CODEC_BYTES_MIN)), ..limits.clone() }
     }
 
-    /// What the node's containers are, the innermost last.
+    /// Types of the node's containers, the innermost last.
     pub(super) fn containers(&self, node: &Node) -> Vec<FileType> {
         let mut containers = Vec::new();
         let mut source = node.source;
@@ -309,7 +309,7 @@ fn called(scan: Scan, node: &Node) -> Scan {
     scan.named(&names, name.unwrap_or_default())
 }
 
-/// Which of the types of an object its views are made by: what is text by content has views whatever else it is.
+/// Type by which views of an object are made: text by content has views whatever else it is.
 fn text_of([by_content, by_magic]: [FileType; 2]) -> FileType {
     match by_content {
         FileType::Html | FileType::Text | FileType::Xml if by_magic != FileType::Html => by_content,
@@ -317,7 +317,7 @@ fn text_of([by_content, by_magic]: [FileType; 2]) -> FileType {
     }
 }
 
-/// What it is called that a rule stands against an object.
+/// Name of the finding that a rule forbids an object.
 fn forbids(label: &str) -> Cow<'static, str> {
     format!("Policy.Forbidden.{label}").into()
 }

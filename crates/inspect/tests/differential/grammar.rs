@@ -3,7 +3,7 @@
 //! Each mail holds the mark in one attachment, encoded, in a structure that a strict reader opens; then oddities come in
 //! wherever the grammar has a place for one. How many there are differs from mail to mail.
 
-/// What the attachment holds.
+/// Content of the attachment.
 pub const MARKS: [&[u8]; 2] = [
     b"X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-\
       ANTIVIRUS-TEST-FILE!$H+H*",

@@ -7,7 +7,7 @@ use flow::{Blank, Context, Field, In, ObjectReport, Out, Parts, Policy, Verdict,
 use inspect::{Engine, Inspection, Progress};
 use stream::{Fuel, Object};
 
-/// What an inspection said.
+/// Results of an inspection.
 #[derive(Default)]
 pub struct Seen {
     pub verdict: Verdict,

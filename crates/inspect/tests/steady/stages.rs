@@ -181,7 +181,7 @@ impl Made {
     }
 }
 
-/// What a run cost.
+/// Cost of a run.
 #[derive(Default)]
 pub struct Cost {
     pub turns: u64,
