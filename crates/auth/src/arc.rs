@@ -20,10 +20,10 @@ const RESULTS: &str = "arc-authentication-results";
 const SIGNATURE: &str = "arc-message-signature";
 const SEAL: &str = "arc-seal";
 
-/// What comes of a chain (section 4.4).
+/// Result of a chain (section 4.4).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no chain.
+    /// The mail has no chain.
     #[default]
     None,
     /// It is whole.
@@ -46,7 +46,7 @@ impl Outcome {
     }
 }
 
-/// What is told of a chain.
+/// Report about a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The result.
@@ -55,7 +55,7 @@ pub struct Report {
     pub reason: Box<str>,
     /// The domains that sealed it, the oldest first.
     pub sealers: Vec<Box<str>>,
-    /// What the oldest set says was found, raw: the field's value. Only of a chain that passes.
+    /// Results in the oldest set, raw: the field's value. Only of a chain that passes.
     pub first_results: Option<Box<[u8]>>,
 }
 
@@ -192,7 +192,7 @@ impl Chain {
         Ok(Some(Chain { sets }))
     }
 
-    /// What the seal of a set covers: all sets as far as its own, its own value left out (section 5.1.1).
+    /// Bytes covered by the seal of a set: all sets as far as its own, its own value left out (section 5.1.1).
     fn sealed(&self, header: &Header, last: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for (at, set) in self.sets.iter().enumerate().take(last + 1) {

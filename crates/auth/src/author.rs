@@ -1,4 +1,4 @@
-//! Who a mail says it is from: the domains of `From` (RFC 5322 sections 3.4, 3.6.2).
+//! Author of a mail: the domains of `From` (RFC 5322 sections 3.4, 3.6.2).
 //!
 //! Everything is read that some mail reader reads: comments, quoted strings, groups, routes, and addresses where there should
 //! be none. What matters is the domain alone.
@@ -9,9 +9,9 @@ use crate::header::Header;
 /// The author's domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Author {
-    /// There is one.
+    /// The only domain.
     Domain(Box<str>),
-    /// There is none, or several; why.
+    /// No single author domain; the reason.
     Unclear(&'static str),
 }
 

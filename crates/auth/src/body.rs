@@ -29,7 +29,7 @@ impl Hash {
     }
 }
 
-/// Which hash of a body is wanted.
+/// A wanted hash of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wanted {
     /// Its form.
@@ -107,7 +107,7 @@ impl Form {
     }
 }
 
-/// What has been seen of a body and not been hashed.
+/// Bytes of a body that were seen and not yet hashed.
 #[derive(Debug, Clone)]
 struct Canonical {
     form: Canonicalization,
@@ -117,7 +117,7 @@ struct Canonical {
     space: bool,
     /// A carriage return that may be half of a line end.
     half: bool,
-    /// There was anything but line ends.
+    /// Whether anything but line ends has come.
     begun: bool,
 }
 

@@ -20,13 +20,13 @@ use crate::{dmarc, report, spf};
 /// All bounds of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Of questions and answers of SPF.
+    /// Limits of SPF's questions and answers.
     pub senders: inquiry::Limits,
-    /// Of those of everything else.
+    /// Limits of all other questions and answers.
     pub content: inquiry::Limits,
-    /// Of the header.
+    /// Limits of the header.
     pub message: message::Limits,
-    /// Of signatures.
+    /// Limits of signatures.
     pub dkim: dkim::Limits,
 }
 
@@ -44,12 +44,12 @@ impl Default for Limits {
 /// The number of the first question of keys and policies; those of SPF begin with 0.
 const CONTENT_ID: u32 = 1 << 16;
 
-/// What is known of a mail before its content.
+/// Facts about a mail before its content.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
-    /// Who sends; without, SPF is not checked.
+    /// Address of the client; without it SPF is not checked.
     pub client: Option<IpAddr>,
-    /// What the client calls itself.
+    /// HELO name of the client.
     pub helo: Box<str>,
     /// The envelope's sender; empty for the null sender.
     pub sender: Box<str>,
@@ -57,7 +57,7 @@ pub struct Context {
     pub receiver: Box<str>,
     /// Seconds since 1970.
     pub now: u64,
-    /// What ends the mail's lines.
+    /// Line ends of the mail.
     pub ends: LineEnds,
 }
 
@@ -66,9 +66,9 @@ pub struct Context {
 pub struct Check {
     context: Context,
     limits: Limits,
-    /// What SPF asks. The client decides how much that is, so that nobody else depends on it.
+    /// Questions of SPF. The client decides their number, so they have their own budget.
     senders: Inquiry,
-    /// What everybody else asks.
+    /// All other questions.
     inquiry: Inquiry,
     message: Message,
     content: Content,
@@ -90,7 +90,7 @@ enum Content {
     Whole(Claims),
 }
 
-/// What a header claims, and what came of it.
+/// Claims of a header, and their results.
 #[derive(Debug, Default)]
 struct Claims {
     header: Header,
@@ -177,7 +177,7 @@ impl Check {
         self.is_stirred = true;
     }
 
-    /// What was found, once the mail is complete and nothing is left to ask.
+    /// The results, once the mail is complete and no question is open.
     pub fn results(&mut self) -> Option<&Results> {
         if self.is_stirred {
             self.is_stirred = false;

@@ -97,7 +97,7 @@ impl<'a> Field<'a> {
         self.raw[..self.colon].trim_ascii()
     }
 
-    /// What follows the colon.
+    /// Bytes after the colon.
     pub fn value(&self) -> &'a [u8] {
         &self.raw[self.colon + 1..]
     }

@@ -1,4 +1,4 @@
-//! What has been asked of the DNS for one mail, and what was answered.
+//! Questions and answers of the DNS for one mail.
 //!
 //! Parts of the check look here for what they need ([`Inquiry::look`]). What is not known yet becomes a question, once for all
 //! who want it, and the part comes back when there is an answer. Questions are counted and the bytes of answers too: beyond
@@ -62,12 +62,12 @@ enum Entry {
     Answered(Found),
 }
 
-/// What is known of a question.
+/// Answer to a question.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// What came of it.
+    /// Outcome of the question.
     pub outcome: Arc<Outcome>,
-    /// What DNSSEC says of it.
+    /// DNSSEC's result.
     pub security: Security,
 }
 
@@ -106,7 +106,7 @@ impl Inquiry {
         }
     }
 
-    /// What is known. A name that cannot be asked for does not exist.
+    /// Looks a question up. A name that cannot be asked for does not exist.
     ///
     /// # Errors
     /// Nothing is known yet, and it has become a question.
@@ -170,7 +170,7 @@ impl Inquiry {
     }
 }
 
-/// What an answer costs to keep.
+/// Bytes that an answer costs to keep.
 fn bytes_of(outcome: &Outcome) -> usize {
     let Outcome::Records(records) = outcome else { return 0 };
     let text = |record: &Record| match record {

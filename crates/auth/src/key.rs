@@ -37,7 +37,7 @@ impl Algorithm {
         }
     }
 
-    /// What the body is hashed with.
+    /// Hash function of the body.
     pub const fn hash(self) -> Hash {
         match self {
             Algorithm::RsaSha1 => Hash::Sha1,
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(key.verify(Algorithm::Ed25519Sha256, b"", b""), Err(Refusal::Signature));
     }
 
-    /// Whatever is wrong with a DER element, nothing is read beyond it.
+    /// A DER element with any error is not read beyond its end.
     #[test]
     fn keys_of_any_size_are_bounded() {
         let rsa = |bytes: usize| {

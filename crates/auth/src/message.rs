@@ -19,7 +19,7 @@ impl Default for Limits {
     }
 }
 
-/// What ends a line.
+/// Line ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LineEnds {
     /// CRLF alone, as on the wire.
@@ -49,7 +49,7 @@ enum State {
     Body { hashes: BodyHashes },
 }
 
-/// What came of some bytes.
+/// Progress after some bytes.
 #[derive(Debug)]
 pub enum Progress {
     /// More is wanted.
@@ -82,7 +82,7 @@ impl Message {
         (at, Progress::More)
     }
 
-    /// There are no more bytes. What was a header without a body is told, and [`Message::begin_body`] has to follow.
+    /// Ends the mail. A header without a body is reported, and [`Message::begin_body`] has to follow.
     pub fn finish(&mut self) -> Progress {
         match &mut self.state {
             State::Body { hashes } => {

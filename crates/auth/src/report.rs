@@ -28,7 +28,7 @@ pub fn field(authserv_id: &str, helo: &str, results: &Results) -> String {
     out
 }
 
-/// What stands in the field, a method a line.
+/// Content of the field, a method a line.
 pub fn methods(helo: &str, results: &Results) -> Vec<String> {
     let mut all = vec![
         spf_of("smtp.helo", helo, &results.helo),
@@ -123,12 +123,12 @@ fn value_of(text: &str) -> String {
     quoted
 }
 
-/// What a field of others says.
+/// Content of a field of another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Who says it.
+    /// Name of that server.
     pub authserv_id: Box<str>,
-    /// What was found, in order; empty for `none`.
+    /// Results in order; empty for `none`.
     pub results: Vec<Found>,
 }
 

@@ -1,8 +1,8 @@
-//! What a check has found.
+//! Results of a check.
 
 use crate::{arc, dkim, dmarc, spf};
 
-/// What was found. A plain value, for fields of headers ([`crate::report`]) and for rules.
+/// Results. A plain value, for fields of headers ([`crate::report`]) and for rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Results {
     /// SPF for the client's own name.

@@ -12,7 +12,7 @@ const BODIES: [(&str, Body); 4] = [
     ("auth_spf", auth::fuzz_spf),
 ];
 
-/// What mutants are made of, besides what is there.
+/// Pieces of which mutants are made, besides the mails.
 const PIECES: [&[u8]; 12] =
     [b"", b";", b"=", b"\r\n", b"\n", b"%{", b"}", b"\"", b"\\", b"\xff", b"(", b"v=spf1 include:%{d}"];
 

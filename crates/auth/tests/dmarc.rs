@@ -1,4 +1,4 @@
-//! Whose a mail is, and what the author asks for.
+//! Author of a mail, and the author's policy.
 
 use std::fs;
 

@@ -13,7 +13,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 use crate::yaml::{documents, files, text};
 use crate::zone::Zone;
 
-/// What is told of a mail's signatures and of its chain.
+/// Reports about a mail's signatures and its chain.
 pub fn verify(mail: &[u8], zone: &Zone, now: u64, limits: Limits) -> (Vec<dkim::Report>, arc::Report) {
     let mut message = Message::new(LineEnds::Any, message::Limits::default());
     let (taken, progress) = message.feed(mail);

@@ -6,18 +6,18 @@ use std::net::IpAddr;
 use auth::Inquiry;
 use flow::{Answer, Ask, Outcome, Record, RecordKind, Security};
 
-/// What names have. A name that is not here does not exist.
+/// Records of names. A name that is not here does not exist.
 #[derive(Debug, Clone, Default)]
 pub struct Zone {
     names: BTreeMap<String, Vec<Entry>>,
 }
 
-/// What a name has.
+/// Entry of a name.
 #[derive(Debug, Clone)]
 pub enum Entry {
     Record(Record),
     Alias(String),
-    /// What has no record here is not available.
+    /// Entry of an unavailable name.
     Silence,
 }
 

@@ -18,7 +18,7 @@ pub use signature::{NAMES_MAX, Signature};
 pub use verify::Judge;
 pub(crate) use verify::key;
 
-/// What is verified, and what is taken.
+/// Limits of verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Signatures of one mail that are verified, from the top; of others it is only told that they are there.
@@ -37,7 +37,7 @@ impl Default for Limits {
     }
 }
 
-/// What comes of a signature (RFC 8601 section 2.7.1).
+/// Result of a signature (RFC 8601 section 2.7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It verifies.
@@ -68,7 +68,7 @@ impl Outcome {
     }
 }
 
-/// What is told of a signature. What could not be read of it is empty.
+/// Report about a signature. Unreadable parts are empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// The result.
@@ -87,13 +87,13 @@ pub struct Report {
     pub mark: Box<str>,
     /// The length of the key, where there is one.
     pub key_bits: Option<u32>,
-    /// Whoever publishes the key is trying things out.
+    /// Whether the key's owner is testing.
     pub testing: bool,
     /// Bytes of the canonical body that it does not cover.
     pub bytes_unsigned: u64,
     /// `x=` has passed.
     pub expired: bool,
-    /// What DNSSEC says of the key.
+    /// DNSSEC's result for the key.
     pub security: Security,
 }
 

@@ -66,17 +66,17 @@ impl core::fmt::Display for SignError {
 
 impl core::error::Error for SignError {}
 
-/// What has to be hashed of the body.
+/// Hashes that are needed of the body.
 pub const WANTED: Wanted = Wanted { form: Canonicalization::Relaxed, hash: Hash::Sha256, len: None };
 
-/// Who signs.
+/// Signer of mails.
 #[derive(Debug, Clone, Copy)]
 pub struct Signer<'a> {
     /// With what.
     pub key: &'a SigningKey,
     /// For which domain; the key stands at `selector._domainkey.domain`.
     pub domain: &'a str,
-    /// Which of its keys.
+    /// Selector of the key.
     pub selector: &'a str,
     /// Fields that are signed, in lower case: [`NAMES`], as a rule.
     pub names: &'a [&'a str],

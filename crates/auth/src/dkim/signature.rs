@@ -1,4 +1,4 @@
-//! What a `DKIM-Signature` says (RFC 6376 section 3.5).
+//! Tags of a `DKIM-Signature` (RFC 6376 section 3.5).
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub struct Signature {
     pub(super) expires: Option<u64>,
 }
 
-/// What signatures of mails have in common, those of ARC too.
+/// Common part of signatures of mails, those of ARC too.
 #[derive(Debug, Clone)]
 pub(crate) struct Base {
     pub algorithm: Algorithm,
@@ -130,7 +130,7 @@ impl Base {
         })
     }
 
-    /// What is signed: the fields selected, then the signature's own without its value (section 3.7).
+    /// Signed bytes: the fields selected, then the signature's own without its value (section 3.7).
     pub fn signed(&self, header: &Header) -> Vec<u8> {
         let mut out = Vec::new();
         for index in header.select(&self.names, self.index) {

@@ -12,7 +12,7 @@ use crate::key::{Key, KeyError, Refusal};
 /// Texts of a key's name that are tried.
 const RECORDS_MAX: usize = 4;
 
-/// What signatures are verified against.
+/// Inputs for the verification of signatures.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'a> {
     /// The header.
@@ -21,11 +21,11 @@ pub struct Judge<'a> {
     pub body: &'a BodyHashes,
     /// Seconds since 1970.
     pub now: u64,
-    /// What is taken.
+    /// Limits of what is accepted.
     pub limits: Limits,
 }
 
-/// What ends a check early.
+/// Early end of a check.
 type Stop = (Outcome, &'static str);
 
 impl Signature {
@@ -51,7 +51,7 @@ impl Signature {
         Ok(report)
     }
 
-    /// What needs no key.
+    /// Checks that need no key.
     fn refused_for_its_own_sake(&self, judge: &Judge<'_>) -> Option<Stop> {
         let limits = &judge.limits;
         if self.base.algorithm.hash() == Hash::Sha1 && !limits.sha1 {

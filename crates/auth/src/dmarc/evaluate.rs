@@ -9,10 +9,10 @@ use crate::domain;
 use crate::inquiry::{Inquiry, Pending};
 use crate::{dkim, spf};
 
-/// What was authenticated, and what could not be.
+/// Authenticated identifiers, and those that could not be checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Identifiers<'a> {
-    /// Of the envelope's sender.
+    /// Identifier of the envelope's sender.
     pub spf: &'a spf::Report,
     /// All signatures.
     pub dkim: &'a [dkim::Report],
@@ -49,7 +49,7 @@ pub fn check(author: &Author, identifiers: Identifiers<'_>, inquiry: &mut Inquir
 
 /// A record that applies.
 struct Applied {
-    /// Whose it is.
+    /// Domain of the record.
     domain: Box<str>,
     record: Record,
     policy: Policy,

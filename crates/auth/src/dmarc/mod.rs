@@ -13,7 +13,7 @@ pub mod walk;
 pub use evaluate::{Identifiers, check};
 pub use record::{BYTES_MAX, Policy, Record, Suffix};
 
-/// What comes of it.
+/// Result of DMARC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// Nobody asks for anything, or there is no author.
@@ -42,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// What is told.
+/// Report of DMARC.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The result.
@@ -51,11 +51,12 @@ pub struct Report {
     pub reason: Box<str>,
     /// The author's domain.
     pub domain: Box<str>,
-    /// Whose record applies; empty where there is none.
+    /// Domain of the record that applies; empty without one.
     pub policy_domain: Box<str>,
-    /// What it asks for in the case of this author, whatever the result: `p`, `sp` or `np`.
+    /// Policy for this author, whatever the result: `p`, `sp` or `np`.
     pub policy: Option<Policy>,
-    /// What is asked for now that it has failed: the policy, one less where it is tried out; nothing where it has not failed.
+    /// Requested action for a failed mail: the policy, one step weaker if it is tested; `None` if the mail has not
+    /// failed.
     pub disposition: Option<Policy>,
     /// The owner is trying things out.
     pub testing: bool,

@@ -6,7 +6,7 @@
 /// The longest record that is read.
 pub const BYTES_MAX: usize = 8 << 10;
 
-/// What owners ask for where a mail fails.
+/// Action that owners request for failing mails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
     /// Nothing.

@@ -9,10 +9,10 @@ use crate::inquiry::{Inquiry, Pending};
 /// Names of more labels are cut to one fewer after the first question.
 const LABELS_MAX: usize = 8;
 
-/// What ends a walk early.
+/// Early end of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// There are further questions.
+    /// Questions are open.
     Pending,
     /// A question could not be answered.
     Unavailable,

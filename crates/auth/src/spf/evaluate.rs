@@ -58,13 +58,13 @@ fn may_have_policy(domain: &str) -> bool {
     domain.contains('.') && !domain.starts_with('[') && domain.bytes().all(|byte| !byte.is_ascii_control())
 }
 
-/// What a record decided, and which domain's string explains a failure.
+/// Decision of a record, and the domain whose string explains a failure.
 struct Decision {
     outcome: Outcome,
     explained_by: Option<(Box<str>, MacroString)>,
 }
 
-/// What ends a check early.
+/// Early end of a check.
 enum Stop {
     Pending,
     Outcome(Outcome, Box<str>),
@@ -306,7 +306,7 @@ impl Check<'_> {
         Ok(name.map_or_else(|| "unknown".into(), |name| name.to_string()))
     }
 
-    /// What the owner says to those who fail (section 6.2). Whatever is wrong with it, there is none.
+    /// Owner's text for failing clients (section 6.2); `None` if anything is wrong with it.
     fn explanation(&mut self, domain: &str, at: &MacroString) -> Result<Option<Box<str>>, Pending> {
         let expanded = match self.explain(domain, at) {
             Err(Stop::Pending) => return Err(Pending),
@@ -329,7 +329,7 @@ impl Check<'_> {
     }
 }
 
-/// What may stand in a reply: one line of ASCII.
+/// Whether a text may be in a reply: one line of ASCII.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

@@ -22,18 +22,18 @@ enum Piece {
 /// `%{` letter, digits, `r`, delimiters `}`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Macro {
-    /// Which value, in lower case.
+    /// Letter of the value, in lower case.
     pub letter: Letter,
     /// Written in upper case: what URLs do not allow is escaped.
     escaped: bool,
     /// How many parts on the right are kept; none for all.
     kept: Option<usize>,
     reversed: bool,
-    /// What parts are split at.
+    /// Characters that separate parts.
     delimiters: String,
 }
 
-/// What a macro stands for.
+/// Value of a macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
     /// `s`: the sender.
@@ -201,7 +201,7 @@ impl Macro {
     }
 }
 
-/// What is not unreserved in URLs is escaped (RFC 3986 section 2.3).
+/// Escapes all but the unreserved characters of URLs (RFC 3986 section 2.3).
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {

@@ -14,12 +14,12 @@ use core::net::IpAddr;
 
 pub use evaluate::check;
 
-/// What is asked.
+/// Question to SPF.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// Who sends.
+    /// Address of the client.
     pub client: IpAddr,
-    /// What the client calls itself.
+    /// HELO name of the client.
     pub helo: &'a str,
     /// In whose name: the envelope's sender; empty for the null sender, and then the client's own name is checked.
     pub sender: &'a str,
@@ -29,7 +29,7 @@ pub struct Query<'a> {
     pub now: u64,
 }
 
-/// What comes of it (section 2.6).
+/// Result (section 2.6).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// No policy, or nobody to have one.
@@ -64,7 +64,7 @@ impl Outcome {
     }
 }
 
-/// What is told of one identity.
+/// Report about one identity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// The result.
@@ -73,9 +73,9 @@ pub struct Report {
     pub domain: Box<str>,
     /// The sender that was checked, `postmaster` filled in.
     pub sender: Box<str>,
-    /// What decided: the term that matched, or what is wrong.
+    /// Reason: the term that matched, or the error.
     pub reason: Box<str>,
-    /// What the domain's owner tells those who fail; only where the owner does (`exp=`). ASCII, one line.
+    /// The domain owner's text for failing clients (`exp=`), if there is one. ASCII, one line.
     pub explanation: Option<Box<str>>,
     /// Terms that asked the DNS.
     pub lookups: u32,

@@ -13,7 +13,7 @@ pub const BYTES_MAX: usize = 8 << 10;
 pub struct Record {
     /// Mechanisms, in order: the first that matches decides.
     pub directives: Vec<Directive>,
-    /// Whose policy holds where none matches.
+    /// Domain whose policy applies if no mechanism matches.
     pub redirect: Option<MacroString>,
     /// Where the explanation is.
     pub explanation: Option<MacroString>,
@@ -24,28 +24,28 @@ pub struct Record {
 pub struct Directive {
     /// The result where it matches: pass, fail, soft fail or neutral.
     pub outcome: Outcome,
-    /// What is looked at.
+    /// Mechanism of the term.
     pub mechanism: Mechanism,
     /// As it is written.
     pub text: Box<str>,
 }
 
-/// What a client is compared with.
+/// Test for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
     /// Anybody.
     All,
-    /// Whoever passes the policy of another domain.
+    /// Clients that pass the policy of another domain.
     Include(MacroString),
     /// The addresses of a name; none for that of the domain itself.
     A(Option<MacroString>, Prefixes),
-    /// Those of its mail exchangers.
+    /// Addresses of its mail exchangers.
     Mx(Option<MacroString>, Prefixes),
     /// The names of the client.
     Ptr(Option<MacroString>),
     /// A network.
     Ip(IpAddr, u8),
-    /// Whoever makes this name exist.
+    /// Clients for whom this name exists.
     Exists(MacroString),
 }
 
