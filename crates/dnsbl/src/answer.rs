@@ -33,7 +33,7 @@ pub enum Transport {
     Tcp,
 }
 
-/// What is to be done about a packet.
+/// Action for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing is sent.
@@ -44,10 +44,10 @@ pub enum Outcome {
     Transfer(usize),
 }
 
-/// What kind of response it is, for metrics and rate limits.
+/// Kind of response, for metrics and rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
-    /// There are answers.
+    /// The response has answers.
     Positive,
     /// The name or its type has none.
     Negative,
@@ -55,10 +55,10 @@ pub enum Response {
     Error,
 }
 
-/// What the host chooses.
+/// Options of the host.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What is said to `version.bind`; nothing to refuse it.
+    /// Answer to `version.bind`; `None` to refuse it.
     pub version: Option<String>,
     /// Whether positive answers name the zone's servers.
     pub full: bool,
@@ -76,7 +76,7 @@ impl Default for Options {
     }
 }
 
-/// What is kept from one query to the next, so that nothing is allocated.
+/// Buffers kept from one query to the next, so that nothing is allocated.
 #[derive(Debug, Default)]
 pub struct Scratch {
     name: Vec<u8>,

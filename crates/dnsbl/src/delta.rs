@@ -14,7 +14,7 @@ const DELTAS_MAX: usize = 1_000;
 /// The first line of a manifest.
 const HEAD: &str = "sluice-list 1";
 
-/// What the newest version of a list is.
+/// The newest version of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
     /// The list's name: lower-case letters, digits, dots, hyphens and underscores.
@@ -63,12 +63,12 @@ impl Manifest {
         text
     }
 
-    /// What the whole file is called, compressed.
+    /// File name of the whole version, compressed.
     pub fn whole_name(&self) -> String {
         format!("{}.{}.gz", self.name, self.serial)
     }
 
-    /// What the delta from an older version is called, compressed.
+    /// File name of the delta from an older version, compressed.
     pub fn delta_name(&self, from: u64) -> String {
         format!("{}.{from}-{}.gz", self.name, self.serial)
     }
@@ -96,7 +96,8 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks_exact(2).map(|two| two[0] << 4 | two[1]).collect())
 }
 
-/// What makes `new` of `old`, line by line: `=N` keeps the next N lines, `-N` leaves them out, `+N` has N new ones behind it.
+/// Delta from `old` to `new`, line by line: `=N` keeps the next N lines, `-N` leaves them out, `+N` has N new ones
+/// after it.
 ///
 /// Lines that both have once each keep their place where their order is the same; whatever stands between them is written
 /// anew. That is as good as any for lists, which have each line once.

@@ -6,7 +6,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// What a line lists.
+/// Network listed by a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// The first and the last address.

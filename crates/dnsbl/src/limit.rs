@@ -9,14 +9,14 @@ use core::net::IpAddr;
 /// How many networks are remembered.
 const PLACES: usize = 1 << 14;
 
-/// What is done about a query or response.
+/// Action for a query or response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It is answered.
     Pass,
     /// The response is cut off, so that the client comes by TCP.
     Truncate,
-    /// There is no response.
+    /// No response is sent.
     Drop,
 }
 

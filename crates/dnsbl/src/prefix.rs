@@ -29,7 +29,7 @@ const RUNS: u8 = 1;
 const BITMAP: u8 = 2;
 const ALL: u8 = 3;
 
-/// What an answer says of a prefix.
+/// Answer for a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Prefix<H> {
     /// One has to ask for each address.

@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// What was seen of an address.
+/// Event of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// Mail that nobody found fault with.
@@ -48,7 +48,7 @@ impl Event {
         }
     }
 
-    /// What is answered for an address that is listed mostly for this.
+    /// Answer for an address that is listed mostly for this.
     const fn code(self) -> u8 {
         match self {
             Event::Trust | Event::Spam => 2,
@@ -85,7 +85,7 @@ impl Default for Limits {
     }
 }
 
-/// What is known of an address.
+/// Record of an address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standing {
     /// The score now.
@@ -105,7 +105,7 @@ struct Entry {
     counts: [u32; 4],
 }
 
-/// What is known of all addresses.
+/// Records of all addresses.
 #[derive(Debug, Default)]
 pub struct Ledger {
     limits: Limits,
@@ -158,7 +158,7 @@ impl Ledger {
         }
     }
 
-    /// What is known of an address.
+    /// The record of an address.
     pub fn standing(&self, address: IpAddr, now: u64) -> Option<Standing> {
         let entry = self.entries.get(&subject(address))?;
         let score = decayed(entry, &self.limits, now);
@@ -187,7 +187,7 @@ impl Ledger {
         }
     }
 
-    /// What is listed, as `ip4set` and `ip6trie` data.
+    /// Listed addresses, as `ip4set` and `ip6trie` data.
     pub fn zones(&self, now: u64) -> (String, String) {
         let (mut ip4, mut ip6) = (String::from("127.0.0.2 :2:Test\n"), String::new());
         for (address, entry) in &self.entries {
@@ -212,7 +212,7 @@ fn hex(address: Ipv6Addr) -> String {
     format!("{a:x}:{b:x}:{c:x}:{d:x}")
 }
 
-/// What an address counts as.
+/// Address or network under which an address is counted.
 fn subject(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

@@ -86,7 +86,7 @@ fn label(name: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::from(len))
 }
 
-/// What a prefix came to: TXT data, or for half a prefix that of AAAA; empty if nothing is listed. With its time to live.
+/// Result for a prefix: TXT data, or for half a prefix that of AAAA; empty if nothing is listed. With its time to live.
 type Said = (Vec<u8>, u32);
 
 /// The classic answer to a name below the zone: addresses, and their time to live.

@@ -39,7 +39,7 @@ pub struct Transfer<'a> {
     stage: Stage,
 }
 
-/// What a name stands for, without subzone in wire form.
+/// Form of a name, without subzone in wire form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Itself.
@@ -132,7 +132,7 @@ impl<'a> Transfer<'a> {
         found.write(owner, writer)
     }
 
-    /// What is asked on behalf of a name. A wildcard stands for the addresses below it that have no name or wildcard of
+    /// Name to ask on behalf of a name. A wildcard stands for the addresses below it that have no name or wildcard of
     /// their own, which are all alike; `None` if there are none.
     fn asked(&self, name: &[u8], form: Form) -> Option<Vec<u8>> {
         let (count, whole, base) = match form {

@@ -52,7 +52,7 @@ fn rbldnsd() -> Option<PathBuf> {
     ["/usr/sbin/rbldnsd", "/usr/bin/rbldnsd"].map(PathBuf::from).into_iter().find(|path| path.exists())
 }
 
-/// What came of the questions.
+/// Counts of the answers.
 #[derive(Debug, Default)]
 struct Tally {
     asked: u64,
@@ -250,7 +250,7 @@ struct Site {
     specs: Vec<String>,
     text: String,
     zones: Vec<&'static str>,
-    /// What the zone under way, and its subzone, list.
+    /// Listings of the zone in progress, and of its subzone.
     ip4: Vec<u32>,
     ip6: Vec<u128>,
     names: Vec<String>,
@@ -258,7 +258,7 @@ struct Site {
     subzones: &'static str,
 }
 
-/// What a zone lists, with the subzones where.
+/// Listings of a zone, with their subzones.
 #[derive(Default)]
 struct Pool {
     ip4: Vec<(u32, &'static str)>,

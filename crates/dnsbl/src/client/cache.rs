@@ -1,4 +1,4 @@
-//! What lists have answered: by prefix where they answer prefixes, by address where not.
+//! Answers of lists: by prefix where they answer prefixes, by address where not.
 //!
 //! Two generations of half the size: what is asked for again moves to the younger one, and when that is full the older is
 //! forgotten.
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::prefix::{Hosts, Networks, Prefix};
 
-/// What is known or asked of a list.
+/// Question to a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {
     /// Whether it answers prefixes.
@@ -23,7 +23,7 @@ pub enum Key {
     Address6(u128),
 }
 
-/// What was answered.
+/// Answer of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     /// For which families prefixes are answered.
@@ -42,7 +42,7 @@ pub enum Known {
 }
 
 impl Key {
-    /// Of an address alone.
+    /// Key of an address alone.
     pub fn single(address: IpAddr) -> Key {
         match address {
             IpAddr::V4(address) => Key::Address4(address.to_bits()),
@@ -50,7 +50,7 @@ impl Key {
         }
     }
 
-    /// Of the prefix that an address is in.
+    /// Key of the prefix that an address is in.
     pub fn prefix(address: IpAddr) -> Key {
         match address {
             IpAddr::V4(address) => Key::Prefix4(address.to_bits() >> 8),
@@ -73,7 +73,7 @@ impl Known {
         matches!(self, Known::Prefix4(Prefix::AskSingle) | Known::Prefix6(Prefix::AskSingle))
     }
 
-    /// What it says of an address; `None` if that has to be asked for by itself.
+    /// Answer for an address; `None` if it has to be queried by itself.
     pub fn read(&self, address: IpAddr) -> Option<Vec<[u8; 4]>> {
         match (self, address) {
             (Known::Address(addresses), _) => Some(addresses.clone()),
@@ -98,10 +98,10 @@ struct Entry {
     renew: u64,
 }
 
-/// What was found.
+/// A cached answer.
 #[derive(Debug)]
 pub struct Hit<'a> {
-    /// What was answered.
+    /// The answer.
     pub known: &'a Known,
     /// Whether it should be asked for again soon.
     pub is_old: bool,
@@ -137,7 +137,7 @@ impl Cache {
         self.young.insert(key, entry);
     }
 
-    /// What was answered, unless it has expired. An old answer is reported as old once.
+    /// The answer, unless it has expired. An old answer is reported as old once.
     pub fn get(&mut self, key: (usize, Key), now: u64) -> Option<Hit<'_>> {
         if let Some(entry) = self.old.remove(&key) {
             self.add(key, entry);

@@ -14,16 +14,16 @@ use crate::zone::dataset::{Dataset, Sink};
 use crate::zone::generic::Record;
 use crate::zone::value::ValueId;
 
-/// What a prefix adds that says that one has to ask for each address; one that says more takes one off.
+/// Penalty of a prefix that only says "query each address"; one with an answer takes one off.
 pub(super) const WASTE: u32 = 2;
 
 /// From what sum on prefixes are not asked for; each probe halves it.
 pub(super) const WASTE_MAX: u32 = 32;
 
-/// What every list of IPv4 addresses lists.
+/// Address that every list of IPv4 addresses lists.
 pub(super) const TEST_LISTED: u32 = 0x7f00_0002;
 
-/// What none does.
+/// Address that no list lists.
 pub(super) const TEST_CLEAN: u32 = 0x7f00_0001;
 
 /// A zone that is asked.
@@ -37,7 +37,7 @@ pub(super) struct List {
     /// Prefixes that were asked for in vain: see [`WASTE_MAX`].
     pub(super) waste: u32,
     pub(super) next_probe: u64,
-    /// What the probes under way have said: of 127.0.0.2, of 127.0.0.1.
+    /// Answers to the current probes: for 127.0.0.2, for 127.0.0.1.
     pub(super) probed: [Option<bool>; 2],
 }
 
@@ -65,7 +65,7 @@ impl List {
     }
 }
 
-/// What a zone that is at hand says.
+/// Answer of a local zone.
 pub(super) fn local(zones: &Zones, zone: &Name, address: IpAddr) -> Vec<[u8; 4]> {
     #[derive(Default)]
     struct Found(Vec<[u8; 4]>);

@@ -88,23 +88,23 @@ pub struct Transmit {
     pub packet: Vec<u8>,
 }
 
-/// What the lists say of an address.
+/// Answer of the lists for an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// The sum of the weights of those that list it.
     pub score: i32,
-    /// Which zones list it, as numbers in the order in which sites name them, and what they answer.
+    /// Zones that list it, as numbers in the order of the sites, with their answers.
     pub listed: Vec<(usize, Vec<[u8; 4]>)>,
     /// Whether a list could not be asked.
     pub is_partial: bool,
 }
 
-/// What was counted.
+/// Counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Lists asked about addresses by callers.
     pub asked: u64,
-    /// Of these, what was known.
+    /// Questions answered from the cache.
     pub hits: u64,
     /// Packets sent because of lookups.
     pub queries: u64,
@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    /// What was counted.
+    /// The counters.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
@@ -293,7 +293,7 @@ impl Client {
         Reply::Waiting
     }
 
-    /// What is known of an address under a key.
+    /// Cached answer for an address under a key.
     fn cached(&mut self, key: (usize, Key), address: IpAddr, now: u64) -> Option<Vec<[u8; 4]>> {
         let hit = self.cache.get(key, now)?;
         let found = hit.known.read(address)?;
@@ -383,8 +383,8 @@ impl Client {
     }
 }
 
-/// Which of some zones and which address the name of a classic question is about (RFC 5782 sections 2.1 and 2.4), for
-/// [`Client::lookup_in`]; `None` if it is about none of them, or no address.
+/// Zone and address in the name of a classic question (RFC 5782 sections 2.1 and 2.4), for [`Client::lookup_in`];
+/// `None` if the name is below none of the zones, or not an address.
 pub fn subject<'z>(zones: impl IntoIterator<Item = &'z Name>, name: &Name) -> Option<(usize, IpAddr)> {
     let wire = name.to_lowercase();
     let of_zone = |(index, zone): (usize, &Name)| {
@@ -398,7 +398,7 @@ pub fn subject<'z>(zones: impl IntoIterator<Item = &'z Name>, name: &Name) -> Op
     zones.into_iter().enumerate().find_map(of_zone)
 }
 
-/// What a zone says at once.
+/// Immediate answer of a zone.
 enum Reply {
     Known(Vec<[u8; 4]>),
     Waiting,

@@ -16,13 +16,13 @@ const LABEL_BYTES_SHOWN: usize = 15;
 pub struct Site {
     /// The zone that is asked.
     pub zone: Name,
-    /// Which addresses count; without a filter all.
+    /// Addresses that count; without a filter all.
     pub filter: Option<Filter>,
-    /// What a listing adds to the score; less than 0 for lists of whom to trust.
+    /// Points of a listing; below 0 for lists of trusted clients.
     pub weight: i32,
 }
 
-/// Which addresses count: for each octet, runs of values.
+/// Addresses that count: for each octet, runs of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     octets: [Vec<(u8, u8)>; 4],

@@ -1,4 +1,4 @@
-//! What goes over the wire: the names that are asked for, and what answers say.
+//! Names to ask for, and the meaning of answers.
 
 use proto::dns::{Data, Message, Name, kind};
 
@@ -42,7 +42,7 @@ pub(super) fn text(message: &Message) -> Option<Vec<u8>> {
     message.answers_of(name).find_map(proto::dns::Record::text)
 }
 
-/// What a capability record says (the draft's section 3).
+/// Reads a capability record (the draft's section 3).
 pub(super) fn capability(text: &[u8]) -> Known {
     let mut words = text.split(|&byte| byte == b' ');
     let is_ours = words.next() == Some(b"v=pbl1");

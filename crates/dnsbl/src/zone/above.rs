@@ -78,7 +78,7 @@ pub fn any_listed(mut within: impl Iterator<Item = ValueId>, covers: impl FnOnce
 pub struct Ancestors(Vec<u64>);
 
 impl Ancestors {
-    /// Of names in wire form without root, each with whether it is only there for those below it.
+    /// Collects the ancestors of names in wire form without root, each with whether it exists only for names below it.
     pub fn new<'n>(names: impl Iterator<Item = (&'n [u8], bool)>) -> Ancestors {
         let mut all = Vec::new();
         let mut sorted = 0;

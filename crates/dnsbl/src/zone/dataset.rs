@@ -11,7 +11,7 @@ use super::names;
 use super::reader::Head;
 use super::value::{Key, ValueId, Values};
 
-/// What kind of data set files are.
+/// Kind of data set in files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// IPv4 ranges; all values of the longest of /32, /24, /16 and /8.
@@ -30,7 +30,7 @@ pub enum Kind {
     Generic,
     /// Several data sets with their subzones.
     Combined,
-    /// What clients may see.
+    /// Access of clients.
     Acl,
     /// Addresses and networks as threat feeds publish them.
     Feed,
@@ -55,7 +55,7 @@ impl Kind {
     }
 }
 
-/// What a client may see (the `acl` data set).
+/// Access of a client (the `acl` data set).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// No answer at all.
@@ -73,9 +73,9 @@ pub enum Access {
 /// A data set.
 #[derive(Debug, Default)]
 pub struct Dataset {
-    /// What its special entries say.
+    /// Special entries.
     pub head: Head,
-    /// What is listed.
+    /// Listed entries.
     pub body: Body,
     /// The values of listings.
     pub values: Values,
@@ -85,7 +85,7 @@ pub struct Dataset {
     pub changed: u64,
 }
 
-/// What is listed.
+/// Listed entries.
 #[derive(Debug)]
 pub enum Body {
     /// `ip4set`, `ip4trie`, `ip4tset`.
@@ -96,7 +96,7 @@ pub enum Body {
     Ip6Trivial {
         /// The upper halves of what is listed, sorted.
         networks: Vec<u64>,
-        /// What is not, sorted.
+        /// Excluded addresses, sorted.
         excluded: Vec<u128>,
     },
     /// `dnset`.
@@ -134,11 +134,11 @@ impl Default for Body {
 pub struct Section {
     /// Names relative to the zone, in wire form without root, in lower case; empty for the zone itself.
     pub subzones: Vec<Vec<u8>>,
-    /// What is listed there.
+    /// Data set at that place.
     pub dataset: Arc<Dataset>,
 }
 
-/// What a data set says of a name.
+/// Receiver of a data set's entries for a name.
 pub trait Sink {
     /// A listing.
     fn listed(&mut self, dataset: &Dataset, value: ValueId, key: Key<'_>);
@@ -217,7 +217,7 @@ impl Dataset {
         }
     }
 
-    /// What a client may see: of an `acl` alone.
+    /// Access of a client: of an `acl` alone.
     pub fn access(&self, client: core::net::IpAddr) -> Option<Access> {
         let Body::Acl { ip4, ip6, actions } = &self.body else {
             return None;

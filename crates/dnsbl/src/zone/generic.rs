@@ -10,13 +10,13 @@ use proto::dns::kind;
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is: in wire form without its root, in lower case, relative to the zone.
+    /// Owner name: in wire form without its root, in lower case, relative to the zone.
     pub name: Vec<u8>,
     /// A, MX or TXT.
     pub kind: u16,
     /// In seconds.
     pub ttl: u32,
-    /// What it says, on the wire but for names, which are whole: TXT with its length, MX with its preference.
+    /// Data, in wire form but for names, which are whole: TXT with its length, MX with its preference.
     pub data: Vec<u8>,
 }
 

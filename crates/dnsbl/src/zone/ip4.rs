@@ -188,7 +188,7 @@ pub struct Range {
     pub bits: Option<u8>,
 }
 
-/// What cannot be read as an address, network or range.
+/// Reason why a text is not an address, network or range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeError {
     /// Not an address.
@@ -197,7 +197,7 @@ pub enum RangeError {
     HostPart,
 }
 
-/// Which forms a data set takes.
+/// Forms that a data set accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forms {
     /// Ranges of two addresses.

@@ -181,7 +181,7 @@ pub struct Written {
     pub bits: u8,
 }
 
-/// What cannot be read.
+/// Reason why a text cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadError {
     /// Not an address.

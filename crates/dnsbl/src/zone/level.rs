@@ -93,7 +93,7 @@ impl Level {
         if self.bits == 0 { 0 } else { key << (32 - self.bits) }
     }
 
-    /// Which entries a key has.
+    /// Range of the entries of a key.
     pub fn find(&self, key: u32) -> Range<usize> {
         let (start, slots) = match &self.keys {
             Keys::Groups(groups) => return groups.find(key),
@@ -107,7 +107,7 @@ impl Level {
         start + before..start + before + same
     }
 
-    /// What an entry is worth.
+    /// Value of an entry.
     pub fn value(&self, entry: usize) -> ValueId {
         ValueId(self.values.get(entry))
     }
@@ -173,7 +173,7 @@ impl Level {
 }
 
 impl Keys {
-    /// Of sorted keys.
+    /// Builds the level from sorted keys.
     fn new(bits: u8, keys: impl ExactSizeIterator<Item = u32> + Clone) -> Keys {
         let count = keys.len();
         let indexed = count >= INDEXED_MIN && bits > 16;

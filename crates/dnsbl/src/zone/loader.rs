@@ -47,7 +47,7 @@ pub struct Loader {
 #[derive(Debug)]
 struct State {
     kind: Kind,
-    /// What is under way: the set itself, or the section of a combined one.
+    /// Data set in progress: the set itself, or the section of a combined one.
     builder: Builder,
     /// The common part and the sections that are read.
     combined: Option<Combined>,

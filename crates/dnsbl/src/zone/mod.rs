@@ -31,7 +31,7 @@ use value::{Key, ValueId};
 pub struct Spec {
     /// The zone, or none for all of them.
     pub zone: Option<Name>,
-    /// What kind of data set.
+    /// Kind of data set.
     pub kind: Kind,
     /// Its files.
     pub files: Vec<String>,
@@ -96,7 +96,7 @@ pub struct Zone {
     pub name: Name,
     /// Its data sets, in order.
     pub datasets: Vec<Arc<Dataset>>,
-    /// What clients may see.
+    /// Access lists of clients.
     pub acl: Option<Arc<Dataset>>,
     /// Where its authority starts, and for how long that is known.
     pub soa: Option<(u32, Soa)>,
@@ -113,7 +113,7 @@ pub struct Zone {
 /// The address of a name server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glue {
-    /// Which one.
+    /// Name of the server.
     pub server: Name,
     /// In seconds.
     pub ttl: u32,
@@ -198,7 +198,7 @@ impl Zones {
         &self.zones
     }
 
-    /// What a client may see of a zone. The narrower of both lists counts, and among equals that for all zones.
+    /// Access of a client to a zone. The narrower of both lists counts, and among equals that for all zones.
     pub fn access<'a>(&'a self, zone: &'a Zone, client: core::net::IpAddr) -> Option<(Access, &'a Dataset)> {
         let lists = [self.everywhere.as_deref(), zone.acl.as_deref()];
         let found = lists.into_iter().flatten().filter_map(|list| Some((list.access(client)?, list)));
@@ -377,7 +377,7 @@ fn subzone<'s, 'n>(sections: &'s [dataset::Section], name: &'n [u8]) -> Option<(
     matching.max_by_key(|(subzone, _)| subzone.len())
 }
 
-/// What of a name is below a subzone, both in wire form without root.
+/// Part of a name below a subzone, both in wire form without root.
 fn below<'n>(name: &'n [u8], subzone: &[u8]) -> Option<&'n [u8]> {
     let at = name.len().checked_sub(subzone.len())?;
     let (front, back) = name.split_at(at);

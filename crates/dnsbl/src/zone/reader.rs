@@ -18,7 +18,7 @@ const SERVERS_MAX: usize = 32;
 pub struct SoaLine {
     /// In seconds.
     pub ttl: u32,
-    /// What it says. A serial number of 0 stands for when the youngest file was changed.
+    /// The SOA record. A serial number of 0 stands for the time of the youngest file.
     pub soa: Soa,
 }
 
@@ -31,7 +31,7 @@ pub struct ServersLine {
     pub servers: Vec<Name>,
 }
 
-/// What special entries say.
+/// Special entries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     /// The first `$SOA`.
@@ -233,7 +233,7 @@ pub fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty())
 }
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'a> {
     /// Nothing, or a comment.

@@ -1,4 +1,4 @@
-//! What a listing says: an A value and a template of text, and what becomes of the template.
+//! Value of a listing: an A value and a template of text, and the expansion of the template.
 
 use core::fmt::Write as _;
 
@@ -11,7 +11,7 @@ const TEXT_BYTES_MAX: usize = 254;
 /// How many of the values seen last are looked through for one that is the same.
 const RECENT_MAX: usize = 1 << 16;
 
-/// Which value a listing has. [`ValueId::EXCLUDED`] means that it is none.
+/// Value of a listing. [`ValueId::EXCLUDED`] marks an exclusion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueId(pub u32);
 
@@ -41,7 +41,7 @@ pub struct Template<'a> {
 /// Why a value cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueError {
-    /// What should be an A value is none.
+    /// A wrong A value.
     Address,
     /// Something stands behind the A value that is no text.
     Trailing,
@@ -225,7 +225,7 @@ fn hash(value: Value<'_>) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// What stands for `$0` to `$9`, and the base template `$=`. Of each the first definition counts.
+/// Values of `$0` to `$9`, and the base template `$=`. Of each the first definition counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Substitutions {
     /// The variables.
@@ -257,7 +257,7 @@ impl Substitutions {
         true
     }
 
-    /// What stands behind a dollar sign. Returns what is left.
+    /// Expands the variable after a dollar sign. Returns the rest.
     fn substitute<'t>(&self, rest: &'t [u8], own: Option<&[u8]>, key: &Key<'_>, out: &mut Vec<u8>) -> &'t [u8] {
         match rest.first() {
             Some(b'$') => out.push(b'$'),
@@ -278,7 +278,7 @@ impl Substitutions {
     }
 }
 
-/// What is listed, as texts name it.
+/// Listed thing, as texts name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key<'a> {
     /// An IPv4 address.
