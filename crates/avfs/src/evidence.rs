@@ -1,4 +1,4 @@
-//! What is kept of infected files: a folder with up to three files an item.
+//! Evidence of infected files: a folder with up to three files an item.
 //!
 //! | file | content |
 //! |---|---|
@@ -20,7 +20,7 @@ use rustix::fs::{Mode, OFlags, openat, renameat};
 use crate::judge::Hit;
 use crate::who::{Process, Who};
 
-/// What is kept of one content.
+/// Kept bytes of one content.
 const BYTES_MAX: u64 = 256 << 20;
 
 /// Items kept.
@@ -32,13 +32,13 @@ pub struct Evidence {
     count: AtomicU64,
 }
 
-/// What was found, where and by whom.
+/// A hit, with its place and process.
 pub struct Found<'a> {
-    /// What.
+    /// The hit.
     pub hit: &'a Hit,
     /// The file's path in the folder that is mounted.
     pub file: &'a str,
-    /// What was done with it.
+    /// Operation on it.
     pub operation: &'a str,
     /// By whom.
     pub who: Who,

@@ -1,4 +1,4 @@
-//! What the kernel asks for, done to the files below, by descriptor, as far as [`Guard`] lets it.
+//! Operations of the kernel, done to the files below, by descriptor, as far as [`Guard`] lets them.
 //!
 //! Some of it has to wait for an inspection; [`Shared::waits_for`] and its kind say what may, from what is known without
 //! waiting.
@@ -32,11 +32,11 @@ const ENTRIES_BYTES: usize = 32 << 10;
 
 const SET_IDS: u32 = 0o6000;
 
-/// What all threads share.
+/// State shared by all threads.
 pub struct Shared {
     /// The files.
     pub nodes: Nodes,
-    /// Who decides.
+    /// The guard that decides.
     pub guard: Guard,
     handles: RwLock<HashMap<u64, Arc<Handle>>>,
     /// The open folders.
@@ -88,7 +88,7 @@ pub struct Change {
     pub mtime: Option<TimeOrNow>,
 }
 
-/// What came of it.
+/// Result of an operation.
 pub type Done<T> = Result<T, Errno>;
 
 impl Shared {
@@ -110,7 +110,7 @@ impl Shared {
         }
     }
 
-    /// What the kernel means by a number.
+    /// The node of a number of the kernel.
     pub fn node(&self, ino: INodeNo) -> Done<Arc<Node>> {
         self.nodes.get(ino.0)
     }
@@ -176,7 +176,7 @@ impl Shared {
         Ok(self.shown(node, &facts(&node.held)?))
     }
 
-    /// What is shown of it, with what waits.
+    /// Attributes for the kernel, with pending changes.
     pub fn shown(&self, node: &Node, facts: &Statx) -> FileAttr {
         let mut attr = attributes(node.id, facts);
         if node.kind == FileType::RegularFile
@@ -202,7 +202,7 @@ impl Shared {
         Ok(self.shown(&node, &facts))
     }
 
-    /// What has a name, if the kernel knows it.
+    /// The node of a name, if the kernel knows it.
     fn named(&self, parent: &Node, name: &OsStr) -> Done<Option<Arc<Node>>> {
         let held = self.nodes.hold(parent, name)?;
         let facts = facts(&held)?;
@@ -502,7 +502,7 @@ impl Shared {
         self.guard.write(handle.open(), data, offset, who).map_err(Refusal::working)
     }
 
-    /// What was written through a file has its verdict, and has not been taken back by another's inspection either.
+    /// The handle, once the changes of its file have a verdict, and none was dropped by another's inspection.
     pub fn settled(&self, who: Who, number: FileHandle, operation: &str) -> Done<Arc<Handle>> {
         let handle = self.live(number)?;
         if handle.writes {
@@ -511,7 +511,7 @@ impl Shared {
         self.live(number)
     }
 
-    /// What was written has its verdict and is on the disk.
+    /// Brings changes to the disk, after their verdict.
     pub fn sync(&self, who: Who, number: FileHandle, only_data: bool) -> Done<()> {
         let handle = self.settled(who, number, "fsync")?;
         if only_data { fdatasync(&handle.below) } else { fsync(&handle.below) }
@@ -648,7 +648,7 @@ fn path_of(held: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(held))
 }
 
-/// Whoever writes to a program takes its rights away.
+/// Removes the set-user and set-group rights of a program that is written to.
 fn drop_set_ids(node: &Node, who: Who) -> Done<()> {
     let facts = facts(&node.held)?;
     let mode = u32::from(facts.stx_mode);
@@ -676,7 +676,7 @@ fn time(stamp: &StatxTimestamp) -> SystemTime {
     second.and_then(|second| second.checked_add(part)).unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// What it is, in the kernel's words.
+/// Type in the kernel's words.
 pub fn kind_of(kind: FileType) -> fuser::FileType {
     match kind {
         FileType::Directory => fuser::FileType::Directory,

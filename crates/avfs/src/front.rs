@@ -1,4 +1,4 @@
-//! Who waits for an inspection goes before what nobody waits for.
+//! Inspections that somebody waits for go before those in the background.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 

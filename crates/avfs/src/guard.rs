@@ -1,4 +1,4 @@
-//! What may be read, and what of what was written comes to the disk.
+//! Decides which content may be read, and which changes come to the disk.
 //!
 //! ```text
 //!   write ──► overlay ── close, fsync, another's read or open, rename ──► inspection ─┬─ clean ──► the file below
@@ -49,11 +49,11 @@ const LOOKS: usize = 8;
 /// Bytes from which the type of a content is told.
 const HEAD_BYTES: usize = 2048;
 
-/// What is inspected at less than this, in bytes a second, is remembered by its content: SHA-256 is computed thirty times as fast where
-/// the processor has instructions for it, and five times where it has not.
+/// Content inspected at less than this, in bytes a second, is remembered by its content: SHA-256 is computed thirty
+/// times as fast where the processor has instructions for it, and five times where it has not.
 const SLOW_BYTES_A_SECOND: f64 = 64e6;
 
-/// What took less is not.
+/// Content inspected in less time is not remembered so.
 const SLOW_MIN: Duration = Duration::from_millis(2);
 
 /// Files that are inspected while they are written, at a time.
@@ -64,7 +64,7 @@ const STREAMS_MAX: usize = 64;
 pub enum Refusal {
     /// Something was found.
     Infected,
-    /// There is no verdict.
+    /// Without a verdict.
     Unjudged,
     /// The system says no.
     Failed(Errno),
@@ -98,13 +98,13 @@ impl Refusal {
 /// A verdict, and what tells the content from others, if that is worth to be known.
 type Inspected = (Result<Option<Hit>, Unjudged>, Option<Sum>);
 
-/// What it works with.
+/// Settings of the guard.
 pub struct Settings {
-    /// Who inspects; nobody for a file system that does nothing.
+    /// The judge; none for a file system that inspects nothing.
     pub judge: Option<Box<dyn Judge>>,
     /// When.
     pub mode: Mode,
-    /// What is done about a hit.
+    /// Action for a hit.
     pub on_infected: OnInfected,
     /// Where something else holds.
     pub rules: Rules,
@@ -116,12 +116,12 @@ pub struct Settings {
 
 /// Decides what passes.
 pub struct Guard {
-    /// Who inspects; nobody from the beginning to the end, or somebody.
+    /// The judge in force; none from the beginning to the end, or always one.
     in_force: Option<InForce>,
-    /// What holds where no rule says.
+    /// Ruling without a matching rule.
     otherwise: Ruling,
     rules: Rules,
-    /// What is known to be clean.
+    /// Table of clean content.
     pub verdicts: Verdicts,
     /// Inspections that somebody waits for.
     pub front: Front,
@@ -130,9 +130,9 @@ pub struct Guard {
     streams: Arc<AtomicUsize>,
     /// Files whose pages the kernel has to drop.
     stale: mpsc::Sender<u64>,
-    /// Who gives pages to the kernel, once it is mounted.
+    /// Receiver of pages for the kernel, once it is mounted.
     pages: OnceLock<Box<dyn Pages>>,
-    /// What the paths of the files below begin with.
+    /// Path of the folder below.
     source: PathBuf,
 }
 
@@ -165,7 +165,7 @@ impl Guard {
         self.in_force.is_some()
     }
 
-    /// Who inspects now, if anybody does.
+    /// The current judge, if there is one.
     pub fn current(&self) -> Option<Arc<Current>> {
         self.in_force.as_ref().map(InForce::now)
     }
@@ -190,7 +190,7 @@ impl Guard {
         let _ = self.pages.set(pages);
     }
 
-    /// What holds for an open file, as it is.
+    /// The ruling for an open file in its current state.
     fn ruling(&self, node: &Node, below: &File, who: Who) -> Ruling {
         let (Some(current), false) = (self.current(), self.rules.is_empty()) else { return self.otherwise };
         let Ok(facts) = facts(below) else { return self.otherwise };
@@ -234,7 +234,7 @@ impl Guard {
         if open.skips { Ok(()) } else { self.admit_below(open.node, open.below, who) }
     }
 
-    /// What is known of a content as it is, by these signatures.
+    /// The verdict on a content in its current state, by these signatures.
     fn known(content: &Content, stamp: &Stamp, generation: Generation) -> Option<Known> {
         let holds = |verdict: &Verdict| verdict.stamp == *stamp && verdict.generation == generation;
         let known = content.known.filter(holds).map(|verdict| verdict.known);
@@ -394,10 +394,10 @@ impl Guard {
         self.front.pass() && self.generation() == Some(generation)
     }
 
-    /// Who gives the kernel the pages of a file while it is inspected, so that whoever waits for the verdict has them at once.
-    /// Nobody has it open then, and so nobody can read them before: whoever opens it waits, too. It has no others of before: they
-    /// would be seen behind the end of a file that is shorter now. A file that changes meanwhile gets none, and neither does one of
-    /// which the first would be dropped before the last are read.
+    /// Receiver of the pages of a file while it is inspected, so that processes that wait for the verdict have them at
+    /// once. No process has it open then, and so none can read them before: an `open` waits, too. The kernel has no
+    /// pages of before: they would be seen beyond the end of a file that is shorter now. A file that changes meanwhile
+    /// gets none, and neither does one of which the first would be dropped before the last are read.
     fn pages_for(&self, node: &Node, stamp: &Stamp, number: usize) -> Option<&dyn Pages> {
         const BYTES_MAX: u64 = 1 << 30;
         let content = node.content();
@@ -406,7 +406,7 @@ impl Guard {
         pages.map(|pages| &**pages).filter(|pages| pages.forget(node.id).is_ok())
     }
 
-    /// What was written and waits gets its verdict: it comes to the file below, or is dropped.
+    /// Gets a verdict on pending changes: they come to the file below, or are dropped.
     ///
     /// # Errors
     /// When it was dropped, or has no verdict, or there is no room below; then it still waits.
@@ -560,7 +560,7 @@ impl Guard {
         }
     }
 
-    /// What lies over a file from here on, and when it is inspected.
+    /// The overlay of a file from here on, and when it is inspected.
     fn overlay<'a>(
         &self,
         content: &'a mut Content,
@@ -744,7 +744,7 @@ impl Guard {
         evidence::report(self.evidence.as_ref(), &found, content, before);
     }
 
-    /// What a file is called, as far as it still is.
+    /// Path of a file, if it still has one.
     fn name(&self, node: &Node) -> String {
         let path = std::fs::read_link(node.path()).unwrap_or_default();
         let path = path.strip_prefix(&self.source).map_or(path.as_path(), |inner| inner);
@@ -752,14 +752,14 @@ impl Guard {
     }
 }
 
-/// What came of an inspection that nobody waits for.
+/// Result of an inspection in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
     /// Nothing was found.
     Clean,
     /// Something was.
     Infected,
-    /// There is no verdict.
+    /// Without a verdict.
     Unjudged,
     /// It was not needed: others were faster, a rule says so, or the file changes all the time.
     Known,
@@ -776,7 +776,7 @@ pub struct Open<'a> {
     pub writes: bool,
     /// Whether a rule says that nothing of it is inspected.
     pub skips: bool,
-    /// What was written through it.
+    /// Changes written through it.
     pub share: &'a Share,
 }
 

@@ -44,7 +44,7 @@ const TTL: Duration = Duration::from_secs(1);
 const REQUEST_BYTES: u32 = 1 << 20;
 
 thread_local! {
-    /// What a thread has read last: fresh memory for each request would have to be cleared.
+    /// Buffer of a thread for reading: fresh memory for each request would have to be cleared.
     static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 

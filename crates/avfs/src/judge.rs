@@ -1,4 +1,4 @@
-//! Who says what a content holds. This crate finds nothing by itself.
+//! Judges of contents. This crate finds nothing by itself.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -10,10 +10,10 @@ pub trait Judge: Send + Sync {
     /// The inspection of one content, which is fed from its beginning.
     fn begin(&self) -> Box<dyn Judging>;
 
-    /// What tells the signatures and settings of now from others: a verdict counts as long as this is the same.
+    /// Identity of the current signatures and settings: a verdict counts as long as this is the same.
     fn generation(&self) -> Vec<u8>;
 
-    /// What a content that begins so is, as rules call it.
+    /// Type of a content with this beginning, as rules call it.
     fn kind(&self, _head: &[u8]) -> &'static str {
         ""
     }
@@ -36,9 +36,9 @@ impl Generation {
     }
 }
 
-/// Who inspects, and by which signatures.
+/// A judge, with its signatures.
 pub struct Current {
-    /// Who.
+    /// The judge.
     pub judge: Box<dyn Judge>,
     /// The generation of it.
     pub generation: Generation,
@@ -52,7 +52,7 @@ impl Current {
     }
 }
 
-/// Who inspects now. What was begun keeps those that it began with.
+/// The judge in force. Inspections in progress keep the one that they began with.
 pub struct InForce(RwLock<Arc<Current>>);
 
 impl InForce {
@@ -61,7 +61,7 @@ impl InForce {
         InForce(RwLock::new(Arc::new(Current::new(judge))))
     }
 
-    /// Those of now.
+    /// The current one.
     pub fn now(&self) -> Arc<Current> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -96,14 +96,14 @@ pub trait Judging: Send {
         self.feed(piece)
     }
 
-    /// There is no more.
+    /// Ends the content.
     ///
     /// # Errors
     /// When there is no verdict.
     fn finish(self: Box<Self>) -> Result<Option<Hit>, Unjudged>;
 }
 
-/// What was found.
+/// A hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hit {
     /// The name of the signature.

@@ -29,7 +29,7 @@ use crate::overlay::Staging;
 use crate::reading::Pages;
 use crate::rescan::{Rescan, Rescanning};
 
-/// What the kernel's table of mounts calls it.
+/// Type in the kernel's table of mounts.
 const KIND: &str = "fuse.sluice";
 
 /// Threads that answer the kernel. They wait for nothing but the folder below.
@@ -49,7 +49,7 @@ const STALE_MAX: usize = 16;
 /// How often what is known to be clean is written down.
 const SAVED_EVERY: Duration = Duration::from_secs(30);
 
-/// What is mounted, and how.
+/// Options of a mount.
 pub struct Options {
     /// The folder below.
     pub source: PathBuf,
@@ -61,9 +61,9 @@ pub struct Options {
     pub held_max: Option<usize>,
     /// Files and folders that the kernel may remember, roughly; nothing: 40,000.
     pub known_max: Option<usize>,
-    /// What passes.
+    /// Settings of the guard.
     pub settings: Settings,
-    /// What [`Mounted::rescan`] inspects.
+    /// Files that [`Mounted::rescan`] inspects.
     pub rescan: Rescan,
 }
 
@@ -142,15 +142,15 @@ fn read_ahead(point: &Path) -> io::Result<()> {
     std::fs::write(format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"), READ_AHEAD_KIB)
 }
 
-/// What the kernel has to be told of.
+/// Requests to the kernel.
 struct Told {
     /// Files whose pages it has to drop.
     stale: mpsc::Receiver<u64>,
-    /// What it has to forget.
+    /// Nodes that it has to forget.
     unused: mpsc::Receiver<Unused>,
 }
 
-/// What is inspected in the background, and by whom.
+/// Inspection in the background, with its judges.
 struct Background {
     rescanning: Rescanning,
     judges: mpsc::Receiver<Box<dyn Judge>>,
@@ -318,7 +318,7 @@ fn clear_stale(point: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("{}: too many stale mounts", point.display())))
 }
 
-/// What the mount of the folder below forbids, this one forbids, too.
+/// Flags of the mount of the folder below, which are those of this one, too.
 fn inherited(root: &OwnedFd) -> io::Result<MountFlags> {
     let below = fstatvfs(root)?.f_flag;
     let pairs = [

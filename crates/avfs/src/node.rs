@@ -38,7 +38,7 @@ impl Inode {
     }
 }
 
-/// What tells a file as it is from the same file as it was: times are nanoseconds since 1970.
+/// Stamp by which a change of a file is recognised: times are nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     /// When it was made: another file with the number of an old one was made later.
@@ -85,7 +85,7 @@ impl Stamp {
     }
 }
 
-/// What the kernel says of an open file.
+/// Facts of the kernel about an open file.
 ///
 /// # Errors
 /// When it does not.
@@ -104,7 +104,7 @@ pub enum Mode {
     Full,
 }
 
-/// What is done about a hit.
+/// Action for a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnInfected {
     /// An error at once.
@@ -114,7 +114,7 @@ pub enum OnInfected {
     Deferred,
 }
 
-/// What is known of a file's content.
+/// Verdict on a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
     /// Nothing was found in it.
@@ -123,7 +123,7 @@ pub enum Known {
     Infected,
 }
 
-/// What is known of a file's content, as it was then, and by what.
+/// Verdict on a file's content, with the stamp and the signatures that it holds for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
     pub stamp: Stamp,
@@ -134,9 +134,9 @@ pub struct Verdict {
 /// The content of a file, as those have it who opened it.
 #[derive(Default)]
 pub struct Content {
-    /// What was written and has no verdict.
+    /// Pending changes.
     pub overlay: Option<Box<Overlay>>,
-    /// What is known of the file below.
+    /// Verdict on the file below.
     pub known: Option<Verdict>,
     /// When that is inspected, and what is done about a hit.
     pub mode: Mode,
@@ -168,7 +168,7 @@ impl Content {
     }
 }
 
-/// What came through one opening: nothing, or something when [`Content::withheld`] was one less.
+/// Changes that came through one opening: none, or some when [`Content::withheld`] was one less.
 #[derive(Debug, Default)]
 pub struct Share(AtomicU64);
 
@@ -183,11 +183,11 @@ impl Content {
 
 /// One file.
 pub struct Node {
-    /// What the kernel calls it.
+    /// Number in the kernel's requests.
     pub id: u64,
-    /// What it is.
+    /// Type of the file.
     pub kind: FileType,
-    /// What the system calls it.
+    /// Identity in the file system below.
     pub inode: Inode,
     /// Holds it.
     pub held: OwnedFd,

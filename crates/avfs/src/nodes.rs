@@ -40,7 +40,7 @@ const DEPTH_MAX: usize = 1 << 16;
 /// Nodes that are looked at, at a time, for one that can be let go.
 const LOOKS: usize = 32;
 
-/// What the kernel is asked to forget with each new one.
+/// Nodes that the kernel is asked to forget with each new one.
 const FORGOTTEN_AT_ONCE: usize = 2;
 
 /// Requests to forget that may wait.
@@ -84,7 +84,7 @@ impl Bounds {
     }
 }
 
-/// What the kernel shall forget.
+/// Node that the kernel shall forget.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unused {
     /// Its number.
@@ -105,7 +105,7 @@ pub struct Nodes {
     forgotten: SyncSender<Unused>,
 }
 
-/// What is known of a number.
+/// Entry of a number.
 struct Slot {
     /// If it is held.
     node: Option<Arc<Node>>,
@@ -129,7 +129,7 @@ type Way = Vec<(u64, Box<[u8]>)>;
 #[derive(Default)]
 struct Table {
     by_id: HashMap<u64, Slot>,
-    /// Those whose number is not that of their inode.
+    /// Inodes whose numbers differ from their own.
     foreign: HashMap<Inode, u64>,
     foreign_inodes: HashMap<u64, Inode>,
     foreign_last: u64,
@@ -156,7 +156,7 @@ impl Nodes {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the kernel means by a number.
+    /// The node of a number of the kernel.
     ///
     /// # Errors
     /// ESTALE when there is no such file any more, or not where it was.
@@ -426,7 +426,7 @@ impl Table {
         }
     }
 
-    /// What the kernel is to forget, if there is more than this.
+    /// Nodes to forget, if there are more than this.
     fn too_many(&mut self, most: usize) -> impl Iterator<Item = Unused> + use<'_> {
         let looks = if self.by_id.len() > most { FORGOTTEN_AT_ONCE } else { 0 };
         (0..looks).filter_map(|_| {

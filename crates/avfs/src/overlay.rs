@@ -1,4 +1,4 @@
-//! What was written to a file and has no verdict yet.
+//! Changes of a file without a verdict.
 //!
 //! It lies over the file below and not in it: in a file without a name ([`Staging`]) are the bytes that were written, in
 //! [`Ranges`] where; of the file below shows what lies between them and before `base`, the shortest that the file was cut
@@ -27,10 +27,10 @@ use crate::ranges::{Place, Ranges};
 /// Ranges of one file.
 const RANGES_MAX: usize = 4096;
 
-/// What one file may have in memory.
+/// Memory for the changes of one file.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// What all files together may have in memory.
+/// Memory for the changes of all files together.
 const MEMORY_BYTES: u64 = 64 << 20;
 
 /// Bytes copied at a time.
@@ -88,7 +88,7 @@ impl Staging {
 #[derive(Debug)]
 struct Shadow {
     file: File,
-    /// What is counted of it, if it is in memory.
+    /// Bytes counted of it, if it is in memory.
     held: Option<u64>,
     staging: Arc<Staging>,
 }
@@ -171,7 +171,7 @@ fn next_version() -> u64 {
     VERSIONS.fetch_add(1, Relaxed)
 }
 
-/// What lies over a file.
+/// Changes over a file.
 pub struct Overlay {
     shadow: Shadow,
     dirty: Ranges,
@@ -364,7 +364,7 @@ impl Overlay {
     }
 }
 
-/// What an error of std's is called by the kernel.
+/// Error number of an error of std.
 pub fn errno(error: io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// How long a thread stays without work.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What becomes of a job.
+/// Fate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// It is done, by whoever calls it.
@@ -33,7 +33,7 @@ pub struct Pool {
 struct State {
     waiting: VecDeque<Job>,
     threads: usize,
-    /// Those that do something.
+    /// Threads that work.
     working: usize,
 }
 

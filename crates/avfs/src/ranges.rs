@@ -62,7 +62,7 @@ impl Ranges {
         self.0.iter().map(|range| range.1 - range.0).sum()
     }
 
-    /// What lies between them, from the first to the last.
+    /// Gaps between the ranges, from the first to the last.
     pub fn gaps(&self) -> Vec<(u64, u64)> {
         self.0.windows(2).map(|pair| (pair[0].1, pair[1].0)).collect()
     }

@@ -24,7 +24,7 @@ pub trait Pages: Send + Sync {
 
 /// A file that is read, and given to the kernel as it is.
 pub struct Ahead<'a> {
-    /// What is read.
+    /// The file to read.
     pub file: &'a File,
     /// Its node.
     pub node: &'a Node,
@@ -46,7 +46,7 @@ impl Read for Ahead<'_> {
 
 /// A file that is read from its beginning, wherever its descriptor stands.
 pub struct At<'a> {
-    /// What is read.
+    /// The file to read.
     pub file: &'a File,
     /// How far it has come.
     pub at: u64,
@@ -60,7 +60,7 @@ impl Read for At<'_> {
     }
 }
 
-/// What waits, read in pieces, as long as it is the same.
+/// Pending changes, read in pieces, as long as they are the same.
 pub struct Pending<'a> {
     /// Its node.
     pub node: &'a Node,
@@ -86,9 +86,9 @@ impl Read for Pending<'_> {
     }
 }
 
-/// What waits, which cannot change meanwhile.
+/// Pending changes that cannot change meanwhile.
 pub struct Held<'a> {
-    /// What waits.
+    /// The changes.
     pub overlay: &'a Overlay,
     /// The file below.
     pub below: &'a File,

@@ -47,19 +47,19 @@ const DEPTH_MAX: usize = 128;
 /// How low the priority is: the lowest.
 const NICE: i32 = 19;
 
-/// What `statfs` calls a FUSE file system.
+/// Number of FUSE file systems in `statfs`.
 const FUSE_MAGIC: FsWord = 0x6573_5546;
 
 /// The longest path that one system call takes.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// What is inspected in the background.
+/// Files to inspect in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rescan {
     /// Nothing.
     #[default]
     Off,
-    /// What was found clean by other signatures, or before it changed.
+    /// Files found clean by other signatures, or before they changed.
     Changed,
     /// That, and what was never inspected.
     All,
@@ -86,7 +86,7 @@ struct Due {
 #[derive(Default)]
 struct Found {
     held: BinaryHeap<Reverse<Due>>,
-    /// Of their paths.
+    /// Bytes of their paths.
     bytes: usize,
     /// Whether there was more.
     is_more: bool,
@@ -106,7 +106,7 @@ impl Found {
     }
 }
 
-/// What came of it.
+/// Counts of the results.
 #[derive(Default)]
 struct Counts {
     clean: u64,

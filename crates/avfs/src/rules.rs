@@ -22,18 +22,18 @@ use crate::node::{Mode, OnInfected};
 /// The most rules.
 const RULES_MAX: usize = 1000;
 
-/// What holds for a file.
+/// Ruling for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ruling {
     /// It is not inspected.
     pub skips: bool,
     /// When it is inspected.
     pub mode: Mode,
-    /// What is done about a hit.
+    /// Action for a hit.
     pub on_infected: OnInfected,
 }
 
-/// What is asked of a file.
+/// Facts about a file for the rules.
 pub struct Subject<'a> {
     /// Its path below the folder that is mounted, which begins with `/`; nothing if it has none any more.
     pub path: Option<&'a [u8]>,
@@ -43,11 +43,11 @@ pub struct Subject<'a> {
     pub size: u64,
     /// The user who opens or changes it.
     pub user: u32,
-    /// What its content is.
+    /// Type of its content.
     pub kind: &'a dyn Fn() -> &'static str,
 }
 
-/// What names in rules stand for.
+/// Meaning of names in rules.
 pub struct Words<'a> {
     /// The number of a user.
     pub user: &'a dyn Fn(&str) -> Result<u32, String>,
@@ -125,7 +125,7 @@ impl Rules {
         self.0.iter().any(|rule| rule.on_infected == Some(OnInfected::Deferred))
     }
 
-    /// What holds for a file; `otherwise` where no rule says.
+    /// The ruling for a file; `otherwise` without a matching rule.
     pub fn ruling(&self, subject: &Subject<'_>, otherwise: Ruling) -> Ruling {
         let Some(rule) = self.0.iter().find(|rule| rule.matches(subject)) else { return otherwise };
         Ruling {

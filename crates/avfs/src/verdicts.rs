@@ -1,4 +1,4 @@
-//! What is known to be clean, from one mount to the next.
+//! Table of clean files, from one mount to the next.
 //!
 //! A table with an entry a file: a tag of its identity, when it was last used, and a digest over identity, stamp ([`Stamp`]) and the
 //! generation of signatures and settings that found nothing in it ([`Generation`]). A file that has changed in any of these has
@@ -46,7 +46,7 @@ const PIECE_BYTES: usize = 128 << 10;
 /// Files that are used more often are not worth writing the table for.
 const USE_SECONDS: u32 = 3600;
 
-/// What the file is called in its folder.
+/// Name of the file in its folder.
 const NAME: &str = "verdicts";
 
 /// Bytes of the file around its rows.
@@ -60,7 +60,7 @@ pub struct Before {
     generation: Generation,
 }
 
-/// What is known of a file.
+/// Standing of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It was clean, and is as it was.
@@ -191,7 +191,7 @@ impl Verdicts {
         *digest::sha256::digest(&text).first_chunk().unwrap_or(&[0; DIGEST_BYTES])
     }
 
-    /// What is known of a file, as it is.
+    /// The standing of a file in its current state.
     pub fn standing(&self, inode: Inode, stamp: &Stamp, generation: Generation) -> Standing {
         let (place, digest) = (self.place(inode), self.digest(inode, stamp, generation));
         match self.set().entry(&place) {

@@ -53,7 +53,7 @@ const TRIES: usize = 3;
 /// How often what is known to be clean is written down.
 const SAVED_EVERY: Duration = Duration::from_secs(30);
 
-/// What is watched, and how.
+/// Options of a watch.
 pub struct WatchOptions {
     /// Folders, and files. One that a file system is mounted at stands for all of that, by whatever name.
     pub paths: Vec<PathBuf>,
@@ -102,28 +102,29 @@ struct Watch {
     is_due: Condvar,
 }
 
-/// What is asked about a file, as it is: its identity and its stamp, and by which signatures.
+/// Key of a question about a file in its current state: its identity and its stamp, and by which signatures.
 type Key = (Inode, Stamp, Generation);
 
-/// What waits.
+/// Questions and inspections that wait.
 #[derive(Default)]
 struct Table {
-    /// What is inspected or will be, with who waits for it.
+    /// Files in inspection or due, with the questions that wait for them.
     asked: HashMap<Key, Vec<Question>>,
-    /// What will be.
+    /// Files that are due.
     due: VecDeque<Due>,
     infected: HashMap<Key, Hit>,
     chores: Vec<Chore>,
     is_over: bool,
 }
 
-/// What the thread that asks the kernel leaves to those who may wait, for the disk or for whoever reads the log.
+/// Chores that the thread that asks the kernel leaves to threads that may wait, for the disk or for the reader of the
+/// log.
 enum Chore {
     /// Somebody was not answered in time about this file.
     Late(String),
     /// The kernel's questions could not be read.
     Deaf(Errno),
-    /// What is known to be clean is to be written down.
+    /// The table of clean files is to be saved.
     Save,
 }
 
@@ -301,7 +302,7 @@ impl Watch {
         }
     }
 
-    /// What an event is about, if it is about anything that is watched, and by somebody who is.
+    /// File and process of an event, if both are watched.
     fn concerns(&self, event: &FanotifyEvent) -> Option<(Inode, Stamp, Who)> {
         let process = u32::try_from(event.pid()).ok()?;
         let file = event.fd().filter(|_| process != std::process::id())?;
@@ -460,7 +461,7 @@ fn inspected(judge: &dyn Judge, file: BorrowedFd<'_>) -> Result<(Stamp, Option<H
     Err(Unjudged("it changes all the time".into()))
 }
 
-/// What a file holds, from its beginning, wherever its descriptor stands.
+/// Content of a file, from its beginning, wherever its descriptor stands.
 struct Content<'a> {
     file: &'a File,
     at: u64,
@@ -474,7 +475,7 @@ impl Read for Content<'_> {
     }
 }
 
-/// What an open file is called.
+/// Path of an open file.
 fn path(file: BorrowedFd<'_>) -> PathBuf {
     fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Who asks: what the kernel says of a request, and the system of the process behind it.
+//! Process behind a request: the kernel's facts about it, and the system's.
 //!
 //! The process may be gone or another by the time that it is looked up; the numbers of user and thread are the kernel's.
 //! What the system says of a process that waits for our answer may itself have to wait until it has it (a process that is just
@@ -53,7 +53,7 @@ pub struct Process {
     pub command: String,
 }
 
-/// Who asks for something.
+/// Process behind a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Who {
     /// The thread; 0 where it is in another namespace, or where the kernel itself asks.
@@ -65,7 +65,7 @@ pub struct Who {
 }
 
 impl Who {
-    /// Whoever sent a request.
+    /// The process that sent a request.
     pub fn of(request: &Request) -> Who {
         Who { thread: request.pid(), uid: request.uid(), gid: request.gid() }
     }
@@ -92,7 +92,7 @@ impl Who {
         self.gid == group || self.looked_up(RIGHTS_PATIENCE, groups).is_some_and(|groups| groups.contains(&group))
     }
 
-    /// What the system says of a thread; nothing where it takes too long.
+    /// Facts of the system about a thread; `None` where it takes too long.
     fn looked_up<T: Send + 'static>(
         self,
         patience: Duration,

@@ -1,4 +1,4 @@
-//! What took long to be inspected is known wherever it is.
+//! Content that took long to be inspected is known wherever it is.
 
 use std::fs;
 use std::sync::atomic::Ordering::Relaxed;

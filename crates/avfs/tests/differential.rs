@@ -118,7 +118,7 @@ fn act(numbers: &mut Numbers) -> Act {
     }
 }
 
-/// What came of an operation.
+/// Result of an operation.
 type Outcome = Result<String, Errno>;
 
 /// One of the two folders, and what is open there.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use avfs::{Hit, Judge, Judging, Mode, Mounted, OnInfected, Options, Rescan, Rules, Settings, Unjudged, Words};
 
-/// What the judge of these tests finds.
+/// Content that the judge of these tests detects.
 pub const EVIL: &[u8] = b"X-THIS-IS-EVIL-AND-FOUND-X";
 
 /// Content that begins so has no verdict.
@@ -17,15 +17,15 @@ pub const DEADLY: &[u8] = b"DEADLY";
 /// Content that begins so has the judge panic.
 pub const PANIC: &[u8] = b"PANIC!";
 
-/// What happens once, in the course of an inspection.
+/// Event that happens once, in the course of an inspection.
 type Happens = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
 /// Counts what it inspects.
 #[derive(Default)]
 pub struct Counts {
-    /// What happens before the next inspection has read anything.
+    /// Event before the next inspection has read anything.
     pub before: Happens,
-    /// What happens when the next inspection has read everything.
+    /// Event when the next inspection has read everything.
     pub behind: Happens,
     /// Inspections begun.
     pub begun: AtomicUsize,
@@ -35,7 +35,7 @@ pub struct Counts {
     pub heads: Mutex<Vec<Vec<u8>>>,
 }
 
-/// What is remembered of each.
+/// Remembered bytes of each.
 const HEAD_BYTES: usize = 16;
 
 /// Knows one word, or two.

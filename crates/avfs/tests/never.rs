@@ -1,4 +1,4 @@
-//! What is infected comes neither to a reader nor to the disk, whichever way it is written or read.
+//! Infected content comes neither to a reader nor to the disk, whichever way it is written or read.
 //!
 //! The ways that need a process of their own, or a mapping, are programs in Python.
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::harness::{How, Mount};
 
-/// What the file system is known to do otherwise (`docs/operate/file-system.md`, "What is not there").
+/// Known differences of the file system (`docs/operate/file-system.md`, "Limitations").
 fn is_known(case: &str) -> bool {
     // A chown that changes nothing is not asked about, and takes no rights away. Whoever reads back what waits has not read the
     // file below.

@@ -1,4 +1,4 @@
-//! What the kernel remembers of the mount, and what is remembered of it.
+//! Memory of the kernel about the mount, and of the mount.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};

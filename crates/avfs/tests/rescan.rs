@@ -1,4 +1,4 @@
-//! What was found clean by other signatures is inspected again while nobody waits.
+//! Files found clean by other signatures are inspected again while no process waits.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::harness::{DEADLY, EVIL, How, Mount, until};
 
-/// What is found from some time on.
+/// Content that is detected from some time on.
 const LATER: &[u8] = b"FOUND-LATER";
 
 /// How long nobody has to wait who waits for no inspection in the background.

@@ -1,4 +1,4 @@
-//! Whoever waits for an inspection keeps nobody else waiting.
+//! A process that waits for an inspection keeps no other waiting.
 
 use std::fs::{self, File};
 use std::io::Write as _;

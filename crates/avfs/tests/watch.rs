@@ -55,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// Who knows the other word, too, if there is one.
+    /// A judge that knows the other word, too, if there is one.
     fn judge(&self, other: Option<&'static [u8]>) -> Box<dyn Judge> {
         Box::new(Word { other, ..Word::counting(&self.counts) })
     }
@@ -75,7 +75,7 @@ impl Drop for Memory {
     }
 }
 
-/// What `cat` says of a file: this process itself is not asked about.
+/// Output of `cat` for a file: this process itself is not asked about.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let output = Command::new("cat").arg(path).output().expect("cat runs");
     if output.status.success() { Ok(output.stdout) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }

@@ -10,7 +10,7 @@ use avfs::{Mode, OnInfected};
 
 use crate::harness::{EVIL, How, Mount, holds_word, until};
 
-/// What files have before.
+/// Content of files before.
 const BEFORE: &str = "as it was before, and clean";
 
 /// Ways that bring clean parts down before the last is written, or to another file; they keep less than `BEFORE`.
@@ -35,7 +35,7 @@ fn content() -> Vec<u8> {
     [&vec![b'a'; half][..], EVIL, &vec![b'z'; half]].concat()
 }
 
-/// What came of each way.
+/// Results of each way.
 fn tried(what: &str, folder: &Path, content: &Path, before: Option<&str>) -> BTreeMap<String, String> {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ways.py");
     let output =
@@ -114,7 +114,7 @@ fn in_no_mode_is_there_a_way_to_read_it() {
     }
 }
 
-/// What waits when the word comes, what comes behind it, and what the file had before.
+/// Evidence has the pending changes when the word comes, those after it, and the file's content before.
 #[test]
 fn deferred_all_of_it_is_evidence_and_its_writer_goes_on_as_if_nothing_were() {
     for mode in [Mode::Regular, Mode::Full] {
@@ -130,7 +130,8 @@ fn deferred_all_of_it_is_evidence_and_its_writer_goes_on_as_if_nothing_were() {
     }
 }
 
-/// What was complete and clean comes to the file; from the word on, nothing more that its writer does through that opening.
+/// Complete and clean changes come to the file; from the word on, nothing more that its writer does through that
+/// opening.
 #[test]
 fn deferred_nothing_is_put_over_what_the_file_has_again() {
     for mode in [Mode::Regular, Mode::Full] {
