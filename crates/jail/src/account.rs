@@ -1,4 +1,4 @@
-//! What jails may borrow besides what each has for itself: one number in memory that they share.
+//! Memory that jails may borrow besides their own share: one number in memory that they share.
 //!
 //! Half of what inspections may hold is divided among the jails for good, so that one which is full, or has been taken over, cannot
 //! take everything from the others. The other half lies in the account: whoever needs more borrows of it in slices of [`SLICE_BYTES`],
@@ -17,7 +17,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 
 use crate::ring::{Side, Told};
 
-/// What is borrowed at a time, where there is as much.
+/// Bytes borrowed at a time, where there is as much.
 pub const SLICE_BYTES: u64 = 1 << 20;
 
 /// The memory that the number lies in: a page.
@@ -28,7 +28,7 @@ const PAGE_BYTES: usize = 4096;
 pub struct Account {
     map: MmapRaw,
     bytes: u64,
-    /// What this one has borrowed, and where the host reads that.
+    /// Bytes that this one has borrowed, where the host reads that.
     borrowed: AtomicU64,
     ledger: Option<Side>,
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter};
 use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
-/// Whose calls.
+/// Role of the calling process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
     /// Computing takes memory, time, the bells, and an end.
@@ -48,7 +48,8 @@ const OF_JAIL: &[i64] = &[
     libc::SYS_exit_group,
 ];
 
-/// Those of a template besides: what its host sends, the files it is handed, its copies, and what a copy gives up.
+/// System calls of a template besides: those for messages of its host, for files it is handed, for its copies, and for
+/// the rights that a copy gives up.
 const OF_TEMPLATE: &[i64] = &[
     libc::SYS_recvmsg,
     libc::SYS_recvfrom,
@@ -76,7 +77,7 @@ const OF_TEMPLATE: &[i64] = &[
     libc::SYS_seccomp,
 ];
 
-/// What a template sets of itself and its copies.
+/// Settings that a template makes for itself and its copies.
 const SETTINGS: &[i32] = &[
     libc::PR_SET_PDEATHSIG,
     libc::PR_SET_DUMPABLE,
@@ -90,7 +91,7 @@ const SETTINGS: &[i32] = &[
 /// The namespaces that a copy leaves.
 const NAMESPACES: i32 = libc::CLONE_NEWUSER | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
 
-/// What makes of a copy a thread, or puts it into namespaces.
+/// Flags that make a thread of a copy, or put it into namespaces.
 const NOT_A_FORK: i32 =
     libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_THREAD | libc::CLONE_NEWNS | libc::CLONE_NEWPID | NAMESPACES;
 

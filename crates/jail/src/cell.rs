@@ -33,7 +33,7 @@ const WAITING_BYTES_MAX: usize = TO_JAIL_BYTES;
 /// The smallest frame whose content is inspected where it lies: a turn for less costs more than its copy.
 const IN_PLACE_BYTES_MIN: usize = 16 << 10;
 
-/// What is taken from the queue before all that have something to do have their turns.
+/// Bytes taken from the queue before all inspections with work have their turns.
 const HEARD_BYTES_MAX: usize = TO_JAIL_BYTES;
 
 /// Content that an inspection has taken before the host hears of it, while there is more.
@@ -54,7 +54,7 @@ pub struct Cell<'m> {
     /// Ends when the host does.
     host: OwnedFd,
     wards: HashMap<u32, Ward>,
-    /// Those that may have something to do.
+    /// Inspections that may have work.
     active: VecDeque<u32>,
     /// The file that says how much memory it has, and when it was looked at.
     statm: Option<(File, Instant)>,
@@ -62,7 +62,7 @@ pub struct Cell<'m> {
     read_bytes: usize,
     /// The queue was about full since: somebody may wait for room.
     was_full: bool,
-    /// Those for whom there is what they wait for: what becomes of an inspection, or how far it has come, or room.
+    /// Bells to ring: the result or progress of an inspection is there, or room.
     news: Whom,
 }
 
@@ -76,7 +76,7 @@ enum Ward {
 
 struct Running {
     inspecting: Box<dyn Inspecting>,
-    /// What wakes whoever waits for it.
+    /// Bell of the inspection's client.
     bell: u8,
     waiting: Waiting,
     taken: u64,
@@ -84,7 +84,7 @@ struct Running {
     told: u64,
     /// How much somebody waits for.
     wanted: Option<u64>,
-    /// What they wait for has been told.
+    /// Whether the awaited news has been told.
     is_news: bool,
     finish: Finish,
     /// A report that is not all written.
@@ -93,12 +93,12 @@ struct Running {
     /// An answer that is not all here, and how many are.
     answer: Vec<u8>,
     heard: u64,
-    /// What is told when all is reported.
+    /// Message to send when all is reported.
     owes: Option<Told>,
     is_active: bool,
 }
 
-/// What was fed and has not been taken, in the frames that it came in.
+/// Bytes that were fed and not taken, in the frames that they came in.
 #[derive(Default)]
 struct Waiting {
     frames: VecDeque<Vec<u8>>,
@@ -116,7 +116,7 @@ impl Waiting {
         }
     }
 
-    /// What comes next; nothing, if all is taken.
+    /// The next bytes; `None` if all is taken.
     fn front(&self) -> Option<&[u8]> {
         self.frames.front().map(|frame| &frame[self.at..])
     }
@@ -392,14 +392,14 @@ fn guarded(stream: u32, writer: &mut Writer, turn: impl FnOnce(&mut Writer) -> T
     turn
 }
 
-/// What came of a turn.
+/// Result of a turn.
 #[derive(PartialEq, Eq)]
 enum Turn {
-    /// There is more to do.
+    /// Work is left.
     More,
     /// It can take more of the content that there is.
     Hungry,
-    /// There is no room for what it has to say.
+    /// No room for its messages.
     Stuck,
     /// It waits for more content.
     Idle,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use digest::Batch;
 use flow::Protocol;
 
-/// What can wait of all streams: eight mails with 1 MiB attached, and what that is.
+/// Bytes that can wait of all streams: eight mails with 1 MiB attached, and their content.
 const ROOM_BYTES: usize = 24 << 20;
 
 /// How much of a stream can wait. Most mails and what is attached to them are smaller, and are hashed only if a signature is
@@ -30,7 +30,7 @@ pub(crate) enum Company {
     Alone,
     /// The others of the thread in which it has its first turn.
     Awaited,
-    /// Those who have this batch.
+    /// Inspections that share this batch.
     Of(Arc<Mutex<Batch>>),
 }
 

@@ -1,4 +1,4 @@
-//! What a jail gives up before it reads the first byte of anybody's.
+//! Rights that a jail gives up before it reads the first foreign byte.
 //!
 //! Each layer by itself as far as the kernel has it, and all of them without any privilege: a user namespace with no network
 //! and nobody else in it, Landlock without a path and without a port, limits (no new files, no new processes), and a list of the
@@ -14,7 +14,7 @@ use rustix::thread::{clear_ambient_capability_set, remove_capability_from_boundi
 
 use crate::calls::{self, Calls};
 
-/// What is in force.
+/// Layers in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confined {
     /// Namespaces of its own, for users, the network, messages and names.
@@ -30,7 +30,7 @@ pub struct Confined {
 pub enum Landlocked {
     /// All of it.
     Fully,
-    /// What an older kernel knows.
+    /// In force as far as an older kernel knows it.
     Partly,
     /// Not at all.
     Not,
@@ -42,7 +42,7 @@ impl Confined {
         self.seccomp
     }
 
-    /// What is missing, in the words of its layers; empty if nothing is.
+    /// Missing layers, by name; empty if all are in force.
     pub fn missing(&self) -> String {
         let landlock = match self.landlock {
             Landlocked::Fully => None,
@@ -58,7 +58,7 @@ impl Confined {
         u8::from(self.namespaces) | (self.landlock as u8) << 1 | u8::from(self.seccomp) << 3
     }
 
-    /// What a number stands for.
+    /// Decodes a number.
     pub fn of(code: u8) -> Confined {
         let landlock = match code >> 1 & 3 {
             0 => Landlocked::Fully,
@@ -130,7 +130,7 @@ fn failed(what: &str, error: impl fmt::Display) -> String {
     format!("cannot confine the inspection: {what}: {error}")
 }
 
-/// What is sent to all processes of a service is not meant for this one, which ends with its host.
+/// Ignores signals to all processes of a service: this one ends with its host.
 fn ignore_signals() {
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
         // SAFETY: no handler of ours is set, and none takes its place.

@@ -17,7 +17,8 @@ use crate::patience::give_way;
 use crate::protocol::{Asked, CREDIT_BYTES, write_pieces};
 use crate::ring::{PAYLOAD_BYTES_MAX, Writer};
 
-/// What a jail may not have heard of while nobody waits for it: a small object wakes it once, when it is complete.
+/// Bytes that a jail may not have heard of while no client waits for it: a small object wakes it once, when it is
+/// complete.
 const LAZY_BYTES: u64 = 32 << 10;
 
 /// An inspection in a jail.
@@ -30,7 +31,7 @@ pub struct Handle {
     context: Vec<u8>,
     opened: usize,
     fed: u64,
-    /// What the jail was told last that is waited for.
+    /// Last request to the jail that is waited for.
     asked: u64,
     /// It was offered more than it could send.
     has_refused: bool,

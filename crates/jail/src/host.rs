@@ -45,7 +45,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long a jail lives that is no failure at its start.
 const SHORT_LIFE: Duration = Duration::from_secs(2);
 
-/// What all jails of a set share.
+/// Settings that all jails of a set share.
 pub struct Settings {
     /// How many there are.
     pub count: usize,
@@ -53,7 +53,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Bytes that all inspections of all jails may hold; one of them a quarter.
     pub memory_bytes: usize,
-    /// Who starts them.
+    /// Starter of the jails.
     pub launch: Box<dyn Launch>,
     /// The event loops that they may wake; everybody else is woken by a warden.
     pub bells: Arc<Bells>,
@@ -69,10 +69,10 @@ pub struct Jails {
     is_over: Arc<AtomicBool>,
 }
 
-/// What is known of a jail.
+/// Facts about a jail.
 #[derive(Debug, Clone, Copy)]
 pub struct Process {
-    /// Which of the set it is, from 1 on.
+    /// Number in the set, from 1 on.
     pub number: usize,
     /// Its process; none while there is none.
     pub pid: Option<u32>,
@@ -86,19 +86,19 @@ pub struct Process {
 
 /// One jail after the other.
 struct Jail {
-    /// Which of the set it is, from 1 on.
+    /// Number in the set, from 1 on.
     number: usize,
     line: Arc<Line>,
     common: Arc<Common>,
 }
 
-/// What wardens and inspections need to know.
+/// State that wardens and inspections share.
 struct Common {
     signatures: Signatures,
     settings: Settings,
-    /// What the jails may borrow, and the file that they see it by.
+    /// Account of the memory that jails may borrow, and the file by which they see it.
     account: (Account, OwnedFd),
-    /// What jails are copies of, unless it was lost; none before the first.
+    /// Template of the jails, unless it was lost; none before the first.
     template: Mutex<Option<Arc<Template>>>,
 }
 
@@ -166,7 +166,7 @@ impl Jails {
         Ok((jails, confined))
     }
 
-    /// What there is to say of each.
+    /// Facts about each.
     pub fn processes(&self) -> Vec<Process> {
         let process = |jail: &Arc<Jail>| {
             let link = jail.line.lock();

@@ -1,11 +1,11 @@
-//! Who starts the process that jails are copies of.
+//! Start of the process that jails are copies of.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-/// Who starts the process that jails are copies of.
+/// Starter of the process that jails are copies of.
 pub trait Launch: Send + Sync {
     /// Starts the program anew to [`run`](crate::run), with this as its standard input.
     ///

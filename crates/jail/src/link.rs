@@ -23,10 +23,10 @@ const REPORTS_MAX: usize = 100_000;
 /// section 4.5.3.2.6).
 const PATIENCE_SECONDS: u32 = 300;
 
-/// What is passed on at once, and one frame more: a jail that writes without end keeps nobody from anything else.
+/// Bytes passed on at once, and one frame more: a jail that writes without end keeps nobody from anything else.
 pub(crate) const HEARD_BYTES_MAX: usize = 64 << 10;
 
-/// What is counted of jails, for the whole run of the program.
+/// Counts of jails, for the whole run of the program.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Jails that were started.
@@ -40,9 +40,9 @@ pub struct Counts {
 /// The way to one jail after the other.
 pub struct Line {
     link: Mutex<Link>,
-    /// What is counted of all jails.
+    /// Counts of all jails.
     pub counts: Arc<Counts>,
-    /// What jails died of.
+    /// Contents that jails died of.
     pub suspects: Arc<Suspects>,
     /// Nobody wants inspections any more.
     is_over: Arc<AtomicBool>,
@@ -67,7 +67,7 @@ pub struct Link {
     pub is_broken: bool,
 }
 
-/// Those who have something to hear. They are woken when it is dropped: after the lock, on which they would wait.
+/// Wakers of inspections with news. They are woken when it is dropped: after the lock, on which they would wait.
 #[derive(Default)]
 pub struct Woken(Vec<Waker>);
 
@@ -79,16 +79,16 @@ impl Drop for Woken {
 
 /// Both rings.
 pub struct Ends {
-    /// What it says.
+    /// Its messages.
     pub reader: Reader,
-    /// What it is asked.
+    /// Messages to it.
     pub writer: Writer,
 }
 
-/// What is known of an inspection.
+/// State of an inspection.
 #[derive(Default)]
 pub struct Ward {
-    /// What it has reported, and nobody has taken.
+    /// Its reports that were not taken yet.
     pub reports: VecDeque<Out>,
     piece: Vec<u8>,
     /// Bytes that it has taken.
@@ -99,11 +99,11 @@ pub struct Ward {
     pub progress: Option<Progress>,
     /// How many answers it had heard when it said last that it waits for another.
     pub waits: Option<u64>,
-    /// Whoever waits for it.
+    /// Waker of its client.
     pub waker: Option<Waker>,
-    /// What the jail wakes him by.
+    /// Bell by which the jail wakes it.
     pub bell: u8,
-    /// What it is known by if a jail dies of it.
+    /// Sample by which it is recognised if a jail dies of it.
     pub sample: Sample,
     /// Whether the jail has heard of it.
     pub is_begun: bool,
@@ -160,7 +160,7 @@ impl Link {
         self.wards.values_mut().filter_map(|ward| ward.waker.take()).for_each(Waker::wake);
     }
 
-    /// There is no jail, and none to come for now.
+    /// Ends all inspections as lost: no jail is there, and none to come for now.
     pub fn give_up(&mut self) {
         self.wards.values_mut().for_each(|ward| ward.progress = Some(Progress::Lost(Unfinished::Gone)));
         self.wake_all();

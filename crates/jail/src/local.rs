@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(memory.free_bytes(), 1 << 10);
     }
 
-    /// What is said of content of which each turn is done in a thread of its own.
+    /// Reports about content of which each turn is done in a thread of its own.
     fn inspect_by_turns(protocol: Protocol, content: &[u8], database: &Arc<Database>) -> Vec<Out> {
         let engine = Engine { database: database.clone(), limits: Limits::default() };
         let context = Context { flow: Flow { protocol, ..Flow::default() }, ..Context::default() };

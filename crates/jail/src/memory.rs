@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// What all inspections together may hold.
+/// Memory that all inspections together may hold.
 #[derive(Debug)]
 pub struct Memory {
     free: AtomicUsize,
@@ -108,7 +108,7 @@ impl Memory {
     }
 }
 
-/// What one inspection has borrowed.
+/// Memory that one inspection has borrowed.
 #[derive(Debug)]
 pub(crate) struct Loan {
     memory: Arc<Memory>,

@@ -1,4 +1,4 @@
-//! Whose turn it is where there are more threads than processors.
+//! Order of threads where there are more than processors.
 
 #![allow(unsafe_code, reason = "what has no function in rustix is called as C has it")]
 

@@ -1,4 +1,5 @@
-//! What is said between a host and its jail: frames on the rings; and what a host asks the template of its jails, over a socket.
+//! Messages between a host and its jail: frames on the rings; and requests of a host to the template of its jails, over
+//! a socket.
 //!
 //! ```text
 //!  host ── Open (context), Feed (bytes), Want (bytes inspected), Finish, Stop (name), Answer, Recalled, Close ──► jail
@@ -24,7 +25,7 @@ pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// Bytes that may be on their way to one inspection.
 pub const CREDIT_BYTES: u64 = 512 << 10;
 
-/// What all jails of a set are to know, along with the descriptors of the compiled signatures, and of rules.
+/// Facts for all jails of a set, along with the descriptors of the compiled signatures, and of rules.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Start {
     /// The bounds of each inspection.
@@ -43,7 +44,7 @@ pub struct Start {
     pub has_intrusion: bool,
 }
 
-/// What a template says once it has read what it was handed.
+/// Message of a template once it has read its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
     /// Its process.
@@ -64,13 +65,13 @@ impl Ready {
         bytes
     }
 
-    /// What was said.
+    /// Decodes the message.
     pub fn of([a, b, c, d, resident @ ..]: [u8; Ready::BYTES]) -> Ready {
         Ready { pid: u32::from_le_bytes([a, b, c, d]), resident_bytes: u64::from_le_bytes(resident) }
     }
 }
 
-/// What a template is asked for.
+/// Request to a template.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Request {
     /// One more jail, with the descriptors of its rings' memory, both bells, the account, its own way to the
@@ -83,7 +84,7 @@ pub enum Request {
 /// A jail's place in its set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Place {
-    /// Which of the set it is, from 1 on.
+    /// Number in the set, from 1 on.
     pub number: u32,
     /// Bytes that its inspections together may hold of its own, that one may, and those of the account.
     pub memory_bytes: u64,
@@ -93,7 +94,7 @@ pub struct Place {
     pub account_bytes: u64,
 }
 
-/// What a frame to a jail is.
+/// Kind of a frame to a jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// A piece of a context.
@@ -104,7 +105,7 @@ pub enum Asked {
     Feed,
     /// Somebody waits until so much is inspected: of less, the host need not hear at once.
     Want,
-    /// There is no more.
+    /// End of the content.
     Finish,
     /// It ends before its content, with this finding.
     Stop,
@@ -120,7 +121,7 @@ pub enum Asked {
     Recalled,
 }
 
-/// What a frame from a jail is.
+/// Kind of a frame from a jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// A piece of what it reports.
@@ -153,7 +154,7 @@ impl Asked {
         self as u8
     }
 
-    /// What a frame of this kind is.
+    /// Decodes the kind of a frame.
     pub fn of(kind: u8) -> Option<Asked> {
         Asked::ALL.get(usize::from(kind)).copied()
     }
@@ -177,7 +178,7 @@ impl Told {
         Told::ALL.iter().position(|told| *told == self).map_or(u8::MAX, |at| at as u8)
     }
 
-    /// What a frame of this kind is.
+    /// Decodes the kind of a frame.
     pub fn of(kind: u8) -> Option<Told> {
         Told::ALL.get(usize::from(kind)).copied()
     }

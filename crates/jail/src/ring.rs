@@ -25,7 +25,7 @@ use memmap2::{MmapOptions, MmapRaw};
 use rustix::event::EventfdFlags;
 use rustix::fs::{MemfdFlags, SealFlags};
 
-/// What stands before a payload.
+/// Bytes before a payload.
 pub const HEADER_BYTES: usize = 12;
 
 /// The largest payload.
@@ -60,7 +60,7 @@ struct Control {
     tail: Line<AtomicU64>,
     /// Whether somebody sleeps, by his bell.
     sleeps: Line<[AtomicU32; BELLS_MAX]>,
-    /// What the writer tells besides: see [`Side::tell`].
+    /// Values that the writer tells besides: see [`Side::tell`].
     told: [Line<AtomicU64>; 5],
 }
 
@@ -123,7 +123,7 @@ impl Side {
         unsafe { &*self.map.as_mut_ptr().add(self.at).cast::<Control>() }
     }
 
-    /// What the writer tells besides frames, for anybody to look at: see [`Told`].
+    /// Tells a value besides frames, for every reader: see [`Told`].
     pub fn tell(&self, what: Told, value: u64) {
         self.control().told[what as usize].0.store(value, Ordering::Relaxed);
     }
@@ -201,7 +201,7 @@ impl Side {
     }
 }
 
-/// What a writer tells besides frames.
+/// Values that a writer tells besides frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// Grows as long as it makes progress.
@@ -222,7 +222,7 @@ pub struct Writer {
     tail: u64,
     /// Where the tail was when the reader was woken last.
     rung: u64,
-    /// What wakes its readers.
+    /// Bells that wake its readers.
     bells: Vec<OwnedFd>,
 }
 
@@ -234,7 +234,7 @@ pub struct Reader {
     bell: OwnedFd,
 }
 
-/// Those who are to be woken, if they sleep.
+/// Set of bells to ring, for readers that sleep.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Whom(u64);
 
@@ -244,7 +244,7 @@ impl Whom {
     /// Everybody.
     pub const ALL: Whom = Whom(u64::MAX);
 
-    /// Whoever waits for this bell.
+    /// The set of this bell.
     pub fn of(bell: u8) -> Whom {
         Whom(1_u64.checked_shl(bell.into()).unwrap_or(0))
     }
@@ -258,20 +258,20 @@ impl Whom {
 /// A frame that was taken.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Whose it is.
+    /// Stream of the frame.
     pub stream: u32,
-    /// What it is.
+    /// Kind of the frame.
     pub kind: u8,
-    /// What is in it.
+    /// Content of the frame.
     pub payload: &'a [u8],
 }
 
-/// What stands before a frame that waits.
+/// Header of a frame that waits.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Whose it is.
+    /// Stream of the frame.
     pub stream: u32,
-    /// What it is.
+    /// Kind of the frame.
     pub kind: u8,
     /// Bytes of its payload, at most [`PAYLOAD_BYTES_MAX`].
     len: usize,
@@ -284,7 +284,7 @@ impl Head {
     }
 }
 
-/// What the other side has written cannot be.
+/// The other side has written something impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
 
@@ -387,7 +387,7 @@ impl Reader {
         Ok(Some(Frame { stream: head.stream, kind: head.kind, payload: &self.payload }))
     }
 
-    /// What the next frame is, if there is one: [`Reader::take`] takes it.
+    /// Header of the next frame, if there is one: [`Reader::take`] takes it.
     ///
     /// # Errors
     /// When what is there cannot be a frame.
@@ -468,7 +468,7 @@ impl Reader {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// What becomes readable when it is woken.
+    /// Descriptor that becomes readable when it is woken.
     pub fn bell(&self) -> impl AsFd + '_ {
         &self.bell
     }

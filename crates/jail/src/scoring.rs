@@ -24,7 +24,7 @@ thread_local! {
 /// The threads.
 const THREADS_MAX: usize = 16;
 
-/// Who scores, and where.
+/// The scorer, and its thread.
 #[derive(Clone)]
 pub(crate) struct Desk {
     scorer: Arc<Scorer>,

@@ -37,8 +37,8 @@ use crate::protocol::{Place, Ready, Request, Start};
 use crate::ring::{BELLS_MAX, Reader, Shared, Writer};
 use crate::statm::resident_bytes;
 
-/// Of a jail: the memory of the rings, its bell, that of the warden, the account, its socket, and the bells of event loops. A template
-/// has fewer: signatures, an overlay, rules of spam, phrases and intrusion rules.
+/// Descriptors of a jail: the memory of the rings, its bell, that of the warden, the account, its socket, and the bells
+/// of event loops. A template has fewer: signatures, an overlay, rules of spam, phrases and intrusion rules.
 const DESCRIPTORS_MAX: usize = OF_EACH_JAIL + BELLS_MAX - 1;
 const OF_EACH_JAIL: usize = 5;
 
@@ -62,7 +62,7 @@ pub fn send(mut to: &UnixStream, message: &impl Serialize, descriptors: &[Borrow
     to.write_all(&message)
 }
 
-/// What the host says next; none when it is gone.
+/// The next message of the host; `None` when it is gone.
 fn receive<T: DeserializeOwned>(mut host: &UnixStream) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut len = [0; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
@@ -118,7 +118,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// What a template has read.
+/// Data that a template has read.
 struct Known {
     engine: Arc<Engine>,
     scorer: Option<Arc<Scorer>>,

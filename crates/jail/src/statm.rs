@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-/// What its `/proc/PID/statm` says (proc_pid_statm(5)), in bytes; 0 where that cannot be read.
+/// Resident memory in `/proc/PID/statm` (proc_pid_statm(5)), in bytes; 0 where that cannot be read.
 pub fn resident_bytes(statm: impl AsFd) -> u64 {
     let mut text = [0; 128];
     let count = rustix::io::pread(statm, &mut text, 0).unwrap_or(0);

@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is looked at of an object.
+/// Bytes of an object that are looked at.
 const SAMPLE_BYTES: usize = 4096;
 
 /// How long content is banned, and remembered.
@@ -30,7 +30,7 @@ impl Sample {
     }
 }
 
-/// What is known.
+/// Known suspects.
 #[derive(Debug, Default)]
 pub struct Suspects {
     keys: RandomState,

@@ -26,7 +26,7 @@ const DEAF_FOR: Duration = Duration::from_secs(10);
 pub struct Signatures {
     /// The compiled signatures.
     pub base: OwnedFd,
-    /// What lies over them, and the files whose signatures of before are not in force any more.
+    /// Overlay of recent signatures, and the files whose compiled signatures are disabled.
     pub overlay: Option<(OwnedFd, Vec<Box<str>>)>,
     /// Whether some of them may take back what was reported.
     pub takes_back: bool,
@@ -51,7 +51,7 @@ impl Signatures {
             .collect()
     }
 
-    /// What a template is told.
+    /// Start message for a template.
     fn start(&self, limits: Limits) -> Start {
         Start {
             limits,
@@ -71,7 +71,7 @@ pub struct Template {
     way: Mutex<UnixStream>,
     /// None once it was ended: whoever has started it says only once how.
     launched: Mutex<Option<Box<dyn Launched>>>,
-    /// What it has said of itself.
+    /// Its message when it was ready.
     ready: Ready,
 }
 
@@ -102,12 +102,12 @@ impl Template {
         Ok(Ready::of(ready))
     }
 
-    /// What it has said of itself when it was ready.
+    /// Its message when it was ready.
     pub fn ready(&self) -> Ready {
         self.ready
     }
 
-    /// What went wrong, and how it has ended.
+    /// Describes a failure, with the way the process has ended.
     fn failed(&self, error: &io::Error) -> io::Error {
         let status = self.end().unwrap_or_else(|| "ended before".into());
         let why = match error.kind() {
@@ -162,7 +162,7 @@ impl Drop for Template {
 
 /// A jail that was started.
 pub struct Copied {
-    /// What it is a copy of.
+    /// Template that it is a copy of.
     template: Arc<Template>,
     pid: u32,
 }

@@ -181,7 +181,7 @@ fn inspect(inspector: &dyn Inspector, content: &[u8]) -> (Progress, Vec<Out>) {
     (wait(&mut *inspecting, &mut outs), outs)
 }
 
-/// What was reported, without times and without how far what was cleared when.
+/// Reports, without times and without the moments at which content was cleared.
 fn essence(outs: Vec<Out>) -> Vec<Out> {
     let essence = outs.into_iter().filter_map(|out| match out {
         Out::Cleared(_) => None,
@@ -219,8 +219,8 @@ fn a_jail_reports_what_is_reported_here() {
     assert!(site.confined.seccomp, "{}", site.confined);
 }
 
-/// What is asked while a mail is authenticated, and the verdict. The answers come in another order than the questions: each text
-/// is a policy that nobody may send by, in a long company; nothing else exists.
+/// Questions while a mail is authenticated, and the verdict. The answers come in another order than the questions: each
+/// text is a policy that forbids all senders, in a long company; nothing else exists.
 fn authenticate(inspector: &dyn Inspector, content: &[u8]) -> (Vec<Ask>, Verdict) {
     let flow = Flow { hello: "client.example".into(), sender: "a@sender.example".into(), ..Flow::default() };
     let authenticating = Authenticating {
@@ -597,7 +597,7 @@ fn what_two_died_of_is_not_given_to_a_third() {
     inspects_again(&site);
 }
 
-/// What an attacker would try who has taken over a jail: each attempt, and whether it came to anything.
+/// Attempts of an attacker who has taken over a jail, and whether they succeeded.
 fn hostile() -> ExitCode {
     let host = std::process::id();
     let parent = rustix::process::getppid();
@@ -624,7 +624,7 @@ fn hostile() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the kernel says of the rights of a process.
+/// Rights of a process, by the kernel.
 fn rights(pid: u32) -> Vec<(String, String)> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let fields = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"];
@@ -686,7 +686,7 @@ fn jails_end_with_their_host() {
     wait_for_their_end();
 }
 
-/// What a process has open, where that may be looked at.
+/// Open files of a process, where that may be looked at.
 fn open_files(pid: i32) -> Option<Vec<(String, String)>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
     let file = |entry: std::fs::DirEntry| {
