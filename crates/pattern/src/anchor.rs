@@ -16,14 +16,14 @@ const TRIED_MAX: usize = 16;
 const SHARING_MAX: u32 = 8;
 /// Passes in a kilobyte of so few that no other shape is asked for: with 2^17 parts a pass in eight kilobytes.
 const RARE_ENOUGH: f32 = 1e-6;
-/// Of so many parts all choices are told, so that a small set may do with fewer shapes.
+/// Number of parts up to which all choices are given, so that a small set may do with fewer shapes.
 const SMALL_SET: usize = 8192;
 
 /// A window of one shape that a part could be found by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choice {
     pub(crate) shape: Shape,
-    /// Which run of the part it is in, and where it begins there.
+    /// Run of the part, and the offset in the run.
     run: u16,
     at: u16,
     /// How many sampled offsets in a kilobyte of ordinary content its grams will stand at, by the model.
@@ -41,11 +41,11 @@ impl Choice {
 /// A chosen window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Anchor {
-    /// Which shape of tier it is for.
+    /// Shape of its tier.
     pub(crate) shape: Shape,
     /// Whether some byte of the window is a letter in either case.
     pub(crate) caseless: bool,
-    /// Which run of the part it is in, and where it begins there.
+    /// Run of the part, and the offset in the run.
     pub(crate) run: u16,
     pub(crate) at: u16,
     /// `q + s - 1` bytes; letters in any case are in upper case.
@@ -113,7 +113,7 @@ pub(crate) struct Chooser {
     taken: usize,
     /// The shares of the grams of the part, by their length over two: those of one run behind those of the one before.
     shares: [Vec<f32>; 5],
-    /// What the windows of a shape have together of them.
+    /// Sums of the windows of a shape.
     sums: Vec<f32>,
     candidates: Vec<Candidate>,
 }
@@ -237,7 +237,7 @@ impl Used {
         self.seen[word] |= bit;
     }
 
-    /// What the most used gram of a window counts.
+    /// Count of the most used gram of a window.
     fn most(&self, window: &[u8], q: usize) -> u32 {
         window.windows(q).map(|gram| self.count(key(gram))).max().unwrap_or(0)
     }

@@ -17,7 +17,7 @@ const SLOTS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Registered {
     pub(crate) value: u32,
-    /// Of the whole window.
+    /// Check of the whole window.
     pub(crate) check: u8,
 }
 

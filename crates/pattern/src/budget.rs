@@ -12,7 +12,7 @@ const WORK_PER_BYTE: u64 = 4;
 /// The most units in store, and those that a stream begins with.
 pub(crate) const STORE_MAX: u64 = 1 << 20;
 
-/// What is left to be spent, and how often there was nothing.
+/// Work left to be spent, and how often there was none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Budget {
     left: Cell<u64>,
@@ -40,7 +40,7 @@ impl Budget {
         left > 0
     }
 
-    /// What is left.
+    /// Work left.
     pub(crate) fn left(&self) -> u64 {
         self.left.get()
     }

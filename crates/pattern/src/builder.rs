@@ -74,7 +74,7 @@ pub struct Builder {
 /// A part.
 #[derive(Debug, Clone)]
 struct Part {
-    /// What it is compared with.
+    /// Start of the comparison.
     start: Start,
     /// If that is a program: its encoding, and the runs that it may be looked for by; none if it is pinned.
     other: Option<Box<(Vec<u8>, Vec<Run>)>>,

@@ -1,4 +1,4 @@
-//! What a slot leads to: the part that an anchor belongs to, and how far behind its start the anchor stands.
+//! Target of a slot: the part that an anchor belongs to, and the distance of the anchor from its start.
 //!
 //! There is one for each part, and its number is the part's. A part of nothing but a few fixed bytes has no program: its
 //! entry says which bytes.
@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::code::STRIDE;
 use crate::run::REACH_MAX;
 
-/// What a part is compared with.
+/// Start of the comparison of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// So many bytes of the pool of literals, up to [`STRIDE`], from there on, and nothing else.
@@ -69,7 +69,7 @@ impl Entry {
         }
     }
 
-    /// What the part is compared with.
+    /// Start of the comparison of the part.
     #[inline]
     pub(crate) fn start(&self, pool: &[u16]) -> Start {
         let what = whole(self.what);

@@ -93,7 +93,7 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Expression(Arc<Compiled>);
 
-/// What an expression is made of. Automata and programs are built when they are first needed, from the text.
+/// Forms of an expression. Automata and programs are built when they are first needed, from the text.
 struct Compiled {
     text: Box<[u8]>,
     flags: Flags,
@@ -301,7 +301,7 @@ impl Compiled {
         self.reverse.get_or_init(|| Automaton::reverse(&self.node(), self.limits.cache_bytes).map(Box::new)).as_deref()
     }
 
-    /// What the backtracking matcher runs.
+    /// Program of the backtracking matcher.
     fn program(&self, captures: bool) -> &Program {
         let program = if captures { &self.capturing } else { &self.program };
         program.get_or_init(|| Box::new(compile::compile(&self.node(), self.groups, captures)))

@@ -100,7 +100,7 @@ impl Filter {
         &self.words
     }
 
-    /// What is added to the product for the bits.
+    /// Number added to the product for the bits.
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub(crate) fn salt(&self) -> u32 {
         self.salt
@@ -122,7 +122,7 @@ fn shift(words: &[u32]) -> u32 {
     32 - words.len().trailing_zeros()
 }
 
-/// Which word a gram is in, and its bits. The high bits of each sum of products depend on the whole gram.
+/// Word of a gram, and its bits. The high bits of each sum of products depend on the whole gram.
 #[inline(always)]
 fn look(gram: u64, shift: u32, salt: u32) -> (usize, u32) {
     let (low, high) = (gram as u32, (gram >> 32) as u32);

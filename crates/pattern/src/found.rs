@@ -1,11 +1,11 @@
-//! What a scan tells: occurrences of parts.
+//! Results of a scan: occurrences of parts.
 
 /// An occurrence of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match {
-    /// Behind how many bytes of the stream it was decided: its end, or a byte or two later.
+    /// Offset in the stream at which it was decided: its end, or a byte or two later.
     pub known: u64,
-    /// Which part.
+    /// Number of the part.
     pub part: u32,
     /// The offset of its first byte.
     pub start: u64,
@@ -21,7 +21,7 @@ impl Match {
     }
 }
 
-/// What a scan tells.
+/// Result of a scan.
 #[derive(Debug, Clone, Copy)]
 pub enum Found<'m> {
     /// A part occurs.

@@ -42,7 +42,7 @@ impl Pinned {
 #[derive(Debug, Clone)]
 pub struct Patterns {
     pub(crate) tiers: Vec<Tier>,
-    /// Of each part.
+    /// Entries of the parts.
     pub(crate) entries: Flat<Entry>,
     pub(crate) distances: Flat<u16>,
     pub(crate) programs: Programs,
@@ -52,7 +52,7 @@ pub struct Patterns {
     pub(crate) digest: u64,
 }
 
-/// What a scan needs between its beginning and its return.
+/// Scratch space of a scan between its beginning and its return.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     probes: Probes,
@@ -116,7 +116,7 @@ impl Patterns {
             + self.pinned.len() * size_of::<Pinned>()
     }
 
-    /// What the tiers hold, for people.
+    /// Describes the tiers, for people.
     pub fn describe(&self) -> String {
         self.tiers.iter().map(Tier::describe).collect::<Vec<_>>().join(", ")
     }
@@ -244,8 +244,8 @@ impl Patterns {
         segment.len()
     }
 
-    /// What was found behind the last byte, if it will be found behind every further byte of its value: whatever began
-    /// before the run is over, and so is what began in it with less of it behind.
+    /// Matches after the last byte, if they repeat after every further byte of its value: all that began before the run
+    /// is over, and so is all that began in it with less of it after.
     ///
     /// A verification began where the bytes around it were all of the run; what comes of one such comes of each. So if the
     /// oldest that is still open began well within the run, they are the same behind each byte from here on.

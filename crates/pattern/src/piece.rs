@@ -1,4 +1,4 @@
-//! What parts are made of.
+//! Pieces of parts.
 //!
 //! A part is a sequence of pieces, each of which consumes bytes, looks behind the start or looks past the end. Lengths
 //! here are short: long and open gaps separate parts and are not part of one.
@@ -118,7 +118,7 @@ impl ByteSet {
     }
 }
 
-/// What stands beside a part, looked at but not consumed.
+/// Condition beside a part, looked at but not consumed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Edge {
     /// The neighbouring byte is in the set; at the border of the stream the answer is `at_border`.
@@ -141,7 +141,7 @@ pub enum Piece {
     /// A byte `b` with `b & mask == value`. A mask of `0xff` is a fixed byte, `0xdf` a letter in either case, `0xf0` and
     /// `0x0f` are nibbles.
     Byte {
-        /// What the masked byte must be.
+        /// Value of the masked byte.
         value: u8,
         /// The bits that count.
         mask: u8,

@@ -53,8 +53,8 @@ fn weighed<const Q: usize>(run: &[u8]) -> impl Iterator<Item = f32> {
     grams::<Q>(run).map(|cost| cost as usize).zip(in_alphabet.skip(Q - 1)).map(share)
 }
 
-/// What a gram weighs more if it is all of [the alphabet](crate::alphabet) of Base64, since that has to be looked for where
-/// others need not: what it stands at there by chance, and for long grams a little that decides among rare ones only.
+/// Additional weight of a gram that is all of [the alphabet](crate::alphabet) of Base64, since that is searched for
+/// where others are not: its chance there, and for long grams a little that decides among rare ones only.
 fn alphabet_share(q: usize) -> f32 {
     64_f32.powi(-(q as i32)).max(1e-9)
 }

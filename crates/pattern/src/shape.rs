@@ -3,7 +3,7 @@
 /// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
 pub(crate) const FOLD: u64 = 0x2020_2020_2020_2020;
 
-/// What a window of any shape fits into; the longest has a byte less.
+/// Bytes that hold a window of any shape; the longest has a byte less.
 pub(crate) const WINDOW_BYTES_MAX: usize = 16;
 
 /// How long the q-grams are and how far apart the sampled offsets.
@@ -60,7 +60,7 @@ impl Shape {
         self.s() >= 4
     }
 
-    /// What is or'ed to a q-gram where case does not matter.
+    /// Bits or'ed to a q-gram where case does not matter.
     pub(crate) const fn fold(self) -> u64 {
         FOLD & (u64::MAX >> (64 - 8 * self.q()))
     }

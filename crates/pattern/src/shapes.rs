@@ -12,7 +12,7 @@ const LOOKS_PER_FAR_PASS: f32 = 100.0;
 /// So many parts of 15 bytes or more are found by fewer of them.
 const CROWDED: usize = 1 << 18;
 
-/// What parts could be found by: of each part, a few choices.
+/// Shapes by which parts could be found: of each part, a few choices.
 #[derive(Debug, Default)]
 pub(crate) struct Choices {
     all: Vec<Choice>,

@@ -28,7 +28,7 @@ pub struct State {
     pub(crate) work: u64,
     /// How many times the last byte stands at the end of what has passed.
     pub(crate) same: u64,
-    /// What is found behind each further byte of that value, if that is known.
+    /// Matches after each further byte of that value, if they are known.
     pub(crate) steady: Option<Box<[Match]>>,
     /// How many of the bytes that were passed over the parked verifications do not know of.
     pub(crate) owed: usize,

@@ -17,7 +17,7 @@ use crate::verify::Thread;
 const VERSION: u32 = 3;
 /// The farthest that a stream is taken to go: half of what can be counted.
 const POSITION_MAX: u64 = u64::MAX / 2;
-/// What stands before the last bytes of the stream.
+/// Bytes before the last bytes of the stream.
 const FIXED_BYTES: usize = 4 + 5 * 8 + 8 + 4;
 const THREAD_BYTES: usize = 16;
 

@@ -7,10 +7,10 @@ use crate::filter::Filter;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::vector;
 
-/// Which instructions the sweep is made of.
+/// Instructions of the sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Path {
-    /// Those that every machine has.
+    /// Instructions that every machine has.
     Portable,
     /// AVX2 of x86-64: eight offsets at a time.
     #[cfg(target_arch = "x86_64")]

@@ -17,7 +17,7 @@ pub(crate) fn is_supported() -> bool {
     std::arch::is_aarch64_feature_detected!("neon") && cfg!(target_endian = "little")
 }
 
-/// What the compiler can make vectors of; it is always inlined.
+/// Code that the compiler can make vectors of; it is always inlined.
 pub(crate) trait Widely {
     fn run(self);
 }

@@ -25,13 +25,13 @@ impl<'a> View<'a> {
         self.base + self.bytes.len() as u64
     }
 
-    /// What there is from `offset` on.
+    /// Bytes from `offset` on.
     fn from(&self, offset: u64) -> &'a [u8] {
         let at = offset.wrapping_sub(self.base);
         usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)).unwrap_or(&[])
     }
 
-    /// What there is before `offset`.
+    /// Bytes before `offset`.
     fn before(&self, offset: u64) -> &'a [u8] {
         let at = offset.wrapping_sub(self.base);
         usize::try_from(at).ok().and_then(|at| self.bytes.get(..at)).unwrap_or(&[])
@@ -85,7 +85,7 @@ impl Thread {
     }
 }
 
-/// What verifications are told to, and their scratch space.
+/// Receiver of verifications, and their scratch space.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Matches in the order of discovery.

@@ -35,7 +35,7 @@ fn run(expression: &Expression, mut search: Search, haystack: &[u8], from: usize
     }
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Found {
     Match((usize, usize), Vec<Option<(usize, usize)>>),

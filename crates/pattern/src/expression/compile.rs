@@ -355,7 +355,7 @@ fn following(nodes: &[Node], behind: Option<ByteSet>) -> Option<ByteSet> {
 /// So many nodes that may take nothing are looked into.
 const NEAR: usize = 64;
 
-/// What takes one byte whatever it is.
+/// Set of a node that matches exactly one byte.
 fn one_byte(node: &Node) -> Option<ByteSet> {
     match node {
         Node::Set(set) => Some(*set),

@@ -1,4 +1,4 @@
-//! What is wrong with an expression.
+//! Errors in an expression.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub struct SyntaxError {
     /// The byte of the expression at which, or right behind which, something is wrong.
     pub offset: usize,
-    /// What is wrong.
+    /// Kind of error.
     pub wrong: Wrong,
 }
 
-/// What is wrong with an expression.
+/// Errors in an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrong {

@@ -37,7 +37,7 @@ struct Part {
 }
 
 impl Parts {
-    /// Those of an expression that was loosened; none if there is nothing to go by.
+    /// Parts of an expression that was loosened; `None` if there are too few.
     pub(super) fn of(node: &Node) -> Option<Parts> {
         let mut run = Run::default();
         run.node(node);

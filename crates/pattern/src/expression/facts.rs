@@ -1,5 +1,5 @@
-//! What was found of alternatives that stand in several places, kept by where they are: rules write each letter as all that look
-//! like it, some hundred times over.
+//! Facts about alternatives that occur in several places, kept by their address: rules write each letter as all that
+//! look like it, some hundred times over.
 //!
 //! Nothing here says anything of its own: each fact is what its function said the first time.
 
@@ -17,7 +17,7 @@ use crate::ByteSet;
 #[derive(Default)]
 pub(super) struct Facts(RefCell<HashMap<*const Node, Rc<Fact>>>);
 
-/// What was found of alternatives; they are held, so that nothing else comes to their place.
+/// Facts about alternatives; they are held, so that nothing else comes to their place.
 pub(super) struct Fact {
     _nodes: Arc<[Node]>,
     pub line: OnceCell<Line>,
@@ -47,7 +47,7 @@ impl Facts {
 }
 
 impl Fact {
-    /// What literals come of them within limits, found once.
+    /// Literals of the alternatives within limits, computed once.
     pub fn strings(&self, limits: LiteralLimits, find: impl FnOnce() -> Alternatives) -> Alternatives {
         let known =
             self.strings.borrow().iter().find(|(known, _)| *known == limits).map(|(_, strings)| strings.clone());

@@ -22,7 +22,7 @@ use super::trie::for_hits;
 pub struct Joint {
     /// Parts of all, each once.
     parts: Vec<Node>,
-    /// Of each expression, the places of its parts.
+    /// For each expression, the places of its parts.
     members: Vec<Vec<u32>>,
     automaton: OnceLock<Option<Box<Automaton>>>,
 }
@@ -35,7 +35,7 @@ pub struct JointRoom {
     seen: Vec<u64>,
 }
 
-/// What walks may still cost: each transition that is not there yet, by the work of it, or leads to a match.
+/// Work that walks may still spend: each transition that is not there yet, by the work of it, or leads to a match.
 #[derive(Debug, Clone, Copy)]
 pub struct Toil(u64);
 
@@ -144,8 +144,8 @@ fn walk(
     Some(())
 }
 
-/// What a step costs that may build a state, and one from a state that has just told a match. One for which more steps of the
-/// program were followed costs more.
+/// Cost of a step that may build a state, and of one from a state that has just reported a match. One for which more
+/// steps of the program were followed costs more.
 const COST_OF_NEW: u64 = 8;
 const COST_OF_TAGGED: u64 = 1;
 const FOLLOWED_IN_A_UNIT: u64 = 512;

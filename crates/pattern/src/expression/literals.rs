@@ -42,11 +42,11 @@ fn told(mut found: Found) -> Literals {
 
 /// A sequence under way.
 struct Run {
-    /// What stands in front of here, if none of `closed` does: one of these, which do not begin before the run did.
+    /// Strings of which one precedes this place, if none of `closed` does; they do not begin before the run did.
     ends: Strings,
     /// Strings that are rare enough as they are, so that nothing is put behind them.
     closed: Strings,
-    /// What the run was made of.
+    /// Strings of the run.
     window: Vec<Rc<Strings>>,
     best: Option<Found>,
 }
@@ -159,7 +159,7 @@ impl Finder<'_> {
         Some(all)
     }
 
-    /// What each turn of a loop needs, as often as there are turns.
+    /// Literals of each turn of a loop, as often as there are turns.
     fn turns(&self, repeat: &Repeat) -> Option<Found> {
         let mut run = Run::new();
         self.node(&repeat.node, &mut run);
@@ -201,7 +201,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whatever the node matches, if that is few strings.
+    /// All strings that the node matches, if they are few.
     fn exact(&self, node: &Node) -> Option<Strings> {
         (count(node)? <= self.limits.count_max).then(|| self.strings(node)).flatten()
     }
@@ -361,7 +361,7 @@ pub fn fold(text: &mut [u8]) {
     }
 }
 
-/// What a byte is folded to, without a table or a branch, so that the compiler makes vectors of it.
+/// Folds a byte without a table or a branch, so that the compiler makes vectors of it.
 #[inline]
 fn folded_byte(byte: u8) -> u8 {
     let is_capital = byte.wrapping_sub(b'A') < 26;
@@ -375,8 +375,7 @@ fn folded(text: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What a string that is ASCII, or one byte, becomes where case does not count: other letters are not in lower case where it is
-/// searched for.
+/// Cases of a string that is ASCII, or one byte: other letters are not in lower case in the searched text.
 fn cases(part: &[u8]) -> Strings {
     match part {
         [byte] if !byte.is_ascii() && has_case(*byte) => {
@@ -402,7 +401,7 @@ pub fn rarest_gram(string: &[u8], bytes: usize) -> usize {
     windows.max_by_key(|(_, window)| cost(window)).map_or(0, |(at, _)| at)
 }
 
-/// What stands in all that mail rules look at to see who handed a mail over, so that it says nothing there: bytes of it cost nothing.
+/// Strings that occur in all fields about relays, so that they are no evidence: their bytes cost nothing.
 pub(super) const FRAMES: [&[u8]; 10] =
     [b"rdns=", b"helo=", b"auth=", b"intl=", b"ident=", b"envfrom=", b" ip=", b" by=", b" id=", b"msa="];
 
@@ -415,7 +414,7 @@ fn cost(string: &[u8]) -> u32 {
     string.first().map_or(0, |&first| rarity::alone(first)) + pairs
 }
 
-/// What stands before and behind the first of [`FRAMES`] in a string.
+/// Parts of a string before and after the first of [`FRAMES`].
 fn around_frame(string: &[u8]) -> Option<(&[u8], &[u8])> {
     let sign = string.iter().position(|&byte| byte == b'=')?;
     let (before, behind) = string.split_at(sign + 1);
@@ -436,7 +435,7 @@ fn is_closed(string: &[u8]) -> bool {
         })
 }
 
-/// What a string costs whatever it is: of sets that are rare enough, the one of fewer strings is better.
+/// Cost of every string: of sets that are rare enough, the one of fewer strings is better.
 const SHARE_OF_EACH: f64 = 1.0 / (1 << 22) as f64;
 
 /// The cost beyond which a string is rare enough, so that it need not grow where there are many: once in 2^20 places.

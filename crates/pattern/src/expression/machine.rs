@@ -22,7 +22,7 @@ use crate::ByteSet;
 /// A slot that was not set.
 const UNSET: usize = usize::MAX;
 
-/// What one call of [`Machine::run`] came to.
+/// Result of one call of [`Machine::run`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Match,
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
     Full,
 }
 
-/// What is done when something does not match.
+/// Action when something does not match.
 #[derive(Debug, Clone, Copy)]
 enum Frame {
     /// Go on there.
@@ -82,7 +82,7 @@ pub(super) struct Machine {
     choices: u64,
 }
 
-/// What has been tried and has failed.
+/// Places that were tried and have failed.
 #[derive(Debug, Default)]
 struct Memo {
     bits: Vec<u64>,
@@ -118,7 +118,7 @@ impl Machine {
         self.choices = 0;
     }
 
-    /// What the whole (0) or a group matched.
+    /// Span of the whole match (0) or of a group.
     pub fn group(&self, group: usize) -> Option<(usize, usize)> {
         let (&start, &end) = (self.slots.get(2 * group)?, self.slots.get(2 * group + 1)?);
         (start != UNSET && end != UNSET).then_some((start, end))

@@ -1,4 +1,4 @@
-//! What every match needs, told once for an expression: so that it can be ruled out for a haystack without a search.
+//! Needs of every match, computed once for an expression: by them it can be ruled out for a haystack without a search.
 //!
 //! For haystacks of ASCII alone the tree is pruned first: sets lose what lies beyond ASCII, and what cannot match any more is
 //! taken out. Of what rules write for letters that look alike little is left then.
@@ -15,7 +15,7 @@ use super::syntax::{Assertion, Look, Node, Repeat, has_case};
 use crate::ByteSet;
 use crate::rarity;
 
-/// What every match of an expression needs.
+/// Needs of every match of an expression.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Needs {
     /// Bytes of the shortest match.
@@ -34,7 +34,7 @@ pub struct Needs {
     pub parts: Option<Parts>,
     /// Bytes of a set that a match has in a row, and how many: of long runs alone.
     pub run: Option<(ByteSet, usize)>,
-    /// Of an expression whose matches in haystacks that are ASCII are the bytes of a set, one each, that set.
+    /// The set of an expression whose matches in ASCII haystacks are its bytes, one each.
     pub byte: Option<ByteSet>,
 }
 
@@ -86,7 +86,7 @@ impl Needs {
     }
 }
 
-/// Of two the one whose strings are rarer.
+/// The literals whose strings are rarer.
 fn rarer(one: Option<Literals>, other: Option<Literals>) -> Option<Literals> {
     one.into_iter().chain(other).min_by(|one, other| one.share.total_cmp(&other.share))
 }
@@ -150,7 +150,7 @@ fn cases(byte: u8, fold: bool) -> ByteSet {
     set
 }
 
-/// What is left of a node in haystacks that are ASCII. What a look around or a reference asks for is left out, so that more may match.
+/// Reduces a node to ASCII haystacks. Conditions of look arounds and references are left out, so that more may match.
 pub(super) fn prune(node: &Node, facts: &Facts) -> Node {
     match node {
         Node::Empty | Node::Assert(_) | Node::Never => node.clone(),

@@ -28,10 +28,10 @@ pub struct Outline {
 /// The most strokes of an outline.
 const LENGTH_MAX: usize = 60;
 
-/// Of outlines that are as rare as this the shortest is taken, in bits.
+/// Rarity, in bits, from which on the shortest outline is taken.
 const RARE: f64 = 22.0;
 
-/// What a stroke costs, in bits: a longer outline has to be rarer.
+/// Cost of a stroke, in bits: a longer outline has to be rarer.
 const COST_OF_EACH: f64 = 0.15;
 
 impl Outline {
@@ -163,7 +163,7 @@ pub(super) fn surprise(set: &ByteSet) -> f64 {
     -share(set).max(1e-12).log2()
 }
 
-/// What is lost to the places that a gap lets the next stroke stand at.
+/// Loss by the places that a gap allows for the next stroke.
 fn surprise_lost(gap: &ByteSet) -> f64 {
     -(1.0 - share(gap)).max(1e-3).log2()
 }
@@ -192,7 +192,7 @@ struct Block {
     used: [usize; WORDS],
 }
 
-/// What a byte does: a line of the cache.
+/// Effect of a byte: a line of the cache.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(64))]
 struct Row {

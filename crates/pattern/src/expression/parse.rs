@@ -50,7 +50,7 @@ pub(super) fn parse(text: &[u8], flags: Flags, depth_max: usize, memo: &mut Memo
 pub(super) struct Memo {
     /// By how they begin.
     groups: HashMap<[u8; KEY_BYTES], Vec<Read>>,
-    /// Of all texts.
+    /// Bytes of all texts.
     bytes: usize,
 }
 
@@ -79,7 +79,7 @@ impl Memo {
         Memo { groups: HashMap::new(), bytes: MEMO_BYTES_MAX }
     }
 
-    /// What stands at the start of `rest`, if it was read with these flags.
+    /// The group at the start of `rest`, if it was read before with these flags.
     fn find(&self, rest: &[u8], flags: Flags) -> Option<&Read> {
         let all = self.groups.get(rest.first_chunk::<KEY_BYTES>()?)?;
         all.iter().find(|read| read.flags == flags && rest.starts_with(&read.text))
@@ -370,7 +370,7 @@ fn alternate(all: Vec<Node>) -> Node {
     if nodes.len() > 1 { Node::Alternate(nodes.into()) } else { nodes.pop().unwrap_or(Node::Empty) }
 }
 
-/// What takes exactly one byte, as a set.
+/// Set of a node that takes exactly one byte.
 fn as_set(node: impl std::borrow::Borrow<Node>) -> Option<crate::ByteSet> {
     match node.borrow() {
         Node::Set(set) => Some(*set),

@@ -1,4 +1,4 @@
-//! What the backtracking matcher runs: small instructions and the tables they point into.
+//! Programs of the backtracking matcher: small instructions and the tables they point into.
 
 use super::syntax::Assertion;
 use crate::ByteSet;
@@ -34,7 +34,7 @@ pub(super) enum Start {
     First,
     /// Where the search began.
     From,
-    /// Behind a line feed or at the start of the haystack.
+    /// After a line feed or at the start of the haystack.
     Line,
     /// In front of one of a few bytes.
     Few(Vec<u8>),

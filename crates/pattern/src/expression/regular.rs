@@ -1,4 +1,4 @@
-//! Which expressions are regular: those that automata can run, which prefer the same match as Perl.
+//! Regular expressions that automata can run, which prefer the same match as Perl.
 //!
 //! An expression is regular if it has no references, looks around, atomic groups, `\G`, or loops whose inside can match
 //! nothing (so many times exactly is no loop); `$` without `m` only where nothing can follow.

@@ -12,7 +12,7 @@ use super::machine::{Machine, Outcome, Room};
 use super::meter::Meter;
 use super::walk::{Walk, Walked, Walker};
 
-/// What is to be found out.
+/// Question to a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Want {
     /// Whether there is a match.
@@ -21,16 +21,16 @@ pub enum Want {
     End,
     /// Where the first match is.
     Span,
-    /// What its groups are.
+    /// Spans of its groups.
     Groups,
 }
 
-/// What one call of [`Search::run`] came to.
+/// Result of one call of [`Search::run`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// Here is the first match; with [`Want::Hit`], some match lies in here; with [`Want::End`], it ends where this does.
     Match(Range<usize>),
-    /// There is no match.
+    /// The haystack has no match.
     None,
     /// The fuel is used up; call again.
     Tired,
@@ -222,7 +222,7 @@ impl State {
         self.phase = if compiled.is_regular { Phase::Forward(walk) } else { Phase::Loose(walk) };
     }
 
-    /// Of a large regular expression: where what it was loosened to finds nothing, there is nothing.
+    /// Walks the loosened form of a large regular expression: without a match of it there is none.
     fn walk_to_gate(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
         let (Some(automaton), Some(states)) = (compiled.gate(), self.gate.as_deref_mut()) else {
             return self.begin_forward(compiled, haystack);
@@ -234,7 +234,7 @@ impl State {
         }
     }
 
-    /// Of an expression that is not regular: where what it was loosened to finds nothing, there is nothing.
+    /// Walks the loosened form of an expression that is not regular: without a match of it there is none.
     fn walk_loosely(&mut self, compiled: &Compiled, mut walk: Walk, haystack: &[u8], meter: &mut Meter) {
         let (Some(automaton), Some(states)) = (compiled.hits(), self.forward.as_deref_mut()) else {
             return self.begin_machine(compiled, self.from, false);
@@ -246,7 +246,7 @@ impl State {
         }
     }
 
-    /// What walks forward, where that is wanted.
+    /// The automaton that walks forward, where that is wanted.
     fn automaton<'c>(&self, compiled: &'c Compiled) -> Option<&'c Automaton> {
         if self.is_bare {
             return None;
@@ -321,7 +321,7 @@ impl State {
     }
 }
 
-/// What the backtracking matcher keeps between two searches.
+/// Memory of the backtracking matcher between two searches.
 const MACHINE_AT_REST_MAX: usize = 64 << 10;
 
 impl fmt::Debug for Search {

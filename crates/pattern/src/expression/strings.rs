@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::ByteSet;
 
-/// What literals a caller can use.
+/// Literals that a caller can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiteralLimits {
     /// How many there may be.
@@ -136,7 +136,7 @@ impl Strings {
     }
 }
 
-/// What literals come of alternatives.
+/// Literals of alternatives.
 #[derive(Clone)]
 pub(super) enum Alternatives {
     /// They match these, and nothing else.

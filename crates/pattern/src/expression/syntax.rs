@@ -1,4 +1,4 @@
-//! What an expression is made of, and what can be said of it without running it: lengths, first bytes.
+//! Nodes of an expression, and their properties without a run: lengths, first bytes.
 //!
 //! Everything here is about bytes; case has already been folded into sets and literals by the parser.
 
@@ -25,12 +25,12 @@ pub(super) enum Node {
     /// The first that leads to a match.
     Alternate(Arc<[Node]>),
     Repeat(Box<Repeat>),
-    /// What matches is remembered under a number from 1.
+    /// A match is remembered under a number from 1.
     Group(Box<Node>, u32),
     Look(Box<Look>),
     /// Once it has matched it is not asked for another way.
     Atomic(Box<Node>),
-    /// What a group has matched; with `fold`, letters in either case.
+    /// Text of a group's match; with `fold`, letters in either case.
     Backreference {
         group: u32,
         fold: bool,
@@ -50,7 +50,7 @@ pub(super) struct Repeat {
 /// More times than a quantifier can say.
 pub(super) const UNBOUNDED: u32 = u32::MAX;
 
-/// What has to stand, or not to stand, on one side.
+/// Condition on one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Look {
     pub node: Node,
@@ -59,7 +59,7 @@ pub(super) struct Look {
     pub behind: Option<(u32, u32)>,
 }
 
-/// What holds at a place between bytes.
+/// Condition at a place between bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Assertion {
     /// `\A`, and `^` without `m`.

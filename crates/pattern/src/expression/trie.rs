@@ -11,7 +11,7 @@ pub(super) fn for_hits(node: &Node) -> Node {
     factored(&without_lead(node))
 }
 
-/// What may be missing at the start is of no use to a search that begins everywhere.
+/// Removes optional nodes at the start: they are of no use to a search that begins everywhere.
 fn without_lead(node: &Node) -> Node {
     match node {
         Node::Group(node, _) => without_lead(node),

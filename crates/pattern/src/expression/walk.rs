@@ -77,7 +77,8 @@ impl Walker<'_> {
         (WORK_IN_ONE_PIECE / self.automaton.steps().max(1)).clamp(1, 1024)
     }
 
-    /// What a chunk of `length` bytes costs: a unit a byte, and one for each few steps that were followed to build new states.
+    /// Cost of a chunk of `length` bytes: a unit a byte, and one for each few steps that were followed to build new
+    /// states.
     fn cost(&self, length: usize, followed: u64) -> u64 {
         1 + length as u64 + (self.states.followed() - followed) / FOLLOWED_IN_A_UNIT
     }

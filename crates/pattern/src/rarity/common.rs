@@ -22,7 +22,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// Those of `q` bytes, if there are any.
+    /// Common grams of `q` bytes, if there are any.
     pub fn of(q: usize) -> Option<Common> {
         static SLOTTED: OnceLock<Slotted> = OnceLock::new();
         let is_there = COUNTS.iter().any(|(length, _)| *length == q);

@@ -29,7 +29,7 @@ trait Vector: Copy {
     /// Two to the power of each number, which is below 32.
     fn powers(self) -> Self;
 
-    /// Which lanes are equal: a bit for each, the lowest for the first.
+    /// Equal lanes: a bit for each, the lowest for the first.
     fn equals(self, other: Self) -> u16;
 
     /// The words at these places.
@@ -101,7 +101,7 @@ fn sweep<V: Vector, const Q: usize, const S: usize>(
     groups * mask_bytes
 }
 
-/// What the tests of all grams of a sweep have in common.
+/// Common part of the tests of all grams of a sweep.
 struct Tester<'a, V> {
     words: &'a [u32],
     shift: u32,

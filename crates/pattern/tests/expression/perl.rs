@@ -15,8 +15,8 @@ pub(crate) struct Case {
     pub from: usize,
 }
 
-/// What Perl says to each case: nothing if it refuses the expression. Groups that did not match may be missing at the end.
-/// `None` without Perl.
+/// Answers of Perl to each case: nothing if it refuses the expression. Groups that did not match may be missing at the
+/// end. `None` without Perl.
 pub(crate) fn ask(cases: &[Case]) -> Option<Vec<Option<Found>>> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/expression/perl.pl");
     let perl = Command::new("perl").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

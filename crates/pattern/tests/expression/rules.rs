@@ -201,7 +201,7 @@ fn in_lines(rules: &[Rule], expressions: &[Expression], haystacks: &[Vec<u8>]) {
     }
 }
 
-/// Which expressions match in each haystack, and where, as Perl says.
+/// Expressions that match in each haystack, and where, by Perl.
 fn ask(rules: &[Rule], haystacks: &[Vec<u8>]) -> Option<Vec<Vec<String>>> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/expression/rules.pl");
     let perl = Command::new("perl").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();

@@ -5,7 +5,7 @@ use super::steps::{Program, Step};
 use crate::ByteSet;
 use crate::expression::syntax::is_word;
 
-/// Of each byte, the column of transitions that it shares with others.
+/// For each byte, the column of transitions that it shares with others.
 #[derive(Debug)]
 pub(super) struct Classes {
     of: Box<[u8; 256]>,

@@ -2,7 +2,7 @@
 
 use super::side::Side;
 
-/// What is said of a state in its first byte.
+/// First byte of a state's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Flags(u8);
 
@@ -20,7 +20,7 @@ impl Flags {
         Flags((behind as u8) << 2)
     }
 
-    /// There is a match, and nothing more to be known.
+    /// A match, after which nothing else can change.
     pub fn matched() -> Flags {
         Flags(Flags::MATCH)
     }
@@ -33,7 +33,7 @@ impl Flags {
         self.0 & Flags::SEARCHING != 0
     }
 
-    /// What was passed, as far as it matters.
+    /// Side that was passed, as far as it matters.
     pub fn side(self) -> Side {
         Side::ALL[usize::from(self.0 >> 2 & 3)]
     }

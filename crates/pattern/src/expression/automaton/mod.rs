@@ -28,7 +28,7 @@ use steps::{Program, Step};
 
 use super::syntax::Node;
 
-/// What is to be found out.
+/// Question to an automaton.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Whether there is a match.
@@ -55,14 +55,14 @@ pub(super) struct Automaton {
 #[derive(Debug, Default)]
 struct Starts {
     lists: Vec<Box<[u32]>>,
-    /// Of each side, its list.
+    /// For each side, its list.
     list: [u8; Side::ALL.len()],
-    /// Of each side, one that makes no difference to what begins.
+    /// For each side, one that makes no difference to new matches.
     like: [Side; Side::ALL.len()],
 }
 
 impl Automaton {
-    /// Of one expression, to be run forward; none if it is not regular, or too large.
+    /// Automaton of one expression, to be run forward; `None` if it is not regular, or too large.
     pub fn forward(node: &Node, wanted: Wanted, marks_start: bool, states_bytes: usize) -> Option<Automaton> {
         let program = Program::of(std::slice::from_ref(node), false)?;
         Some(Automaton::new(program, wanted, marks_start, states_bytes))
@@ -73,7 +73,7 @@ impl Automaton {
         Some(Automaton::new(Program::of(nodes, false)?, Wanted::Each, false, states_bytes))
     }
 
-    /// Of one, to be run from where a match ends back to where it begins.
+    /// Automaton of one expression, to be run from the end of a match back to its start.
     pub fn reverse(node: &Node, states_bytes: usize) -> Option<Automaton> {
         let program = Program::of(std::slice::from_ref(node), true)?;
         Some(Automaton::new(program, Wanted::Each, false, states_bytes))
@@ -180,7 +180,7 @@ impl Automaton {
         (key.finish(), walk.followed)
     }
 
-    /// What is said of a state behind `side` in which these steps have begun.
+    /// Flags of a state after `side` in which these steps have begun.
     fn flags(&self, is_searching: bool, side: Side, begun: &[u32]) -> Flags {
         match (is_searching, self.needed(side, begun)) {
             (true, Side::Other) => Flags::searching(self.starts.like[side as usize]),
@@ -220,7 +220,7 @@ impl Automaton {
     }
 }
 
-/// Which steps were seen, which are still to be followed, and how many were.
+/// Seen steps, steps that are still to be followed, and their number.
 struct Walkthrough {
     seen: Vec<u64>,
     ahead: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What stands on either side of a place between bytes, as far as assertions ask.
+//! Surroundings of a place between bytes, as far as assertions depend on them.
 
 use crate::expression::syntax::is_word;
 
@@ -26,7 +26,7 @@ impl Side {
     }
 }
 
-/// What has to hold at a place.
+/// Condition at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     Start,

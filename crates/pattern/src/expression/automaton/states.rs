@@ -37,7 +37,7 @@ impl State {
 pub(in crate::expression) struct States {
     /// A row for each state.
     rows: Vec<u16>,
-    /// What the states are, one behind the other, and where each ends.
+    /// Keys of the states, one after the other, and their ends.
     keys: Vec<u8>,
     ends: Vec<u32>,
     /// States by what they are, at the place that its hash says or behind it; one more than the number of each.
@@ -66,7 +66,7 @@ impl States {
         self.ends.len()
     }
 
-    /// What a state is.
+    /// Key of a state.
     fn key(&self, number: usize) -> &[u8] {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.keys[start..self.ends[number] as usize]

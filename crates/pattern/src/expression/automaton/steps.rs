@@ -1,4 +1,4 @@
-//! What automata run: expressions as steps of one byte, branches between them, and assertions.
+//! Steps of automata: expressions as steps of one byte, branches between them, and assertions.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::expression::syntax::{Assertion, Node, Repeat, UNBOUNDED, has_case};
 pub(super) struct Program {
     pub steps: Vec<Step>,
     pub sets: Vec<ByteSet>,
-    /// What its assertions tell apart.
+    /// Sides that its assertions distinguish.
     pub sides: [Side; Side::ALL.len()],
     /// Whether it takes the bytes of a match from the last to the first.
     pub is_reverse: bool,
@@ -26,9 +26,9 @@ pub(super) enum Step {
     /// One byte of a set.
     Set(u32),
     Look(Look),
-    /// Behind it, or else there.
+    /// The next step, or else that one.
     Branch(u32),
-    /// There, or else behind it.
+    /// That step, or else the next one.
     Away(u32),
     Jump(u32),
     /// A match of this pattern ends.
@@ -40,7 +40,8 @@ pub(super) enum Step {
 const STEPS_MAX: usize = 1 << 20;
 
 impl Program {
-    /// Of many expressions, the number of each being its place; none if one of them is not regular, or there is too much of them.
+    /// Program of many expressions, the number of each being its place; `None` if one of them is not regular, or they
+    /// are too large.
     pub fn of(nodes: &[Node], is_reverse: bool) -> Option<Program> {
         let program = Program { is_reverse, ..Program::default() };
         let mut compiler = Compiler { program, known: HashMap::new() };

@@ -5,7 +5,7 @@ use super::super::syntax::{Assertion, Node, has_case, lower};
 use super::{NAMED, Parser};
 use crate::ByteSet;
 
-/// What the escapes `d`, `w`, `s`, `h`, `v` and their negations stand for.
+/// Set of the escapes `d`, `w`, `s`, `h`, `v` and their negations.
 pub(super) fn class_of(letter: u8) -> Option<ByteSet> {
     let set = match letter.to_ascii_lowercase() {
         b'd' => DIGITS,
@@ -58,13 +58,13 @@ impl Parser<'_, '_> {
         Node::Literal { bytes: vec![byte], fold }
     }
 
-    /// What a byte stands for, and whether in either case.
+    /// Value of a byte, and whether it stands for either case.
     pub(super) fn folded(&self, byte: u8) -> (u8, bool) {
         let fold = self.flags.ignore_case && has_case(byte);
         (if fold { lower(byte) } else { byte }, fold)
     }
 
-    /// What a backslash begins, behind it.
+    /// Reads an escape, after its backslash.
     fn escape(&mut self) -> Result<Node, SyntaxError> {
         let Some(letter) = self.peek() else {
             return self.fail(Wrong::TrailingBackslash);

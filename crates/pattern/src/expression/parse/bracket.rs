@@ -1,4 +1,4 @@
-//! What stands in brackets.
+//! Contents of brackets.
 
 use super::super::error::{SyntaxError, Wrong};
 use super::super::syntax::{Node, has_case, is_word};

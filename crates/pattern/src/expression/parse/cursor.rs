@@ -12,7 +12,7 @@ impl<'t> Parser<'t, '_> {
         self.text.get(self.at).copied()
     }
 
-    /// What has not been read.
+    /// Text that is not read yet.
     pub(super) fn rest(&self) -> &'t [u8] {
         self.text.get(self.at..).unwrap_or_default()
     }

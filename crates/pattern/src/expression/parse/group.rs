@@ -1,11 +1,11 @@
-//! What stands in parentheses.
+//! Contents of parentheses.
 
 use super::super::error::{SyntaxError, Wrong};
 use super::super::flags::Flags;
 use super::super::syntax::{Node, is_word};
 use super::{GROUP_BYTES, NAMED, Parser, Read};
 
-/// What a `(` opens.
+/// Kind of group that a `(` opens.
 enum Opened {
     /// `(?i)`: nothing; what follows in the group around it is read with other flags.
     Flags,

@@ -1,4 +1,4 @@
-//! What the parser makes of texts, and what it refuses.
+//! Results of the parser, and texts that it refuses.
 
 use super::*;
 

@@ -127,7 +127,7 @@ fn fours_at_twos(bytes: &[u8]) -> uint32x4_t {
 /// Makes a zero in [`reorder`].
 const Z: u8 = 0xff;
 
-/// Of the first 16 bytes those that `order` numbers.
+/// Picks the bytes that `order` numbers of the first 16.
 #[inline(always)]
 fn reorder(bytes: &[u8], order: [u8; 16]) -> uint32x4_t {
     // SAFETY: both are 16 bytes, of which any are valid.
