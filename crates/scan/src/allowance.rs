@@ -1,4 +1,4 @@
-//! What the scans of all objects of one inspection may spend together on work that a few bytes can ask for much of.
+//! Common budget of the scans of all objects of one inspection, for work that a few bytes can ask for much of.
 //!
 //! Bounds: `Limits::pixels_max` and `Limits::search_work_max`. The scans of one inspection share one [`Allowance`].
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use stream::Limits;
 
-/// What is left to spend.
+/// Budget that is left.
 #[derive(Debug)]
 pub struct Allowance {
     pixels: AtomicU64,

@@ -140,12 +140,12 @@ impl Bound {
     }
 }
 
-/// What an entry that is no signature says.
+/// Kind of an entry that is no signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Entry {
     /// A password that is tried.
     Password,
-    /// What files of a type begin with, or have within their first kilobyte.
+    /// Beginning of files of a type, or bytes within their first kilobyte.
     FileType,
     /// A host that links may show falsely, or a pair of hosts that is no fraud.
     Link,
@@ -172,7 +172,7 @@ impl Entry {
     }
 }
 
-/// What the census says of one signature.
+/// Class of a signature in the census.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Exact,

@@ -8,7 +8,7 @@ use pattern::flat::{Flat, Reader, Unfit, Writer};
 #[derive(Debug, Clone)]
 pub(crate) struct Packed {
     bytes: Flat<u8>,
-    /// Of a number: 1 to 8.
+    /// Width of a number: 1 to 8.
     width: usize,
 }
 

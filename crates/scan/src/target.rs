@@ -42,10 +42,10 @@ pub(crate) const HTML: u8 = 3;
 /// Text, in a normalised view.
 pub(crate) const TEXT: u8 = 7;
 
-/// What the container of an object must be.
+/// Required container of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
-    /// There is none.
+    /// The object has no container.
     Root,
     /// It is of this kind.
     Is(FileType),

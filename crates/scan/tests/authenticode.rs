@@ -17,12 +17,12 @@ const TRUST_LIST: &[u8] = b"\x2b\x06\x01\x04\x01\x82\x37\x0a\x01";
 const CHECKSUM: usize = 0x98 + 64;
 const ENTRY: usize = 0x98 + 96 + 32;
 
-/// What is signed of a program.
+/// Signed bytes of a program.
 fn covered(program: &[u8]) -> Vec<u8> {
     [&program[..CHECKSUM], &program[CHECKSUM + 4..ENTRY], &program[ENTRY + 8..]].concat()
 }
 
-/// What is digested, how, and its digest: the content of a message.
+/// Message content that says what is digested, how, and its digest.
 fn indirect(what: &[u8], algorithm: &str, sum: Vec<u8>) -> Vec<u8> {
     [sequence(&[object(what), sequence(&[])]), sequence(&[algorithm_of(algorithm), der(4, &[sum])])].concat()
 }
@@ -64,7 +64,7 @@ impl Signs for Office {
     }
 }
 
-/// What this office does beside.
+/// Further methods of this office.
 trait Signs {
     fn signed(&self, signers: &[&str], algorithm: &str, certificates: &[&str]) -> Vec<u8>;
     fn catalogue(&self, digests: &[Vec<u8>], certificates: &[&str]) -> Vec<u8>;
@@ -91,7 +91,7 @@ fn database(files: &[(&str, Vec<u8>)], now: i64) -> Database {
     builder.build().dated(now)
 }
 
-/// What is told of a file that comes in pieces, unless it is trusted.
+/// Detections in a file that comes in pieces, unless it is trusted.
 fn told(database: &Database, file: &[u8], piece: usize) -> Vec<String> {
     let mut scan = Scan::new(Arc::new(database.clone()), FileType::Pe, None);
     let (mut window, mut fuel) = (Window::with_capacity(1), Fuel::unlimited());
@@ -114,7 +114,7 @@ fn told(database: &Database, file: &[u8], piece: usize) -> Vec<String> {
     if scan.allowed() { Vec::new() } else { names }
 }
 
-/// What clamscan says.
+/// Output of clamscan.
 fn clamscan(office: &Office, files: &[(&str, Vec<u8>)], file: &[u8]) -> Vec<String> {
     let folder = office.path("db");
     let _ = fs::remove_dir_all(&folder);

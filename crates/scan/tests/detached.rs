@@ -7,7 +7,7 @@ use crate::peer::office::{Office, SIGNER};
 use scan::Authorities;
 use sha2::{Digest, Sha256};
 
-/// What this office does beside.
+/// Further methods of this office.
 trait Signs {
     fn sign(&self, name: &str, bytes: &[u8], more: &str) -> String;
     fn authorities(&self, name: &str) -> Authorities;

@@ -109,7 +109,7 @@ fn a_section_reaches_to_right_behind_it() {
     assert_eq!(count, 3);
 }
 
-/// What sigtool prints of a file behind this word.
+/// Output of sigtool for a file, after this word.
 fn sigtool(argument: &str, path: &Path, word: &str) -> Vec<String> {
     let output = Command::new("sigtool").arg(argument).arg(path).output().expect("sigtool runs");
     let text = [output.stdout, output.stderr].concat();

@@ -111,7 +111,7 @@ fn the_law_holds_over_every_form_of_signature() {
     }
 }
 
-/// What is told of a stream, in pieces of a size.
+/// Events of a stream, in pieces of a size.
 fn in_pieces(database: &Arc<Database>, content: &[u8], size: usize) -> Vec<(String, u64)> {
     let mut scan = Scan::new(database.clone(), FileType::Binary, None);
     let (mut told, mut window) = (Vec::new(), stream::Window::with_capacity(16));

@@ -125,7 +125,7 @@ fn a_published_list_of_addresses_is_loaded() {
     assert_eq!((census.refused.len(), census.entries.get(&Entry::Address).copied()), (0, Some(4)));
 }
 
-/// What clamscan says of the raw file, if it is installed.
+/// Detections of clamscan in the raw file, if it is installed.
 fn clamscan(databases: &[PathBuf], path: &Path) -> Option<BTreeSet<String>> {
     let mut command = Command::new("clamscan");
     command.args(["--allmatch", "--no-summary", "--normalize=no"]);

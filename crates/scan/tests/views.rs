@@ -168,7 +168,7 @@ fn the_views_are_those_of_sigtool() {
     assert!(compared > rounds as usize, "{compared} views");
 }
 
-/// What sigtool makes of a page; nothing if it makes no such file.
+/// View of a page by sigtool; empty if it makes no such file.
 fn sigtool(folder: &Path, kind: &str, page: &[u8], file: &str) -> String {
     fs::write(folder.join("page"), page).expect("a page");
     let _ = fs::remove_file(folder.join(file));

@@ -34,7 +34,7 @@ fn file_type(bytes: &[u8]) -> FileType {
     }
 }
 
-/// What YARA says, if it is installed.
+/// Matches of YARA, if it is installed.
 fn yara(rules: &Path, file: &Path) -> Option<BTreeSet<String>> {
     let output = Command::new("timeout").args(["60", "yara", "-w"]).arg(rules).arg(file).output().ok()?;
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -517,7 +517,7 @@ fn what_is_not_supported_is_refused_by_name_and_the_rest_is_read() {
     assert_eq!(ours(&Arc::new(database), b"x}abc"), ["A", "E", "G"].map(str::to_owned).into());
 }
 
-/// What the module `math` can be asked, with numbers between which its answers lie.
+/// Questions to the module `math`, with numbers between which its answers lie.
 fn measures(random: &mut Random) -> Vec<(String, Vec<String>)> {
     let mut range = || match random.below(8) {
         0 => "0, filesize".to_owned(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::yara_random::ours;
 use scan::Builder;
 
-/// Of so many files of rules one is tried, over so many others.
+/// One of so many files of rules is tried, over so many others.
 const STEP: usize = 9;
 const CONTENTS: usize = 24;
 

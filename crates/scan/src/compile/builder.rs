@@ -20,9 +20,8 @@ use crate::table::sections::SectionTable;
 use crate::target::TARGETS;
 use crate::{links, yara};
 
-/// Which signatures of potentially unwanted applications to load: those of the files whose extension ends in `u`. A
-/// category is the second word of a name that begins with `PUA.`; such names in other files are like any other, as for
-/// clamscan.
+/// Signatures of potentially unwanted applications to load: those of the files whose extension ends in `u`. A category
+/// is the second word of a name that begins with `PUA.`; such names in other files are like any other, as for clamscan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Unwanted {
     /// None of them.
@@ -30,7 +29,7 @@ pub enum Unwanted {
     None,
     /// All of them.
     All,
-    /// Those of these categories.
+    /// Signatures of these categories.
     Only(Vec<String>),
     /// All but those of these categories.
     Except(Vec<String>),
@@ -89,7 +88,7 @@ impl Builder {
         Builder::default()
     }
 
-    /// Which signatures of potentially unwanted applications to load; none unless asked for.
+    /// Sets the signatures of potentially unwanted applications to load; none by default.
     pub fn potentially_unwanted(mut self, wanted: Unwanted) -> Builder {
         self.unwanted = wanted;
         self

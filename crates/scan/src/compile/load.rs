@@ -399,7 +399,7 @@ impl Builder {
         placed.map_err(|refusal| self.take_back(&refusal))
     }
 
-    /// What was named last cannot be looked for.
+    /// Withdraws the last part, which cannot be searched for.
     fn take_back(&mut self, refusal: &pattern::Refusal) -> Reject {
         self.classes.pop();
         self.names.remove_last();

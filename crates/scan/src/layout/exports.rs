@@ -15,7 +15,7 @@ pub(crate) struct Exports {
     section: Passing,
 }
 
-/// What is exported.
+/// Exports of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Exported {
     /// How many functions, those without a name too.
@@ -36,7 +36,7 @@ impl Exports {
         self.section.pass(offset, bytes);
     }
 
-    /// What is exported.
+    /// Reads the exports.
     ///
     /// # Errors
     /// If that cannot be read; with whether that may be because of a bound.

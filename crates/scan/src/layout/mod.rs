@@ -33,7 +33,7 @@ pub(crate) struct Layout {
     pub(crate) sections: Sections,
     /// Where in the file its list of imports, and what that speaks of, is.
     pub(crate) imports: Option<Imports>,
-    /// What the head of a PE file says beside that.
+    /// Further facts in the head of a PE file.
     pub(crate) pe: Option<Box<PeHead>>,
     /// Where the texts of its version information begin, once that is known.
     pub(crate) version: Vec<u64>,
@@ -71,7 +71,7 @@ impl Section {
     }
 }
 
-/// What a head says of the layout.
+/// Result of reading a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reading {
     Layout(Box<Layout>),
@@ -198,7 +198,7 @@ pub fn fuzz_layout(data: &[u8]) {
     }
 }
 
-/// What passes in one piece and in small ones is the same.
+/// Checks that a file passes in small pieces as in one.
 fn pass(layout: Layout, file: &[u8]) {
     let Sections::In(table) = layout.sections else {
         return;

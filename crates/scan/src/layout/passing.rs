@@ -39,7 +39,7 @@ impl Passing {
         self.cut
     }
 
-    /// What stands from an address on.
+    /// Bytes from an address on.
     pub(crate) fn at(&self, address: u32) -> Option<&[u8]> {
         let distance = u64::from(address).checked_sub(self.address)?;
         self.bytes.get(usize::try_from(distance).ok()?..)

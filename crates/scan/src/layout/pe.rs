@@ -7,7 +7,7 @@ use super::{Head, Layout, Missing, Section, Sections, raw_of};
 
 /// The most sections that are read.
 const SECTIONS_MAX: u16 = 96;
-/// What the loader rounds to, whatever the alignment says.
+/// Alignment to which the loader rounds, whatever the file's own says.
 const SECTOR: u64 = 512;
 
 /// Where the parts of a file are that its signature does not cover.
@@ -34,7 +34,7 @@ pub(crate) struct Imports {
     pub(crate) wide: bool,
 }
 
-/// What the head of a file says of it.
+/// Facts in the head of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PeHead {
     /// Whether it is one of 64 bits.
@@ -51,13 +51,13 @@ pub(crate) struct PeHead {
     pub(crate) resources: Option<u32>,
     /// How many sections it says that it has.
     pub(crate) count: u16,
-    /// What is said of the sections.
+    /// Headers of the sections.
     pub(crate) sections: Vec<SectionHead>,
-    /// What its signature does not cover.
+    /// Places that its signature does not cover.
     pub(crate) signed: Places,
 }
 
-/// What the table of sections says of one, as it stands there.
+/// Header of a section, as it stands in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SectionHead {
     pub(crate) name: [u8; 8],

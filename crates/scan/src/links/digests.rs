@@ -23,7 +23,7 @@ const FOLDERS_MAX: usize = 5;
 #[cfg(test)]
 const FORMS_MAX: usize = (HOSTS_MAX + 1) * (FOLDERS_MAX + 2);
 
-/// What a line of a list says.
+/// Kind of a line of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// Addresses with this digest are told under this name.

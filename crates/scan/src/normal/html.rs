@@ -34,15 +34,15 @@ enum State {
     Text {
         fresh: bool,
     },
-    /// Behind `<`.
+    /// After `<`.
     Open,
     Declaration,
     /// In the name of a tag.
     Name,
-    /// Behind a name or a value.
+    /// After a name or a value.
     Between,
     Attribute,
-    /// Behind `=`.
+    /// After `=`.
     Equals,
     /// In a value without quotes.
     Bare,
@@ -50,7 +50,7 @@ enum State {
     Quoted {
         quote: u8,
     },
-    /// Behind the first blank or `>` of a quoted value.
+    /// After the first blank or `>` of a quoted value.
     Loose,
     /// In a script or a style sheet.
     Raw {
@@ -63,7 +63,7 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Content,
-    /// Behind `<`.
+    /// After `<`.
     Open,
     Declaration,
     /// In the name behind `</`.

@@ -27,7 +27,7 @@ pub(crate) fn has_tag(bytes: &[u8]) -> bool {
 /// Text in which none of the tags has come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Late {
-    /// What may be the beginning of a tag, as it stands.
+    /// Possible beginning of a tag, as it stands.
     begun: [u8; TAG_BYTES_MAX],
     length: usize,
 }

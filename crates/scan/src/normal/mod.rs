@@ -76,7 +76,7 @@ impl View {
         }
     }
 
-    /// What it is a view of.
+    /// Type of the view's original.
     pub(crate) const fn file_type(self) -> FileType {
         match self {
             View::Text => FileType::Text,

@@ -1,4 +1,4 @@
-//! What each view takes of a page.
+//! Content of each view of a page.
 //!
 //! Bounds: an address ([`URL_BYTES_MAX`]) and a script (see `script`).
 
@@ -75,7 +75,7 @@ pub(super) struct Page {
 struct Url {
     bytes: Vec<u8>,
     reading: bool,
-    /// What of it counts if it turns out to be several words.
+    /// Length that counts if it turns out to be several words.
     kept: Option<usize>,
     /// Whether the tag has one already.
     taken: bool,
@@ -169,7 +169,7 @@ impl Page {
         }
     }
 
-    /// What a reference says, as it is.
+    /// Writes the text of a resolved reference, unchanged.
     pub(super) fn reference(&mut self, text: &[u8], in_value: bool, out: &mut Vec<u8>) {
         if self.view == View::NoComment {
             out.extend_from_slice(text);
@@ -299,7 +299,7 @@ impl Page {
         }
     }
 
-    /// What the script has of the tag that ends it goes.
+    /// Removes the beginning of the end tag from the script.
     pub(super) fn cut_tag(&mut self) {
         if let Some(script) = &mut self.script {
             script.cut_tag();

@@ -16,7 +16,7 @@ pub(super) enum Reference {
     #[default]
     Begun,
     Name(Vec<u8>),
-    /// Behind `#`.
+    /// After `#`.
     Number,
     Digits {
         radix: u32,
@@ -49,7 +49,7 @@ impl Reference {
         None
     }
 
-    /// What it says where the page ends.
+    /// Text of the reference where the page ends.
     pub(super) fn end(self) -> Vec<u8> {
         match self {
             Reference::Name(name) => named(&name, false),

@@ -2,7 +2,7 @@
 //!
 //! Bounds: one bit of state; nothing is held.
 
-/// What becomes of each byte: 0 is dropped, a space is a blank, anything else stands as it is here.
+/// Folding of each byte: 0 is dropped, a space is a blank, anything else stands as it is here.
 pub(super) type Folding = [u8; 256];
 
 const FOLDED: Folding = {

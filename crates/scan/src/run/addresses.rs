@@ -27,7 +27,7 @@ impl Database {
         self.layers().any(wants)
     }
 
-    /// What is wrong with a link that leads to an address and shows another.
+    /// Judges a link that leads to an address and shows another.
     pub(crate) fn judge(&self, real: &str, shown: &str) -> Option<Finding> {
         let (real, shown) = (Address::parse(real)?, Address::shown(shown)?);
         let layers = self.layers().enumerate();
@@ -51,7 +51,7 @@ impl Database {
 }
 
 impl Database {
-    /// What lists say of an address.
+    /// Looks an address up in the lists.
     pub(crate) fn look_up(&self, address: &str) -> Option<Finding> {
         let listed = forms(address).into_iter().find_map(|form| self.listed(&form));
         listed.flatten().map(|name| Finding { class: Class::Match, name: name.into(), offset: 0 })

@@ -40,7 +40,7 @@ const TURNS_MAX: i64 = 65_536;
 const MATCHES_MAX: usize = 4096;
 const MATCHES_OF_ALL_MAX: usize = 65_536;
 
-/// What is known of an object.
+/// Facts about an object.
 pub(crate) struct Facts<'a> {
     pub(crate) table: &'a Table,
     pub(crate) found: &'a Map<Matches>,
@@ -64,7 +64,7 @@ pub(crate) struct Held {
 pub(crate) struct Verdicts {
     /// The rules that may hold, once that is known, the next one last.
     due: Option<Vec<u32>>,
-    /// What the expressions that were run have found.
+    /// Matches of the expressions that were run.
     searched: RefCell<HashMap<StringId, Matches>>,
     known: RefCell<HashMap<u32, bool>>,
     steps: Cell<u64>,
@@ -85,7 +85,7 @@ pub(crate) struct Evaluator<'a, 'c, 'k> {
     waits: Cell<bool>,
 }
 
-/// What loops have set.
+/// Variables of loops.
 #[derive(Clone, Copy)]
 struct Loops<'l> {
     string: Option<StringId>,
@@ -284,7 +284,7 @@ impl<'a> Evaluator<'a, '_, '_> {
         }
     }
 
-    /// What may have a fraction.
+    /// Evaluates a number that may have a fraction.
     fn float(&self, id: NodeId, loops: Loops<'_>) -> Option<f64> {
         match self.facts.table.arena.get(id) {
             Node::Float(bits) => Some(f64::from_bits(bits)),
@@ -390,7 +390,7 @@ impl<'a> Evaluator<'a, '_, '_> {
         self.facts.layout?.pe.as_deref()
     }
 
-    /// What a table says; if it could not be read because of a bound, that is counted.
+    /// Counts a table that could not be read because of a bound.
     fn or_cut<T>(&self, found: Option<T>) -> Option<T> {
         if found.is_none() && self.facts.tables.cut {
             self.lose();

@@ -164,7 +164,7 @@ impl Ends {
         })
     }
 
-    /// Of the parts that start from `first` to `last`, those that go on with a chain, where between the end and the start
+    /// Stretches of parts that start from `first` to `last` and go on with a chain, where between the end and the start
     /// there are from `min` to `max` bytes: the same as [`Ends::between`] would find for one after the other.
     pub(crate) fn followed(&self, (min, max): (u64, u64), first: u64, last: u64) -> Vec<Stretch> {
         let mut stretches = Vec::new();

@@ -1,5 +1,5 @@
-//! What is done with an executable because of its layout: matching waits for its head, the table of its sections is
-//! caught, its sections are digested, and its imports.
+//! Work on an executable for its layout: matching waits for its head, the table of its sections is caught, its sections
+//! are digested, and its imports.
 
 use digest::{Batch, Sums};
 use stream::FileType;
@@ -23,7 +23,7 @@ pub(crate) struct Executable {
     /// How much of the head is needed.
     wanted: usize,
     layout: Option<Layout>,
-    /// What rules of YARA take for the layout of a damaged file.
+    /// Layout that rules of YARA use for a damaged file.
     damaged: Option<Box<Layout>>,
     /// Sections that became known too late for matching mid-stream.
     late: Option<Vec<Section>>,
@@ -34,10 +34,10 @@ pub(crate) struct Executable {
     /// Few programs are looked at so, and every scan has the room of this.
     signed: Option<Box<Passing>>,
     resources: Option<Resources>,
-    /// What rules of YARA ask for.
+    /// Tables that rules of YARA ask for.
     asked: Asked,
     tables: Tables,
-    /// What could not be read of the version information, though a body is placed by it.
+    /// Count of unreadable version information, though a body is placed by it.
     lost: u64,
 }
 
@@ -236,12 +236,12 @@ impl Executable {
         }
     }
 
-    /// What tables of the file say, once all has passed.
+    /// Tables of the file, once all has passed.
     pub(crate) fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// What the file's own signature comes to, once all has passed.
+    /// Outcome of the file's own signature, once all has passed.
     pub(crate) fn signature(&mut self, database: &Database) -> program::Outcome {
         self.signed.take().map(|signed| signed.finish(database)).unwrap_or_default()
     }

@@ -37,7 +37,7 @@ const PLACED_MAX: usize = 65_536;
 
 /// So many signatures are looked at in one turn at the end of a stream.
 const DECIDED_AT_ONCE: usize = 256;
-/// What that costs of each, in fuel.
+/// Work for each, in fuel.
 const WORK_OF_ONE: u64 = 64;
 
 /// How long a member of a macro group, or a subsignature before one, may be to be found beside the other in any case.
@@ -69,14 +69,14 @@ type Map<T> = HashMap<u32, T, BuildHasherDefault<NumberHasher>>;
 /// A signature that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Hit {
-    /// Behind how many bytes of the stream it was known.
+    /// Stream offset at which the match was complete.
     pub(crate) known: u64,
     pub(crate) signature: u32,
     /// Where its (first) match starts.
     pub(crate) start: u64,
 }
 
-/// What is remembered of a stream.
+/// State of the signatures over a stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Follower {
     chains: Map<ChainState>,
@@ -88,7 +88,7 @@ pub(crate) struct Follower {
     told: HashSet<u32, BuildHasherDefault<NumberHasher>>,
     /// Signatures of which it is still to be looked at whether they hold, at the end.
     due: VecDeque<u32>,
-    /// What is still to be searched for, then: signatures, and where the first matches start.
+    /// Signatures to search for at the end, and the starts of the first matches.
     ending: VecDeque<(u32, u64, Box<Ending>)>,
     /// Runs of starts beyond what each chain may have.
     placed_runs: usize,
@@ -104,7 +104,7 @@ struct ChainState {
     complete: Ends,
 }
 
-/// What a follower needs to know of the stream.
+/// Facts about the stream for a follower.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) table: &'a Table,
@@ -542,7 +542,7 @@ struct Counted {
     signature: u32,
     sub: u8,
     start: u64,
-    /// Behind how many bytes of the stream it was known.
+    /// Stream offset at which the match was complete.
     known: u64,
 }
 

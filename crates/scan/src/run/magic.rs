@@ -1,4 +1,4 @@
-//! What a file is, where databases have magic of their own that says so.
+//! Type of a file by the magic of databases.
 //!
 //! Looked at are the first [`HEAD_BYTES`], as clamscan does.
 
@@ -30,9 +30,8 @@ impl Magic {
 }
 
 impl Database {
-    /// What a file that begins with `head` is, if its databases have magic of their own that says so. What has been
-    /// recognised `by_content` counts where only a body is asked for: that is looked for in text and in what is nothing
-    /// known.
+    /// Type of a file that begins with `head`, by the magic of its databases, if they have any. The type `by_content`
+    /// counts where only a body is asked for: that is searched for in text and in content of no known type.
     pub fn recognise(&self, head: &[u8], by_content: FileType) -> Option<FileType> {
         let head = &head[..head.len().min(HEAD_BYTES)];
         let is_open = matches!(by_content, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary);

@@ -30,14 +30,14 @@ pub(crate) struct Passing {
     places: Places,
     sha1: Option<Sha1>,
     sha256: Option<Sha256>,
-    /// Of a signed program that a rule may trust. Catalogues list no such digests.
+    /// Digests of a signed program that a rule may trust. Catalogues list no such digests.
     wide: Option<(Sha384, Sha512)>,
     /// The beginning of the signature.
     signature: Vec<u8>,
     position: u64,
 }
 
-/// What a signature comes to.
+/// Outcome of a signature.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// The names by which its certificates are told.
@@ -102,7 +102,7 @@ impl Passing {
         }
     }
 
-    /// Who signed it, now that it has passed; nothing if that cannot be read.
+    /// Signers of the file, now that it has passed; `None` if they cannot be read.
     pub(crate) fn signers(&self) -> Option<Vec<SignedBy>> {
         match self.places.signature {
             Some((at, length)) if at.checked_add(length).is_none_or(|end| end > self.position) => Some(Vec::new()),

@@ -1,5 +1,4 @@
-//! What is known of one logical signature over one stream: counts, numbers read beside matches, and, at the end, whether
-//! it holds.
+//! State of one logical signature over one stream: counts, numbers read beside matches, and, at the end, the condition.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -101,7 +100,7 @@ impl RuleState {
         high.is_some_and(|high| self.before[index].within(low, high).next().is_some())
     }
 
-    /// What is to be decided of the signature, now that all has passed.
+    /// Work to be done for the signature at the end, now that all has passed.
     pub(crate) fn ending(&self, logic: &Logic) -> Ending {
         let mut counts = [0; SUBSIGNATURES_MAX];
         for (count, known) in counts.iter_mut().zip(&self.counts) {
@@ -119,7 +118,7 @@ impl RuleState {
 #[derive(Debug, Clone)]
 pub(crate) struct Ending {
     counts: [u32; SUBSIGNATURES_MAX],
-    /// Which expression is the next.
+    /// Number of the next expression.
     next: usize,
     search: Option<Search>,
 }
@@ -154,7 +153,7 @@ pub(crate) struct Content<'a> {
     searched: u64,
 }
 
-/// What stays known of the content from turn to turn.
+/// Content that is kept from turn to turn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     bytes: Option<Vec<u8>>,
@@ -204,7 +203,7 @@ impl<'a> Content<'a> {
         self.known.lost = true;
     }
 
-    /// What is kept of the beginning.
+    /// Kept beginning of the object.
     fn bytes(&mut self) -> &[u8] {
         let (kept, size) = (self.kept, self.size);
         let bytes = self.known.bytes.get_or_insert_with(|| read(kept, size.min(KEPT_BYTES)));
@@ -273,7 +272,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// What is kept from the start on.
+/// Reads kept bytes from the start on.
 fn read(kept: &dyn ReadAt, wanted: u64) -> Vec<u8> {
     let mut bytes = vec![0; wanted as usize];
     let mut filled = 0;

@@ -70,15 +70,15 @@ pub struct Scan {
     names_told: HashSet<Box<str>, BuildHasherDefault<DefaultHasher>>,
     /// How far it is with its end.
     ending: Option<Box<Ending>>,
-    /// What the scans of an inspection share.
+    /// Budget shared by the scans of an inspection.
     allowance: Arc<Allowance>,
     allowed: bool,
 }
 
-/// What is to be done at the end of an object, in this order, each in turns.
+/// Work at the end of an object, in this order, each in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// What was held for the layout of an executable is matched.
+    /// Match the bytes held for the layout of an executable.
     Hold,
     /// A picture is decoded.
     Picture,
@@ -104,7 +104,7 @@ struct Ending {
     known: Known,
     /// How far the rules of YARA are decided.
     rules: Verdicts,
-    /// What was given up because a bound was reached.
+    /// Count of work that was given up because a bound was reached.
     lost: u64,
 }
 
@@ -401,7 +401,7 @@ impl Scan {
         more
     }
 
-    /// What was given up in following and deciding YARA's rules.
+    /// Count of work given up in following and deciding YARA's rules.
     fn lost_of_rules(&self, ending: &Verdicts) -> u64 {
         let followed: u64 = self.yara.iter().flatten().map(|follower| follower.lost()).sum();
         followed + ending.values().map(condition::Verdicts::lost).sum::<u64>()

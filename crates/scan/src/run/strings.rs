@@ -23,7 +23,7 @@ const PLACES_MAX: usize = 65_536;
 
 pub(crate) type Map<T> = HashMap<u32, T, BuildHasherDefault<NumberHasher>>;
 
-/// What was found of one string.
+/// Matches of one string.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Matches {
     pub(crate) count: u64,
@@ -55,7 +55,7 @@ impl Matches {
     }
 }
 
-/// What is remembered of an object.
+/// State of the strings over an object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Follower {
     pub(crate) state: State,

@@ -1,4 +1,4 @@
-//! Which views of an object a database asks for.
+//! Views of an object that a database asks for.
 
 use stream::FileType;
 

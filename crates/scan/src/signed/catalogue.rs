@@ -73,7 +73,7 @@ pub(crate) fn signed_digest(content: &[u8]) -> Option<(Algorithm, &[u8])> {
     indirect(content).filter(|(what, ..)| *what == PE_IMAGE).map(|(_, algorithm, digest)| (algorithm, digest))
 }
 
-/// What is digested, how, and its digest.
+/// Digested bytes of a message, with their algorithm and digest.
 fn indirect(content: &[u8]) -> Option<(&[u8], Algorithm, &[u8])> {
     let mut data = Der(content);
     let what = data.enter(SEQUENCE)?.take(OBJECT)?;

@@ -8,7 +8,7 @@ const DIGITAL_SIGNATURE: u8 = 0x80;
 /// Signatures of certificates, in a key usage.
 const CERTIFICATE_SIGNATURE: u8 = 0x04;
 
-/// What a certificate may be used for beyond its key usage.
+/// Uses of a certificate beyond its key usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Purposes {
     pub(crate) code: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Purposes {
 pub(crate) struct Certificate<'a> {
     /// The whole of it.
     pub(crate) whole: &'a [u8],
-    /// What is signed.
+    /// Signed bytes.
     signed: &'a [u8],
     algorithm: Algorithm,
     signature: &'a [u8],

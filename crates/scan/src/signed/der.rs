@@ -3,7 +3,7 @@
 //! Lengths are definite and of at most four bytes, tags of one byte; anything else is not read. No recursion, so that
 //! nesting costs nothing.
 
-/// What is left to be read.
+/// Bytes left to be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 
@@ -63,7 +63,7 @@ impl<'a> Der<'a> {
         Some(self.next().filter(|element| element.tag == tag)?.content)
     }
 
-    /// What is in the next element, which has to have this tag.
+    /// Content of the next element, which has to have this tag.
     pub(crate) fn enter(&mut self, tag: u8) -> Option<Der<'a>> {
         self.take(tag).map(Der)
     }

@@ -111,7 +111,7 @@ impl Authorities {
     }
 }
 
-/// What is wrong with a signature.
+/// Reason to refuse a signature.
 enum Wrong {
     /// It was made of other bytes, or is damaged.
     Bytes,

@@ -22,15 +22,15 @@ const MESSAGES_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) content_type: &'a [u8],
-    /// What is signed, if it is in it.
+    /// Signed content, if the message has it.
     pub(crate) content: Option<Element<'a>>,
-    /// Those that can be read.
+    /// Certificates that can be read.
     pub(crate) certificates: Vec<Certificate<'a>>,
-    /// Who signed it, if that can be read.
+    /// Signer, if it can be read.
     pub(crate) signer: Option<Signer<'a>>,
 }
 
-/// Who signed a message, and what.
+/// Signer of a message, with the signed attributes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signer<'a> {
     pub(crate) issuer: &'a [u8],

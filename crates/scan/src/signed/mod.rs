@@ -1,4 +1,4 @@
-//! What others have signed: certificates, and messages that vouch for other bytes.
+//! Signed data of others: certificates, and messages that vouch for other bytes.
 //!
 //! [`der`] walks over elements, [`certificate`] and [`message`] take certificates and signed messages apart, [`rsa`] checks
 //! signatures. Whom to trust is for others to say: [`detached`], signatures beside containers; [`trust`], which follows

@@ -76,7 +76,7 @@ pub(crate) struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// Of numbers as they are written; nothing if they are out of range.
+    /// Makes a key of numbers as they are written; `None` if they are out of range.
     pub(crate) fn new(modulus: &'a [u8], exponent: &'a [u8]) -> Option<Key<'a>> {
         let key = Key { modulus: trimmed(modulus), exponent: trimmed(exponent) };
         let is_odd = key.modulus.last().is_some_and(|last| last % 2 == 1);

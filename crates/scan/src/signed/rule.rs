@@ -18,7 +18,7 @@ use crate::syntax::body::hex_bytes;
 use crate::syntax::line::number;
 use crate::syntax::line::{Reject, check_levels};
 
-/// What a certificate may sign.
+/// Things that a certificate may sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Uses {
     pub(super) code: bool,
@@ -94,7 +94,7 @@ impl Rule {
 const EXPONENT: &[u8] = &[1, 0, 1];
 
 impl Uses {
-    /// Those of a certificate, as clamscan has it: one of the first version stamps times, one that names no purposes may
+    /// Uses of a certificate, as clamscan has it: one of the first version stamps times, one that names no purposes may
     /// do everything.
     pub(super) fn of(certificate: &Certificate<'_>) -> Uses {
         if certificate.is_first_version {

@@ -1,4 +1,4 @@
-//! Who signed a program, as conditions of YARA rules ask for it ("PE module": `number_of_signatures`, `signatures`).
+//! Signers of a program, as conditions of YARA rules ask for them ("PE module": `number_of_signatures`, `signatures`).
 //!
 //! Nothing is verified. Names are in one line, each attribute behind a slash. A signature within a signature, as programs
 //! have that are signed by two digests, counts as one of its own.
@@ -9,7 +9,7 @@ use super::certificate::Certificate;
 use super::der::{Der, OBJECT, SEQUENCE, SET};
 use super::message::Message;
 
-/// What is said of who signed.
+/// Facts about a signer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignedBy {
     pub(crate) issuer: Box<str>,
@@ -18,7 +18,7 @@ pub(crate) struct SignedBy {
     pub(crate) serial: Box<str>,
 }
 
-/// Those of a table of certificates; nothing if it cannot be read.
+/// Signers in a table of certificates; `None` if it cannot be read.
 pub(crate) fn signers(table: &[u8]) -> Option<Vec<SignedBy>> {
     let (_, message) = table.split_first_chunk::<8>()?;
     let signer = |message: Option<Message<'_>>| message?.signers_certificate().map(of);
@@ -58,7 +58,7 @@ fn in_one_line(name: &[u8]) -> String {
 /// Two bytes a character.
 const BMP_STRING: u8 = 0x1e;
 
-/// What an attribute is called, or its identifier.
+/// Short name of an attribute, or its identifier.
 fn short(identifier: &[u8]) -> String {
     let name = match identifier {
         [0x55, 4, 3] => "CN",

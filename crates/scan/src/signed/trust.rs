@@ -36,8 +36,9 @@ pub(crate) fn told(message: &Message<'_>, rules: &[Rule]) -> Vec<u32> {
     told.filter(|rule| message.certificates.iter().any(|one| rule.means(one))).map(|rule| rule.name).collect()
 }
 
-/// What a message with content of this type vouches for, if rules vouch for the message. Without a time, in seconds since
-/// 1970, only what is countersigned counts. `left` is how many signatures of certificates may still be verified.
+/// Digests that a message with content of this type vouches for, if rules vouch for the message. Without a time, in
+/// seconds since 1970, only countersigned messages count. `left` is how many signatures of certificates may still be
+/// verified.
 pub(crate) fn vouched<'m>(
     message: &'m Message<'_>,
     content_type: &[u8],
@@ -107,7 +108,7 @@ fn trusted<'a>(certificates: &'a [Certificate<'a>], rules: &[&'a Rule], left: &m
     }
 }
 
-/// What somebody who is trusted and signed this certificate may sign; best all that it may sign itself.
+/// Uses that a trusted signer of this certificate allows; best all that it may sign itself.
 fn above(all: &[Trusted<'_>], certificate: &Certificate<'_>, uses: Uses, left: &mut u32) -> Option<Uses> {
     let issuer = digest(certificate.issuer);
     let shared = |other: &Uses| u8::from(uses.code && other.code) + u8::from(uses.time && other.time);

@@ -33,7 +33,7 @@ const HEADER_BYTES: usize = 512;
 /// The longest info file.
 const INFO_BYTES_MAX: usize = 1 << 20;
 
-/// Which kind of container.
+/// Kind of container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainerKind {
     /// As the makers published it.
@@ -57,12 +57,12 @@ pub enum Verified {
     Unsigned,
 }
 
-/// What a container says of itself, and what could be verified.
+/// Facts in a container, and the result of their verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// The file.
     pub file: Box<str>,
-    /// Which kind it is, by its ending.
+    /// Kind, by its ending.
     pub kind: ContainerKind,
     /// When it was built, as written.
     pub time: Box<str>,
@@ -72,9 +72,9 @@ pub struct Container {
     pub signatures: u64,
     /// The functionality level that it was made for.
     pub level: u32,
-    /// Who built it.
+    /// Builder.
     pub builder: Box<str>,
-    /// Whose word it is.
+    /// Authority that vouches for it.
     pub verified: Verified,
     /// How many members have the SHA-256 that the info file lists.
     pub members: u32,
@@ -123,7 +123,7 @@ pub fn container_built(header: &[u8]) -> Option<u64> {
     Header::parse(header.get(..HEADER_BYTES)?).ok()?.built
 }
 
-/// Whom the text of each member is told to.
+/// Receiver of the members' text.
 pub(crate) trait Members {
     /// A member begins.
     fn open(&mut self, name: &str) -> Result<(), String>;

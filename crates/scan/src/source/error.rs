@@ -1,8 +1,8 @@
-//! What can be wrong with a file.
+//! Errors in a file.
 
 use std::fmt;
 
-/// What is wrong with a file.
+/// Error in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// The extension is not that of a supported kind of database.
@@ -16,14 +16,14 @@ pub enum Error {
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
     /// A container cannot be read or is not what it says it is. What was loaded of it must not be used.
     Container {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
 }

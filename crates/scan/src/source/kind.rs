@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Extended,
     Plain,
     Logical,
-    /// What archives say of their members.
+    /// Metadata that archives have of their members.
     Metadata,
     /// Passwords that may open what is encrypted.
     Password,
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Links {
         allow: bool,
     },
-    /// What files of a type begin with.
+    /// Beginnings of files of a type.
     Magic,
     /// Digests of addresses.
     Addresses,
@@ -92,7 +92,7 @@ pub(crate) fn name_of(kind: Kind, line: &str) -> Result<&str, String> {
     name.filter(|name| !name.is_empty()).ok_or_else(|| "no name".to_owned())
 }
 
-/// What stands before the first colon, and behind it if there is one.
+/// Splits a line at the first colon, if there is one.
 fn cut(line: &str) -> (&str, Option<&str>) {
     match memchr::memchr(b':', line.as_bytes()) {
         Some(at) => (&line[..at], Some(&line[at + 1..])),

@@ -1,4 +1,4 @@
-//! What databases are made of: containers, the kinds of their members, lines. Nothing here knows what a line says.
+//! Sources of databases: containers, the kinds of their members, lines. Nothing here knows what a line says.
 
 pub(crate) mod container;
 pub(crate) mod error;

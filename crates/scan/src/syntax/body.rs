@@ -41,7 +41,7 @@ const BRACKET_MAX: u32 = 32;
 /// The deepest nesting of alternatives.
 const NESTING_MAX: usize = 15;
 
-/// What stands in a body, one after the other.
+/// Element of a body.
 enum Element {
     Piece(Piece),
     Class { letter: u8, negated: bool },
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         Ok(Piece::Byte { value, mask })
     }
 
-    /// What stands between an opening bracket, which comes next, and `closing`.
+    /// Text between an opening bracket, which comes next, and `closing`.
     fn enclosed(&mut self, closing: u8) -> Result<&'a str, String> {
         let end = memchr::memchr(closing, self.rest).ok_or_else(|| format!("no closing {}", char::from(closing)))?;
         let inside = std::str::from_utf8(&self.rest[1..end]).map_err(|_| "not text".to_owned())?;

@@ -63,7 +63,7 @@ pub(crate) fn consumed(letter: u8, negated: bool) -> Piece {
     Piece::Set(set(letter, negated, beside_word))
 }
 
-/// What stands beside a full word.
+/// Edge beside a full word.
 pub(crate) fn fullword(wide: bool) -> Edge {
     if wide {
         return Edge::NotWide(ByteSet::of(|byte| byte.is_ascii_alphanumeric()));

@@ -19,7 +19,7 @@ pub(crate) const REACH: usize = 8192;
 /// A byte comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Compare {
-    /// Which subsignature it is.
+    /// Number of the subsignature.
     pub(crate) sub: u8,
     /// The subsignature whose match it starts from.
     pub(crate) of: u8,
@@ -230,7 +230,7 @@ impl Reading {
         self.bytes.len() == self.wanted
     }
 
-    /// What was read, if it is all.
+    /// Bytes that were read, if they are all.
     pub(crate) fn complete(&self) -> Option<&[u8]> {
         (self.wanted > 0 && self.bytes.len() == self.wanted).then_some(&self.bytes)
     }

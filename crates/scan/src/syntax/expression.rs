@@ -44,7 +44,7 @@ pub(crate) struct Expression {
     steps: Box<[Step]>,
 }
 
-/// What a part of an expression amounts to.
+/// Value of a part of an expression.
 #[derive(Debug, Clone, Copy, Default)]
 struct Value {
     holds: bool,
@@ -231,7 +231,7 @@ mod tests {
         expression.holds(|sub| matched.bytes().filter(|&letter| letter == b'A' + sub).count() as u32)
     }
 
-    /// What clamscan 1.4 says of each expression, over these streams.
+    /// Streams over which clamscan 1.4 is asked about each expression.
     const STREAMS: [&str; 11] = ["", "A", "B", "C", "AB", "AA", "AAB", "ABC", "AAA", "AC", "BBC"];
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the lines of all kinds have in common: why one makes no signature, levels, numbers.
+//! Common part of the lines of all kinds: reasons for a refusal, levels, numbers.
 
 /// The functionality level of ClamAV whose signatures are understood: that of version 1.4.
 pub const FUNCTIONALITY_LEVEL: u32 = 216;

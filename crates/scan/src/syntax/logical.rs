@@ -130,7 +130,7 @@ fn intermediates(text: &str) -> Result<Vec<Option<FileType>>, Reject> {
     Ok(containers)
 }
 
-/// What the subsignatures are.
+/// Subsignatures by kind.
 #[derive(Default)]
 struct Subsignatures {
     bodies: Vec<signature::Body>,

@@ -1,4 +1,4 @@
-//! What lines say: signatures as they were read, part by part.
+//! Syntax of lines: signatures as they were read, part by part.
 
 pub(crate) mod body;
 pub(crate) mod class;

@@ -28,7 +28,7 @@ const BACKTRACKS_MAX: usize = 20_000;
 /// The places that are tried without a stop, and what they cost at the most in fuel and at the least in work.
 const PLACES: usize = 4;
 const PLACES_FUEL: u64 = 64 << 10;
-/// What a search costs that is cut off.
+/// Cost of a search that is cut off.
 const CUT_OFF_WORK: u64 = 256 << 10;
 /// The most bytes of one compiled expression.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
@@ -38,7 +38,7 @@ const MATCHES_MAX: u32 = 256;
 /// A regular expression of a logical signature.
 #[derive(Debug, Clone)]
 pub(crate) struct Pcre {
-    /// Which subsignature it is.
+    /// Number of the subsignature.
     pub(crate) sub: u8,
     pub(crate) trigger: Expression,
     pub(crate) location: Location,

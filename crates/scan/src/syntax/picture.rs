@@ -25,7 +25,7 @@ pub(crate) const PICTURE_BYTES_MAX: u64 = 4 << 20;
 /// A subsignature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Picture {
-    /// Which one it is.
+    /// Number of the subsignature.
     pub(crate) sub: u8,
     pub(crate) hash: u64,
 }

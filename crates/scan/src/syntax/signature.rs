@@ -19,11 +19,11 @@ use crate::target::Container;
 pub(crate) struct Body {
     pub(crate) location: Location,
     pub(crate) parts: Vec<BodyPart>,
-    /// Which subsignature of a logical signature it is.
+    /// Number of the subsignature in a logical signature.
     pub(crate) sub: u8,
 }
 
-/// What a logical signature adds to its bodies.
+/// Condition of a logical signature over its bodies.
 #[derive(Debug, Clone)]
 pub(crate) struct Logic {
     pub(crate) expression: Expression,

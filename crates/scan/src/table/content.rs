@@ -56,7 +56,7 @@ pub(crate) struct Chain {
     pub(crate) signature: u32,
     first_link: u32,
     links: u16,
-    /// Which subsignature of a logical signature it is.
+    /// Number of the subsignature in a logical signature.
     pub(crate) sub: u8,
     padding: u8,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Named {
     rule: u32,
 }
 
-/// Of a signature that is no logical one.
+/// Mark of a signature that is not logical.
 const NO_RULE: u32 = u32::MAX;
 
 /// A link of a chain.
@@ -86,7 +86,7 @@ pub(crate) struct User {
 struct MacroUser {
     signature: u32,
     group: u8,
-    /// Which of its macros.
+    /// Number of the macro.
     index: u8,
     padding: u16,
 }
@@ -101,13 +101,13 @@ struct PictureUser {
     padding: [u8; 3],
 }
 
-/// What a signature asks for beside its bodies.
+/// Conditions of a signature besides its bodies.
 pub(crate) enum Asks<'t> {
     /// Nothing: one of its bodies is enough.
     Nothing,
     /// This.
     Rule(&'t Rule),
-    /// What nobody can read: it never holds.
+    /// A condition that cannot be read: it never holds.
     Unknown,
 }
 
@@ -161,7 +161,7 @@ impl Table {
         same.map(|one| (one.signature, one.sub))
     }
 
-    /// What a signature asks for.
+    /// Conditions of a signature.
     pub(crate) fn asks(&self, signature: u32) -> Asks<'_> {
         match self.signatures.get(signature as usize) {
             Some(Named { rule: NO_RULE, .. }) => Asks::Nothing,
@@ -170,7 +170,7 @@ impl Table {
         }
     }
 
-    /// What a signature asks for, if it is logical.
+    /// Rule of a signature, if it is logical.
     pub(crate) fn rule(&self, signature: u32) -> Option<&Rule> {
         match self.asks(signature) {
             Asks::Rule(rule) => Some(rule),

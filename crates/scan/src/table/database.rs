@@ -24,20 +24,20 @@ use crate::{links, yara};
 pub struct Database {
     pub(crate) tables: [Option<Arc<Table>>; TARGETS],
     pub(crate) hashes: HashTable,
-    /// Of the sections of executables.
+    /// Digests of the sections of executables.
     pub(crate) sections: SectionTable,
-    /// Of what executables import.
+    /// Digests of the imports of executables.
     pub(crate) imports: HashTable,
     pub(crate) allowed: HashTable,
     /// Rules on the certificates of programs.
     pub(crate) certificates: Arc<[Rule]>,
-    /// What catalogues that somebody vouches for list, of programs as they are signed.
+    /// Digests in trusted catalogues, of programs as they are signed.
     pub(crate) catalogued: HashTable,
     /// By what containers say of their members.
     pub(crate) metadata: Arc<[Metadata]>,
     /// Passwords that may open what is encrypted.
     pub(crate) passwords: Arc<[Password]>,
-    /// What files of each type begin with, in place of our own rules.
+    /// Beginnings of files of each type, in place of our own rules.
     pub(crate) magic: Option<Arc<Magic>>,
     /// Hosts that links of mails may show falsely, and pairs that are allowed.
     pub(crate) links: Arc<[links::entry::Entry]>,
@@ -57,7 +57,7 @@ pub struct Database {
     pub(crate) note: Arc<str>,
     /// Numbers of names of which nothing is told, because the database above has newer ones.
     pub(crate) hidden: Arc<[Range<u32>]>,
-    /// What lies over this.
+    /// Overlay over this database.
     pub(crate) above: Option<Arc<Database>>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct Name {
 }
 
 impl Database {
-    /// What it holds; of one with an overlay what both hold, what is hidden counted too.
+    /// Census of its signatures; with an overlay of both, hidden ones counted too.
     pub fn census(&self) -> &Census {
         &self.census
     }
@@ -94,7 +94,7 @@ impl Database {
         Database { date: Some(now), ..self }
     }
 
-    /// What the host said when it was stored; nothing if it was not.
+    /// Note of the host when it was stored; empty if it was not.
     pub fn note(&self) -> &str {
         &self.note
     }

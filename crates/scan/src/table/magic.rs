@@ -1,4 +1,4 @@
-//! What files of each type begin with (`.ftm`): `how:offset:bytes:name:required type:type[:min[:max]]`.
+//! Beginnings of files of each type (`.ftm`): `how:offset:bytes:name:required type:type[:min[:max]]`.
 //!
 //! After the ClamAV manual, "File type magic". How is 0 for bytes at an offset and 1 for a body at a place; what clamscan
 //! 1.4 does beyond the manual was learnt by trying it out: of several lines that fit the last counts, but those
@@ -96,7 +96,7 @@ impl Magic {
         all.map_or(Ok(()), |magic| magic.table.store(writer))
     }
 
-    /// What was stored, whose names are numbered below `names`.
+    /// Reads the stored table, whose names are numbered below `names`.
     pub(crate) fn load(reader: &mut Reader, names: u32) -> Result<Option<Magic>, Unfit> {
         let types: Flat<[u8; 2]> = reader.array()?;
         if types.is_empty() {

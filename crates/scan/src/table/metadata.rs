@@ -59,7 +59,7 @@ struct FileName {
     compiled: OnceLock<Option<Box<Regex>>>,
 }
 
-/// What is known of a member.
+/// Facts about a member.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known {
     /// Whether it is a part of a mail, whose decoded size is both sizes.
@@ -106,7 +106,7 @@ impl Metadata {
         })
     }
 
-    /// What the census says of it.
+    /// Class in the census.
     pub(crate) const fn class(&self) -> census::Class {
         match (self.packed, self.crc32) {
             (None, None) if self.is_late() => census::Class::AtEnd,

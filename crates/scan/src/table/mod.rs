@@ -1,4 +1,4 @@
-//! What a compiled database holds, how it is stored, and what became of each signature.
+//! Content of a compiled database, its storage, and the fate of each signature.
 
 pub(crate) mod content;
 pub(crate) mod database;

@@ -1,4 +1,4 @@
-//! What logical signatures ask for, read when it is first needed.
+//! Conditions of logical signatures, read when they are first needed.
 //!
 //! A rule is kept as the text that it was read from, its bodies left out: what one asks for beside them is small, most
 //! are never asked, and a text needs no form of its own in a file. Reading it again takes a few microseconds, once for
@@ -12,7 +12,7 @@ use pattern::flat::{Flat, Reader, Unfit, Writer};
 use crate::syntax::logical;
 use crate::syntax::signature::Logic;
 
-/// What a logical signature asks for.
+/// Conditions of a logical signature.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
     pub(crate) logic: Logic,

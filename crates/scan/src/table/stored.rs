@@ -61,7 +61,7 @@ impl Database {
         file.finish()
     }
 
-    /// What comes back when it is stored in memory and loaded, for tests.
+    /// The database after it was stored in memory and loaded, for tests.
     ///
     /// # Panics
     /// If nothing does.

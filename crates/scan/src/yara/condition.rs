@@ -20,7 +20,7 @@ const OPERATORS_MAX: usize = 32;
 /// The reason to refuse a truth where a number is wanted.
 const NO_NUMBER: &str = "a truth where a number belongs";
 
-/// What a condition may speak of.
+/// Names that a condition may use.
 pub(crate) struct Scope<'a> {
     /// The strings of the rule by name; those without a name are `""`.
     pub(crate) strings: &'a [(String, StringId)],
@@ -28,7 +28,7 @@ pub(crate) struct Scope<'a> {
     pub(crate) rule: &'a dyn Fn(&str) -> Option<Result<u32, ()>>,
 }
 
-/// What the variable of a loop stands for.
+/// Type of a loop's variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     Number,
@@ -442,7 +442,7 @@ impl<'a, 's> Reader<'a, 's> {
         self.field_of_section(index)
     }
 
-    /// What stands behind a section: a field of it.
+    /// Reads the field after a section.
     fn field_of_section(&mut self, index: NodeId) -> Result<Node, Reject> {
         self.expect(".")?;
         let of = match self.lexer.next()? {
@@ -467,7 +467,7 @@ impl<'a, 's> Reader<'a, 's> {
         self.field_of_signer(index)
     }
 
-    /// What stands behind a signature: a field of it.
+    /// Reads the field after a signature.
     fn field_of_signer(&mut self, index: NodeId) -> Result<Node, Reject> {
         self.expect(".")?;
         let of = match self.lexer.next()? {
@@ -533,7 +533,7 @@ impl<'a, 's> Reader<'a, 's> {
         found.map(|(_, string)| *string).ok_or_else(|| Reject::Malformed(format!("there is no string ${name}")))
     }
 
-    /// What was read may be a number of strings.
+    /// Reads `of` after a number, which may be one of strings.
     fn of_after(&mut self, number: NodeId) -> Result<NodeId, Reject> {
         if self.in_quantifier {
             return Ok(number);
@@ -590,7 +590,7 @@ impl<'a, 's> Reader<'a, 's> {
         Ok(self.arena.add_list(&all))
     }
 
-    /// What follows `for`.
+    /// Reads the rest of `for`.
     fn each(&mut self) -> Result<Node, Reject> {
         let quantifier = match self.peek()? {
             Token::Word(word @ ("all" | "any" | "none")) => {

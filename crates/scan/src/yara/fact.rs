@@ -1,4 +1,4 @@
-//! What conditions may ask of an object beside its bytes: how it is called, and what the head of a PE file says.
+//! Facts about an object besides its bytes, for conditions: its name, and the head of a PE file.
 //!
 //! The external variables are those that public rules use, as the scanners that they were written for give them:
 //! `filename`, `filepath` (the folder, with the names of the containers before it), `extension` (with its dot) and
@@ -22,9 +22,9 @@ pub(crate) enum Field {
     /// The digest of what a PE file imports.
     ImportHash,
     SectionName(NodeId),
-    /// What is said of who signed a PE file, with that number.
+    /// Fact about the signer of a PE file with that number.
     Signer(OfSigner, NodeId),
-    /// What the version information has under this name.
+    /// Version information under this name.
     Version(TextId),
 }
 
@@ -56,7 +56,7 @@ pub(crate) enum Head {
     Resources,
 }
 
-/// What is said of who signed.
+/// Facts about a signer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfSigner {
     Issuer,
@@ -137,7 +137,7 @@ impl Comparison {
     }
 }
 
-/// What is told of an object from outside.
+/// Names given to an object from outside.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Called {
     pub(crate) name: Box<str>,
@@ -147,7 +147,7 @@ pub(crate) struct Called {
 }
 
 impl Called {
-    /// Of an object of which that is the name, in containers of these names.
+    /// Names of an object in containers of these names.
     pub(crate) fn new(containers: &[&str], name: &str) -> Called {
         let (folder, base) = name.rsplit_once(['/', '\\']).unwrap_or(("", name));
         let path: Vec<&str> = containers.iter().copied().chain([folder]).filter(|part| !part.is_empty()).collect();
@@ -167,14 +167,14 @@ impl Called {
     }
 }
 
-/// What tables of a PE file say, of those that conditions ask for.
+/// Tables of a PE file, as far as conditions ask for them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables {
     pub(crate) import_hash: Option<Box<str>>,
     /// Libraries and functions, in lower case.
     pub(crate) imports: Vec<(Box<str>, Box<str>)>,
     pub(crate) exports: Option<Exported>,
-    /// Who signed it, if that can be read.
+    /// Signers, if they can be read.
     pub(crate) signers: Option<Vec<SignedBy>>,
     pub(crate) version: Vec<version::Text>,
     /// How many libraries it imports something of, and how many resources it has, if that can be read.
@@ -185,14 +185,14 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Of a PE file that imports nothing and has no resources. The digest of nothing is that of an empty text.
+    /// Tables of a PE file without imports and resources. The digest of nothing is that of an empty text.
     pub(crate) fn of_nothing() -> Tables {
         let import_hash = Some("d41d8cd98f00b204e9800998ecf8427e".into());
         Tables { import_hash, libraries: Some(0), resources: Some(0), ..Tables::default() }
     }
 }
 
-/// Which tables of a PE file conditions ask for.
+/// Tables of a PE file that conditions ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     pub(crate) imports: bool,
@@ -214,7 +214,7 @@ impl Asked {
     }
 }
 
-/// What a name of the module that is a number stands for.
+/// Value of a constant of the module.
 pub(crate) fn constant(name: &str) -> Option<i64> {
     const NAMES: &[(&str, i64)] = &[
         ("MACHINE_UNKNOWN", 0),

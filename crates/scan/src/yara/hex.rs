@@ -78,7 +78,7 @@ impl Reader<'_> {
         is
     }
 
-    /// What stands in brackets: `n`, `n-m`, `n-` or `-`.
+    /// Reads a jump in brackets: `n`, `n-m`, `n-` or `-`.
     fn jump(&mut self) -> Result<Gap, Reject> {
         let end = memchr::memchr(b']', self.rest).ok_or_else(|| "a jump without an end".to_owned())?;
         let text = String::from_utf8_lossy(&self.rest[..end]).into_owned();

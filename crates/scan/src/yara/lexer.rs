@@ -178,8 +178,8 @@ impl<'a> Lexer<'a> {
         Ok(Token::Regex(&rest[..end], self.take_while(1, |byte| matches!(byte, b'i' | b's'))))
     }
 
-    /// What stands between the brace that was just read and the one that closes it: a body in hexadecimal digits, without
-    /// blanks and comments.
+    /// Reads the text from the brace that was just read to the one that closes it: a body in hexadecimal digits,
+    /// without blanks and comments.
     pub(crate) fn hex_body(&mut self) -> Result<Vec<u8>, Reject> {
         let mut body = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! What conditions may ask of bytes by the module `math`: of a range of the object, or of a text that stands there.
+//! Questions of conditions to the module `math`: about a range of the object, or a text in the condition.
 //!
 //! After the YARA manual, "Math module"; the serial correlation and the share of points in a circle are those of ENT (John
 //! Walker, "A Pseudorandom Number Sequence Test Program"). This file knows nothing of where the bytes are from.
@@ -15,7 +15,7 @@ pub(crate) enum Over {
     Object,
 }
 
-/// What is asked of them that has a fraction.
+/// Measure with a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Bits of information in a byte, from 0 to 8.

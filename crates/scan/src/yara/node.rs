@@ -109,13 +109,13 @@ pub(crate) enum Node {
     Truth(bool),
     /// A number with a fraction, by its bits.
     Float(u64),
-    /// What is asked of bytes, with a fraction; how often a byte is there, and which most often.
+    /// Measure of bytes, with a fraction; count of a byte, and the most frequent byte.
     Measure(Measure, Over),
     CountByte(NodeId, Over),
     Mode(Over),
     /// Whether the first lies between the others.
     InRange(NodeId, NodeId, NodeId),
-    /// Those that count as the smaller and the larger without a sign.
+    /// The smaller and the larger number, compared without a sign.
     Least(NodeId, NodeId),
     Most(NodeId, NodeId),
     Absolute(NodeId),
@@ -132,7 +132,7 @@ pub(crate) enum Node {
     Compare(Field, Comparison, TextId),
     /// Whether such a text is known, by something other than nothing: it has no value as a number.
     Has(Field),
-    /// Which section has that name, and which has that place of the file.
+    /// Section of that name, and section at that place of the file.
     SectionNamed(TextId),
     SectionAt(NodeId),
     Head(Head),

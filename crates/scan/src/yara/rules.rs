@@ -30,10 +30,10 @@ pub(crate) struct Rules<'a> {
     global: Vec<u32>,
 }
 
-/// What became of a rule: its number and its class, or why it is refused.
+/// Outcome of a rule: its number and its class, or the reason to refuse it.
 pub(crate) type Outcome = Result<(u32, Class), Reject>;
 
-/// What stands before a rule's name.
+/// Modifiers before a rule's name.
 #[derive(Debug, Clone, Copy, Default)]
 struct Nature {
     private: bool,
@@ -245,7 +245,7 @@ impl<'a> Rules<'a> {
         Ok(all)
     }
 
-    /// What stands behind a modifier in parentheses: keys, or an alphabet.
+    /// Reads the argument of a modifier in parentheses: keys, or an alphabet.
     fn argument(&mut self, all: &mut Modifiers) -> Result<(), Reject> {
         let key = |token| match token {
             Token::Number(key) => u8::try_from(key).map_err(|_| Reject::Malformed(format!("there is no key {key}"))),
@@ -266,7 +266,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// What the census says of a rule.
+/// Class of a rule in the census.
 fn class_of(strings: &[Read], nodes: &[Node]) -> Class {
     if nodes.iter().any(Arena::is_of_head) {
         return Class::Bounded(Bound::Head);

@@ -62,7 +62,7 @@ pub fn names(told: &[Told]) -> BTreeSet<String> {
     findings.collect()
 }
 
-/// What we say of a file, told at once; the law is held at a few cuts.
+/// Our detections in a file, fed at once; the law is held at a few cuts.
 pub fn ours(databases: &[Text], file_type: FileType, file: &[u8]) -> BTreeSet<String> {
     let mut builder = Builder::new();
     for (name, text) in databases {
@@ -83,7 +83,7 @@ pub fn is_missing() -> bool {
     missing
 }
 
-/// What clamscan says of a file with the databases of a folder, and more arguments.
+/// Detections of clamscan in a file with the databases of a folder, and more arguments.
 fn clamscan(folder: &Path, file: &Path, more: &[&str]) -> Option<BTreeSet<String>> {
     let output = Command::new("timeout")
         .args(["20", "clamscan"])

@@ -89,7 +89,7 @@ impl Office {
         self.run(&format!("dgst -{algorithm} -sign {name}.key bytes"))
     }
 
-    /// What signs `content`, which is of type `content_type`: a signer of a message.
+    /// Signer of `content`, which is of type `content_type`, for a message.
     pub fn signer(
         &self,
         name: &str,

@@ -21,17 +21,17 @@ struct Scope<'t> {
 /// Functions deeper than this share the names of the one that they lie in.
 pub(super) const DEPTH_MAX: u32 = 64;
 
-/// What is being declared.
+/// Declaration in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Declaring {
     Nothing,
-    /// Behind `var`, and behind a comma after it.
+    /// After `var`, and after a comma after it.
     Variable,
-    /// Behind a variable: a comma at this depth of brackets and braces goes on.
+    /// After a variable: a comma at this depth of brackets and braces goes on.
     Value {
         depth: u32,
     },
-    /// Behind `function`.
+    /// After `function`.
     Function,
     Parameters,
 }

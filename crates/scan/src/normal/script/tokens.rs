@@ -213,7 +213,7 @@ fn unescaped(string: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What `unescape` makes of a text.
+/// Result of `unescape` for a text.
 fn percent_decoded(string: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(string.len());
     let mut rest = string;

@@ -11,7 +11,7 @@ const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 const MEMBERS_MAX: usize = 512;
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// What a member is told by.
+/// Piece of a member.
 pub(super) enum Piece<'a> {
     Open(&'a str),
     Bytes(&'a [u8]),
@@ -57,7 +57,7 @@ pub(super) fn unpack(body: &[u8], sink: &mut Sink<'_>) -> Result<(), String> {
     tar.finish(&mut counted)
 }
 
-/// What a gzip stream unpacks to, if that is no more than so much.
+/// Unpacks a gzip stream, if its content is no more than so much.
 pub(super) fn gunzip(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>, String> {
     let reader = unpack::reader(FileType::Gzip, &Limits::default(), &unpack::Passwords::default())
         .ok_or("no reader for gzip")?;

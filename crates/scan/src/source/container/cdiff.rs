@@ -115,7 +115,7 @@ fn unpacked(body: &[u8]) -> Result<Files, String> {
 struct Script {
     /// The member that is open.
     name: Option<String>,
-    /// What becomes of its lines, by their numbers from 1.
+    /// Changes of its lines, by their numbers from 1.
     changed: BTreeMap<usize, Change>,
     added: Vec<u8>,
 }

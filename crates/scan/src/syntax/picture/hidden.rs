@@ -2,7 +2,7 @@
 
 use crate::allowance::Allowance;
 
-/// There is none.
+/// No such value exists.
 #[derive(Debug, Clone)]
 pub(crate) enum Shown {}
 

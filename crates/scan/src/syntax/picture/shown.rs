@@ -15,7 +15,7 @@ const SIDE_PIXELS_MAX: u32 = 1 << 16;
 /// The most that a decoder may allocate beside the picture.
 const DECODER_BYTES_MAX: u64 = 48 << 20;
 
-/// What looking at a picture costs of the allowance at the least.
+/// Least cost of looking at a picture, of the allowance.
 const PIXELS_MIN: u64 = 16 << 10;
 /// How far Lanczos' filter reaches.
 const LANCZOS: f32 = 3.0;
@@ -90,8 +90,8 @@ fn grey(picture: DynamicImage) -> GrayImage {
     GrayImage::from_raw(width, height, pixels).expect("one value for each pixel")
 }
 
-/// What `imageops::resize` makes of it by Lanczos' filter, the same to the last bit: the sums are those of one channel
-/// out of four, in the same order, and whole rows are added at a time.
+/// Shrinks a picture as `imageops::resize` does by Lanczos' filter, the same to the last bit: the sums are those of one
+/// channel out of four, in the same order, and whole rows are added at a time.
 fn shrunk(picture: &GrayImage) -> Vec<u8> {
     let (width, height) = picture.dimensions();
     if (width, height) == (SIDE as u32, SIDE as u32) {
@@ -114,7 +114,7 @@ fn shrunk(picture: &GrayImage) -> Vec<u8> {
     small
 }
 
-/// What of a row or column of pixels goes into one of the small picture.
+/// Weights of the pixels of a row or column in one pixel of the small picture.
 struct Weights {
     first: usize,
     of: Vec<f32>,
