@@ -8,7 +8,7 @@ use stream::{Event, Fuel, Limits, Spool, Window};
 
 /// As large as the driver's windows are by default.
 const WINDOW_BYTES: usize = 4096;
-/// What the libraries write to at once.
+/// Bytes that the libraries write at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
 fn main() {

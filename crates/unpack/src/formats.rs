@@ -1,4 +1,4 @@
-//! What is read, in one table: `docs/engine/formats.md` is made from it.
+//! Table of all formats: `docs/engine/formats.md` is made from it.
 //!
 //! Each format has its row, a `const FORMAT`, in its own module, beside the bounds that it speaks of; the lists here put
 //! the rows in order. `tests/formats.rs` compares the page with the lists.

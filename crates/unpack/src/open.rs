@@ -1,4 +1,4 @@
-//! Which reader reads what, in one table.
+//! Table of readers.
 //!
 //! An object is read by everything that its claim speaks for: the reader of its type by content and of its type by the
 //! magic of a database, of a second type that its head shows, of what its container declares, of what only its name
@@ -28,7 +28,7 @@ use crate::stream::{
     activemime, brotli, bzip2, gzip, lz4, lzip, lzma_alone, lzop, lzw, snappy, swf, szdd, xz, zisofs, zlib, zstd,
 };
 
-/// What is known of an object before it is read.
+/// Facts about an object before it is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
     /// Its type by its content ([`recognise`](crate::recognise)).
@@ -55,7 +55,7 @@ impl Claim<'_> {
 
 /// A reader to be set on an object.
 pub struct Opener {
-    /// What it is called: its type's name, or that of its row.
+    /// Its name: of its type, or of its row.
     pub name: &'static str,
     /// Why it is due.
     pub due: Due,
@@ -76,7 +76,7 @@ pub enum Due {
 
 /// A row of the table.
 pub struct Row {
-    /// What the reader is called; nothing for the readers of types, which are called as their type is.
+    /// Name of the reader; `None` for the readers of types, which have the names of their types.
     pub name: &'static str,
     /// When it is due.
     pub when: When,

@@ -93,8 +93,8 @@ const SEEDS: &[(&str, &str)] = &[
     ("nsis", "7z x -so {in}"),
 ];
 
-/// What tools read in another way, or fill up with anything where it ends: `lhx` and `pm1` in lhasa, imploded data and frames of
-/// LZX in 7-Zip.
+/// Seeds that tools read in another way, or fill up with anything where they end: `lhx` and `pm1` in lhasa, imploded
+/// data and frames of LZX in 7-Zip.
 const UNLIKE: &[&str] = &["lhx.lzh", "pm1.pma", "implode.zip", "shrink.zip", "help.chm"];
 
 const CUTS: usize = 24;
@@ -116,7 +116,7 @@ fn content(length: usize) -> Vec<u8> {
     content
 }
 
-/// What the command writes, and whether it is content with its input; `None` where there is no such program.
+/// Output of the command, and whether it is content with its input; `None` where there is no such program.
 fn run(command: &str, input: &Path, output: &Path) -> Option<(Vec<u8>, bool)> {
     const OUTPUT_BYTES_MAX: u64 = 4 << 20;
     let program = command.split(' ').next()?;
@@ -142,7 +142,7 @@ fn run(command: &str, input: &Path, output: &Path) -> Option<(Vec<u8>, bool)> {
 /// 7-Zip puts a few bytes of ones behind data that end early, and makes this much of them at most; or it fills up with NULs.
 const PADDING_MAX: usize = 600;
 
-/// What is left of the tool's output when the contents that we report are taken off its front.
+/// Rest of the tool's output when the contents that we report are taken off its front.
 fn unseen<'a>(mut output: &'a [u8], nodes: &[&Node]) -> &'a [u8] {
     loop {
         if nodes.iter().any(|node| node.content.starts_with(output)) {

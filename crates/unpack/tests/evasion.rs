@@ -3,7 +3,7 @@
 use crate::driver::Node;
 use sha2::{Digest, Sha256};
 
-/// What has to come of each file: the payload, or a finding of this name.
+/// Expected result of each file: the payload, or a finding of this name.
 enum Wanted {
     Payload,
     PayloadAnd(&'static str),

@@ -65,7 +65,7 @@ fn findings<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> String {
     names.join(" ")
 }
 
-/// What remains of both sides when what is the same is taken away.
+/// Counts the members that only one side has.
 fn compare(expected: Vec<Member>, mut ours: Vec<Member>) -> (usize, usize) {
     let missing = expected.into_iter().filter(|member| {
         let same = ours.iter().position(|our| our == member);

@@ -1,4 +1,4 @@
-//! What looks like a zip record hides no member behind it or in it, and the law holds at every cut.
+//! Bytes like a zip record hide no member after or in them, and the law holds at every cut.
 
 use crate::driver::Node;
 use stream::{Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window, law};
@@ -10,7 +10,7 @@ const CONTENT: &[u8] = b"content that is reached, reached, reached and reached a
 const SIGNATURES: [&[u8]; 8] =
     [b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07", b"PK\x05\x05", b"PK\x06\x08", b"PK\x07\x08", b"PK00"];
 
-/// What local and central headers of a deflated member share, and its content.
+/// Common bytes of local and central headers of a deflated member, and its content.
 fn member(content: &[u8]) -> ([u8; 24], Vec<u8>) {
     let mut packed = vec![0; content.len() + 64];
     let config = zlib_rs::DeflateConfig { window_bits: -15, ..zlib_rs::DeflateConfig::default() };

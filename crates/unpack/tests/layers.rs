@@ -7,10 +7,10 @@ use stream::Object;
 
 const DEPTH: u32 = 6;
 
-/// What was put into most of them.
+/// Content of most of them.
 const TEXT: &[u8] = b"a short text, and once more a short text.\n";
 
-/// What was put into those that have to be long.
+/// Content of those that have to be long.
 fn lines() -> Vec<u8> {
     (0..900).flat_map(|line| format!("line {line} of a longer text\n").into_bytes()).collect()
 }

@@ -1,11 +1,11 @@
-//! What happens at the bounds: a finding, and no more memory.
+//! Behaviour at the bounds: a finding, and no more memory.
 
 use std::path::Path;
 
 use stream::law::{Told, content};
 use stream::{Event, FileType, Finding, Fuel, Limits, Note, Nothing, Window};
 
-/// What the reader of `seed` tells under `limits`.
+/// Events of the reader of `seed` under `limits`.
 fn tell(seed: &str, file_type: FileType, limits: &Limits) -> Vec<Told> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     let bytes = std::fs::read(corpus.join(format!("unpack_{seed}"))).expect("the seed is there");

@@ -1,4 +1,4 @@
-//! Which reader reads what: the table, walked.
+//! Table of readers, walked.
 //!
 //! `openers.txt` has a line for each type with the readers of an object of which nothing else is known, in their order, and one
 //! for each name, and for some types each declaration, beginning and magic, that makes a difference; `=` stands behind those that

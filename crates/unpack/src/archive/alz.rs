@@ -14,7 +14,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "ALZ",
     methods: "stored, deflate",

@@ -15,7 +15,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::stream::lzw::Lzw;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "ARC",
     methods: "stored, packed, squeezed, crunched (method 8), squashed",

@@ -29,7 +29,7 @@ const ENCRYPTED: Fault = Fault::passing(Class::Encrypted, "Heuristics.Encrypted.
 const METHOD: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.ArjMethod");
 const SPLIT: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.ArjVolume");
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "arj",
     methods: "stored, 1 to 4",

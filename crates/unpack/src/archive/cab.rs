@@ -26,7 +26,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use blocks::{Blocks, Data, Method};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "cab",
     methods: "stored, MSZIP, Quantum, LZX with E8 translation",
@@ -64,7 +64,7 @@ pub(crate) struct Cab {
     blocks: Blocks,
 }
 
-/// What comes next.
+/// Next part of the input.
 enum State {
     Header,
     /// So many names of other cabinets and disks.
@@ -78,7 +78,7 @@ enum State {
     Over,
 }
 
-/// What the header tells for later.
+/// Facts of the header for later.
 #[derive(Default)]
 struct Header {
     cabinet_bytes: u64,
@@ -300,7 +300,7 @@ impl Cab {
         Record::Next
     }
 
-    /// What cannot be decoded, up to the next folder.
+    /// Emits data that cannot be decoded, up to the next folder.
     fn raw(&mut self, at: u64, end: u64, name: Option<Box<str>>) -> Record {
         match end.checked_sub(at) {
             Some(0) => Record::Next,

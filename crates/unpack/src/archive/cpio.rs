@@ -15,7 +15,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "cpio",
     methods: "odc, newc, crc, binary of both byte orders; several archives",

@@ -14,7 +14,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{Outbox, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "dar",
     methods: "zlib; with marks, the names of files",
@@ -29,7 +29,7 @@ pub(crate) const FORMAT: Format = Format {
 /// As of all files that are known and not opened.
 const UNOPENED: &str = "Heuristics.Limits.Exceeded.Unopened";
 
-/// What was passed last, in which the name of a file stands.
+/// Last bytes that were passed, in which the name of a file stands.
 const BACK_BYTES: usize = 512;
 /// The head of a slice, as far as its flags.
 const FLAGS_END: usize = 16;

@@ -33,7 +33,7 @@ const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Lha
 const METHOD: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.LhaMethod");
 const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Lha.Data");
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "lha",
     methods: "headers of levels 0 to 3; stored, lh1 to lh7, lhx, lzs, lz5, pm1, pm2",

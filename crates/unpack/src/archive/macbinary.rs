@@ -13,7 +13,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "MacBinary",
     methods: "versions II and III: data fork, resource fork",
@@ -36,7 +36,7 @@ pub(crate) struct MacBinary {
     part: Part,
 }
 
-/// What comes next; lengths of what follows it.
+/// Next part of the input, with the lengths of those after it.
 enum Part {
     Header,
     Data { name: Box<str>, data: u64, resources: u64 },

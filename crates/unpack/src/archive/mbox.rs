@@ -10,7 +10,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "mbox",
     methods: "the messages after the first, which is parsed as a message",
@@ -22,7 +22,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "Python's `mailbox`, over the seeds",
 };
 
-/// What a line that divides mails begins with.
+/// Beginning of a line that divides mails.
 pub(crate) const MARK: &[u8] = b"From ";
 const LINE_BYTES_MAX: usize = 256;
 

@@ -45,7 +45,7 @@ const SPLIT: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.RarV
 const MARK_4: &[u8] = b"Rar!\x1a\x07\0";
 const MARK_5: &[u8] = b"Rar!\x1a\x07\x01\0";
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "rar",
     methods: "stored, the compressions of 1.5, 2.0, 2.9 to 4 (LZ, PPMd), 5 and 7; filters of 3 and 5; solid; AES of 3 to 7, of headers too, with password candidates",
@@ -83,7 +83,7 @@ struct Solid {
     work: usize,
 }
 
-/// What stands before something encrypted.
+/// State before encrypted data.
 enum Lock {
     /// Passwords are being tried.
     Busy,
@@ -91,7 +91,7 @@ enum Lock {
     Open(crypt::Key),
 }
 
-/// Which compression a member has.
+/// Compression of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compression {
     V15,

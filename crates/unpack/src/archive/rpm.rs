@@ -14,7 +14,7 @@ use crate::frame::codec::{Fault, Progress, be32};
 use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "rpm",
     methods: "lead and headers; the payload by its own format",
@@ -33,7 +33,7 @@ pub(crate) struct Rpm {
     part: Part,
 }
 
-/// What comes next.
+/// Next part of the input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Lead,

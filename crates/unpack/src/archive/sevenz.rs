@@ -34,7 +34,7 @@ use header::{Folder, Found, Header, Refused};
 use pull::{CUT, DATA, Pull, Read};
 use source::Source;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "7z",
     methods: "copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64, zstd, brotli, lz4, delta, branch filters, BCJ2; solid, packed headers; AES, of headers too, with password candidates",
@@ -68,7 +68,7 @@ enum State {
     Start(Collected<START_BYTES>),
     /// In the archive.
     Passing(Place),
-    /// Behind the archive, or in what is none.
+    /// After the archive, or in a file without one.
     Rest(Option<Place>),
     /// Reading the header.
     Header(Place),

@@ -40,7 +40,7 @@ use meta::Meta;
 use pax::{Pax, Sparse};
 use sparse::{Content, Map, Next};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "tar",
     methods: "v7, ustar, pax, GNU, star; sparse members with their holes (old GNU, pax 0.0, 0.1, 1.0)",
@@ -70,7 +70,7 @@ pub(crate) struct Tar {
     ended: bool,
     /// Whether a reader that sees the archive end there has missed something already told.
     after_end_told: bool,
-    /// What pax and GNU headers say of the next member, and of all.
+    /// Values of pax and GNU headers for the next member, and for all.
     next: Pax,
     global: Pax,
     patience: Patience,
@@ -87,7 +87,7 @@ enum State {
     Opening { entry: Entry, block_is_content: bool },
     /// The first `end` bytes of the block are content, `told` of them told.
     Owed { told: usize, end: usize, then: Then },
-    /// What was taken for a map is content, `told` bytes of it told.
+    /// Content that was taken for a map, `told` bytes of it emitted.
     Text { text: Vec<u8>, told: usize, left: u64, padding: u64 },
     /// Content of the open member, which is sparse.
     Expand { content: Content, padding: u64 },
@@ -123,7 +123,7 @@ impl Entry {
     }
 }
 
-/// What a turn came to: bytes taken and what was told, or only a change of state.
+/// Result of a turn: bytes taken and the event, or only a change of state.
 type Turn = Option<Step>;
 
 impl Tar {
@@ -286,7 +286,7 @@ impl Tar {
         };
     }
 
-    /// Of the headers with this letter only GNU's map is read; others are told as they are stored.
+    /// Reads GNU's map; other headers with this letter are emitted as they are stored.
     fn old_sparse(&mut self, entry: Entry, header: &Header) -> State {
         let mut map = Map::new(self.regions_max);
         map.add_old(&header.sparse_entries);
@@ -505,7 +505,7 @@ impl Tar {
         }
     }
 
-    /// What to tell when the input is over: the next event, in the order in which turns would have told them.
+    /// The next event when the input is over, in the order in which turns would have emitted them.
     fn end(&mut self, output: &mut Window, fuel: &Fuel) -> Option<Event> {
         if let Some(finding) = self.notes.pop_front() {
             return Some(Event::finding(finding));

@@ -23,7 +23,7 @@ use crate::stream::xz::Xz;
 use crate::stream::zlib::Zlib;
 use table::Entry;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "XAR, PKG",
     methods: "stored, zlib, bzip2, xz, lzma",

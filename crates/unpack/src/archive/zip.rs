@@ -67,7 +67,7 @@ use record::{End, Header, Kind};
 use tail::Tail;
 use watch::Watch;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "zip",
     methods: "stored, shrink (1), reduce (2-5), implode (6), deflate (8), deflate64 (9), bzip2 (12), lzma (14), zstd (93), xz (95), ppmd (98); zip64, descriptors, prefix, several archives; AES (AE-1, AE-2) and the traditional cipher with password candidates",
@@ -112,7 +112,7 @@ pub(crate) struct Zip {
     directory: Directory,
     /// Records of folders since the last member.
     folders: u32,
-    /// What was read from the first member on, for the reading by the directory.
+    /// Bytes from the first member on, for the reading by the directory.
     kept: Kept,
     /// Sees what the members swallow, until an end record speaks of them.
     watch: Watch,
@@ -573,7 +573,7 @@ impl Zip {
         self.note(Class::Truncated, "Heuristics.Truncated.Zip");
     }
 
-    /// What to tell when the input is over and no member is open.
+    /// The next event when the input is over and no member is open.
     fn end(&mut self) -> Turn {
         if std::mem::take(&mut self.gap) {
             return Turn::Step(Step::tell(0, Event::Close));

@@ -6,7 +6,7 @@ use crate::codec::lzma::{Dictionary, Unreachable};
 pub(crate) struct History {
     pub dictionary: Dictionary,
     distance: usize,
-    /// What remains of the match.
+    /// Remaining bytes of the match.
     pending: usize,
 }
 

@@ -28,7 +28,7 @@ const LENGTHS: usize = 21;
 struct Length {
     /// The first one, as `LONGEST` bits.
     first: u32,
-    /// What is behind the last one.
+    /// The end of the codes: the last one and 1.
     limit: u32,
     /// The place of the first one's symbol.
     place: u16,

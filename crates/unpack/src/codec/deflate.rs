@@ -20,9 +20,9 @@ pub(crate) struct Deflate {
     /// Content made, of which what is `waiting` has not been told.
     content: Box<[u8]>,
     waiting: Range<usize>,
-    /// What is to be told behind it.
+    /// Event after it.
     owing: Told,
-    /// What a broken stream is called here.
+    /// Fault of a broken stream.
     data: Fault,
     truncated: Fault,
 }

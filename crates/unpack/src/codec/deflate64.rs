@@ -27,7 +27,7 @@ enum State {
     Over,
 }
 
-/// What a block with its own codes says of them.
+/// Header of a block with its own codes.
 struct Header {
     literals: usize,
     distances: usize,

@@ -164,7 +164,7 @@ fn frequencies(bytes: &[u8]) -> Option<Vec<u16>> {
     (0..SYMBOLS).map(|_| frequency()).collect()
 }
 
-/// What a state means and which states may follow it: `base` and so many bits.
+/// Meaning of a state and the states that may follow it: `base` and so many bits.
 struct Entry {
     symbol: usize,
     base: usize,

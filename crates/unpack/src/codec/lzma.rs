@@ -127,7 +127,7 @@ impl LzmaStream {
         (wrote, result)
     }
 
-    /// What the broken last symbol has to write still.
+    /// Writes the rest of the broken last symbol.
     fn overrun(&mut self, output: &mut [u8]) -> Progress {
         if !self.lzma.is_pending() {
             return self.ends(0, 0, Told::Fault(self.truncated));

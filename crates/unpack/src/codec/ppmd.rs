@@ -28,7 +28,7 @@ pub(crate) use range::{Carryless, CarrylessRegisters, Coder, SevenZip, SevenZipR
 /// The longest context, in bytes.
 pub(crate) const ORDER_MAX: u32 = 64;
 
-/// What a model decodes.
+/// Decoded symbol of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Symbol {
     Byte(u8),
@@ -215,7 +215,7 @@ mod tests {
 
     type OfH = Ppmd<h::H, OfSevenZip>;
 
-    /// What the golden streams hold: numbers in hexadecimal, some of them in binary, drawn by a linear congruence.
+    /// Content of the golden streams: numbers in hexadecimal, some of them in binary, drawn by a linear congruence.
     fn sample_of(length: usize) -> Vec<u8> {
         let mut sample = Vec::new();
         let mut random = 12345u32;

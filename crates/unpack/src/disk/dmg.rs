@@ -27,7 +27,7 @@ use disk::Chunks;
 use tables::{Chunk, Packing};
 use whole::Whole;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "DMG (UDIF)",
     methods: "zlib, bzip2, LZMA, LZFSE, ADC and stored chunks, as one disk without its zeros, and the files of HFS+ in it; by the name of a file (`.dmg`)",

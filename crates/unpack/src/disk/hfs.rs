@@ -26,7 +26,7 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use decmpfs::Packed;
 use tree::Tree;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "HFS+, HFSX",
     methods: "data and resource forks; files compressed by the file system, with zlib, LZVN, LZFSE; in disk images, too",
@@ -55,7 +55,7 @@ const ROOT_ID: u32 = 2;
 const FORK_BYTES: usize = 80;
 const FILE_BYTES: usize = 248;
 
-/// What a volume lies on.
+/// Disk of a volume.
 pub(crate) trait Disk {
     /// Fills a prefix of the buffer from `at` on; 0 where there is nothing.
     fn read(&mut self, at: u64, buffer: &mut [u8]) -> usize;
@@ -294,7 +294,7 @@ impl Volume {
         name::cut(&parts.join("/"), self.name_bytes_max)
     }
 
-    /// What of a file is to be told.
+    /// Emits the parts of a file.
     fn parts_of(&mut self, file: File, disk: &mut dyn Disk, outbox: &mut Outbox) {
         const DATA_FORK: u8 = 0;
         const RESOURCE_FORK: u8 = 0xff;
@@ -358,7 +358,7 @@ impl Volume {
     }
 }
 
-/// What there is of so many bytes.
+/// Available bytes of so many.
 fn read(disk: &mut dyn Disk, at: u64, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let mut there = 0;
@@ -372,7 +372,7 @@ fn read(disk: &mut dyn Disk, at: u64, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// What there is of so many bytes of what these ranges make up.
+/// Available bytes of so many in the content of these ranges.
 fn read_ranges(disk: &mut dyn Disk, ranges: &[Range], mut at: u64, count: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &(start, length) in ranges {

@@ -31,7 +31,7 @@ use fat::Volume;
 use mapped::{Mapped, Next};
 use sectors::Image;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "disk images",
     methods: "raw, VHD (fixed, dynamic), VHDX; qcow2 (zlib, zstd), VMDK in one file (sparse, stream-optimized) and VDI, as one disk; MBR and GPT; FAT12, FAT16, FAT32, exFAT",
@@ -82,14 +82,14 @@ fn has_partitions(sector: &[u8]) -> bool {
     is_sound && sector.get(510..512) == Some(b"\x55\xaa") && table.chunks_exact(16).any(is_one)
 }
 
-/// What is kept of an image, as the disk that it is of.
+/// Kept bytes of an image, as the disk that it is of.
 struct Disk<'a> {
     image: &'a Image,
     kept: &'a dyn ReadAt,
 }
 
 impl Disk<'_> {
-    /// What there is of so many bytes.
+    /// Available bytes of so many.
     fn read(&self, at: u64, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         let mut there = 0;
@@ -114,7 +114,7 @@ pub(crate) struct DiskImage {
     plan: Option<Plan>,
 }
 
-/// What is to be read of the disk.
+/// Plan for reading the disk.
 struct Plan {
     image: Image,
     /// The telling of the disk of a virtual machine, as far as it got.

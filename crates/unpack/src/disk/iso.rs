@@ -27,7 +27,7 @@ use ecma119::View;
 use plan::{File, Late, Plan};
 use udf::Udf;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "ISO 9660, UDF",
     methods: "Joliet, Rock Ridge names, files of several extents; UDF with blocks of 512 to 4096 bytes, metadata \
@@ -40,10 +40,10 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "7z and bsdtar, over images made by genisoimage, xorriso and mkudffs",
 };
 
-/// What stands in front of the first descriptor.
+/// Bytes in front of the first descriptor.
 pub(crate) const AREA_BYTES: u64 = 32 << 10;
 const SECTOR: u64 = 2048;
-/// What is asked to be kept at a time.
+/// Bytes asked to be kept at a time.
 const KEEP_BYTES: u64 = SECTOR;
 /// Descriptors beyond these are not looked at.
 const DESCRIPTORS_MAX: u64 = 64;

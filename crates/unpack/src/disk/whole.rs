@@ -7,7 +7,7 @@ use crate::frame::reader::{Ended, Outbox, Reader};
 
 /// A file system in an image that is kept.
 pub(crate) trait FileSystem: Sized + Send {
-    /// What a turn costs at the least, in bytes worked on.
+    /// Least cost of a turn, in bytes worked on.
     const TURN_WORK: usize = 0;
 
     /// Opens an image of so many bytes; nothing if it is none.

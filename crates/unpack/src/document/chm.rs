@@ -17,7 +17,7 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use directory::{Directory, Entry};
 use section::{Frame, Section};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "CHM",
     methods: "stored, LZX",
@@ -52,7 +52,7 @@ enum State {
     /// The next of the stored members.
     Stored(Directory, usize),
     Packed(Box<Packed>),
-    /// What is to be told raw, and then nothing.
+    /// Bytes to emit raw, and then nothing.
     Raw,
     Over,
 }
@@ -66,7 +66,7 @@ struct Packed {
     open: Option<u64>,
     /// Where the next byte stands in the section.
     at: u64,
-    /// What is told raw behind all members: the section from the first frame on that cannot be decompressed.
+    /// Bytes emitted raw after all members: the section from the first frame on that cannot be decompressed.
     raw: Option<(u64, u64)>,
 }
 

@@ -11,7 +11,7 @@ use crate::frame::codec::Collected;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "S/MIME (CMS)",
     methods: "signed, authenticated and compressed content",

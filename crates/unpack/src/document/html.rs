@@ -1,5 +1,5 @@
-//! What text carries in itself, encoded: `data:` URIs of HTML, SVG, CSS and XML, and long Base64 strings of scripts, which
-//! pages put together to files in the browser.
+//! Encoded content in text: `data:` URIs of HTML, SVG, CSS and XML, and long Base64 strings of scripts, which pages put
+//! together to files in the browser.
 //!
 //! A string in quotes of [`RUN_MIN`] characters of the Base64 alphabet and more is told decoded, whatever a script does
 //! with it, digests in hexadecimal left out; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes and
@@ -15,7 +15,7 @@ use crate::document::relationships::{character, unescaped};
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "HTML, SVG, XML, scripts",
     methods: "`data:` URIs (Base64, percent, with references to characters), Base64 strings of 64 characters and more, joined \
@@ -62,7 +62,7 @@ enum State {
     Long {
         quote: u8,
     },
-    /// Behind a string, of which so much is held if it is too short to be told; whether a `+` has been read.
+    /// After a string, of which so much is held if it is too short to be emitted; whether a `+` has been read.
     Joint {
         plus: bool,
         held: Vec<u8>,
@@ -79,7 +79,7 @@ enum Escape {
     None,
     Percent,
     High(u8),
-    /// Behind an `&`.
+    /// After an `&`.
     Reference([u8; REFERENCE_BYTES], usize),
 }
 
@@ -115,7 +115,7 @@ impl Html {
         }
     }
 
-    /// What a comma behind `read` begins, if it ends the head of a URI.
+    /// State after a comma behind `read`, if it ends the head of a URI.
     fn uri(&self, read: &[u8]) -> Option<State> {
         let read = &read[read.len().saturating_sub(RECENT_BYTES)..];
         let before = &self.recent[self.recent.len().saturating_sub(RECENT_BYTES - read.len())..];

@@ -12,7 +12,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "shell links (LNK)",
     methods: "target, name, folder, arguments, icon; what is appended",
@@ -57,7 +57,7 @@ enum State {
     Extra,
     /// So many bytes are passed, then this one of the others follows.
     Skip(u64, Next),
-    /// What follows the link; whether any has come.
+    /// After the link; whether any bytes have come.
     Rest(bool),
 }
 
@@ -191,7 +191,7 @@ impl Lnk {
     }
 }
 
-/// What the offset at `at` leads to; nothing if it is 0.
+/// Bytes to which the offset at `at` leads; empty if it is 0.
 fn field(bytes: &[u8], at: usize) -> &[u8] {
     let offset = le32(bytes, at) as usize;
     bytes.get(offset..).filter(|_| offset > 0).unwrap_or_default()

@@ -12,7 +12,7 @@ use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 use crate::recognise::head::recognise;
 use crate::recognise::stowaway::Stowaway;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "makeself",
     methods: "the archive behind the script, whatever it is compressed with",

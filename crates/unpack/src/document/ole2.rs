@@ -43,7 +43,7 @@ use native::Native;
 use powerpoint::PowerPoint;
 use vba::{Module, Source};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "OLE2 (CFB)",
     methods: "versions 3 and 4, mini streams, orphaned entries and sectors; VBA source, Ole10Native, PowerPoint objects, \
@@ -62,7 +62,7 @@ const TOLD_RATIO: u64 = 4;
 
 const PIECE_BYTES: usize = 4096;
 
-/// What is read of how a package is encrypted.
+/// Bytes read of a package's encryption.
 const ENCRYPTION_BYTES: usize = 8192;
 
 const ENCRYPTED: Fault = Fault::passing(Class::Encrypted, "Heuristics.Encrypted.Office");
@@ -78,7 +78,7 @@ pub(crate) struct Ole2 {
     directory: Directory,
     modules: Vec<(Option<usize>, Module)>,
     keys: Keys<Scheme>,
-    /// What decrypts the document.
+    /// Key of the document.
     key: Option<Key>,
     /// Bytes that may still be told.
     left: u64,
@@ -108,7 +108,7 @@ struct Stream {
     cursor: Cursor,
     left: u64,
     reading: Reading,
-    /// What the reading has not taken.
+    /// Bytes that the reading has not taken.
     pending: Vec<u8>,
 }
 
@@ -179,7 +179,7 @@ impl Ole2 {
         self.encryption(kept, outbox)
     }
 
-    /// What every `dir` stream says of the modules beside it.
+    /// Reads all `dir` streams about the modules beside them.
     fn modules(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) {
         const PROJECTS_MAX: usize = 16;
         let is_directory = |entry: &directory::Entry| entry.name == "dir" && entry.kind == Kind::Stream;
@@ -279,7 +279,7 @@ impl Ole2 {
         State::Stream { entry: index, stream, later }
     }
 
-    /// What a stream is told as.
+    /// Object of a stream.
     fn object(&mut self, index: usize, kept: &dyn ReadAt) -> Object {
         let name = &self.directory.entries[index].name;
         // Properties of a message: type in the last four digits (MS-OXMSG 2.1.1).

@@ -17,7 +17,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader};
 use packaging::{Front, front};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "OneNote",
     methods: "embedded files; in the packaging of the web, too",
@@ -45,7 +45,7 @@ pub(crate) struct OneNote {
     head: Collected<FILE_HEAD>,
     is_packaged: bool,
     held: Vec<u8>,
-    /// What is left of the open file.
+    /// Bytes left of the open file.
     left: Option<u64>,
 }
 

@@ -23,7 +23,7 @@ use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 use packet::{Field, Fields, Length, Lengths};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "OpenPGP",
     methods: "binary and armoured messages: literal, signed, and compressed data (ZIP, ZLIB, BZip2); partial lengths, nesting; text that is signed in the clear, with its dashes unescaped",

@@ -56,7 +56,7 @@ use mark::Mark;
 use object::{Object, STRING_BYTES, Type, Wanted};
 use security::{FileKey, Locked, Method};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "PDF",
     methods: "Flate, LZW, ASCII85, ASCIIHex, RunLength, predictors, chains of 12; object streams, embedded files, scripts; \
@@ -72,7 +72,7 @@ pub(crate) const FORMAT: Format = Format {
 /// The media type by which an object stream is told: it is read as a document without header.
 pub(crate) const OBJECTS: &str = "application/x-pdf-objects";
 
-/// What is kept of every document.
+/// Kept bytes of every document.
 const HEAD_BYTES: u64 = 64 << 10;
 
 /// Content that one byte of a string may add when it ends a block of a cipher.
@@ -98,7 +98,7 @@ pub(crate) struct Pdf {
     key: Option<FileKey>,
     known: Known,
     again: Again,
-    /// What went wrong first, of each name.
+    /// First faults, one of each name.
     faults: Vec<(Class, &'static str, u64)>,
 }
 
@@ -116,7 +116,7 @@ struct Data {
     start: u64,
     chain: Chain,
     extent: Extent,
-    /// What it is to be told as; taken when it is opened.
+    /// Object to open; taken when it is opened.
     opening: Option<stream::Object>,
     /// Looks for names of files in an object stream.
     files: Option<Files>,

@@ -1,5 +1,5 @@
-//! What the XML of a document says of the document as a whole: which parts are fetched from elsewhere (relationships of
-//! OOXML, ECMA-376 part 2, 8), and that its package is encrypted (the manifest of ODF, OpenDocument 1.3 part 2, 4).
+//! Declarations of a document's XML about the whole document: parts that are fetched from elsewhere (relationships of
+//! OOXML, ECMA-376 part 2, 8), and encryption of its package (the manifest of ODF, OpenDocument 1.3 part 2, 4).
 //!
 //! A relationship with a remote target is a finding, and its target is told as text. Not told: hyperlinks, which are
 //! followed by a click, and targets on the reader's own disk. Text in UTF-16 is read without its NULs, comments and CDATA
@@ -14,7 +14,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "parts of OOXML and ODF",
     methods: "relationships with a remote target (templates, OLE links and others), manifests of encrypted packages",
@@ -50,7 +50,7 @@ pub(crate) struct Relationships {
     encrypted_told: bool,
 }
 
-/// What a tag may be.
+/// Kind of a tag.
 #[derive(Debug, PartialEq, Eq)]
 enum Element {
     /// Its name is not complete.
@@ -105,7 +105,7 @@ const TEMPLATE: &str = "Heuristics.External.Ooxml.Template";
 const OBJECT: &str = "Heuristics.External.Ooxml.Object";
 const LINK: &str = "Heuristics.External.Ooxml.Link";
 
-/// What the name at the front of a tag means, whatever its prefix.
+/// Kind of the tag with the name at the front, whatever its prefix.
 fn element(tag: &[u8]) -> Element {
     let Some(end) = tag.iter().take(NAME_BYTES_MAX).position(|&byte| byte.is_ascii_whitespace() || byte == b'/') else {
         return if tag.len() < NAME_BYTES_MAX { Element::Unknown } else { Element::Other };

@@ -16,7 +16,7 @@ use stream::{Class, Kind, Object, ReadAt};
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "RTF",
     methods: "objects (OLE1, packages), pictures, theme data, data stores; digits with anything between them, `\\\\bin`",
@@ -53,7 +53,7 @@ pub(crate) struct Rtf {
     ambiguous_told: bool,
 }
 
-/// What has been read of a control word.
+/// State within a control word.
 #[derive(Clone, Copy)]
 enum Lexis {
     Text,
@@ -96,7 +96,7 @@ impl Destination {
         })
     }
 
-    /// What its content is called, if it has data.
+    /// Name of its content, if it has data.
     fn name(self) -> Option<&'static str> {
         match self {
             Destination::Text | Destination::Ignored => None,

@@ -1,4 +1,5 @@
-//! What text carries outside of quotes: Base64 in the text of an element or over the lines of a file, and bytes as numbers.
+//! Content outside of quotes in text: Base64 in the text of an element or over the lines of a file, and bytes as
+//! numbers.
 //!
 //! Word's XML of 2003 (`binData`), Flat OPC (`binaryData`), flat ODF (`binary-data`), text areas of pages, attachments of
 //! calendars and address cards, LDIF: none of their syntax is read. A run begins with a line, or the rest of one, of
@@ -34,7 +35,7 @@ const RUN_MIN: usize = 64;
 const RUN_SURE: usize = 1024;
 /// Numbers that are told as bytes.
 const NUMBERS_MIN: usize = 32;
-/// What was read last, so that the beginning of a folded line is at hand.
+/// Last bytes read, so that the beginning of a folded line is at hand.
 const BACK_BYTES: usize = 128;
 
 const _: () = assert!(armour::NAME_MAX <= BACK_BYTES);
@@ -44,7 +45,7 @@ const RUNS_FREE: u32 = 1000;
 
 /// A reader of text.
 pub(crate) struct Runs {
-    /// What was read last, and is not done with.
+    /// Last bytes read that are not done with.
     held: Vec<u8>,
     /// How much of it is only looked back at.
     done: usize,
@@ -74,7 +75,7 @@ struct Numbers {
     word: usize,
 }
 
-/// What a byte may belong to.
+/// Runs that a byte may belong to.
 const BASE64: u8 = 1;
 const NUMBER: u8 = 2;
 
@@ -223,7 +224,7 @@ fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), u
     }
 }
 
-/// What is known of what lies ahead, or is found out now.
+/// Looks ahead, if that is not done yet.
 fn look(
     known: &mut Option<Result<usize, usize>>,
     from: usize,

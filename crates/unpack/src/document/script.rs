@@ -15,7 +15,7 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 
 /// The longest string that is held.
 const STRING_BYTES_MAX: usize = 1 << 20;
-/// What is kept of its memory for the next one.
+/// Memory of a string that is kept for the next one.
 const STRING_BYTES_KEPT: usize = 1 << 10;
 /// Characters of a string that is told; more than a digest in hexadecimal has.
 const BASE64_MIN: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) struct Script {
     value: Value,
     /// The last character outside of a string that is no blank.
     last: u8,
-    /// What is being told, and how far it has been.
+    /// String in emission, and how far it is.
     telling: Option<(Vec<u8>, usize)>,
 }
 
@@ -42,7 +42,7 @@ enum State {
         quote: u8,
         escape: Escape,
     },
-    /// Behind a string: what has been read.
+    /// After a string: the text that was read.
     Behind(Vec<u8>),
 }
 
@@ -58,7 +58,7 @@ enum Escape {
     Braced {
         value: u32,
     },
-    /// Behind a per cent sign, the first digit if it was read.
+    /// After a per cent sign, the first digit if it was read.
     Percent(Option<u8>),
 }
 
@@ -328,7 +328,7 @@ fn is_method(tail: &[u8], next: u8) -> bool {
     next != b';' && next != b'\n' && METHODS.iter().any(fits)
 }
 
-/// What is to be told of a string.
+/// Content to emit of a string.
 fn told(value: Value, is_joined: bool, reversed: bool) -> Option<Vec<u8>> {
     let mut bytes = value.bytes;
     let is_escaped = value.escapes * 2 >= bytes.len() && bytes.len() >= ESCAPED_MIN;

@@ -15,7 +15,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "shell archives (shar)",
     methods: "files behind `sed` and a here-document, as text or uuencoded",
@@ -36,7 +36,7 @@ const WORD_MAX: usize = 64;
 #[derive(Default)]
 pub(crate) struct Shar {
     at: u64,
-    /// What was read of a line, as long as that matters.
+    /// Bytes of a line, as long as they matter.
     held: Vec<u8>,
     state: State,
 }

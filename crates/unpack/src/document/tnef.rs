@@ -15,7 +15,7 @@ use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader};
 use properties::Properties;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "TNEF",
     methods: "attachments, embedded messages and objects, bodies (plain, HTML, compressed RTF)",

@@ -31,9 +31,9 @@ pub(crate) use check::{Check, crc16};
 use crate::frame::codec::{DECODER_TURNS_MAX, Fault, Progress, STALL, Told};
 use crate::frame::stall::Patience;
 
-/// What an archive format adds to the stage: its records and its decoder.
+/// Additions of an archive format to the stage: its records and its decoder.
 pub(crate) trait Records: Send {
-    /// What is said of content that fails.
+    /// Faults of content that fails.
     const FAULTS: Faults;
 
     /// Reads the record at the front of `head`, which stands at `at` in the stream.
@@ -65,7 +65,7 @@ pub(crate) struct Faults {
     pub size: Fault,
 }
 
-/// What stands at the front.
+/// Record at the front.
 pub(crate) enum Record {
     /// So many bytes are needed to say.
     Need(usize),
@@ -164,11 +164,11 @@ struct Packed {
     packed_left: Option<u64>,
     size_left: Option<u64>,
     check: Check,
-    /// What the decoder told behind content that had to be told first.
+    /// Event of the decoder after content that had to be emitted first.
     owing: Told,
 }
 
-/// What follows the end of a member.
+/// Successor of the end of a member.
 enum Then {
     Record,
     /// Nothing: the input is over.
@@ -180,7 +180,7 @@ enum Then {
 /// Packed bytes that remain behind the content without being worth a word: padding, the end of a block.
 const SLACK: u64 = 16;
 
-/// What a turn came to: bytes taken, and what is told.
+/// Result of a turn: bytes taken, and the event.
 type Turn = Option<Step>;
 
 impl<F: Records> Archive<F> {
@@ -333,7 +333,7 @@ impl<F: Records> Archive<F> {
         self.state = state;
     }
 
-    /// What follows is no record.
+    /// Stops looking for records in the rest.
     fn give_up(&mut self) {
         self.begin(0, State::Rest(false));
     }
@@ -507,7 +507,7 @@ impl<F: Records> Archive<F> {
     }
 }
 
-/// What is left as a length in memory, or as much as there may be.
+/// The remaining length in memory, or as much as there may be.
 fn most(left: Option<u64>) -> usize {
     left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX)
 }

@@ -13,7 +13,7 @@ use crate::stream::zlib::{Zlib, is_header};
 
 /// Bytes that have to make sense.
 const LOOK: usize = 1024;
-/// What a look costs, in bytes worked on.
+/// Cost of a look, in bytes worked on.
 const LOOK_WORK: usize = 4 * LOOK;
 /// The first byte of a stream with a window of 32 KiB.
 const FIRST: u8 = 0x78;
@@ -22,8 +22,8 @@ const DICTIONARY: u8 = 0x20;
 
 /// The file around the streams.
 pub(crate) trait Around: Send {
-    /// What stands between streams is passed; how much of it was looked at, which is all where streams are looked for. Nothing
-    /// was where none ever will be.
+    /// Passes bytes between streams; returns how many were looked at, which is all where streams are searched for, and
+    /// 0 where none ever will be.
     fn passed(&mut self, bytes: &[u8], outbox: &mut Outbox) -> usize;
 
     /// How many bytes it takes to say whether there will be any.
@@ -49,7 +49,7 @@ pub(crate) trait Around: Send {
 pub(crate) struct Chain<A> {
     around: A,
     at: u64,
-    /// What was read, and is not done with.
+    /// Bytes read that are not done with.
     held: Vec<u8>,
     /// Made for the first look: most files have none.
     trial: Option<Deflate>,

@@ -1,4 +1,4 @@
-//! What a decompressor is inside of this crate: a push decoder that cannot fail, only tell.
+//! Interface of decompressors inside of this crate: a push decoder that cannot fail, only report.
 //!
 //! One decoder reads one compressed stream with all its framing (headers, trailers, further members). The stage around
 //! it, [`Compressed`](crate::frame::compressed::Compressed) or the zip reader, turns what it tells into events.
@@ -18,7 +18,7 @@ pub(crate) trait Decoder: Send {
     /// What is told comes after what was written.
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
 
-    /// What is missing when the input ends here, after a call with empty input that did nothing.
+    /// Fault when the input ends here, after a call with empty input that did nothing.
     fn missing(&self) -> Option<Fault>;
 
     /// Bytes that were taken and are not the stream's, once it is over or broken: what was read ahead or in search of a
@@ -30,10 +30,10 @@ pub(crate) trait Decoder: Send {
 
 /// A decoder of frames: a machine of states, each of which reads a part of the framing or of the content.
 pub(crate) trait Framed: Send {
-    /// What an end elsewhere than where it [may be](Self::may_end) is called.
+    /// Fault of an end elsewhere than where it [may be](Self::may_end).
     const TRUNCATED: Fault;
 
-    /// Which state it is in.
+    /// State of the decoder.
     fn state(&self) -> impl PartialEq + use<Self>;
 
     /// Lets the state read a prefix of `input`, or write, or give way to another. What has done nothing wants more input.
@@ -87,18 +87,18 @@ impl<F: Framed> Decoder for F {
     }
 }
 
-/// What one call of [`Decoder::decode`] did.
+/// Progress of one call of [`Decoder::decode`].
 #[derive(Debug, PartialEq)]
 pub(crate) struct Progress {
     /// Bytes taken from the front of the input.
     pub taken: usize,
     /// Bytes written to the front of the output.
     pub wrote: usize,
-    /// What is to be said after them.
+    /// Event after them.
     pub told: Told,
 }
 
-/// What a decoder tells.
+/// Event of a decoder.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Told {
     /// Nothing.
@@ -111,7 +111,7 @@ pub(crate) enum Told {
     Over,
 }
 
-/// What is wrong with a compressed stream.
+/// Fault of a compressed stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub class: Class,
@@ -183,7 +183,7 @@ impl<const N: usize> Collected<N> {
         taken
     }
 
-    /// What has been collected.
+    /// Collected bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -114,7 +114,7 @@ impl<D: Decoder> Compressed<D> {
         Some(Step::tell(taken, event))
     }
 
-    /// What follows the compressed stream: the surplus that the decoder took, then the input as it stands.
+    /// Emits the rest after the compressed stream: the surplus that the decoder took, then the input as it stands.
     fn rest(
         &mut self,
         surplus_told: usize,

@@ -39,8 +39,8 @@ pub(crate) fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
     assert_eq!(whole, pieces, "pieces of {piece}");
 }
 
-/// What stands for a disc image in seeds, told at length: blocks of 512 bytes, in front of each the number of blocks of
-/// NULs that come first, in two bytes. The first byte, of the cut, stays.
+/// Expands the short form of a disc image in seeds: blocks of 512 bytes, in front of each the number of blocks of NULs
+/// that come first, in two bytes. The first byte, of the cut, stays.
 pub fn blocks(data: &[u8]) -> Vec<u8> {
     const IMAGE_BYTES_MAX: usize = 2 << 20;
     let (cut, mut left) = data.split_at(data.len().min(1));
@@ -58,7 +58,7 @@ pub fn blocks(data: &[u8]) -> Vec<u8> {
     image
 }
 
-/// What a stage tells, content reduced to its length and a sum.
+/// Event of a stage, content reduced to its length and a sum.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Told {
     Content(u64, u64),

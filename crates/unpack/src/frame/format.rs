@@ -7,13 +7,13 @@ pub struct Format {
     pub name: &'static str,
     /// Its variants, methods and filters that are read.
     pub methods: &'static str,
-    /// What is recognised and told raw, with a finding; empty where nothing is.
+    /// Methods that are recognised and emitted raw, with a finding; empty if there are none.
     pub not_read: &'static str,
     /// Whether its content is told while it arrives.
     pub reads: Reads,
     /// The most memory taken, and the field of [`Limits`](::stream::Limits) that bounds it.
     pub memory: &'static str,
-    /// Whose decoder it is: a library, or our own.
+    /// Author of the decoder: a library, or our own.
     pub decoder: &'static str,
     /// The fuzz target, whose corpus plain tests replay.
     pub fuzz: &'static str,

@@ -18,7 +18,7 @@ impl Held {
         taken
     }
 
-    /// What has been collected.
+    /// Collected bytes.
     pub fn packed(&self) -> &[u8] {
         &self.packed
     }
@@ -32,7 +32,7 @@ impl Held {
         sound
     }
 
-    /// What has been unpacked.
+    /// Unpacked bytes.
     pub fn content(&self) -> &[u8] {
         &self.content
     }

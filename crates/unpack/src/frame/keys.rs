@@ -12,7 +12,7 @@ use crate::frame::password::Passwords;
 /// Bytes hashed in one turn.
 pub(crate) const SLICE_BYTES: u64 = 512 << 10;
 
-/// What trying a candidate costs at the least: what comes out is judged, too.
+/// Least cost of a candidate: its output is judged, too.
 pub(crate) const COST_MIN: u64 = 1024;
 
 /// How a key is made of a password.
@@ -39,7 +39,7 @@ pub(crate) enum Derived<K> {
     Done(Option<K>),
 }
 
-/// What the content looks like that comes out with a key.
+/// Judgement of the content that a key decrypts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// It makes no sense.
@@ -51,7 +51,7 @@ pub(crate) enum Judgement {
 
 /// How a turn went.
 pub(crate) enum Tried<K> {
-    /// There are more candidates, or more is to be done for this one.
+    /// Further candidates remain, or more work for this one.
     More,
     Found(K),
     /// None is right.
@@ -64,7 +64,7 @@ pub(crate) enum Tried<K> {
 pub(crate) struct Keys<D: Derivation> {
     passwords: Passwords,
     known: Option<(D, D::Key)>,
-    /// What the search under way is for.
+    /// Subject of the current search.
     searched: Option<D>,
     turn: usize,
     /// The candidate of this turn, and what of its cost has not been worked off.

@@ -1,5 +1,5 @@
-//! What every reader stands on: what a decoder and a reader of an archive or a document is, the stages that drive them, names
-//! and passwords.
+//! Foundation of every reader: interfaces of decoders and of readers of archives and documents, the stages that drive
+//! them, names and passwords.
 
 pub(crate) mod archive;
 pub(crate) mod chain;

@@ -26,7 +26,7 @@ const PIECE_BYTES: usize = 4096;
 /// Content that a reader may put into its empty outbox without asking for room.
 pub(crate) const CONTENT_BYTES: usize = 4096;
 
-/// What reads a document: a stage that may tell several things at once.
+/// Reader of a document: a stage that may emit several things at once.
 pub(crate) trait Reader: Send {
     /// Takes a prefix of `input`, which is not empty, and tells what it says. If it takes nothing it tells something, or
     /// changes its state so that it will.
@@ -48,7 +48,7 @@ pub(crate) enum Ended {
     Done,
 }
 
-/// What a reader has to tell, in order.
+/// Events of a reader, in order.
 #[derive(Default)]
 pub(crate) struct Outbox {
     words: VecDeque<Word>,

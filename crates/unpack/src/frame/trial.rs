@@ -2,7 +2,7 @@
 
 use crate::frame::codec::{Decoder, Told};
 
-/// What a decoder made of an input.
+/// Result of a decoder for an input.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Outcome {
     pub content: Vec<u8>,

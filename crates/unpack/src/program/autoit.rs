@@ -18,7 +18,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "AutoIt",
     methods: "compiled scripts EA05 and EA06 and the files after them, stored and compressed; tokens as text",
@@ -37,13 +37,13 @@ const DATA: &str = "Heuristics.Malformed.AutoIt.Data";
 const MARK: &[u8; 16] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a\x86\xd6\x48\x7d";
 /// The mark with what always follows it: interpreters have the mark alone among their constants.
 const WHOLE_MARK: &[u8; 23] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a\x86\xd6\x48\x7dAU3!EA0";
-/// What stands behind the mark: its second half, the version, and a digest.
+/// Bytes after the mark: its second half, the version, and a digest.
 const HEAD_BYTES: usize = 24;
 const NAME_MAX: u32 = 1024;
 /// The longest token besides text.
 const TOKENS: usize = 9;
 
-/// What differs between versions: numbers that fields are mixed with, and seeds.
+/// Differences between versions: numbers that fields are mixed with, and seeds.
 struct Version {
     mark: &'static [u8; 4],
     is_wide: bool,
@@ -215,7 +215,7 @@ impl Reader for AutoIt {
     }
 }
 
-/// What stands behind the texts in the head of a file: how it is packed, sizes, a checksum, times.
+/// Bytes after the texts in the head of a file: packing, sizes, a checksum, times.
 const FIXED_BYTES: usize = 1 + 12 + 16;
 
 /// How many bytes the head of a file has, as far as these tell; none more if they make no sense.

@@ -25,7 +25,7 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
 use crate::recognise::head::recognise;
 use head::Head;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "PE",
     methods: "the overlay after the image; resources that are files; 7z, RAR, CAB, LHA, ARJ and zip archives, squashfs images and other executables anywhere in it",
@@ -55,12 +55,12 @@ pub(crate) struct Executable {
 /// Where the resources lie, and how far they have been told.
 struct Resources {
     file: Range<u64>,
-    /// What the addresses of leaves count from.
+    /// Base of the addresses of leaves.
     address: u32,
     walked: bool,
     leaves: Vec<Range<u64>>,
     left: u64,
-    /// What is being told.
+    /// Range in emission.
     open: Option<Range<u64>>,
 }
 

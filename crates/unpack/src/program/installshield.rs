@@ -23,7 +23,7 @@ use crate::frame::name;
 pub(crate) use cabinet::{Cabinet, MAGIC};
 use setup::Setup;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "InstallShield",
     methods: "files appended to self-extracting installers, of both kinds (with a list, or interleaved with their names, compressed or not); cabinets from version 6 on, without names",
@@ -82,7 +82,7 @@ fn debug_bytes(head: &[u8]) -> Option<Option<usize>> {
     }
 }
 
-/// What stands in front of a file.
+/// Lines before a file.
 struct Lines<'a> {
     name: &'a [u8],
     size: u32,

@@ -22,7 +22,7 @@ use crate::frame::format::{Format, Reads};
 use crate::stream::bzip2::Bzip2;
 use header::Names;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "NSIS",
     methods: "stored, deflate, LZMA, NSIS's own bzip2; solid or not; names in ANSI and Unicode",
@@ -317,7 +317,7 @@ impl Method {
     }
 }
 
-/// What is packed, as much of it as makes sense and is wanted.
+/// Unpacks as much as makes sense and is wanted.
 fn unpack(packed: &[u8], bytes_max: usize, limits: &Limits) -> Vec<u8> {
     let mut method = Method::of(packed, limits);
     let (mut content, mut taken, mut piece) = (Vec::new(), 0, [0; 4096]);

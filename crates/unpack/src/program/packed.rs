@@ -31,7 +31,7 @@ use crate::program::autoit;
 use crate::program::executable::head::Head;
 use source::Whole;
 
-/// What is read of executables packed by UPX.
+/// Row of executables packed by UPX.
 pub(crate) const UPX: Format = Format {
     name: "UPX",
     methods: "Windows (32 and 64 bits) and ELF (32 and 64 bits, both byte orders): NRV2B, NRV2D, NRV2E, LZMA; the filters 0x26 and 0x49; headers without their marks",
@@ -43,7 +43,7 @@ pub(crate) const UPX: Format = Format {
     compared_with: "the files that upx was given",
 };
 
-/// What is read of executables packed by others.
+/// Row of executables packed by other known packers.
 pub(crate) const OTHERS: Format = Format {
     name: "MEW, WWPack32, yoda's Crypter, PESpin",
     methods: "MEW 11 with aPLib, WWPack32 1.x, yoda's Crypter 1.3, PESpin 1.1",
@@ -55,7 +55,7 @@ pub(crate) const OTHERS: Format = Format {
     compared_with: "the scan inputs of ClamAV",
 };
 
-/// What is read of executables packed by anything else.
+/// Row of executables packed by anything else.
 pub(crate) const EMULATED: Format = Format {
     name: "other packed PE",
     methods: "Windows executables of 32 bits whose stub runs in an emulated processor: ASPack, FSG, MEW with LZMA, NsPack, PEtite, Upack and what behaves like them",
@@ -72,10 +72,10 @@ const LIMIT: &str = "Heuristics.Limits.Exceeded.Packed";
 
 /// Bytes that say whether a file may be packed.
 const HEAD_BYTES: usize = 4096;
-/// What is unpacked in one turn.
+/// Bytes unpacked in one turn.
 const TURN_BYTES: usize = 64 << 10;
 
-/// What makes a file of a packed one, turn by turn.
+/// Unpacker of a packed file, turn by turn.
 trait Unpacker: Send {
     fn turn(&mut self, file: &Whole, unpacked: &mut Unpacked) -> Turn;
 
@@ -85,7 +85,7 @@ trait Unpacker: Send {
     }
 }
 
-/// What came of a turn.
+/// Result of a turn.
 enum Turn {
     More,
     Done,
@@ -97,7 +97,7 @@ enum Turn {
     Not,
 }
 
-/// What has been unpacked so far, of bounded length.
+/// Unpacked bytes so far, of bounded length.
 struct Unpacked {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -175,7 +175,7 @@ impl Packed {
         unpacker.map_or(State::Over, |unpacker| self.unpacking(unpacker))
     }
 
-    /// What no unpacker knows, its own stub may unpack.
+    /// Runs the stub of a file that no unpacker knows.
     fn emulate(&self, kept: &dyn ReadAt) -> State {
         let emulator = pe::emulated(&Whole { head: &self.head, kept }, self.bytes_max);
         emulator.map_or(State::Over, |emulator| self.unpacking(emulator))

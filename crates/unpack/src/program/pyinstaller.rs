@@ -14,7 +14,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::reader::{Outbox, Reading};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "PyInstaller",
     methods: "members and modules of programs in one file, without their names",
@@ -26,7 +26,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "pyi-archive_viewer, over programs made by PyInstaller",
 };
 
-/// What loaders say of themselves: of a folder that they make, of their errors, and in front of the table and the modules.
+/// Marks of loaders: of a folder that they make, of their errors, and in front of the table and the modules.
 const MARKS: [&[u8]; 4] = [b"_MEIPASS", b"PyInstaller", b"MEI\x0c\x0b\x0a\x0b\x0e", b"PYZ\0"];
 const MARK_MAX: usize = 11;
 

@@ -17,7 +17,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::stream::zlib::Zlib;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "SIS",
     methods: "stored, zlib; files of each language",

@@ -27,7 +27,7 @@ pub(crate) struct Carried {
     /// Where the bytes held stand.
     at: u64,
     held: Vec<u8>,
-    /// What is left of the open one.
+    /// Bytes left of the open one.
     left: Option<u64>,
 }
 
@@ -112,7 +112,7 @@ enum Found {
     Executable(u64),
 }
 
-/// What stands at the front of these bytes.
+/// Size of the object at the front of these bytes.
 fn size(bytes: &[u8], last: bool) -> Found {
     let has = |count: usize| bytes.len() >= count || last;
     if !has(DOS_BYTES) {

@@ -1,4 +1,4 @@
-//! What a stream is, from its first bytes.
+//! Type of a stream by its first bytes.
 //!
 //! Magic numbers first (`magic`), then structures that need a look at their fields (tar, zlib, executables), then text
 //! against binary (`text`). Names and declared types play no role. Mail is not told from text here. A PDF header counts
@@ -85,8 +85,8 @@ fn is_pdf(head: &[u8]) -> bool {
     })
 }
 
-/// What a stream that begins with `head` is besides what [`recognise`] says: a PDF may stand behind anything, and a disk
-/// begins with a program.
+/// Second type of a stream that begins with `head`, besides that of [`recognise`]: a PDF may stand after anything, and
+/// a disk begins with a program.
 pub fn recognise_second(head: &[u8], first: FileType) -> Option<FileType> {
     if first != FileType::Pdf && is_pdf(head) {
         return Some(FileType::Pdf);

@@ -1,4 +1,4 @@
-//! What a stream is, by its first bytes, and what stands in it that is something of its own.
+//! Type of a stream by its first bytes, and objects within it.
 
 pub(crate) mod carried;
 pub(crate) mod head;

@@ -48,13 +48,13 @@ const BEHIND_MAX: usize = 320;
 /// Whether a header makes sense.
 type Makes = fn(&[u8]) -> bool;
 
-/// What is looked for.
+/// Signature to search for.
 struct Signature {
     bytes: &'static [u8],
     /// How far behind the archive's beginning it stands.
     behind: usize,
     makes: Makes,
-    /// Whose reader reads it; none, if that needs all that follows.
+    /// Type of the reader; `None` if that needs all that follows.
     read_as: Option<FileType>,
 }
 
@@ -86,7 +86,7 @@ static SIGNATURES: [Signature; 18] = [
 /// Where tar has its signature.
 const USTAR_AT: usize = 257;
 
-/// What all descriptors of a disc image have, and where the first of them stands.
+/// Common bytes of all descriptors of a disc image, and the place of the first of them.
 const CD: &[u8] = b"CD001";
 const DESCRIPTORS_AT: usize = 32 << 10;
 const SECTOR_BYTES: u64 = 2048;
@@ -132,7 +132,7 @@ const AGAIN_MAX: u64 = 64 << 20;
 const WAITING_MAX: usize = 128;
 /// The first bytes that such a one asks for, which are kept here; the rest is kept by the driver.
 const FRONT_BYTES: u64 = 32 << 10;
-/// What a reader costs to set up, in bytes worked on.
+/// Cost of setting up a reader, in bytes worked on.
 const SET_UP: usize = 16 << 10;
 
 /// The reader of a type.
@@ -193,7 +193,7 @@ struct Carved {
     has_rest: bool,
 }
 
-/// What is told of an archive whose reader needs all that follows it: that, as it stands.
+/// Archive whose reader needs all that follows it, which is emitted as it stands.
 #[derive(Default)]
 struct ToTheEnd {
     in_front: usize,
@@ -485,7 +485,7 @@ impl Carved {
         Carved { at, file_type, stage, open: 0, keeps: false, front: (0, Vec::new()), has_rest: false }
     }
 
-    /// What stands at `at` was read.
+    /// Notes that the bytes at `at` were read.
     fn pass(&mut self, at: u64, bytes: &[u8]) {
         if self.keeps && at < self.front_end() {
             let room = self.front_end().saturating_sub(at) as usize;
@@ -498,7 +498,7 @@ impl Carved {
         self.at.saturating_add(FRONT_BYTES)
     }
 
-    /// What it told, with its places counted from the file's beginning; the next byte that it reads stands at `at`.
+    /// Its event, with places counted from the file's beginning; the next byte that it reads stands at `at`.
     fn told(&mut self, event: Event, at: u64) -> Event {
         match event {
             Event::Open(object) => {
@@ -527,7 +527,7 @@ impl Carved {
         }
     }
 
-    /// What it took and did not use.
+    /// Bytes that it took and did not use.
     fn give_back(mut self, output: &mut Window) -> Vec<u8> {
         let mut bytes = Vec::new();
         loop {
@@ -541,7 +541,7 @@ impl Carved {
     }
 }
 
-/// What is kept of a file, as an archive in it counts.
+/// Kept bytes of a file, with places as an archive in it counts.
 struct Behind<'a> {
     kept: &'a dyn ReadAt,
     at: u64,

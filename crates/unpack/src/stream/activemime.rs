@@ -12,7 +12,7 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::stream::zlib::{self, Zlib};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "ActiveMime (MSO)",
     methods: "zlib",
@@ -27,7 +27,7 @@ pub(crate) const FORMAT: Format = Format {
 const HEADER: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.ActiveMime.Header");
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.ActiveMime");
 
-/// What such a file begins with.
+/// Beginning of such a file.
 pub(crate) const MAGIC: &[u8] = b"ActiveMime\0\0";
 
 /// Where the header tells how far behind [`OFFSET_FROM`] the stream begins.

@@ -9,7 +9,7 @@ use stream::{Class, FileType, Limits};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "brotli",
     methods: "by declared type or by the name of a file (`.br`)",
@@ -133,7 +133,7 @@ impl Brotli {
         Progress { taken, wrote, told }
     }
 
-    /// What was decoded in front of the fault and has not been told.
+    /// Bytes that were decoded before the fault and not emitted.
     fn rest(&mut self, mut state: Box<Inner>, taken: usize, output: &mut [u8]) -> Progress {
         let ring = state.ringbuffer_size.max(0) as u64;
         let end = state.rb_roundtrips * ring + (state.pos.max(0) as u64).min(ring);

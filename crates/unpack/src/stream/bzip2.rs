@@ -27,7 +27,7 @@ use codes::{CODE_BITS_MAX, Codes};
 use crc::Crc;
 use recent::Recent;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "bzip2",
     methods: "several streams, all checksums",
@@ -72,7 +72,7 @@ pub(crate) struct Bzip2 {
     recent: Recent,
     block: Block,
     crc: Crc,
-    /// What the checksum of the block should be, if it is told.
+    /// Expected checksum of the block, if it is told.
     wanted: Option<u32>,
     work: usize,
     state: State,
@@ -101,7 +101,7 @@ enum State {
     Broken(Fault),
 }
 
-/// What a step comes to: the state behind it, and something to tell.
+/// Result of a step: the next state, and an event.
 type Next = Result<(State, Told), Fault>;
 
 impl Bzip2 {
@@ -251,7 +251,7 @@ impl Bzip2 {
         Ok(State::Symbols { group: group + 1, run, run_bits })
     }
 
-    /// What it means that the block cannot take `more` bytes.
+    /// Fault of a block that cannot take `more` bytes.
     fn full(&self, more: usize) -> Fault {
         if self.block.length() + more > self.places { self.data() } else { LIMIT }
     }

@@ -16,7 +16,7 @@ use crate::frame::cuts::compare;
 use crate::frame::format::{Format, Reads};
 use crate::open::{Due, Opener};
 
-/// What is read of them.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "content codings of HTTP",
     methods: "gzip, deflate (zlib and raw), br, zstd, one over the other",
@@ -73,7 +73,7 @@ enum State {
 }
 
 impl Coded {
-    /// What the reader tells, as it is told here.
+    /// Converts an event of the reader.
     fn told(&mut self, event: Event) -> Event {
         match (event, &self.state) {
             (Event::Open(object), &State::Before { open: false }) if object.kind == Kind::Stream => {

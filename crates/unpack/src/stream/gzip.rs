@@ -15,7 +15,7 @@ use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le16, le32}
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "gzip",
     methods: "deflate, several members, padding",

@@ -24,7 +24,7 @@ use crate::frame::format::{Format, Reads};
 use block::Blocks;
 use twox_hash::XxHash32;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "lz4",
     methods: "several frames, linked and independent blocks, skippable frames, the legacy format",
@@ -61,7 +61,7 @@ pub(crate) struct Lz4 {
     state: State,
 }
 
-/// What the descriptor says, and the sums so far.
+/// Values of the descriptor, and the sums so far.
 #[derive(Default)]
 struct Frame {
     is_legacy: bool,
@@ -280,7 +280,7 @@ const fn descriptor_bytes(flags: u8) -> usize {
 }
 
 impl Frame {
-    /// What a whole descriptor says, if it is of the version that is read.
+    /// Reads a whole descriptor, if its version is supported.
     fn of(descriptor: &[u8]) -> Option<Frame> {
         const VERSION: u8 = 1;
         let &[flags, block, ..] = descriptor else {

@@ -14,7 +14,7 @@ use crate::codec::lzma::LzmaStream;
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32, le64};
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "lzip",
     methods: "versions 0 and 1, several members",
@@ -112,7 +112,7 @@ impl Lzip {
         Progress::tells(taken, Told::Begin(None))
     }
 
-    /// What was taken for a header is surplus, in front of what is to be read again.
+    /// Takes supposed header bytes for surplus, in front of the input that is to be read again.
     fn no_header(&mut self, taken: usize, told: Told) -> Progress {
         self.again.splice(..0, self.header.bytes().iter().copied());
         self.header.clear();

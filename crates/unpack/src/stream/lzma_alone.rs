@@ -8,7 +8,7 @@ use crate::codec::lzma::{LzmaStream, PROPERTIES_BYTES};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32, le64};
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "lzma",
     methods: "with and without known length and end marker; recognised by its fields and by what its head decodes to",

@@ -19,7 +19,7 @@ use crate::frame::format::{Format, Reads};
 use crate::frame::held::Held;
 use crate::frame::name;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "lzop",
     methods: "LZO1X of all levels, stored blocks, all checksums, several parts",
@@ -61,7 +61,7 @@ pub(crate) struct Lzop {
     held: Held,
     flags: u32,
     begun: bool,
-    /// What is to be told next.
+    /// The next fault to emit.
     owing: Option<Fault>,
     magic: Collected<9>,
     state: State,
@@ -87,7 +87,7 @@ struct Block {
     crc32: Option<u32>,
 }
 
-/// What the header of a part says.
+/// Values in the header of a part.
 struct Header {
     flags: u32,
     name: Box<[u8]>,

@@ -10,7 +10,7 @@ use crate::bits::tokens::{Bits, Broken, Tokens, Tokenwise};
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "compress (.Z)",
     methods: "codes of 9 to 16 bits, with and without clearing",

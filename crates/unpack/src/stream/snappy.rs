@@ -11,7 +11,7 @@ use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le16, le32};
 use crate::frame::format::{Format, Reads};
 use crate::frame::held::{Held, repeat};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "snappy",
     methods: "the framing format; several streams, stored, skippable and padding chunks",

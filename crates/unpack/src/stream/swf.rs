@@ -11,7 +11,7 @@ use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told, le32};
 use crate::frame::format::{Format, Reads};
 use crate::stream::zlib::{self, Zlib};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "Flash (SWF)",
     methods: "CWS (zlib), ZWS (LZMA)",

@@ -1,4 +1,4 @@
-//! What MS-DOS's COMPRESS and its like made (`FILE.EX_`): SZDD files, QBasic's among them, and KWAJ files.
+//! Files of MS-DOS's COMPRESS and its like (`FILE.EX_`): SZDD files, QBasic's among them, and KWAJ files.
 //!
 //! A match of their LZSS tells a place in a ring of 4096 bytes that is full of spaces at first. Readers disagree whether
 //! the length in the header counts: all that the data make is told, and another length is a finding. Source: the format
@@ -15,7 +15,7 @@ use crate::frame::format::{Format, Reads};
 use lzh::Lzh;
 use mszip::MsZip;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "MS COMPRESS",
     methods: "SZDD, the QBasic variant, KWAJ with all methods (0 to 4)",
@@ -41,7 +41,7 @@ const KWAJ_FIXED_BYTES: usize = 14;
 /// A decoder of all of them.
 pub(crate) struct Szdd {
     state: State,
-    /// What the body took and did not use.
+    /// Bytes that the body took and did not use.
     surplus: Vec<u8>,
 }
 

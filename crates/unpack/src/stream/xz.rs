@@ -31,7 +31,7 @@ use header::{HEADER_BYTES_MAX, Header, Refused};
 use index::{Index, Seen};
 use lzma2::{Broken, Lzma2, Why};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "xz",
     methods: "LZMA2, delta, all branch filters; several streams, all checks",

@@ -15,7 +15,7 @@ use crate::frame::codec::{Collected, Decoder, Fault, Framed, Progress, Told, le3
 use crate::frame::format::{Format, Reads};
 use crate::stream::zlib;
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "zisofs",
     methods: "files of ISO images that are compressed, of versions 1 and 2; checksums are not compared",
@@ -37,7 +37,7 @@ const CODEC: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Code
 
 const HEADER_MAX: usize = 24;
 const POINTER_MAX: usize = 8;
-/// What is behind the content of a block, the checksum of zlib.
+/// Bytes after the content of a block, the checksum of zlib.
 const TRAILER: u64 = 4;
 
 /// A decoder of such files.

@@ -9,7 +9,7 @@ use crate::codec::deflate::Deflate;
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "zlib",
     methods: "deflate",

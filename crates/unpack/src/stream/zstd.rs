@@ -22,7 +22,7 @@ use stream::{Class, Limits};
 use crate::frame::codec::{Collected, Fault, Framed, Progress, Told, le32, le64};
 use crate::frame::format::{Format, Reads};
 
-/// What is read of it.
+/// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
     name: "zstd",
     methods: "several frames, skippable frames",
@@ -57,7 +57,7 @@ pub(crate) struct Zstd {
     /// Whether a frame has been read, so that what comes may also be surplus.
     further: bool,
     magic: Collected<4>,
-    /// What is told when the frame's content is out.
+    /// Event when the frame's content is out.
     owing: Told,
     frame: Option<Box<Frame>>,
     state: State,
@@ -359,7 +359,7 @@ fn block_bytes(block: &[u8]) -> Option<usize> {
     })
 }
 
-/// What there is of a block that is stored as it is, as a block of that length.
+/// Available beginning of a stored block, as a block of that length.
 fn stored_beginning(mut block: Vec<u8>) -> Option<Vec<u8>> {
     const STORED: u32 = 0;
     let header = le32(block.first_chunk::<BLOCK_HEADER_BYTES>()?, 0);

@@ -19,7 +19,7 @@ const WINDOW: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Cab
 const HEADER_BYTES: usize = 8;
 /// The most content of a block.
 const CONTENT_BYTES: usize = 32 << 10;
-/// What an MSZIP block may refer back to.
+/// Distance to which an MSZIP block may refer back.
 const HISTORY_BYTES: usize = 32 << 10;
 
 /// How a folder is compressed.
@@ -47,7 +47,7 @@ impl Method {
     }
 }
 
-/// What is known of the data of a folder.
+/// State of the data of a folder.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Data {
     pub method: Method,
@@ -80,7 +80,7 @@ pub(super) struct Blocks {
     /// Bytes of it told.
     told: usize,
     inflate: Option<Inflate>,
-    /// What MSZIP has told before.
+    /// Earlier output of MSZIP.
     history: Vec<u8>,
     lzx: Option<Box<Lzx>>,
     quantum: Option<Box<Quantum>>,

@@ -30,7 +30,7 @@ const SYMBOL_BITS: usize = 96;
 pub(crate) struct Lzx {
     history: History,
     slots: usize,
-    /// What calls were translated with, once the first frame has told it.
+    /// Size with which calls were translated, once the first frame has told it.
     translation: Option<i32>,
     frames: u32,
     /// Whether the frame is the last one of a section, which is filled up: matches may reach beyond what is told of it.

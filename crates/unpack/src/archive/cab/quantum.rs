@@ -199,7 +199,7 @@ impl<'a> Coder<'a> {
         u32::from(self.high.wrapping_sub(self.low)) + 1
     }
 
-    /// Which of `total` parts is meant.
+    /// Number out of `total` that is coded next.
     fn meant(&self, total: u16) -> u16 {
         let code = u32::from(self.code.wrapping_sub(self.low)) + 1;
         ((code * u32::from(total) - 1) / self.range()) as u16

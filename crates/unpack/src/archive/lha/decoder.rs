@@ -47,7 +47,7 @@ impl Decoder {
 
     /// The decoder with this method, which may refer to what was `before`.
     pub fn with(method: Box<dyn Method>, before: &[u8]) -> Decoder {
-        /// What `pm1` reaches back, which begins with nothing.
+        /// Size of `pm1`'s window, which begins with nothing.
         const LEAST: usize = 16 << 10;
         let mut history = History::new();
         history.restart(before.len().max(LEAST), before);

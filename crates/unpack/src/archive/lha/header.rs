@@ -32,7 +32,7 @@ pub(super) struct Header {
     file: Vec<u8>,
 }
 
-/// What stands where a header should.
+/// Bytes in the place of a header.
 pub(super) enum Found {
     Need(usize),
     End,

@@ -49,7 +49,7 @@ impl Lz5 {
         Lz5 { flags: 0, flags_left: 0 }
     }
 
-    /// What the ring holds at first: runs of each byte, all bytes up and down, zeros, spaces.
+    /// Initial content of the ring: runs of each byte, all bytes up and down, zeros, spaces.
     pub fn before() -> Vec<u8> {
         let mut ring = vec![0; Lz5::SHIFT];
         (0..=255).for_each(|byte| ring.extend_from_slice(&[byte; 13]));

@@ -1,4 +1,4 @@
-//! What a method is: a machine that reads symbols, run by the decoder.
+//! Method of a member: a machine that reads symbols, run by the decoder.
 
 use crate::bits::history::History;
 use crate::bits::pushed::Bits;

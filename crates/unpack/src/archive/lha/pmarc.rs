@@ -19,7 +19,7 @@ const STEP_BITS: usize = 320;
 /// All bytes, the last one told first.
 struct Recent {
     bytes: [u8; 256],
-    /// What of the history they know.
+    /// Part of the history that they know.
     seen: u64,
 }
 
@@ -239,7 +239,7 @@ pub(super) struct Pm2 {
     start: u64,
     /// How many times codes have been told.
     told: u32,
-    /// What comes next: literals by the range of their age, matches by the range of their length.
+    /// Codes of the next item: literals by the range of their age, matches by the range of their length.
     main: Huffman,
     /// How many bits a distance has.
     widths: Huffman,

@@ -123,7 +123,7 @@ pub(super) struct Three {
 
 const NUMBER_BYTES: usize = 3;
 
-/// What is hashed for one round, with a password of so many bytes and a salt.
+/// Bytes hashed for one round, with a password of so many bytes and a salt.
 const fn three_round_bytes(password_bytes: usize) -> u64 {
     (password_bytes + 8 + NUMBER_BYTES) as u64
 }
@@ -171,7 +171,7 @@ pub(super) struct Decrypting {
     stored: bool,
     /// The encrypted bytes taken that the decoder has not used.
     taken: Vec<u8>,
-    /// Those of them that are decrypted, and not given to the decoder.
+    /// Bytes that are decrypted, and not given to the decoder.
     plain: [u8; PIECE_BYTES],
     start: usize,
     end: usize,

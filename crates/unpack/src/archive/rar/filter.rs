@@ -23,7 +23,7 @@ pub(super) struct Filter {
     pub length: u32,
 }
 
-/// What has to be undone.
+/// Filter to undo.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     /// Differences between every n-th byte.

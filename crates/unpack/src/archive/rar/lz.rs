@@ -1,4 +1,4 @@
-//! What the compressions of all RAR versions share: a history, matches into it, filters behind it.
+//! Common part of the compressions of all RAR versions: a history, matches into it, filters after it.
 //!
 //! A [`Model`] turns bits into literals and matches; [`Unpack`] gives it room for a run of bytes at a time and passes
 //! them on, through a filter where one was told. Bounds: the dictionary that the member declares, growing with the data

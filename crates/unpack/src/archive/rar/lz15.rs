@@ -82,7 +82,7 @@ pub(super) struct Lz15 {
     again: u32,
 }
 
-/// What solid members go on with.
+/// State with which solid members go on.
 struct Learned {
     literals: Table,
     distances: Table,
@@ -165,7 +165,7 @@ fn weigh(this: &mut u32, other: &mut u32) {
     }
 }
 
-/// What a step comes to.
+/// Result of a step.
 enum Step {
     Byte(u8),
     Match(usize, usize),

@@ -24,11 +24,11 @@ pub(super) struct Ppm {
     codec_bytes_max: usize,
 }
 
-/// What the next byte is.
+/// Meaning of the next byte.
 enum Awaits {
     /// Content, or an escape.
     Plain,
-    /// What the escape means.
+    /// Meaning of the escape.
     Meaning,
     /// Three bytes of distance and one of length.
     Match(Vec<u8>),
@@ -119,7 +119,7 @@ impl Ppm {
 }
 
 impl Awaits {
-    /// What is awaited behind `byte`.
+    /// State after `byte`.
     fn hear(self, byte: u8, escape: u8, history: &mut History, end: u64) -> Result<Awaits, Ppmd> {
         match self {
             Awaits::Plain => Ok(Awaits::Meaning),

@@ -136,7 +136,7 @@ impl Programs {
         if bits.overran() { Err(Refused::Broken) } else { Ok(Filter { kind, start, length }) }
     }
 
-    /// Which of the programs is meant: one told before, or the next.
+    /// Number of the meant program: one told before, or the next.
     fn index(&mut self, flags: u8, bits: &mut Bits) -> usize {
         if flags & flag::PROGRAM != 0 {
             self.last = match number(bits) {
@@ -178,7 +178,7 @@ impl Program {
         })
     }
 
-    /// What it does with these registers.
+    /// Filter that the program is with these registers.
     fn kind(self, registers: &[u32; 7], length: u32) -> Option<Kind> {
         const CHANNELS_MAX: u32 = 1024;
         let channels = (1..=CHANNELS_MAX).contains(&registers[0]).then_some(registers[0] as usize);

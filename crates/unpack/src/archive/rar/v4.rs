@@ -291,7 +291,7 @@ impl<'a> File<'a> {
         solid.unlock(&scheme, faults, |key| self.judge(key, sample, codec_bytes_max))
     }
 
-    /// What the content looks like that comes out with this key. A solid member cannot be read alone.
+    /// Judges a key by the content that it decrypts. A solid member cannot be read alone.
     fn judge(&self, key: &Key, sample: &[u8], codec_bytes_max: usize) -> Judgement {
         let mut plain = sample.as_chunks::<CIPHER_BLOCK>().0.as_flattened().to_vec();
         decrypt(key, &mut plain);

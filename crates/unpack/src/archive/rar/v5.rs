@@ -60,7 +60,7 @@ enum Headlock {
     Open(Key),
 }
 
-/// What all blocks have.
+/// Common fields of all blocks.
 struct Block<'a> {
     /// Bytes of the whole header.
     length: usize,
@@ -269,7 +269,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// What an encryption record tells.
+/// Fields of an encryption record.
 struct Encryption {
     scheme: Scheme,
     start: [u8; BLOCK],

@@ -23,7 +23,7 @@ const POWER_PLAIN: u8 = 0x3f;
 
 pub(super) type Key = [u8; KEY_BYTES];
 
-/// What a coder's properties tell.
+/// Properties of a coder.
 #[derive(Debug, Clone)]
 pub(super) struct Properties {
     power: u8,
@@ -89,7 +89,7 @@ const NUMBER_BYTES: usize = 8;
 /// A key on its way.
 pub(super) struct Way {
     hash: Sha256,
-    /// What each round hashes: salt, password, its number.
+    /// Input of each round: salt, password, its number.
     round: Vec<u8>,
     number: u64,
 }

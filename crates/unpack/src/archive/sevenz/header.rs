@@ -7,7 +7,7 @@
 use super::aes::Properties;
 use crate::frame::codec::{le16, le32};
 
-/// What the header tells.
+/// Content of the header.
 #[derive(Default)]
 pub(super) struct Header {
     pub folders: Vec<Folder>,
@@ -97,7 +97,7 @@ pub(super) fn read(bytes: &[u8], entries_max: usize) -> Result<Found, Refused> {
     input.found().ok_or(input.refused)
 }
 
-/// What has not been read yet.
+/// Header bytes that have not been read yet.
 struct Input<'a> {
     bytes: &'a [u8],
     entries_left: usize,

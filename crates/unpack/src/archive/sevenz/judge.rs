@@ -1,4 +1,4 @@
-//! Which candidate for the key is right.
+//! Choice of the right candidate for the key.
 //!
 //! Nothing tells: the content must be decodable, agree with its checksum, or look like something.
 //!
@@ -25,7 +25,7 @@ const WHOLE_BYTES_MAX: u64 = 1 << 20;
 /// How often a source may come to nothing before it is given up.
 const LATER_MAX: u32 = 16;
 
-/// What the content looks like that comes out with this key; the bytes read are added to `work`.
+/// Judges a key by the content that it decrypts; the bytes read are added to `work`.
 pub(super) fn judge(folder: &Folder, key: &Key, limits: &Limits, kept: &dyn ReadAt, work: &Cell<usize>) -> Judgement {
     let Ok(mut source) = Source::of(folder, limits, Some(key)) else { return Judgement::Wrong };
     let first = folder.streams.first().copied();

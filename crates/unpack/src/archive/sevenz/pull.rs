@@ -1,4 +1,4 @@
-//! What bytes are pulled out of: packed streams and coders alike.
+//! Sources from which bytes are pulled: packed streams and coders alike.
 
 use stream::{Class, ReadAt};
 
@@ -7,7 +7,7 @@ use crate::frame::codec::Fault;
 pub(super) const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.SevenZip.Data");
 pub(super) const CUT: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.SevenZip");
 
-/// What a read came to.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Read {
     /// So many bytes.

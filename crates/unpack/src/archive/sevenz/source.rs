@@ -73,7 +73,7 @@ impl Pull for Source {
     }
 }
 
-/// What a folder's coders are made with.
+/// Inputs for the coders of a folder.
 struct Means<'a> {
     limits: &'a Limits,
     key: Option<&'a Key>,

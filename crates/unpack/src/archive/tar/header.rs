@@ -8,7 +8,7 @@ pub(crate) const BLOCK: usize = 512;
 /// The largest size that eleven octal digits can tell.
 pub(super) const OCTAL_SIZE_MAX: u64 = 0o777_7777_7777;
 
-/// What is used of a header.
+/// Used fields of a header.
 pub(super) struct Header {
     pub name: Vec<u8>,
     /// `None` if the field is no number.

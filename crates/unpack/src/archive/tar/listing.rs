@@ -61,7 +61,7 @@ impl Listing {
         content.and_then(|content| is_complete.then_some(content).ok_or(MALFORMED)).map_err(|fault| (fault, self.text))
     }
 
-    /// What has been taken of it.
+    /// Returns the text taken so far.
     pub fn into_text(self) -> Vec<u8> {
         self.text
     }

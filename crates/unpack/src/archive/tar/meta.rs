@@ -7,7 +7,7 @@ pub(super) enum Meta {
     Pax(Pax),
     Global(Pax),
     LongName(Vec<u8>),
-    /// Of no interest: the target of a link.
+    /// An ignored header: the target of a link.
     Ignored,
 }
 

@@ -7,7 +7,7 @@
 
 use super::sparse::Map;
 
-/// What extended headers say of a member.
+/// Values of extended headers for a member.
 pub(super) struct Pax {
     name_bytes_max: usize,
     path: Option<Vec<u8>>,
@@ -43,7 +43,7 @@ enum Record {
     Key { key: Vec<u8>, left: u64 },
     /// In the value and the newline behind it.
     Value { key: Key, value: Vec<u8>, left: u64 },
-    /// What follows is no record.
+    /// The rest has no records.
     Broken,
 }
 

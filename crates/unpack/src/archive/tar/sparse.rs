@@ -163,7 +163,7 @@ impl Map {
 
 /// Content on its way out.
 pub(super) struct Content {
-    /// Those that are not yet told to their end.
+    /// Regions that are not emitted to their end.
     regions: VecDeque<Region>,
     told: u64,
     /// The bytes of all of it, holes included.
@@ -172,7 +172,7 @@ pub(super) struct Content {
     pub is_uneven: bool,
 }
 
-/// What comes next of the content.
+/// Next piece of the content.
 pub(super) enum Next {
     /// So many NULs that are not in the archive.
     Hole(u64),

@@ -4,7 +4,7 @@
 
 use crate::frame::codec::{le32, le64};
 
-/// What follows a member whose sizes were not known in front.
+/// Descriptor after a member whose sizes were not known in front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Descriptor {
     pub crc: u32,
@@ -56,7 +56,7 @@ pub(super) const DESCRIPTOR_BYTES_MAX: usize = 24;
 /// Bytes looked at to find a descriptor and see what follows it.
 pub(super) const AHEAD: usize = DESCRIPTOR_BYTES_MAX + 4;
 
-/// What was seen of a member.
+/// Measured values of a member.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Truth {
     pub crc: u32,

@@ -18,7 +18,7 @@ use super::tail::{NameDigest, Tail};
 /// A finding without its place.
 pub(super) type Remark = (Class, &'static str);
 
-/// What has been seen of one archive.
+/// Entries seen in one archive.
 pub(super) struct Directory {
     entries: Vec<Entry>,
     entries_max: usize,
@@ -26,23 +26,23 @@ pub(super) struct Directory {
     overflow: bool,
     members: u64,
     listed: u64,
-    /// What is added to the offsets that the directory tells.
+    /// Number added to the offsets in the directory.
     shift: Option<u64>,
     /// Where the first central header began and the last one ended.
     span: Option<(u64, u64)>,
     zip64: Option<End>,
     remarks: Vec<Remark>,
-    /// What the directory has otherwise, each with the place where it is by now.
+    /// Entries that differ in the directory, each with the place where it is by now.
     otherwise: Vec<(Box<Tail>, u64)>,
 }
 
-/// What an end record sums up.
+/// Summary at an end record.
 pub(super) struct Summary {
-    /// What is to be told, each sort once.
+    /// Remarks, each sort once.
     pub remarks: Vec<Remark>,
-    /// What the directory has otherwise.
+    /// Entries that differ in the directory.
     pub listed: Vec<Listed>,
-    /// What both end records say.
+    /// Values of both end records.
     pub end: End,
     /// Where the directory that was seen begins.
     pub began: Option<u64>,

@@ -12,7 +12,7 @@ pub(super) struct Entry {
     pub name: NameDigest,
     pub compressed: Size,
     pub uncompressed: Size,
-    /// Of no meaning where the compressed size is not known.
+    /// Without meaning where the compressed size is not known.
     pub crc: u32,
     pub method: u16,
     pub encrypted: bool,

@@ -45,7 +45,7 @@ struct Reading {
     end: u64,
 }
 
-/// What a member needs that the archive has.
+/// Inputs that a member needs from the archive.
 pub(super) struct Whole<'a> {
     pub kept: &'a Kept,
     pub limits: &'a Limits,

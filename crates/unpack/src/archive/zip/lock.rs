@@ -25,7 +25,7 @@ const SAMPLE_BYTES: usize = 1024;
 /// Data that are read for a proof, at most.
 const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-/// What an attempt costs at the least, however cheap its cipher is.
+/// Least cost of an attempt, however cheap its cipher is.
 const ATTEMPT_MIN: usize = 64;
 
 /// Content that is looked at.
@@ -59,7 +59,7 @@ enum Likelihood {
 
 /// How a turn went.
 pub(super) enum Tried {
-    /// There are more candidates.
+    /// Further candidates remain.
     More,
     /// The work that is granted is used up; or all were tried.
     Refused,
@@ -188,7 +188,7 @@ impl Lock {
         Tried::More
     }
 
-    /// What the content looks like that `cipher` makes of `data`; `None` if it makes no sense.
+    /// Judges the content that `cipher` makes of `data`; `None` if it makes no sense.
     fn judge(&self, mut cipher: Cipher, data: &[u8], limits: &Limits) -> Option<Likelihood> {
         // Where the input ends before the sample does, the decoder is to say so.
         let is_whole = self.data_bytes == Some(data.len() as u64) || data.len() < SAMPLE_BYTES;
@@ -224,7 +224,7 @@ impl Lock {
         }
     }
 
-    /// What has been taken, to be given back.
+    /// Bytes taken, to be given back.
     pub fn sample(&self) -> &[u8] {
         &self.sample
     }

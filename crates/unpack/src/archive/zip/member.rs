@@ -59,11 +59,11 @@ struct Decoding {
     limit: Option<u64>,
     /// Bytes looked at behind that length.
     ahead: Collected<4>,
-    /// What the decoder told behind content that had to be told first.
+    /// Event of the decoder after content that had to be emitted first.
     owing: Told,
 }
 
-/// What a turn of a member came to.
+/// Result of a turn of a member.
 pub(super) enum Turn {
     /// Only the state changed.
     Again,
@@ -128,7 +128,7 @@ impl Member {
         self.is_true && self.header.method != 0
     }
 
-    /// What the directory will be compared with; the member ends at `end`.
+    /// Entry for the comparison with the directory; the member ends at `end`.
     pub fn into_entry(mut self, end: u64) -> Entry {
         self.entry.end = end;
         self.entry
@@ -390,7 +390,7 @@ impl Member {
         Turn::step_or_again(taken)
     }
 
-    /// What a truthful descriptor says.
+    /// Values of a truthful descriptor.
     const fn truth(&self) -> Truth {
         Truth { crc: self.crc, compressed: self.taken, uncompressed: self.wrote, understood: self.understood }
     }
@@ -422,7 +422,7 @@ impl Member {
         Turn::Again
     }
 
-    /// What the directory will be compared with: what was seen, or else what was promised.
+    /// Keeps the values for the comparison with the directory: measured ones, or else promised ones.
     fn remember(&mut self, promised: Descriptor, known: bool) {
         let entry = &mut self.entry;
         if known {

@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// What local and central headers both tell of a member.
+/// Common fields of local and central headers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Header {
     pub flags: u16,
@@ -71,9 +71,9 @@ pub(super) struct Header {
     pub uncompressed: u64,
     pub name_length: u16,
     pub extra_length: u16,
-    /// Of a central header only.
+    /// Length of the comment, of a central header only.
     pub comment_length: u16,
-    /// Of a central header only: where the local header is said to be.
+    /// Offset of the local header, of a central header only.
     pub offset: u64,
 }
 
@@ -170,7 +170,7 @@ pub(super) struct End {
     pub entries: u64,
     pub directory_bytes: u64,
     pub directory_offset: u64,
-    /// Of the 32-bit record only.
+    /// Length of the comment, of the 32-bit record only.
     pub comment_length: u16,
 }
 
@@ -203,7 +203,7 @@ impl End {
         (Kind::Zip64End.fixed_bytes() as u64..=BYTES_MAX).contains(&told).then_some(told)
     }
 
-    /// What both records say together, and whether they contradict each other.
+    /// Combines the values of both records, and tells whether they contradict each other.
     pub fn with_zip64(self, wide: End) -> (End, bool) {
         let agree = |narrow: u64, wide: u64, unknown: u64| narrow == unknown || narrow == wide;
         let consistent = agree(self.entries, wide.entries, 0xffff)

@@ -24,7 +24,7 @@ pub(super) struct Unlocked {
     /// Bytes of data that have not been decrypted, if that is known.
     data_left: Option<u64>,
     piece: [u8; PIECE_BYTES],
-    /// What of the piece is decrypted and not decoded.
+    /// Offset of the bytes that are decrypted and not decoded.
     start: usize,
     end: usize,
     tail_bytes: usize,
@@ -106,7 +106,8 @@ impl Unlocked {
         self.data_left.is_some_and(|left| left > 0)
     }
 
-    /// Behind the content: data that are left over, and the tail. So many bytes of `input` are taken already.
+    /// Emits the rest after the content: data that are left over, and the tail. So many bytes of `input` are taken
+    /// already.
     fn tail(&mut self, input: &[u8], mut taken: usize) -> Progress {
         while self.has_data_left() && taken < input.len() {
             taken += self.refill(&input[taken..]);

@@ -9,7 +9,7 @@ use super::descriptor::{DESCRIPTOR_BYTES_MAX, Descriptor, Form};
 use super::record::Kind;
 
 const SIGNATURE: usize = 4;
-/// What may still turn out not to be content.
+/// Bytes that may still turn out not to be content.
 const HELD: usize = DESCRIPTOR_BYTES_MAX + SIGNATURE - 1;
 const HOLD: usize = 512 + HELD + SIGNATURE;
 

@@ -41,7 +41,7 @@ impl Watch {
         self.at = at + bytes.len() as u64;
     }
 
-    /// What was read from `at` on was given back: it does not count, nor does a signature that ends there.
+    /// Forgets bytes from `at` on, which were given back: they do not count, nor does a signature that ends there.
     pub fn back(&mut self, at: u64) {
         if at < self.at {
             (self.at, self.tail) = (at, [0; SEAM]);

@@ -27,7 +27,7 @@ pub(crate) struct Lzma {
     state: usize,
     /// The last four distances, less one.
     reps: [u32; 4],
-    /// What remains of a match that did not fit.
+    /// Remaining bytes of a match that did not fit.
     pending: usize,
     models: Box<Models>,
     literals: Vec<[Probability; LITERAL_CODER]>,

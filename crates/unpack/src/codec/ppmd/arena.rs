@@ -24,7 +24,7 @@ const BLOCK_UNITS_MAX: usize = 128;
 const UNITS_OF_CLASS: [u32; CLASSES] = units_of_class();
 const CLASS_OF_UNITS: [u8; BLOCK_UNITS_MAX] = class_of_units();
 
-/// What a free unit begins with; no state and no context does.
+/// Mark at the start of a free unit; no state and no context begins so.
 const FREE: u32 = u32::MAX;
 
 /// How free blocks that are neighbours are joined, which the variants do differently.
@@ -483,7 +483,7 @@ struct Memory {
     low_end: u32,
     high_start: u32,
     end: u32,
-    /// What an address of the upper range is ahead of its index.
+    /// Distance by which addresses of the upper range are ahead of their index.
     ahead: u32,
 }
 

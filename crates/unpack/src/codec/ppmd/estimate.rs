@@ -1,4 +1,4 @@
-//! What both variants of PPMd estimate alike: escapes behind masked symbols, and choices of a context with one symbol.
+//! Common estimates of both variants of PPMd: escapes after masked symbols, and choices of a context with one symbol.
 
 /// Bits of fraction in an estimate.
 const PERIOD_BITS: u32 = 7;
@@ -35,13 +35,13 @@ impl Escape {
         frequency.max(1)
     }
 
-    /// There was an escape, among choices of this total.
+    /// Records an escape, among choices of this total.
     #[inline(always)]
     pub fn escaped(&mut self, total: u32) {
         self.sum = self.sum.wrapping_add(total as u16);
     }
 
-    /// There was none.
+    /// Records a symbol without an escape.
     #[inline(always)]
     pub fn found(&mut self) {
         if u32::from(self.shift) >= PERIOD_BITS {

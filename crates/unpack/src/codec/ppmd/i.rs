@@ -17,13 +17,13 @@ const FLAGS: u32 = 1;
 const RESCALED: u8 = 4;
 const LED_BY_HIGH: u8 = 16;
 
-/// Which estimate by how many symbols there are, or how frequent the one symbol is.
+/// Index of the estimate by the number of symbols, or the frequency of the one symbol.
 const STEPS: [u8; 260] = steps(5);
 const FIRST_STEP: usize = 3;
 const SINGLES: usize = 25;
 const ESCAPES: usize = 24;
 
-/// What happens when the memory is exhausted.
+/// Action when the memory is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Restore {
     Restart,

@@ -29,7 +29,7 @@ pub(super) type Singles = [[Single; 64]; 128];
 /// Estimates of escapes behind masked symbols: by how many symbols there are, by what the context is like.
 pub(super) type Escapes = [[Escape; 32]; 25];
 
-/// What the variants do differently.
+/// Differences between the variants.
 pub(crate) trait Variant: Sized + Send {
     const MEMORY_BYTES_MAX: u32;
 
@@ -39,7 +39,7 @@ pub(crate) trait Variant: Sized + Send {
     /// The one symbol of a context counts up to here.
     const ONE_FREQUENCY_MAX: u8;
 
-    /// What a new state of low frequency adds to the sum of its context.
+    /// Addition of a new state of low frequency to the sum of its context.
     const LOW_WORTH: u32;
 
     /// Sets the estimates that a model starts with.
@@ -69,7 +69,7 @@ pub(crate) trait Variant: Sized + Send {
     /// the model goes on where its memory is exhausted.
     fn update(model: &mut Model<Self>);
 
-    /// What the sum of a context gains, besides the frequency, when it gets another symbol that a shorter context of
+    /// Gain of the sum of a context, besides the frequency, when it gets another symbol that a shorter context of
     /// `end_count` symbols has.
     fn gain(sum: u32, count: u32, end_count: u32) -> u32;
 
@@ -110,7 +110,7 @@ pub(crate) struct Model<V> {
     /// Address of the state of the last symbol.
     pub(super) found: u32,
     pub(super) order_fall: u32,
-    /// What the last escape from a context of one symbol was worth.
+    /// Worth of the last escape from a context of one symbol.
     escape_worth: u32,
     pub(super) successes: bool,
     pub(super) run_length: i32,
@@ -568,7 +568,7 @@ impl<V: Variant> Model<V> {
         Some(context)
     }
 
-    /// What a new context expects of its one symbol, from the context that it extends.
+    /// Frequency that a new context expects of its one symbol, from the context that it extends.
     fn inherited_frequency(&self, context: u32, symbol: u8) -> u32 {
         let frequency = self.frequency(self.state_of(context, symbol));
         match self.symbols(context) {

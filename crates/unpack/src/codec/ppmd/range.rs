@@ -22,7 +22,7 @@ pub(crate) trait Coder {
     /// Starts from the first [`INIT_BYTES`](Self::INIT_BYTES); `None` if they cannot be those.
     fn start(init: &[u8]) -> Option<Self::Registers>;
 
-    /// What it goes on with later.
+    /// Registers with which it goes on later.
     fn registers(&self) -> Self::Registers;
 
     /// How many bytes have been read, those behind the input included.

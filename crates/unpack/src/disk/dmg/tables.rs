@@ -11,7 +11,7 @@ use text::base64::decode_loosely;
 
 use super::{be32, be64};
 
-/// What the tables tell.
+/// Content of the tables.
 #[derive(Default)]
 pub(super) struct Tables {
     /// In the order of the disk.

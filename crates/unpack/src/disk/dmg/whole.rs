@@ -5,7 +5,7 @@ use stream::Class;
 use super::DATA;
 use crate::frame::codec::{Decoder, Fault, Progress, Told};
 
-/// What unpacks, up to so many bytes, and says whether it was sound.
+/// Unpacks up to so many bytes, and tells whether the input was sound.
 type Unpack = fn(&[u8], usize) -> (Vec<u8>, bool);
 
 /// Packed and unpacked, a chunk has no more than this.

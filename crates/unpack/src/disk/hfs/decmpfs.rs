@@ -30,7 +30,7 @@ pub(super) struct Packed {
     /// The resource fork, and where its blocks are in it, the next one last.
     ranges: Vec<Range>,
     blocks: Vec<(u64, u32)>,
-    /// What is unpacked, and how much of it has been told.
+    /// Unpacked content, and how much of it has been emitted.
     content: Vec<u8>,
     told: usize,
 }

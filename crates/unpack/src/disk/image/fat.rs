@@ -12,7 +12,7 @@ use crate::frame::reader::{CONTENT_BYTES, Outbox};
 const ENTRY: usize = 32;
 /// A folder of FAT holds 65,536 entries at most, one of exFAT 256 MiB; more than this is no folder that anybody made.
 const FOLDER_BYTES_MAX: u64 = 4 << 20;
-/// What is read of all folders.
+/// Bytes read of all folders.
 const FOLDERS_BYTES_MAX: u64 = 64 << 20;
 /// Folders within folders.
 const DEPTH_MAX: u32 = 64;
@@ -184,7 +184,7 @@ impl Extent {
     }
 }
 
-/// What a turn came to.
+/// Result of a turn.
 pub(super) enum Turn {
     More,
     Fault(Fault),
@@ -210,7 +210,7 @@ struct Folder {
     extent: Extent,
     /// The name that is being put together.
     long: Vec<u16>,
-    /// Of exFAT: what the entry of a file said so far.
+    /// Attributes in the entry of a file of exFAT so far.
     attributes: u8,
     stream: Option<Extent>,
     names_left: u8,

@@ -5,9 +5,9 @@ use stream::{Limits, ReadAt};
 use super::mapped::{self, Block, Mapped};
 use crate::frame::codec::{Fault, be32, be64, le16, le32, le64};
 
-/// What dynamic VHDs begin with; fixed ones end with it.
+/// Beginning of dynamic VHDs; fixed ones end with it.
 pub(super) const VHD: &[u8] = b"conectix";
-/// What VHDX files begin with.
+/// Beginning of VHDX files.
 pub(super) const VHDX: &[u8] = b"vhdxfile";
 
 const SECTOR: u64 = 512;

@@ -1,4 +1,4 @@
-//! What is wanted of an image, and where: structures to be captured, files to be told.
+//! Wanted places of an image: structures to be captured, files to be emitted.
 //!
 //! What lies ahead waits for its place; what has passed already, or lies in several places, is late and read at the end
 //! from what was kept. Bounds: `directory_entries_max` entries of a name each, [`ACTIVE_BYTES_MAX`] of structures that
@@ -102,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// What is to be told, each once.
+    /// Faults to emit, each once.
     pub fn faults(&mut self) -> Vec<Fault> {
         std::mem::take(&mut self.faults)
     }
@@ -306,7 +306,7 @@ impl Plan {
         cut
     }
 
-    /// What is to be read next from what was kept.
+    /// The next file to read from kept input.
     pub fn late(&mut self) -> Option<Late> {
         let late = self.late.pop_front()?;
         self.late_structures -= usize::from(matches!(late, Late::Structure(..)));

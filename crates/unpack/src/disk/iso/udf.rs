@@ -8,7 +8,7 @@ use super::{AREA_BYTES, EXTENTS, PARTITION, SECTOR, Structure as Wanted};
 use crate::frame::codec::{le16, le32, le64};
 use crate::frame::name;
 
-/// What is captured.
+/// Captured structure.
 pub(super) enum Structure {
     /// A piece of the space in which the anchor and the volume are looked for.
     Look,
@@ -33,7 +33,7 @@ const BLOCKS: [u64; 3] = [2048, 512, 4096];
 const DESCRIPTORS_MAX: usize = 64;
 const EXTENTS_MAX: usize = 256;
 
-/// What is known of a volume.
+/// Facts about a volume.
 #[derive(Default)]
 pub(super) struct Udf {
     /// Whether there is one.
@@ -68,7 +68,7 @@ struct Address {
     partition: u16,
 }
 
-/// What an entry says of its content.
+/// Content of an entry.
 enum Content {
     /// In the entry itself, from here on so many bytes.
     Embedded(usize, usize),

@@ -9,7 +9,7 @@ use crate::frame::codec::{le32, le64};
 
 /// The content of a frame.
 pub(super) const FRAME_BYTES: usize = 32 << 10;
-/// What the data of a frame that cannot be compressed may add to it.
+/// Bytes that an incompressible frame may grow by.
 const FRAME_DATA_MAX: u64 = 2 * FRAME_BYTES as u64;
 
 pub(super) struct Section {
@@ -28,7 +28,7 @@ pub(super) struct Section {
     lzx: Box<Lzx>,
 }
 
-/// What came of a frame.
+/// Result of a frame.
 pub(super) enum Frame {
     More,
     End,

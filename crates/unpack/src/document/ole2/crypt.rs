@@ -21,7 +21,7 @@ use crate::frame::codec::{le16, le32};
 use crate::frame::keys::{Derivation, Derived};
 use crate::frame::password::utf16;
 
-/// What Excel tries first.
+/// Password that Excel tries first.
 pub(super) const DEFAULT_PASSWORD: &[u8] = b"VelvetSweatshop";
 
 /// How a document is encrypted.
@@ -38,10 +38,10 @@ pub(super) enum Scheme {
 /// MS-OFFCRYPTO 2.3.4.10.
 #[derive(Clone, PartialEq)]
 pub(super) struct Agile {
-    /// Of the package.
+    /// Hash of the package.
     data_hash: Hash,
     data_salt: Vec<u8>,
-    /// Of the key.
+    /// Hash of the key.
     hash: Hash,
     key_bytes: usize,
     spins: u32,
@@ -58,7 +58,7 @@ pub(super) struct Standard {
     verifier: Verifier<32>,
 }
 
-/// What tells the right password; its hash takes `N` bytes.
+/// Verifier of passwords; its hash takes `N` bytes.
 #[derive(Clone, PartialEq)]
 pub(super) struct Verifier<const N: usize> {
     salt: [u8; 16],
@@ -74,7 +74,7 @@ pub(super) enum Hash {
     Sha512,
 }
 
-/// What decrypts a document.
+/// Key of a document.
 #[derive(Clone)]
 pub(super) enum Key {
     /// Segments of a package, each with a vector of its own.
@@ -94,7 +94,7 @@ pub(super) enum Key {
 }
 
 impl Scheme {
-    /// What an `EncryptionInfo` stream says.
+    /// Reads an `EncryptionInfo` stream.
     pub fn package(info: &[u8]) -> Option<Scheme> {
         match (le16(info, 0), le16(info, 2)) {
             (4, 4) => {
@@ -105,7 +105,7 @@ impl Scheme {
         }
     }
 
-    /// What a `FilePass` record says (MS-XLS 2.4.117).
+    /// Reads a `FilePass` record (MS-XLS 2.4.117).
     pub fn workbook(file_pass: &[u8]) -> Option<Scheme> {
         const RC4: u16 = 1;
         if le16(file_pass, 0) != RC4 {
@@ -237,7 +237,7 @@ impl Verifier<16> {
 
 /// The most rounds that the format has (MS-OFFCRYPTO 2.3.4.10).
 const SPINS_MAX: u32 = 10_000_000;
-/// Those of standard encryption.
+/// Spins of standard encryption.
 const SPINS_STANDARD: u32 = 50_000;
 
 /// Bytes of the keys that AES has.

@@ -9,7 +9,7 @@ use crate::frame::name;
 use crate::frame::reader::{Ended, Outbox, Reader};
 
 const HEAD_BYTES: usize = 4096;
-/// What comes with a file: its label, its path, and the path of a copy.
+/// Type with a file's label, its path, and the path of a copy.
 const PACKAGE: u16 = 2;
 
 /// Tells the file in such a stream.
@@ -24,7 +24,7 @@ enum State {
     Over,
 }
 
-/// What stands in front of the content.
+/// Head before the content.
 struct Head {
     bytes: usize,
     name: Option<Box<str>>,

@@ -43,7 +43,7 @@ impl Ovba {
         input.len()
     }
 
-    /// What is told of a chunk that has no end.
+    /// Rest of a chunk without an end.
     pub fn end(&mut self) -> Vec<u8> {
         let chunk = std::mem::take(&mut self.chunk);
         if chunk.len() <= HEADER || self.is_broken { Vec::new() } else { unpack(&chunk).unwrap_or_default() }

@@ -2,10 +2,10 @@
 
 use crate::frame::codec::le64;
 
-/// What headers of blobs begin with: 32 bits, of which two tell the form, one that nothing is nested, 14 the type.
+/// Beginning of the headers of blobs: 32 bits, of which two tell the form, one that nothing is nested, 14 the type.
 pub(super) const MARK: &[u8] = b"\x12\0";
 
-/// What stands at the front of some bytes.
+/// Kind of the first bytes.
 pub(super) enum Front {
     /// More bytes are needed to say.
     Later,

@@ -139,11 +139,11 @@ impl Lengths {
 pub(super) struct Fields<'a> {
     pub tag: u8,
     pub bytes: &'a [u8],
-    /// What is left behind them.
+    /// Length left after them.
     pub left: Length,
 }
 
-/// What the first bytes of a packet's body say.
+/// Values of the first bytes of a packet's body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Field {
     /// Not enough yet.

@@ -1,4 +1,4 @@
-//! What of a document is kept, and what of it is read again at the end.
+//! Kept parts of a document, and the parts of them that are read again at the end.
 //!
 //! Bounds: [`PASSAGES_MAX`] passages besides the whole document, each shorter than what is kept.
 

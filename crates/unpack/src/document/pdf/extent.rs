@@ -23,13 +23,13 @@ pub(super) struct Extent {
     /// The last bytes seen within the declared length.
     tail: Vec<u8>,
     seen: u64,
-    /// What may be the end.
+    /// Possible end.
     held: Vec<u8>,
     /// So many of the held bytes are data.
     decided: usize,
 }
 
-/// What to do with the input.
+/// Part of the input.
 #[derive(Debug, PartialEq)]
 pub(super) enum Part {
     /// So many bytes are data; say by [`Extent::advance`] how many were used.

@@ -97,7 +97,7 @@ enum State {
     Done,
 }
 
-/// What a turn of a chain came to.
+/// Result of a turn of a chain.
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
     /// So many bytes were taken; there may be more to do.
@@ -155,7 +155,7 @@ impl Chain {
         self.layers.is_empty()
     }
 
-    /// What went wrong first.
+    /// The first fault.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
     }
@@ -215,7 +215,7 @@ impl Chain {
         0
     }
 
-    /// What a filter has made goes to the next one, or out.
+    /// Passes a filter's output to the next one, or out.
     fn pass_on(&mut self, index: usize, made: &[u8], outbox: &mut Outbox) {
         let Some(next) = self.between.get_mut(index) else {
             return outbox.content(made);

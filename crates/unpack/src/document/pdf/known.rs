@@ -1,4 +1,4 @@
-//! What a document has said so far that decides how other objects are read.
+//! Facts of a document so far that decide how other objects are read.
 //!
 //! Bounds: [`KNOWN_MAX`] small objects and as many file names.
 
@@ -115,7 +115,7 @@ impl Known {
         self.encrypt || self.security.is_some()
     }
 
-    /// What the key of the document is made of, if that is known.
+    /// Data for the key of the document, if they are known.
     pub fn locked(&self) -> Option<Locked> {
         Some(Locked { security: self.security.clone()?, identifier: self.identifier.clone() })
     }

@@ -1,8 +1,8 @@
-//! What one filter is to the chain of them, and what it may be told.
+//! Interface of one filter in a chain, and its parameters.
 
 use crate::frame::codec::Progress;
 
-/// What `DecodeParms` says of one filter (tables 8 and 14).
+/// `DecodeParms` of one filter (tables 8 and 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Parameters {
     pub predictor: u64,

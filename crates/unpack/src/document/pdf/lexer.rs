@@ -8,7 +8,7 @@
 /// The longest name or word that is told as it stands. Longer than the longest that means anything.
 const WORD_BYTES: usize = 127;
 
-/// What the lexer read.
+/// Token of the lexer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Token {
     Integer(u64),
@@ -55,7 +55,7 @@ enum Escape {
     High(u8),
 }
 
-/// What an escape in a literal string has come to.
+/// State of an escape in a literal string.
 #[derive(Clone, Copy)]
 enum Literal {
     Plain,
@@ -258,7 +258,7 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, 0 | b'\t' | b'\n' | 12 | b'\r' | b' ')
 }
 
-/// What a backslash and this byte stand for.
+/// Meaning of a backslash and this byte.
 fn unescaped(byte: u8) -> u8 {
     match byte {
         b'n' => b'\n',

@@ -1,4 +1,4 @@
-//! What an object's dictionary says, as far as it decides how bytes are read: filters, lengths, names, keys.
+//! Dictionary of an object, as far as it decides how bytes are read: filters, lengths, names, keys.
 //!
 //! Values are taken down as they pass; no object is held. Containers are followed [`DEPTH_MAX`] deep, which is deeper
 //! than anything that matters lies; what lies deeper is passed over.
@@ -90,7 +90,7 @@ impl Key {
     }
 }
 
-/// What the `Type` of an object makes of it.
+/// Kind of an object by its `Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Type {
     #[default]
@@ -109,7 +109,7 @@ pub(super) enum Length {
     Reference(u64),
 }
 
-/// What is to be done with a string.
+/// Use of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// It is a script.
@@ -399,7 +399,7 @@ impl Object {
         }
     }
 
-    /// What is to be done with the string that begins.
+    /// Use of the string that begins.
     pub fn string_begins(&mut self) -> Wanted {
         match self.key() {
             Key::JavaScript => Wanted::Told,

@@ -11,7 +11,7 @@ use sha2::{Sha256, Sha384, Sha512};
 use crate::codec::rc4::rc4;
 use crate::frame::keys::{Derivation, Derived};
 
-/// What stands for the missing characters of a password (algorithm 2, step a).
+/// Padding of a password (algorithm 2, step a).
 const PADDING: [u8; 32] = *b"\x28\xbf\x4e\x5e\x4e\x75\x8a\x41\x64\x00\x4e\x56\xff\xfa\x01\x08\x2e\x2e\x00\xb6\xd0\x68\x3e\x80\x2f\x0c\xa9\xfe\x64\x53\x69\x7a";
 
 /// Bytes of a password that count in revisions 5 and 6.
@@ -20,7 +20,7 @@ const PASSWORD_BYTES_MAX: usize = 127;
 /// Crypt filters that are remembered.
 const CRYPT_FILTERS_MAX: usize = 8;
 
-/// What an `Encrypt` dictionary says.
+/// Values of an `Encrypt` dictionary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Security {
     pub version: u64,

@@ -37,7 +37,7 @@ pub(super) struct Armour {
 enum State {
     /// At the beginning of a line in front of the content, or in a name.
     Name,
-    /// Behind the name of a field, and so many bytes of it.
+    /// After the name of a field, and so many bytes of it.
     Field(usize),
     /// In Base64; whether a blank was the last that was read.
     Base64 { blank: bool },
@@ -119,7 +119,7 @@ impl Armour {
         if self.is_text && matches!(self.state, State::Name) { self.held.len() } else { 0 }
     }
 
-    /// What was opened is closed.
+    /// Closes the open object.
     pub fn close(&self, outbox: &mut Outbox) {
         if outbox.is_open() {
             outbox.close();
@@ -156,7 +156,7 @@ impl Armour {
         count < FIELD_MAX && (count > 0 || matches!(byte, b' ' | b'\r' | b'\n'))
     }
 
-    /// What was held as a name is content.
+    /// Takes the held name for content.
     fn take_held(&mut self, outbox: &mut Outbox) {
         self.state = State::Base64 { blank: false };
         for byte in std::mem::take(&mut self.held) {

@@ -100,7 +100,7 @@ impl Base64 {
         true
     }
 
-    /// What is held of the line belongs to the run.
+    /// Adds the held part of the line to the run.
     fn line_is_whole(&mut self, runs: &mut u32, outbox: &mut Outbox) {
         for byte in std::mem::take(&mut self.line) {
             self.take(byte, runs, outbox);
@@ -158,7 +158,7 @@ impl Base64 {
     }
 }
 
-/// What a run looks like.
+/// Characters of a run.
 #[derive(Default)]
 struct Looks {
     upper: usize,

@@ -11,7 +11,7 @@ pub(crate) const SECTION_BYTES: usize = 40;
 /// The signature and the file header.
 const FILE_HEADER_BYTES: usize = 24;
 
-/// What the headers tell.
+/// Facts in the headers.
 pub(crate) struct Head {
     pub sections: Vec<Section>,
     /// Where the signature stands.

@@ -30,7 +30,7 @@ pub(super) struct Setup {
     deflate: Deflate,
 }
 
-/// What undoes the mixing.
+/// Key that undoes the mixing.
 #[derive(Default)]
 struct Key {
     bytes: Vec<u8>,
@@ -42,11 +42,11 @@ struct Key {
 enum State {
     /// In front of a file, whose first bytes tell whether it is compressed.
     Begin,
-    /// Behind the first byte.
+    /// After the first byte.
     First(u8),
     Stored,
     Compressed,
-    /// Behind the compressed content.
+    /// After the compressed content.
     Over,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Aplib {
 #[derive(PartialEq)]
 enum State {
     First,
-    /// Behind a literal; then a match cannot repeat the last distance by the shortest code.
+    /// After a literal; then a match cannot repeat the last distance by the shortest code.
     Literal,
     Match,
 }

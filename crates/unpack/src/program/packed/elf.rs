@@ -73,7 +73,7 @@ struct Elf {
     at: u64,
     /// Places and lengths of what is still to come, the next last.
     segments: Vec<(usize, usize)>,
-    /// What is left of the segment under way.
+    /// Bytes left of the current segment.
     left: usize,
     block: Option<Open>,
     blocks: u64,

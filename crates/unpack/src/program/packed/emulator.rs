@@ -35,7 +35,7 @@ const STEPS_FOR_IMAGE: u64 = 256;
 const STEPS_FOR_FILE: u64 = 1024;
 /// Instructions of a turn, about a millisecond.
 const TURN_STEPS: u32 = 64 << 10;
-/// What a call of the system and a fault cost, in instructions.
+/// Cost of a call of the system and of a fault, in instructions.
 const CALL_STEPS: u32 = 256;
 /// Instructions that a stub may go on for without writing [`IDLE_BYTES`] anew, at most; less where less may be kept.
 const IDLE_MAX: u64 = 4 << 20;
@@ -45,7 +45,7 @@ const IDLE_BEHIND_ENTRY: u64 = 1 << 20;
 const IDLE_BYTES: usize = 1 << 10;
 /// Bytes of the file that are loaded in one turn, and of the image that are emitted.
 const PIECE_BYTES: usize = 1 << 20;
-/// What must have been unpacked for it to be worth a file.
+/// Bytes that have to be unpacked for it to be worth a file.
 const WRITTEN_MIN: usize = 512;
 /// Faults that handlers of the stub may take over.
 const FAULTS_MAX: u32 = 1024;
@@ -95,7 +95,7 @@ struct Machine {
     faults: u32,
 }
 
-/// What came of a part of a run.
+/// Result of a part of a run.
 #[derive(PartialEq)]
 enum Ran {
     On,

@@ -13,7 +13,7 @@ use crate::program::executable::head::Head;
 
 const JUMP: u8 = 0xe9;
 const LOAD_TABLE: u8 = 0xbe;
-/// What the stub does once it has loaded the table's address.
+/// Code of the stub once it has loaded the table's address.
 const BEGIN: &[u8] = b"\x8b\xde\xad\xad\x50\xad\x97\xb2\x80\xa4\xb6\x80\xff\x13\x73\xf9";
 const TABLE_BYTES: u64 = 12;
 

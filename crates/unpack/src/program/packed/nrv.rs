@@ -27,7 +27,7 @@ pub(super) struct Nrv {
     distance: u32,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, PartialEq)]
 pub(super) enum Run {
     More,

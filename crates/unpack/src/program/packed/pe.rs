@@ -89,7 +89,7 @@ fn packed_address(head: &Head, stub: &[u8]) -> Option<u32> {
     Some(behind.wrapping_add(le32(stub, at + 3)))
 }
 
-/// What may be packed here, the most usual last.
+/// Possible packings of the stub, the most usual last.
 fn guesses(stub: &[u8]) -> Vec<Block> {
     const COMPARE_MARK: &[u8] = b"\x3c\x01\x77\xf7\x80\x3f";
     let marked = memmem::find(stub, COMPARE_MARK).and_then(|at| stub.get(at + COMPARE_MARK.len()));
@@ -99,12 +99,12 @@ fn guesses(stub: &[u8]) -> Vec<Block> {
 }
 
 struct Upx {
-    /// What stands in front of the headers.
+    /// Bytes before the headers.
     dos: Vec<u8>,
     first_address: u32,
     start: u64,
     is_guess: bool,
-    /// What it may be, the next last.
+    /// Possible blocks, the next last.
     blocks: Vec<Block>,
     decoder: Option<(Block, Decoder)>,
 }

@@ -29,7 +29,7 @@ use crate::program::executable::head::Head;
 const BEGIN: &[u8] =
     b"\xeb\x01\x68\x60\xe8\0\0\0\0\x8b\x1c\x24\x83\xc3\x12\x81\x2b\xe8\xb1\x06\0\xfe\x4b\xfd\x82\x2c\x24";
 const BASE_AT: usize = BEGIN.len();
-/// What the stub takes from that number, and how far behind the stub's first byte it stands.
+/// Number that the stub subtracts, and its distance from the stub's first byte.
 const BASE_LESS: u32 = 0x6_b1e8 + 9;
 const STUB_BYTES_MAX: usize = 16 << 10;
 
@@ -46,7 +46,7 @@ pub(super) struct Pespin {
     key: u32,
     feedback: u32,
     program: Program,
-    /// Which sections are encrypted first, and then, and which are compressed: bit by bit.
+    /// Sections that are encrypted first, then, and those that are compressed: bit by bit.
     masks: [u32; 3],
     sections: std::vec::IntoIter<(usize, (u32, Range<u64>))>,
     first: u32,
@@ -145,7 +145,7 @@ impl Unpacker for Pespin {
 /// The stub, from its first instruction on.
 struct Stub {
     bytes: Vec<u8>,
-    /// What is taken from places that the stub tells.
+    /// Number subtracted from places that the stub tells.
     base: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Short programs on one byte, as packers make them anew for each file: what becomes of a byte, by how many are left.
 
-/// What becomes of a byte, by how many are left (the lowest byte of that).
+/// Result for a byte, by how many are left (the lowest byte of that).
 pub(super) struct Program(Vec<[u8; 256]>);
 
 /// One instruction on the byte.

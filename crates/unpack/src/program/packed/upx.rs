@@ -1,4 +1,4 @@
-//! What all executables packed by UPX share: the methods, the header of what is packed, the filters.
+//! Common part of all executables packed by UPX: the methods, the header of packed data, the filters.
 
 use super::nrv::{Kind, Nrv, Run};
 use super::source::Whole;
@@ -9,12 +9,12 @@ use crate::frame::codec::{Decoder as _, Told};
 /// The mark of headers.
 pub(super) const MARK: &[u8; 4] = b"UPX!";
 
-/// What is packed, and how.
+/// Packed data, with their method.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub method: u8,
     pub filter: u8,
-    /// What marks the filter's targets.
+    /// Mark of the filter's targets.
     pub filter_mark: u8,
     pub packed: u32,
     pub size: u32,

@@ -20,7 +20,7 @@ const MADE_FOR_AT: usize = 15;
 const END_AT: usize = 20;
 const START_AT: usize = 26;
 const PROGRAM_AT: usize = 50;
-/// What stands in front of the second program, and behind the place of the original entry.
+/// Code before the second program, and after the place of the original entry.
 const BEFORE_PROGRAM: &[u8] = b"\x8b\xfe\xeb\x04\x90\xeb\x01";
 const BEHIND_ENTRY: &[u8] = b"\x03\x1a\xc1\xcb\x07";
 const STUB_BYTES_MAX: usize = 16 << 10;

@@ -22,7 +22,7 @@ enum State {
     Broken,
 }
 
-/// What was taken and written.
+/// Bytes taken and written.
 #[derive(Default)]
 pub(crate) struct Done {
     pub taken: usize,

@@ -11,7 +11,7 @@ use crate::codec::deflate::Deflate;
 use crate::frame::codec::{Collected, Decoder, Fault, Progress, Told};
 use stream::Class;
 
-/// What a block may refer back to.
+/// Distance to which a block may refer back.
 const HISTORY_BYTES: usize = 32 << 10;
 
 /// The method.

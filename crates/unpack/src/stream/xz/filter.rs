@@ -59,7 +59,7 @@ impl Chain {
         self.run(bytes, false);
     }
 
-    /// There are no more bytes: what is undecided is content as it stands.
+    /// Ends the input: undecided bytes are content as they stand.
     pub fn finish(&mut self) {
         self.run(&[], true);
     }

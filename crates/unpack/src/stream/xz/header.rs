@@ -5,7 +5,7 @@ use zlib_rs::crc32::crc32;
 /// The most bytes that a block header takes.
 pub(super) const HEADER_BYTES_MAX: usize = 1024;
 
-/// What a block header tells.
+/// Values of a block header.
 #[derive(Debug, Default)]
 pub(super) struct Header {
     pub compressed: Option<u64>,

@@ -56,7 +56,7 @@ enum Field {
     Crc(Collected<4>),
 }
 
-/// What is no index.
+/// Error of an invalid index.
 #[derive(Debug, PartialEq)]
 pub(super) struct Broken;
 

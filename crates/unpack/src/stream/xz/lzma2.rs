@@ -45,7 +45,7 @@ enum State {
     Over,
 }
 
-/// What the next chunk must bring.
+/// Requirement for the next chunk.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Needs {
     Nothing,

@@ -27,7 +27,7 @@ pub(super) fn undo(packed: &[u8], plain: &mut [u8], stride: usize, red_at: usize
     }
 }
 
-/// Of the three neighbours the one that comes nearest to `left + up - corner`.
+/// The neighbour that comes nearest to `left + up - corner`.
 fn nearest(left: u8, up: u8, corner: u8) -> u8 {
     let (left_error, up_error) = (up.abs_diff(corner), left.abs_diff(corner));
     let corner_error = (i32::from(left) + i32::from(up) - 2 * i32::from(corner)).unsigned_abs();

@@ -1,6 +1,6 @@
-//! What variant I does when its memory is exhausted: it takes back the step that was under way, and starts over or cuts
-//! off. Cutting off takes away, from the longest contexts on, what leads to the text or to nothing; what is left is moved
-//! up, so that the text has room again.
+//! Behaviour of variant I when its memory is exhausted: it takes back the step that was under way, and starts over or
+//! cuts off. Cutting off removes, from the longest contexts on, all that leads to the text or to nothing; the rest is
+//! moved up, so that the text has room again.
 
 use super::super::arena::STATE;
 use super::super::estimate::high;

@@ -1,4 +1,4 @@
-//! What the emulated stub sees as memory: the image, a stack, a heap, and one region of the system's own.
+//! Memory of the emulated stub: the image, a stack, a heap, and one region of the system's own.
 //!
 //! Bounds: the image and the heap together, as given; [`STACK_BYTES`]; [`SYSTEM_BYTES`]. An access anywhere else is a fault.
 

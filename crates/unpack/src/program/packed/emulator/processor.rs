@@ -20,7 +20,7 @@ const REPEATS: u32 = 1024;
 /// Why an instruction was not done.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fault {
-    /// There is no memory at this address.
+    /// No memory is at this address.
     Memory(u32),
     Divide,
     /// A breakpoint, a privileged or another instruction that traps.
@@ -95,7 +95,7 @@ struct Code {
     bytes: [u8; CODE_BYTES],
     at: usize,
     width: Width,
-    /// What is added to addresses.
+    /// Offset added to addresses.
     segment: u32,
     repeat: Repeat,
     has_short_address: bool,

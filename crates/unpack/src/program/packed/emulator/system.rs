@@ -17,7 +17,7 @@ const PROCESS: u32 = SYSTEM_AT + 0xe000;
 /// Where a handler of faults returns to.
 pub(super) const HANDLED: u32 = SYSTEM_AT + 0xd000;
 
-/// What a function does.
+/// Effect of a function.
 #[derive(Clone, Copy)]
 enum Call {
     /// Memory, of as many bytes as this argument says.
