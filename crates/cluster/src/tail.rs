@@ -99,13 +99,17 @@ impl<E: Engine> Tail<E> {
         Tail { engine, epoch: standing.epoch, flush: standing.flush, runs: Runs::default(), lost: None }
     }
 
-    /// Notes what is about to be written to the cache. A long tail is appended before it is flushed.
+    /// Notes that these bytes are about to be written to the cache.
+    pub fn touch(&mut self, at: u64, length: usize) {
+        let last = at.saturating_add((length as u64).saturating_sub(1));
+        (at / BLOCK_BYTES..=last / BLOCK_BYTES).for_each(|block| self.engine.touch(block));
+    }
+
+    /// Takes what has been written to the cache, which therefore has all of every flush. A long tail is appended before it is flushed.
     ///
     /// # Errors
     /// [`Lost`], for good.
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Lost> {
-        let last = at.saturating_add((bytes.len() as u64).saturating_sub(1));
-        (at / BLOCK_BYTES..=last / BLOCK_BYTES).for_each(|block| self.engine.touch(block));
         self.runs.push(at, bytes);
         match self.runs.bytes().len() < RUNS_BYTES_MAX {
             true => self.lost.map_or(Ok(()), Err),

@@ -29,8 +29,9 @@ impl Device for Disk {
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.tail.write(at, bytes).map_err(|lost| failed(Call::Write, lost))?;
-        self.cache.write_at(at, bytes)
+        self.tail.touch(at, bytes.len());
+        self.cache.write_at(at, bytes)?;
+        self.tail.write(at, bytes).map_err(|lost| failed(Call::Write, lost))
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {

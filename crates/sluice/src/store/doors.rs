@@ -23,11 +23,14 @@ use edge::trust::limit::Limit;
 use edge::trust::strangers::{Stranger, Strangers};
 use mailbox::lmtp::Peer;
 use mailbox::managesieve::{self, End, Tls};
-use mailbox::{Guest, Protocol, Site};
+use mailbox::{Guest, Site};
+use proto::smtp::Protocol;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::cluster::handing::{self, Handed, Secret};
+use crate::cluster::standby;
 use crate::config::Door;
 
 /// How long a client may take to shake hands.
@@ -62,7 +65,7 @@ pub struct Doors {
     site: Arc<Site>,
     house: Arc<House>,
     /// Clients that have not logged in, by protocol.
-    strangers: [Arc<Strangers<Place>>; Protocol::ALL.len()],
+    strangers: [Arc<Strangers<Place>>; mailbox::Protocol::ALL.len()],
     crowd: Arc<Crowd>,
     /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
     identity: Identity,
@@ -140,7 +143,7 @@ impl Doors {
     /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
     pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
         let house = Arc::new(House::new(u32::try_from(sessions_max).unwrap_or(u32::MAX)));
-        let strangers = Protocol::ALL.map(|_| Strangers::new((sessions_max / STRANGERS_PART).max(2)));
+        let strangers = mailbox::Protocol::ALL.map(|_| Strangers::new((sessions_max / STRANGERS_PART).max(2)));
         let (alive, ended) = mpsc::channel(1);
         let (sender, queue, indexing) =
             (alive.clone(), mailbox::queue::run(site.clone()), mailbox::indexing::run(site.clone()));
@@ -153,7 +156,7 @@ impl Doors {
     }
 
     /// Takes clients until it is dropped.
-    pub async fn accept(self, door: Door, socket: Socket) {
+    pub async fn accept(self, door: Door, socket: Arc<Socket>) {
         loop {
             let (stream, client) = accepted(door.name(), || socket.accept()).await;
             let client = network_address(client);
@@ -165,6 +168,35 @@ impl Doors {
                     self.site.numbers.refused.add(door.protocol());
                     tokio::spawn(turn_away(stream, door, refusal));
                 }
+            }
+        }
+    }
+
+    /// Takes clients that other nodes of a cluster hand over.
+    pub async fn receive(self, socket: Arc<Socket>, secret: Secret) {
+        loop {
+            let (mut stream, _) = accepted("cluster", || socket.accept()).await;
+            let (doors, secret) = (self.clone(), secret.clone());
+            tokio::spawn(async move {
+                match handing::take(&mut stream, &secret).await {
+                    Ok(handed) => doors.received(stream, &handed).await,
+                    Err(error) => tracing::warn!(%error, "a connection to the address of this node is no node's"),
+                }
+            });
+        }
+    }
+
+    async fn received(self, stream: Stream, handed: &Handed) {
+        let peers = [(Protocol::Lmtp, Peer::Lmtp), (Protocol::Smtp, Peer::Smtp)];
+        if let Some((_, peer)) = peers.into_iter().find(|(protocol, _)| handed.door == standby::within(*protocol)) {
+            return self.hand_over(stream, peer);
+        }
+        let Some(door) = Door::named(&handed.door) else { return };
+        match self.admit(door, handed.client) {
+            Ok(admitted) => self.serve(door, stream, handed.client, admitted).await,
+            Err(refusal) => {
+                self.site.numbers.refused.add(door.protocol());
+                turn_away(stream, door, refusal).await;
             }
         }
     }
@@ -261,11 +293,11 @@ async fn turn_away(mut stream: Stream, door: Door, refusal: Refusal) {
     }
     let (code, text) = refusal.text();
     let line = match door.protocol() {
-        Protocol::Lmtp => format!("{code} {text}\r\n"),
-        Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
-        Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
-        Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
-        Protocol::Webmail => format!(
+        mailbox::Protocol::Lmtp => format!("{code} {text}\r\n"),
+        mailbox::Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+        mailbox::Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
+        mailbox::Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
+        mailbox::Protocol::Webmail => format!(
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
             text.len() + 1
         ),

@@ -143,7 +143,7 @@ async fn serve(
     for (door, sockets) in &sockets {
         let socket = sockets.take().ok_or("a socket is taken once")??;
         tracing::info!(door = door.name(), address = %sockets.address, "listening");
-        listeners.spawn(doors.clone().accept(*door, socket));
+        listeners.spawn(doors.clone().accept(*door, Arc::new(socket)));
     }
     println!("ready");
     tokio::select! {

@@ -82,6 +82,21 @@ impl Database {
         format!("[tls]\nauthorities = '{at}/server.crt'\n[[lookup]]\nname = 'people'\n{own}\n{more}\n")
     }
 
+    /// The URL of PostgreSQL.
+    pub fn url(&self) -> String {
+        format!("postgresql://sluice@localhost:{}/mail", self.port)
+    }
+
+    /// The file with the authority of its certificate.
+    pub fn authorities(&self) -> String {
+        format!("{}/server.crt", self.at())
+    }
+
+    /// Lets its user make schemas.
+    pub fn permit_schemas(&self) {
+        self.postgres("mail", "GRANT CREATE ON DATABASE mail TO sluice");
+    }
+
     fn make(&mut self) {
         let at = self.at();
         match self.kind {

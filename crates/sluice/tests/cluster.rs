@@ -1,0 +1,258 @@
+//! Two nodes on one store in PostgreSQL: mail and clients by each of them, and owners that are killed, paused, drained and moved.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use crate::harness::databases::{Database, Kind};
+use crate::harness::imap::ask;
+use crate::harness::{Gateway, Wire, free_port, stuffed, wait_for};
+
+const SECRET: &str = "the secret of the test cluster";
+
+struct Cluster {
+    database: Database,
+}
+
+impl Cluster {
+    fn start() -> Option<Cluster> {
+        let database = Database::start(Kind::Postgresql)?;
+        database.permit_schemas();
+        Some(Cluster { database })
+    }
+
+    fn text(&self, name: &str, more: &str) -> String {
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
+        let authorities = self.database.authorities();
+        format!(
+            "hostname = \"mx.test\"\nthreads = 1\nisolation = \"none\"\n[tls]\nauthorities = \"{authorities}\"\n\
+             [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"FOLDER/accounts\"\nimap = [\"127.0.0.1:0\"]\n\
+             [cluster]\nnode = \"{name}\"\naddress = \"{address}\"\ndatabase = \"{}\"\ntls = true\n\
+             password_file = \"FOLDER/password\"\nsecret_file = \"FOLDER/secret\"\nlease_seconds = 2\n{more}\n\
+             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\ntrust = \"off\"\n",
+            self.database.url()
+        )
+    }
+
+    /// A node, of which one knows when it can be asked.
+    fn node(&self, name: &str) -> Gateway {
+        Gateway::with_files(&self.text(name, "synchronous = false"), &files(SECRET))
+    }
+
+    fn command(&self, node: &Gateway, words: &[&str]) -> (i32, String) {
+        let config = node.folder.path().join("sluice.toml");
+        let done = Command::new(env!("CARGO_BIN_EXE_sluice"))
+            .arg("cluster")
+            .args(words)
+            .args(["--config", config.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.code().unwrap(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    fn owner(&self, node: &Gateway) -> Option<String> {
+        let (_, said) = self.command(node, &["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&said).ok()?;
+        Some(status["store"]["owner"].as_str()?.to_owned())
+    }
+
+    fn wait_for_owner(&self, node: &Gateway, name: &str) {
+        wait_for(|| self.owner(node).filter(|owner| owner == name), &format!("{name} to have the store: {}", node.log()));
+    }
+}
+
+/// Secret, password of the database, and an account `tim`, `secret`.
+fn files(secret: &str) -> [(&'static str, String); 3] {
+    let account = "tim:{PLAIN}secret:\n".to_owned();
+    [("secret", secret.into()), ("password", "pw\n".into()), ("accounts", account)]
+}
+
+/// Sends a mail; whether it was acknowledged.
+fn send(address: SocketAddr, subject: &str) -> bool {
+    let Ok(stream) = std::net::TcpStream::connect(address) else { return false };
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(40))).unwrap();
+    let mut wire = Wire::new(stream);
+    let mail = format!("Subject: {subject}\r\nMessage-ID: <{subject}@client.test>\r\n\r\nhello\r\n");
+    let said = |wire: &mut Wire, line: &str| {
+        wire.try_send(format!("{line}\r\n").as_bytes()).ok()?;
+        reply(wire)
+    };
+    let talk = |wire: &mut Wire| {
+        reply(wire).filter(|line| line.starts_with("220"))?;
+        for line in ["EHLO client.test", "MAIL FROM:<a@client.test>", "RCPT TO:<tim@a.test>"] {
+            said(wire, line).filter(|reply| reply.starts_with("250"))?;
+        }
+        said(wire, "DATA").filter(|reply| reply.starts_with("354"))?;
+        wire.try_send(&stuffed(mail.as_bytes())).ok()?;
+        said(wire, ".").filter(|reply| reply.starts_with("250"))
+    };
+    talk(&mut wire).is_some()
+}
+
+/// A reply; none if the connection ends.
+fn reply(wire: &mut Wire) -> Option<String> {
+    loop {
+        let line = wire.whole_line()?;
+        if line.as_bytes().get(3) != Some(&b'-') {
+            return Some(line);
+        }
+    }
+}
+
+/// Subjects of all mails, as a client of this node sees them.
+fn subjects(address: SocketAddr) -> Vec<String> {
+    let mut wire = Wire::connect(address);
+    assert!(wire.line().starts_with("* OK"));
+    assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
+    assert!(ask(&mut wire, "SELECT INBOX").status.starts_with("OK"));
+    let all = ask(&mut wire, "UID FETCH 1:* BODY.PEEK[HEADER.FIELDS (Subject)]");
+    let subject = |literal: &Vec<u8>| {
+        let text = String::from_utf8_lossy(literal);
+        text.trim().strip_prefix("Subject: ").map(str::to_owned)
+    };
+    all.literals.iter().filter_map(subject).collect()
+}
+
+/// Every acknowledged mail is there once; others may be there.
+fn check(address: SocketAddr, acknowledged: &BTreeSet<String>) {
+    let found = subjects(address);
+    let once: BTreeSet<String> = found.iter().cloned().collect();
+    let lost: Vec<_> = acknowledged.difference(&once).collect();
+    assert!(lost.is_empty(), "lost: {lost:?} of {}", acknowledged.len());
+    assert_eq!(once.len(), found.len(), "given twice");
+}
+
+#[test]
+fn each_node_serves_and_an_owner_that_is_killed_is_followed() {
+    let Some(cluster) = Cluster::start() else { return };
+    let a = cluster.node("a");
+    cluster.wait_for_owner(&a, "a");
+    let b = cluster.node("b");
+    let mut acknowledged = BTreeSet::new();
+    for number in 0..6 {
+        let node = if number % 2 == 0 { &a } else { &b };
+        let subject = format!("quiet-{number}");
+        assert!(send(node.addresses[0], &subject), "{}", node.log());
+        acknowledged.insert(subject);
+    }
+    check(a.addresses[1], &acknowledged);
+    check(b.addresses[1], &acknowledged);
+    let (status, said) = cluster.command(&a, &["check"]);
+    assert!(status == 0 && said.contains("ok     node b: "), "{said}");
+
+    // Mail comes in by b while a is killed.
+    let (ended, known) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(acknowledged)));
+    let sender = std::thread::spawn({
+        let (ended, known, address) = (ended.clone(), known.clone(), b.addresses[0]);
+        move || {
+            for number in 0.. {
+                if ended.load(SeqCst) {
+                    return;
+                }
+                let subject = format!("busy-{number}");
+                if send(address, &subject) {
+                    known.lock().unwrap().insert(subject);
+                }
+            }
+        }
+    });
+    let before = known.lock().unwrap().len();
+    wait_for(|| (known.lock().unwrap().len() > before + 5).then_some(()), "mails by b");
+    a.kill();
+    cluster.wait_for_owner(&b, "b");
+    let before = known.lock().unwrap().len();
+    wait_for(|| (known.lock().unwrap().len() > before + 5).then_some(()), "mails after a take-over");
+    ended.store(true, SeqCst);
+    sender.join().unwrap();
+    check(b.addresses[1], &known.lock().unwrap());
+}
+
+#[test]
+fn a_store_moves_and_a_drained_node_has_none() {
+    let Some(cluster) = Cluster::start() else { return };
+    let (a, b) = (cluster.node("a"), cluster.node("b"));
+    wait_for(|| cluster.owner(&a), "an owner");
+    for name in ["b", "a", "b"] {
+        wait_for(|| (cluster.command(&a, &["move", name]).0 == 0).then_some(()), "the node to be known");
+        cluster.wait_for_owner(&a, name);
+        assert!(send(a.addresses[0], &format!("on-{name}")), "{}", a.log());
+    }
+    assert_eq!(cluster.command(&a, &["drain", "b"]).0, 0);
+    cluster.wait_for_owner(&a, "a");
+    assert_eq!(cluster.command(&a, &["drain", "b", "--undo"]).0, 0);
+    assert_eq!(cluster.command(&a, &["move", "nobody"]).0, 2);
+    assert_eq!(subjects(b.addresses[1]), ["on-b", "on-a", "on-b"]);
+}
+
+#[test]
+fn an_owner_that_was_paused_writes_no_more_and_ends() {
+    let Some(cluster) = Cluster::start() else { return };
+    let a = cluster.node("a");
+    cluster.wait_for_owner(&a, "a");
+    let b = cluster.node("b");
+    assert!(send(b.addresses[0], "before"));
+    let edge = a.pid().to_string();
+    assert!(Command::new("kill").args(["-STOP", &edge]).status().unwrap().success());
+    cluster.wait_for_owner(&b, "b");
+    assert!(send(b.addresses[0], "after"), "{}", b.log());
+    assert!(Command::new("kill").args(["-CONT", &edge]).status().unwrap().success());
+    a.wait_for_log("another node may have the store");
+    // Another edge takes its place, which hands over to b.
+    let found = wait_for(|| std::panic::catch_unwind(|| subjects(a.addresses[1])).ok(), "a to hand over");
+    assert_eq!(found, ["before", "after"]);
+    assert_eq!(cluster.owner(&b).as_deref(), Some("b"));
+}
+
+#[test]
+fn a_store_goes_into_a_cluster_and_out_of_it() {
+    let Some(cluster) = Cluster::start() else { return };
+    let alone = Gateway::with_files(
+        "hostname = \"mx.test\"\nthreads = 1\nisolation = \"none\"\n\
+         [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"FOLDER/accounts\"\nimap = [\"127.0.0.1:0\"]\n\
+         [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\ntrust = \"off\"\n",
+        &files(SECRET),
+    );
+    assert!(send(alone.addresses[0], "alone"));
+    let volume = alone.folder.path().join("store/mail");
+    let mut alone = alone;
+    alone.signal("TERM");
+    alone.wait();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("sluice.toml");
+    let text = cluster.text("a", "synchronous = false").replace("FOLDER", folder.path().to_str().unwrap());
+    std::fs::write(&config, text).unwrap();
+    for (name, text) in files(SECRET) {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let sluice = |words: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_sluice")).args(words).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.code().unwrap(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let words = ["cluster", "import", volume.to_str().unwrap(), "--config", config.to_str().unwrap()];
+    let (status, said) = sluice(&words);
+    assert!(status == 0 && said.contains("are in the cluster"), "{said}");
+    let (status, said) = sluice(&words);
+    assert!(status == 2 && said.contains("has a store already"), "{said}");
+    let a = cluster.node("a");
+    cluster.wait_for_owner(&a, "a");
+    assert!(send(a.addresses[0], "together"), "{}", a.log());
+    assert_eq!(subjects(a.addresses[1]), ["alone", "together"]);
+    let out = folder.path().join("out");
+    let (status, said) = cluster.command(&a, &["export", out.to_str().unwrap()]);
+    assert_eq!(status, 0, "{said}");
+    let (status, said) = sluice(&["store", "ls", out.to_str().unwrap(), "tim", "INBOX"]);
+    assert!(status == 0 && said.lines().count() >= 2, "{said}");
+}
+
+#[test]
+fn nothing_is_taken_where_one_server_alone_acknowledges() {
+    let Some(cluster) = Cluster::start() else { return };
+    let a = Gateway::with_files(&cluster.text("a", ""), &files(SECRET));
+    a.wait_for_log("no synchronous standbys");
+    let (status, said) = cluster.command(&a, &["check"]);
+    assert!(status == 1 && said.contains("wrong  database: no synchronous standbys"), "{said}");
+}
