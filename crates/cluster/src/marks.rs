@@ -69,8 +69,7 @@ mod tests {
 
     #[test]
     fn marks_are_read_as_they_were_written() {
-        let mut marks =
-            Marks { volume: "v".into(), boot: "b".into(), flush: 4_711, touched: BTreeSet::from([3, 17]) };
+        let mut marks = Marks { volume: "v".into(), boot: "b".into(), flush: 4_711, touched: BTreeSet::from([3, 17]) };
         let text = marks.text();
         assert_eq!(Marks::read(&text), Some(marks.clone()));
         marks.touched.insert(20);

@@ -119,10 +119,10 @@ mod tests {
         let bytes = vec![7; RUNS_BYTES_MAX + 5];
         runs.push(100, &bytes);
         let runs = written(runs.bytes()).unwrap();
-        assert_eq!(runs.iter().map(|(at, run)| (*at, run.len())).collect::<Vec<_>>(), [
-            (100, RUNS_BYTES_MAX),
-            (100 + RUNS_BYTES_MAX as u64, 5)
-        ]);
+        assert_eq!(
+            runs.iter().map(|(at, run)| (*at, run.len())).collect::<Vec<_>>(),
+            [(100, RUNS_BYTES_MAX), (100 + RUNS_BYTES_MAX as u64, 5)]
+        );
     }
 
     #[test]

@@ -94,7 +94,7 @@ fn schedule(seed: u64) -> usize {
         if let Some(mut late) = former.take() {
             assert!(deliver(&mut late, inbox, b"late").is_err(), "{seed}: a former owner wrote");
         }
-        if database.borrow_mut().random() % 5 == 0 {
+        if database.borrow_mut().random().is_multiple_of(5) {
             succeed(&database, &mut volume, &mut former);
         }
     }

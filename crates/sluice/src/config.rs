@@ -11,10 +11,10 @@ mod auth_tests;
 mod authentication;
 pub mod block_lists;
 mod certificates;
-mod cluster;
 pub mod clamd_conf;
 #[cfg(test)]
 mod clamd_tests;
+mod cluster;
 pub mod credentials;
 pub mod dns;
 pub mod dnsbl;

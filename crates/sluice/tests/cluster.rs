@@ -60,7 +60,10 @@ impl Cluster {
     }
 
     fn wait_for_owner(&self, node: &Gateway, name: &str) {
-        wait_for(|| self.owner(node).filter(|owner| owner == name), &format!("{name} to have the store: {}", node.log()));
+        wait_for(
+            || self.owner(node).filter(|owner| owner == name),
+            &format!("{name} to have the store: {}", node.log()),
+        );
     }
 }
 

@@ -78,7 +78,8 @@ impl Cache {
             return Err(io::Error::other(why));
         }
         let marks = fs::read_to_string(&beside).ok().and_then(|text| Marks::read(&text));
-        let is_right = |marks: &Marks| marks.volume == volume.name && marks.boot == boot && length == Some(volume.bytes);
+        let is_right =
+            |marks: &Marks| marks.volume == volume.name && marks.boot == boot && length == Some(volume.bytes);
         let believed = marks.filter(is_right);
         if believed.is_none() && !remove(path)? {
             return Ok(None);
@@ -141,7 +142,8 @@ impl Cache {
         let from = if is_behind || !touched.is_empty() { 0 } else { flush };
         let apply = |number: u64, row: &[u8]| {
             flush = number;
-            each(row, |at, run| put(at, run).map_err(Fault)).map_err(|Fault(reason)| format!("flush {number}: {reason}"))
+            each(row, |at, run| put(at, run).map_err(Fault))
+                .map_err(|Fault(reason)| format!("flush {number}: {reason}"))
         };
         session.each(TAIL, from, apply).await?;
         flush = flush.max(volume.folded);

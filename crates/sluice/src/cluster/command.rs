@@ -66,8 +66,9 @@ async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) 
     let owner = volume.owner.as_deref().unwrap_or("nobody");
     writeln!(out, "store: {owner} has it, epoch {}, flush {}", volume.renewal.epoch, volume.flush)?;
     writeln!(out, "database: {} MiB in blocks, {} KiB behind them", blocks, tail >> 10)?;
-    let bold = if out.is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
-    writeln!(out, "{}{:<16} {:<22} {:<9} {:>8}  {}{}", bold.0, "NODE", "ADDRESS", "STATE", "BEHIND", "SEEN", bold.1)?;
+    let (bold, plain) = if out.is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+    let [name, address, state_of, behind_by] = ["NODE", "ADDRESS", "STATE", "BEHIND"];
+    writeln!(out, "{bold}{name:<16} {address:<22} {state_of:<9} {behind_by:>8}  SEEN{plain}")?;
     for row in &nodes {
         let (name, address): (&str, &str) = (row.get("name"), row.get("address"));
         let silent: i64 = row.get("silent");

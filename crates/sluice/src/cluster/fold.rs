@@ -48,13 +48,7 @@ pub async fn run(database: Database, epoch: u64, file: File, notes: Arc<Notes>) 
     }
 }
 
-async fn fold(
-    database: &Database,
-    epoch: u64,
-    file: &File,
-    batch: &Batch,
-    is_clean: &mut bool,
-) -> Result<(), String> {
+async fn fold(database: &Database, epoch: u64, file: &File, batch: &Batch, is_clean: &mut bool) -> Result<(), String> {
     let mut session: Session = database.connect().await?;
     if !std::mem::replace(is_clean, true) {
         // What former owners did not finish.

@@ -96,7 +96,10 @@ impl Engine for Link {
         sleep(PAUSE);
         let is_over = self.began.is_some_and(|began| began.elapsed() > PATIENCE);
         if is_over {
-            tracing::error!(seconds = PATIENCE.as_secs(), "the database of the cluster did not answer: the store is closed");
+            tracing::error!(
+                seconds = PATIENCE.as_secs(),
+                "the database of the cluster did not answer: the store is closed"
+            );
         }
         !is_over
     }

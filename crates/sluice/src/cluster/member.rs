@@ -76,12 +76,7 @@ impl Member {
     ///
     /// # Errors
     /// What cannot be read.
-    pub fn new(
-        settings: &ClusterSettings,
-        authorities: &Path,
-        path: PathBuf,
-        size: u64,
-    ) -> Result<Member, String> {
+    pub fn new(settings: &ClusterSettings, authorities: &Path, path: PathBuf, size: u64) -> Result<Member, String> {
         Ok(Member {
             settings: settings.clone(),
             database: Database::new(settings, authorities)?,

@@ -180,7 +180,11 @@ impl Session {
         self.client.is_closed()
     }
 
-    async fn change(&self, statement: &(impl tokio_postgres::ToStatement + ?Sized), with: &[&(dyn ToSql + Sync)]) -> Answer {
+    async fn change(
+        &self,
+        statement: &(impl tokio_postgres::ToStatement + ?Sized),
+        with: &[&(dyn ToSql + Sync)],
+    ) -> Answer {
         self.warned.store(false, SeqCst);
         let changed = answered(self.client.execute(statement, with)).await;
         match changed {

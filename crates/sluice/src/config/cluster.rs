@@ -90,8 +90,10 @@ impl Config {
 mod tests {
     use super::*;
 
-    const STORE: &str = "[store]\nfolder='x'\n[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='store:'\n";
-    const CLUSTER: &str = "[cluster]\nnode='a'\naddress='127.0.0.1:2086'\ndatabase='postgresql://s@db1,db2/s'\nsecret_file='s'\n";
+    const STORE: &str =
+        "[store]\nfolder='x'\n[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='store:'\n";
+    const CLUSTER: &str =
+        "[cluster]\nnode='a'\naddress='127.0.0.1:2086'\ndatabase='postgresql://s@db1,db2/s'\nsecret_file='s'\n";
 
     #[test]
     fn a_cluster_is_checked_before_it_is_used() {
@@ -104,7 +106,8 @@ mod tests {
             ("postgresql:", "mysql:", "cluster: database"),
             ("secret_file='s'", "", "missing field `secret_file`"),
         ] {
-            let error = Config::parse(&format!("{}{STORE}", CLUSTER.replace(from, to)), "test").unwrap_err().to_string();
+            let error =
+                Config::parse(&format!("{}{STORE}", CLUSTER.replace(from, to)), "test").unwrap_err().to_string();
             assert!(error.contains(wanted), "{to}: {error}");
         }
         let without = "[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='discard:'\n";

@@ -26,16 +26,8 @@ pub enum Door {
 }
 
 impl Door {
-    const ALL: [Door; 8] = [
-        Door::Lmtp,
-        Door::Pop3,
-        Door::Pop3s,
-        Door::Imap,
-        Door::Imaps,
-        Door::Sieve,
-        Door::Webmail,
-        Door::Webmails,
-    ];
+    const ALL: [Door; 8] =
+        [Door::Lmtp, Door::Pop3, Door::Pop3s, Door::Imap, Door::Imaps, Door::Sieve, Door::Webmail, Door::Webmails];
 
     /// The door of a name.
     pub fn named(name: &str) -> Option<Door> {

@@ -389,7 +389,10 @@ fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>
         let names: Vec<String> = config.store.iter().flat_map(|store| store.lookups.clone()).collect();
         config.lookups.iter().filter(|table| names.contains(&table.name)).cloned().collect::<Vec<_>>()
     };
-    match config.store == old.config.store && config.cluster == old.config.cluster && looked_up(config) == looked_up(&old.config) {
+    match config.store == old.config.store
+        && config.cluster == old.config.cluster
+        && looked_up(config) == looked_up(&old.config)
+    {
         true => Ok(old.store.clone()),
         false => Err(NeedsProcess("changed: [store] or [cluster]".into()).into()),
     }

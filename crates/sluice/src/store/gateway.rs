@@ -45,8 +45,8 @@ use super::relay::{Means, Reports, outbound};
 use super::srs::Srs;
 use super::volume::segment_bytes;
 use crate::cluster::{Leave, Member, Owned, Tenure, standby};
-use crate::config::{ClusterSettings, Door, StoreSettings};
 use crate::config::dns::DnsSettings;
+use crate::config::{ClusterSettings, Door, StoreSettings};
 use crate::output::Failure;
 
 /// Connections that wait for a store that is not open yet.
