@@ -23,6 +23,9 @@ use crate::output::Failure;
 /// How often a node that waits looks at the volume.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// How long an owner whose lease is over tries one renewal.
+const ATTEMPT_WAIT: Duration = Duration::from_secs(20);
+
 /// The pause of an owner whose renewal has no answer.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -67,7 +70,7 @@ pub struct Tenure {
 pub enum Leave {
     /// Somebody wants the volume on another node.
     Asked,
-    /// Another node may have the volume.
+    /// Another node has the volume.
     Lost,
 }
 
@@ -111,22 +114,28 @@ impl Member {
         Vigil::new(millis(self.settings.lease()))
     }
 
-    /// Renews the lease until it is lost, or the volume is wanted elsewhere.
-    pub async fn keep(&self, tenure: Tenure) -> Leave {
+    /// Renews the lease until the volume is another node's, or wanted there. `holds` says whether mailboxes may be shown: while the database
+    /// fails over they may not, and mail that comes in waits for its flush.
+    pub async fn keep(&self, tenure: Tenure, holds: &watch::Sender<bool>) -> Leave {
         let Tenure { epoch, mut lease } = tenure;
         let mut session = None;
         loop {
-            match lease.duty(now()) {
-                Duty::End => return Leave::Lost,
-                Duty::Wait(due) => sleep(Duration::from_millis(due.saturating_sub(now()))).await,
-                Duty::Renew => {
-                    let left = Duration::from_millis(lease.ends_ms().saturating_sub(now()));
-                    match timeout(left, self.renewed(epoch, &mut session, &mut lease)).await {
-                        Ok(Some(leave)) => return leave,
-                        Ok(None) => {}
-                        Err(_) => return Leave::Lost,
-                    }
+            let duty = lease.duty(now());
+            let does_hold = duty != Duty::End;
+            holds.send_if_modified(|held| std::mem::replace(held, does_hold) != does_hold);
+            let patience = match duty {
+                Duty::Wait(due) => {
+                    sleep(Duration::from_millis(due.saturating_sub(now()))).await;
+                    continue;
                 }
+                Duty::Renew => Duration::from_millis(lease.ends_ms().saturating_sub(now())),
+                Duty::End => ATTEMPT_WAIT,
+            };
+            match timeout(patience, self.renewed(epoch, &mut session, &mut lease)).await {
+                Ok(Some(leave)) => return leave,
+                Ok(None) => {}
+                // What was asked may still be answered.
+                Err(_) => session = None,
             }
         }
     }

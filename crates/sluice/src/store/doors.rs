@@ -26,7 +26,7 @@ use mailbox::managesieve::{self, End, Tls};
 use mailbox::{Guest, Site};
 use proto::smtp::Protocol;
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::cluster::handing::{self, Handed, Secret};
@@ -69,6 +69,8 @@ pub struct Doors {
     crowd: Arc<Crowd>,
     /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
     identity: Identity,
+    /// Whether mailboxes may be shown, where several machines share the store.
+    holds: watch::Receiver<bool>,
     /// Held by every session.
     _alive: mpsc::Sender<Infallible>,
 }
@@ -141,7 +143,12 @@ async fn keep_logins(site: Arc<Site>) {
 
 impl Doors {
     /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
-    pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
+    pub fn new(
+        site: Arc<Site>,
+        sessions_max: usize,
+        identity: Identity,
+        holds: watch::Receiver<bool>,
+    ) -> (Doors, Ended) {
         let house = Arc::new(House::new(u32::try_from(sessions_max).unwrap_or(u32::MAX)));
         let strangers = mailbox::Protocol::ALL.map(|_| Strangers::new((sessions_max / STRANGERS_PART).max(2)));
         let (alive, ended) = mpsc::channel(1);
@@ -152,7 +159,7 @@ impl Doors {
             tokio::join!(queue, tokio::spawn(indexing), logins).0;
             drop(sender);
         });
-        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, _alive: alive }, Ended(ended))
+        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, holds, _alive: alive }, Ended(ended))
     }
 
     /// Takes clients until it is dropped.
@@ -161,6 +168,7 @@ impl Doors {
             let (stream, client) = accepted(door.name(), || socket.accept()).await;
             let client = network_address(client);
             let doors = self.clone();
+            doors.held().await;
             match self.admit(door, client) {
                 Ok(admitted) => _ = tokio::spawn(doors.serve(door, stream, client, admitted)),
                 Err(refusal) => {
@@ -192,6 +200,7 @@ impl Doors {
             return self.hand_over(stream, peer);
         }
         let Some(door) = Door::named(&handed.door) else { return };
+        self.held().await;
         match self.admit(door, handed.client) {
             Ok(admitted) => self.serve(door, stream, handed.client, admitted).await,
             Err(refusal) => {
@@ -231,8 +240,24 @@ impl Doors {
             true
         };
         let guest = Guest::new(client, stranger.lost(), log_in);
-        if let Err(error) = self.speak(door, stream, guest).await {
+        let spoken = tokio::select! {
+            spoken = self.speak(door, stream, guest) => spoken,
+            () = self.suspended(), if door != Door::Lmtp => Err(io::Error::other("the lease of the store is over")),
+        };
+        if let Err(error) = spoken {
             tracing::debug!(door = door.name(), ?client, %error, "a session broke");
+        }
+    }
+
+    /// Waits until mailboxes may be shown.
+    async fn held(&self) {
+        let _ = self.holds.clone().wait_for(|&holds| holds).await;
+    }
+
+    /// Waits until they may not.
+    async fn suspended(&self) {
+        if self.holds.clone().wait_for(|&holds| !holds).await.is_err() {
+            std::future::pending().await
         }
     }
 

@@ -332,10 +332,11 @@ impl Store {
         let (writer, handle) = Writer::start(volume)?;
         let (end, ending) = watch::channel(false);
         let site = Arc::new(self.site(handle, parts, &ending)?);
+        let (holding, holds) = watch::channel(true);
         if let Some((member, tenure)) = tenure {
-            keep(member.clone(), tenure, end.clone())?;
+            keep(member.clone(), tenure, end.clone(), holding)?;
         }
-        let outcome = runtime.block_on(self.serve(site, parts.reports.clone(), listening, waiting, end));
+        let outcome = runtime.block_on(self.serve(site, parts.reports.clone(), listening, waiting, (end, holds)));
         writer.join()?;
         tracing::info!("the store is closed");
         outcome
@@ -379,7 +380,7 @@ impl Store {
         reports: Option<Arc<Reports>>,
         listening: &Listening,
         waiting: &mut mpsc::Receiver<Handed>,
-        end: watch::Sender<bool>,
+        (end, holds): (watch::Sender<bool>, watch::Receiver<bool>),
     ) -> Result<(), Failure> {
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(control) = Control::open(&self.settings.volume()) {
@@ -394,7 +395,7 @@ impl Store {
         if let Some(folder) = &self.settings.maildrop {
             listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
         }
-        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
+        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone(), holds);
         for (door, socket) in &listening.doors {
             listeners.spawn(doors.clone().accept(*door, socket.clone()));
         }
@@ -436,19 +437,19 @@ struct Listening {
     reception: Option<Arc<Socket>>,
 }
 
-/// Renews the lease on a thread of its own, which no session holds up. An owner that may not be one any more ends at once, with its process:
-/// the supervisor starts another, which waits for its turn.
-fn keep(member: Arc<Member>, tenure: Tenure, end: watch::Sender<bool>) -> io::Result<()> {
+/// Renews the lease on a thread of its own, which no session holds up. An owner that is none any more ends at once, with its process: the
+/// supervisor starts another, which waits for its turn.
+fn keep(member: Arc<Member>, tenure: Tenure, end: watch::Sender<bool>, holding: watch::Sender<bool>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let work = move || {
         let leave = runtime.block_on(async {
             tokio::select! {
-                leave = member.keep(tenure) => leave,
+                leave = member.keep(tenure, &holding) => leave,
                 () = end.closed() => Leave::Asked,
             }
         });
         if leave == Leave::Lost {
-            tracing::error!(epoch = tenure.epoch, "another node may have the store: this process ends");
+            tracing::error!(epoch = tenure.epoch, "another node has the store: this process ends");
             std::process::exit(1);
         }
         end.send_replace(true);

@@ -23,6 +23,7 @@ pub mod mailbox;
 pub mod namespaces;
 pub mod nginx;
 pub mod postfix;
+pub mod replicas;
 pub mod sendmail;
 pub mod squid;
 pub mod tls;
