@@ -339,6 +339,50 @@ fn a_store_goes_into_a_cluster_and_out_of_it() {
 }
 
 #[test]
+fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
+    const MAIL_BYTES: usize = 12 << 20;
+    let Some(cluster) = Cluster::start() else { return };
+    let node = |name| {
+        let text = cluster.text(name, "synchronous = false").replace("\"64M\"", "\"256M\"");
+        Gateway::with_files(&text, &files(SECRET))
+    };
+    let a = node("a");
+    cluster.wait_for_owner(&a, "a");
+    let mut wire = Wire::connect(a.addresses[1]);
+    assert!(wire.line().starts_with("* OK"));
+    assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
+    let body = b"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcd\r\n".repeat(MAIL_BYTES / 64);
+    for number in 0..6 {
+        let head = format!("Subject: large-{number}\r\n\r\n");
+        wire.send(format!("x APPEND INBOX {{{}}}\r\n", head.len() + body.len()).as_bytes());
+        assert!(wire.line().starts_with('+'));
+        wire.send(head.as_bytes());
+        wire.send(&body);
+        wire.send(b"\r\n");
+        let done = wait_for(|| Some(wire.line()).filter(|line| line.starts_with("x ")), "APPEND");
+        assert!(done.starts_with("x OK"), "{done}");
+    }
+    let tail = || {
+        let (_, said) = cluster.command(&a, &["status", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&said).unwrap();
+        (status["store"]["tail_bytes"].as_u64().unwrap(), status["store"]["blocks"].as_u64().unwrap())
+    };
+    wait_for(|| Some(tail()).filter(|&(tail, blocks)| tail < 32 << 20 && blocks >= 64), "a fold");
+    assert!(send(a.addresses[0], "behind the blocks"), "{}", a.log());
+    a.kill();
+    let b = node("b");
+    cluster.wait_for_owner(&b, "b");
+    let wanted: Vec<String> = (0..6).map(|number| format!("large-{number}")).collect();
+    assert_eq!(subjects(b.addresses[1]), [wanted, vec!["behind the blocks".into()]].concat());
+    let mut wire = Wire::connect(b.addresses[1]);
+    assert!(wire.line().starts_with("* OK"));
+    assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
+    assert!(ask(&mut wire, "SELECT INBOX").status.starts_with("OK"));
+    let whole = ask(&mut wire, "UID FETCH 3 BODY.PEEK[TEXT]");
+    assert!(whole.literals[0] == body, "a mail is other than it was");
+}
+
+#[test]
 fn nothing_is_taken_where_one_server_alone_acknowledges() {
     let Some(cluster) = Cluster::start() else { return };
     let a = Gateway::with_files(&cluster.text("a", ""), &files(SECRET));
