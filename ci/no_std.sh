@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for crate in stream text flow mime proto store digest sieve index webmail jmap keep; do
+for crate in stream text flow mime proto store digest sieve index webmail jmap keep cluster; do
     grep -qE '^#!\[(no_std|cfg_attr\(not\(test\), no_std\))\]' "crates/$crate/src/lib.rs" ||
         { echo "$crate is not no_std" >&2; exit 1; }
 done

@@ -8,7 +8,7 @@ floor() {
     case $1 in
         stream | text) echo 0 ;;
         pattern | digest | mime | unpack | proto | store | flow | index) echo 1 ;;
-        scan | rules | learn | dnsbl | auth | sieve | webmail | jmap) echo 2 ;;
+        scan | rules | learn | dnsbl | auth | sieve | webmail | jmap | cluster) echo 2 ;;
         inspect | keep) echo 3 ;;
         edge | jail | avfs | mailbox | ledger | lookup) echo 4 ;;
         # The binary, which puts the hosts together.
@@ -64,7 +64,7 @@ for crate in crates/*; do
     done < <(git ls-files "$crate/src/*.rs")
 done
 
-for crate in stream text flow mime unpack scan rules learn auth sieve proto store index dnsbl inspect webmail jmap keep edge avfs mailbox ledger lookup; do
+for crate in stream text flow mime unpack scan rules learn auth sieve proto store cluster index dnsbl inspect webmail jmap keep edge avfs mailbox ledger lookup; do
     grep -q 'forbid(unsafe_code)' "crates/$crate/src/lib.rs" || fail "$crate does not forbid unsafe code"
 done
 
@@ -84,7 +84,7 @@ for module in \
     grep -q 'deny(clippy::arithmetic_side_effects)' "crates/unpack/src/$module.rs" ||
         fail "crates/unpack/src/$module.rs does not deny arithmetic that wraps"
 done
-for crate in stream text flow mime unpack scan rules learn auth sieve proto store index dnsbl inspect webmail jmap keep mailbox; do
+for crate in stream text flow mime unpack scan rules learn auth sieve proto store cluster index dnsbl inspect webmail jmap keep mailbox; do
     grep -A1 "^\[profile.release.package.sluice-$crate\]" Cargo.toml | grep -q 'overflow-checks = true' ||
         fail "$crate is built without overflow checks"
 done

@@ -31,7 +31,7 @@ mod settings;
 mod sqlite;
 mod statement;
 mod table;
-mod tls;
+pub mod tls;
 
 pub use pattern::{KEY_BYTES_MAX, Key};
 pub use row::{Error, ROWS_MAX, Row, VALUE_BYTES_MAX};

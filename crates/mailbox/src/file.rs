@@ -2,20 +2,33 @@
 //!
 //! One process writes: it holds an exclusive lock, readers hold shared ones. A file is allocated whole when it is made, so that it
 //! cannot run out of disk later; for the same reason discarded ranges are not given back.
+//!
+//! Where several machines share the volume, the file is a cache of it: what is written goes to their database, too, and a flush waits for
+//! that one instead of the disk.
 
 use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use cluster::{Engine, Tail};
 use rustix::io::{ReadWriteFlags, preadv2};
 use store::{Call, Device, DeviceError};
 
+/// The tail of a volume that machines share.
+pub type SharedTail = Tail<Box<dyn Engine + Send + Sync>>;
+
 /// An open, locked file.
-#[derive(Debug)]
 pub struct File {
     file: fs::File,
     length: u64,
+    tail: Option<SharedTail>,
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File").field("file", &self.file).field("is_shared", &self.tail.is_some()).finish()
+    }
 }
 
 impl File {
@@ -65,7 +78,7 @@ impl File {
         }
         // Its metadata says 0 for a block device.
         let length = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
-        Ok(File { file, length })
+        Ok(File { file, length, tail: None })
     }
 }
 
@@ -85,12 +98,26 @@ fn allocate(file: &fs::File, length: u64) -> io::Result<()> {
 }
 
 impl File {
+    /// Makes it the cache of a shared volume, of which it has all that was flushed.
+    #[must_use]
+    pub fn shared(self, tail: SharedTail) -> File {
+        File { tail: Some(tail), ..self }
+    }
+
+    /// Waits until the disk has what was written.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
     /// Another hold on the same file, to read from beside the writer. It shares the lock.
     ///
     /// # Errors
     /// When there are no more descriptors.
     pub fn reader(&self) -> io::Result<Self> {
-        Ok(File { file: self.file.try_clone()?, length: self.length })
+        Ok(File { file: self.file.try_clone()?, length: self.length, tail: None })
     }
 }
 
@@ -104,10 +131,18 @@ impl Device for File {
     }
 
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.file.write_all_at(bytes, at).map_err(|error| failed(Call::Write, at, &error))
+        if let Some(tail) = &mut self.tail {
+            tail.touch(at, bytes.len());
+        }
+        self.file.write_all_at(bytes, at).map_err(|error| failed(Call::Write, at, &error))?;
+        let Some(tail) = &mut self.tail else { return Ok(()) };
+        tail.write(at, bytes).map_err(|_| lost(Call::Write, at))
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
+        if let Some(tail) = &mut self.tail {
+            return tail.flush().map(drop).map_err(|_| lost(Call::Flush, 0));
+        }
         self.file.sync_data().map_err(|error| failed(Call::Flush, 0, &error))
     }
 
@@ -146,6 +181,11 @@ impl Device for Cached<'_> {
     fn discard(&mut self, at: u64, _length: u64) -> Result<(), DeviceError> {
         Err(failed(Call::Discard, at, &io::ErrorKind::Unsupported.into()))
     }
+}
+
+/// The volume is another node's: what the log says of it is said where that was found out.
+fn lost(call: Call, at: u64) -> DeviceError {
+    DeviceError { call, at, code: 0 }
 }
 
 fn failed(call: Call, at: u64, error: &io::Error) -> DeviceError {

@@ -62,7 +62,7 @@ mod writer;
 
 pub use content::Body;
 pub use elsewhere::{Asking, Away, Elsewhere};
-pub use file::File;
+pub use file::{File, SharedTail};
 pub use guest::Guest;
 pub use keep::digest;
 pub use learner::Learner;

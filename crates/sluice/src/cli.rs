@@ -1,6 +1,7 @@
 //! The command line. The man page and the completions are made from what stands here.
 
 mod admin;
+mod cluster;
 mod config;
 mod database;
 mod dkim;
@@ -26,6 +27,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 pub use self::admin::{Admin, AdminCommand, AdminPerson, AdminServe, AdminToken, PersonCommand, Role, TokenCommand};
+pub use self::cluster::{Cluster, ClusterCommand};
 pub use self::config::{ConfigCommand, ConfigShow};
 pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dkim::{Dkim, DkimCommand};
@@ -149,6 +151,10 @@ pub enum Command {
     ///
     /// A running server is asked; without one, what waits is listed. Exit status: 0 done, 1 no mail is meant, 2 an error.
     Queue(Queue),
+    /// Look at the machines that share a store, and have it moved between them.
+    ///
+    /// Exit status: 0 done, 1 something is wrong, 2 an error.
+    Cluster(Cluster),
     /// Search the message log.
     ///
     /// Reads the log in either format, or the output of `journalctl -u sluice -o cat` or `-o json --all`.

@@ -14,6 +14,7 @@ mod certificates;
 pub mod clamd_conf;
 #[cfg(test)]
 mod clamd_tests;
+mod cluster;
 pub mod credentials;
 pub mod dns;
 pub mod dnsbl;
@@ -62,6 +63,7 @@ use crate::output::Failure;
 /// Room for a few mails without large decompressors.
 const INSPECTION_POOL_BYTES_MIN: usize = 1 << 20;
 pub use admin::AdminSettings;
+pub use cluster::ClusterSettings;
 pub use interception::Interception;
 pub use queue::{Outward, QueueSettings};
 pub use store::{Door, StoreSettings};
@@ -128,6 +130,8 @@ pub struct Config {
     pub admin: AdminSettings,
     /// The mail store of the gateway itself.
     pub store: Option<StoreSettings>,
+    /// The machines that share the store.
+    pub cluster: Option<ClusterSettings>,
     /// Who has a mailbox.
     pub recipients: Vec<RecipientTable>,
     /// Tables of databases and directories.
@@ -343,6 +347,7 @@ impl Default for Config {
             web: None,
             ids: None,
             admin: AdminSettings::default(),
+            cluster: None,
             store: None,
             recipients: Vec::new(),
             lookups: Vec::new(),
@@ -472,6 +477,7 @@ impl Config {
         bayes.for_each(|bayes| bayes.ledger = folder.join(&bayes.ledger));
         config.tls.count_paths_from(folder);
         config.store.iter_mut().for_each(|store| store.count_paths_from(folder));
+        config.cluster.iter_mut().for_each(|cluster| cluster.count_paths_from(folder));
         config.admin.count_paths_from(folder);
         config.web.iter_mut().for_each(|web| web.count_paths_from(folder));
         config.ids.iter_mut().for_each(|ids| ids.count_paths_from(folder));
@@ -584,6 +590,7 @@ impl Config {
         self.check_lookups()?;
         self.check_recipients()?;
         self.check_store()?;
+        self.check_cluster()?;
         self.check_web()?;
         self.update.wanted()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {

@@ -7,6 +7,7 @@ mod auth;
 mod authentication;
 mod clamd;
 mod clamd_peers;
+mod cluster;
 mod database;
 mod dnsbl;
 mod doors;

@@ -73,6 +73,9 @@ mod tests {
             }
             "attachment[]" => format!("{SMTP}[[attachment]]\nname='x'\nway='scan'\n"),
             "store" => format!("{SMTP}[store]\nfolder='x'\n"),
+            "cluster" => format!(
+                "{SMTP}[store]\nfolder='x'\n[cluster]\nnode='a'\naddress='127.0.0.1:1'\ndatabase='postgresql://x'\nsecret_file='x'\n"
+            ),
             "ids.action[]" => format!("{SMTP}[[ids.action]]\naction='off'\n"),
             "web" => format!("{SMTP}[web]\nconfig='x'\n"),
             "spam.bayes" => format!("{SMTP}[spam.bayes]\nledger='x'\n"),

@@ -26,6 +26,14 @@ pub enum Door {
 }
 
 impl Door {
+    const ALL: [Door; 8] =
+        [Door::Lmtp, Door::Pop3, Door::Pop3s, Door::Imap, Door::Imaps, Door::Sieve, Door::Webmail, Door::Webmails];
+
+    /// The door of a name.
+    pub fn named(name: &str) -> Option<Door> {
+        Door::ALL.into_iter().find(|door| door.name() == name)
+    }
+
     /// As in a URL.
     pub const fn name(self) -> &'static str {
         match self {

@@ -207,7 +207,7 @@ fn hand_up(site: &Site) {
     let mut names = Vec::new();
     let doors =
         runtime.doors.iter().map(|door| &*door.sockets).chain(runtime.clamd.sockets.iter().map(|sockets| &**sockets));
-    let store = site.store.iter().flat_map(|store| store.sockets.iter().map(|(_, sockets)| sockets));
+    let store = site.store.iter().flat_map(|store| store.all_sockets());
     for sockets in doors.chain(store) {
         names.push(sockets.name());
         match sockets.copies() {

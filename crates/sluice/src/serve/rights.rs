@@ -209,6 +209,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let shared = zones.into_iter().chain(languages).map(Path::new);
     let of_web = config.web.iter().flat_map(|web| web.folders().chain(shared.clone()));
     of_web.for_each(|path| _ = reach.read(path));
+    config.cluster.iter().flat_map(|cluster| cluster.files()).for_each(|path| _ = reach.read(path));
     config.ids.iter().flat_map(|ids| ids.folders()).for_each(|path| _ = reach.read(path));
     config.ids.iter().flat_map(|ids| ids.logs()).for_each(|path| _ = reach.write(path));
     config.rule_folders().iter().flatten().for_each(|folder| _ = reach.read(folder));

@@ -382,15 +382,19 @@ fn check_fixed(old: &Config, new: &Config) -> Result<(), NeedsProcess> {
 /// The mail store: the same through all reloads.
 fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, Failure> {
     let Some(old) = old else {
-        return Ok(config.store.as_ref().map(Store::open).transpose()?.map(Arc::new));
+        let open = |settings| Store::open(settings, config.cluster.as_ref(), &config.tls.authorities);
+        return Ok(config.store.as_ref().map(open).transpose()?.map(Arc::new));
     };
     let looked_up = |config: &Config| {
         let names: Vec<String> = config.store.iter().flat_map(|store| store.lookups.clone()).collect();
         config.lookups.iter().filter(|table| names.contains(&table.name)).cloned().collect::<Vec<_>>()
     };
-    match config.store == old.config.store && looked_up(config) == looked_up(&old.config) {
+    match config.store == old.config.store
+        && config.cluster == old.config.cluster
+        && looked_up(config) == looked_up(&old.config)
+    {
         true => Ok(old.store.clone()),
-        false => Err(NeedsProcess("changed: [store]".into()).into()),
+        false => Err(NeedsProcess("changed: [store] or [cluster]".into()).into()),
     }
 }
 

@@ -23,11 +23,14 @@ use edge::trust::limit::Limit;
 use edge::trust::strangers::{Stranger, Strangers};
 use mailbox::lmtp::Peer;
 use mailbox::managesieve::{self, End, Tls};
-use mailbox::{Guest, Protocol, Site};
+use mailbox::{Guest, Site};
+use proto::smtp::Protocol;
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use crate::cluster::handing::{self, Handed, Secret};
+use crate::cluster::standby;
 use crate::config::Door;
 
 /// How long a client may take to shake hands.
@@ -62,10 +65,12 @@ pub struct Doors {
     site: Arc<Site>,
     house: Arc<House>,
     /// Clients that have not logged in, by protocol.
-    strangers: [Arc<Strangers<Place>>; Protocol::ALL.len()],
+    strangers: [Arc<Strangers<Place>>; mailbox::Protocol::ALL.len()],
     crowd: Arc<Crowd>,
     /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
     identity: Identity,
+    /// Whether mailboxes may be shown, where several machines share the store.
+    holds: watch::Receiver<bool>,
     /// Held by every session.
     _alive: mpsc::Sender<Infallible>,
 }
@@ -138,9 +143,14 @@ async fn keep_logins(site: Arc<Site>) {
 
 impl Doors {
     /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
-    pub fn new(site: Arc<Site>, sessions_max: usize, identity: Identity) -> (Doors, Ended) {
+    pub fn new(
+        site: Arc<Site>,
+        sessions_max: usize,
+        identity: Identity,
+        holds: watch::Receiver<bool>,
+    ) -> (Doors, Ended) {
         let house = Arc::new(House::new(u32::try_from(sessions_max).unwrap_or(u32::MAX)));
-        let strangers = Protocol::ALL.map(|_| Strangers::new((sessions_max / STRANGERS_PART).max(2)));
+        let strangers = mailbox::Protocol::ALL.map(|_| Strangers::new((sessions_max / STRANGERS_PART).max(2)));
         let (alive, ended) = mpsc::channel(1);
         let (sender, queue, indexing) =
             (alive.clone(), mailbox::queue::run(site.clone()), mailbox::indexing::run(site.clone()));
@@ -149,15 +159,16 @@ impl Doors {
             tokio::join!(queue, tokio::spawn(indexing), logins).0;
             drop(sender);
         });
-        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, _alive: alive }, Ended(ended))
+        (Doors { site, house, strangers, crowd: Arc::new(Crowd::new()), identity, holds, _alive: alive }, Ended(ended))
     }
 
     /// Takes clients until it is dropped.
-    pub async fn accept(self, door: Door, socket: Socket) {
+    pub async fn accept(self, door: Door, socket: Arc<Socket>) {
         loop {
             let (stream, client) = accepted(door.name(), || socket.accept()).await;
             let client = network_address(client);
             let doors = self.clone();
+            doors.held().await;
             match self.admit(door, client) {
                 Ok(admitted) => _ = tokio::spawn(doors.serve(door, stream, client, admitted)),
                 Err(refusal) => {
@@ -165,6 +176,36 @@ impl Doors {
                     self.site.numbers.refused.add(door.protocol());
                     tokio::spawn(turn_away(stream, door, refusal));
                 }
+            }
+        }
+    }
+
+    /// Takes clients that other nodes of a cluster hand over.
+    pub async fn receive(self, socket: Arc<Socket>, secret: Secret) {
+        loop {
+            let (mut stream, _) = accepted("cluster", || socket.accept()).await;
+            let (doors, secret) = (self.clone(), secret.clone());
+            tokio::spawn(async move {
+                match handing::take(&mut stream, &secret).await {
+                    Ok(handed) => doors.received(stream, &handed).await,
+                    Err(error) => tracing::warn!(%error, "a connection to the address of this node is no node's"),
+                }
+            });
+        }
+    }
+
+    async fn received(self, stream: Stream, handed: &Handed) {
+        let peers = [(Protocol::Lmtp, Peer::Lmtp), (Protocol::Smtp, Peer::Smtp)];
+        if let Some((_, peer)) = peers.into_iter().find(|(protocol, _)| handed.door == standby::within(*protocol)) {
+            return self.hand_over(stream, peer);
+        }
+        let Some(door) = Door::named(&handed.door) else { return };
+        self.held().await;
+        match self.admit(door, handed.client) {
+            Ok(admitted) => self.serve(door, stream, handed.client, admitted).await,
+            Err(refusal) => {
+                self.site.numbers.refused.add(door.protocol());
+                turn_away(stream, door, refusal).await;
             }
         }
     }
@@ -199,8 +240,24 @@ impl Doors {
             true
         };
         let guest = Guest::new(client, stranger.lost(), log_in);
-        if let Err(error) = self.speak(door, stream, guest).await {
+        let spoken = tokio::select! {
+            spoken = self.speak(door, stream, guest) => spoken,
+            () = self.suspended(), if door != Door::Lmtp => Err(io::Error::other("the lease of the store is over")),
+        };
+        if let Err(error) = spoken {
             tracing::debug!(door = door.name(), ?client, %error, "a session broke");
+        }
+    }
+
+    /// Waits until mailboxes may be shown.
+    async fn held(&self) {
+        let _ = self.holds.clone().wait_for(|&holds| holds).await;
+    }
+
+    /// Waits until they may not.
+    async fn suspended(&self) {
+        if self.holds.clone().wait_for(|&holds| !holds).await.is_err() {
+            std::future::pending().await
         }
     }
 
@@ -261,11 +318,11 @@ async fn turn_away(mut stream: Stream, door: Door, refusal: Refusal) {
     }
     let (code, text) = refusal.text();
     let line = match door.protocol() {
-        Protocol::Lmtp => format!("{code} {text}\r\n"),
-        Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
-        Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
-        Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
-        Protocol::Webmail => format!(
+        mailbox::Protocol::Lmtp => format!("{code} {text}\r\n"),
+        mailbox::Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
+        mailbox::Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
+        mailbox::Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
+        mailbox::Protocol::Webmail => format!(
             "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
             text.len() + 1
         ),

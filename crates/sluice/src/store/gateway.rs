@@ -19,19 +19,20 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use edge::net::listening::{Owner, Sockets};
+use edge::net::listening::{Owner, Socket, Sockets};
 use edge::net::stream::Stream;
 use edge::porch::runtime::Runtime;
-use edge::settings::{SocketMode, Spam, Tls};
+use edge::settings::{Address, SocketMode, Spam, Tls};
 use edge::upstream::within;
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
-use mailbox::{Elsewhere, File, Rewriter, Site, Writer};
+use mailbox::{Elsewhere, File, Handle, Relay, Rewriter, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
+use tokio::runtime::Runtime as Loops;
 use tokio::sync::{mpsc, watch};
 
 use super::control::Control;
@@ -40,12 +41,12 @@ use super::doors::{Doors, Identity};
 use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
-use super::relay::{Begun, Means, Reports, outbound};
+use super::relay::{Means, Reports, outbound};
 use super::srs::Srs;
 use super::volume::segment_bytes;
-use crate::config::Door;
-use crate::config::StoreSettings;
+use crate::cluster::{Leave, Member, Owned, Tenure, standby};
 use crate::config::dns::DnsSettings;
+use crate::config::{ClusterSettings, Door, StoreSettings};
 use crate::output::Failure;
 
 /// Connections that wait for a store that is not open yet.
@@ -69,6 +70,10 @@ pub struct Store {
     pub settings: StoreSettings,
     /// Where it listens.
     pub sockets: Vec<(Door, Sockets)>,
+    /// This machine among those that share it.
+    member: Option<Arc<Member>>,
+    /// Where the others hand connections over.
+    reception: Option<Sockets>,
     identity: Identity,
     teachers: Teachers,
     shown: Mutex<Weak<Site>>,
@@ -134,12 +139,20 @@ impl Store {
     ///
     /// # Errors
     /// When an address cannot be had.
-    pub fn open(settings: &StoreSettings) -> Result<Store, String> {
+    pub fn open(
+        settings: &StoreSettings,
+        cluster: Option<&ClusterSettings>,
+        authorities: &Path,
+    ) -> Result<Store, String> {
         let owner = Owner { mode: SocketMode::default(), group: None };
+        let member = |cluster| Member::new(cluster, authorities, settings.volume(), settings.size).map(Arc::new);
+        let reception = |cluster: &ClusterSettings| Sockets::open(&Address::Tcp(cluster.address), &owner, 1, false);
         let sockets = settings.doors().map(|(door, address)| Ok((door, Sockets::open(address, &owner, 1, false)?)));
         Ok(Store {
             settings: settings.clone(),
             sockets: sockets.collect::<Result<_, String>>()?,
+            member: cluster.map(member).transpose()?,
+            reception: cluster.map(reception).transpose()?,
             identity: Arc::default(),
             teachers: Teachers::default(),
             shown: Mutex::default(),
@@ -147,6 +160,11 @@ impl Store {
             end: watch::channel(false).0,
             thread: Mutex::default(),
         })
+    }
+
+    /// The sockets of all its doors.
+    pub fn all_sockets(&self) -> impl Iterator<Item = &Sockets> {
+        self.sockets.iter().map(|(_, sockets)| sockets).chain(&self.reception)
     }
 
     /// Who we are to clients from here on, and who learns from what they move.
@@ -170,7 +188,9 @@ impl Store {
         let way = self.settings.relay.as_ref();
         let begun = way.map(|way| outbound(way, &self.settings.queue, &means)).transpose()?;
         let path = self.settings.volume();
-        make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
+        if self.member.is_none() {
+            make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
         let accounts = accounts(&self.settings.accounts())?;
         let accounts = Arc::new(match elsewhere {
             Some(elsewhere) => accounts.and(elsewhere),
@@ -180,7 +200,7 @@ impl Store {
         let queue = &self.settings.queue;
         let domain = queue.srs_domain.as_deref().unwrap_or(hostname);
         let srs = queue.srs_secret.as_ref().map(|secret| Srs::read(secret, domain)).transpose()?;
-        let volume = open(&path)?;
+        let volume = if self.member.is_none() { open(&path)? } else { None };
         let (handed, waiting) = mpsc::channel(WAITING_MAX);
         let hand = move |stream, protocol| {
             handed.try_send((stream, protocol)).map_err(|error| {
@@ -189,9 +209,18 @@ impl Store {
             })
         };
         within::offer(Box::new(hand));
-        let (local, hostname) = (self.clone(), hostname.to_owned());
+        let (relay, reports) = begun.map(|begun| (begun.relay, begun.reports)).unzip();
+        let parts = Parts {
+            accounts,
+            scripts,
+            relay,
+            reports: reports.flatten(),
+            rewriter: srs.map(|srs| Arc::new(srs) as Arc<dyn Rewriter>),
+            hostname: hostname.to_owned(),
+        };
+        let local = self.clone();
         let run = move || {
-            if let Err(error) = local.run(volume, accounts, scripts, (begun, srs), hostname, waiting) {
+            if let Err(error) = local.run(volume, &parts, waiting) {
                 tracing::error!(%error, "the store is closed");
             }
         };
@@ -203,7 +232,8 @@ impl Store {
     /// Its numbers, while it is open.
     pub fn numbers(&self) -> String {
         let site = self.shown.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
-        site.map(|site| self.levels.text(&site)).unwrap_or_default()
+        let numbers = site.map(|site| self.levels.text(&site)).unwrap_or_default();
+        numbers + &self.member.iter().map(|member| member.numbers()).collect::<String>()
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.
@@ -220,25 +250,105 @@ impl Store {
 
     fn run(
         &self,
-        volume: Option<Volume<File>>,
-        accounts: Arc<Accounts>,
-        scripts: SiteScripts,
-        (begun, srs): (Option<Begun>, Option<Srs>),
-        hostname: String,
-        waiting: mpsc::Receiver<Handed>,
+        mut volume: Option<Volume<File>>,
+        parts: &Parts,
+        mut waiting: mpsc::Receiver<Handed>,
     ) -> Result<(), Failure> {
-        let Some(volume) = self.opened(volume)? else { return Ok(()) };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let listening = {
+            let _within = runtime.enter();
+            self.listening()?
+        };
+        let outcome = match &self.member {
+            None => match self.opened(volume.take())? {
+                Some(volume) => self.own(&runtime, volume, parts, &listening, &mut waiting, None),
+                None => Ok(()),
+            },
+            Some(member) => self.take_turns(&runtime, member, parts, &listening, &mut waiting),
+        };
+        runtime.shutdown_timeout(Duration::from_secs(1));
+        outcome
+    }
+
+    /// Takes the sockets.
+    fn listening(&self) -> Result<Listening, Failure> {
+        let taken = |sockets: &Sockets| Ok::<_, Failure>(Arc::new(sockets.take().ok_or("a socket is taken once")??));
+        let doors = self.sockets.iter().map(|(door, sockets)| {
+            tracing::info!(door = door.name(), address = %sockets.address, "the store is listening");
+            Ok::<_, Failure>((*door, taken(sockets)?))
+        });
+        Ok(Listening {
+            doors: doors.collect::<Result<_, _>>()?,
+            reception: self.reception.as_ref().map(taken).transpose()?,
+        })
+    }
+
+    /// Hands clients over to the node that has the store, until that is this one; and again when it is not any more.
+    fn take_turns(
+        &self,
+        runtime: &Loops,
+        member: &Arc<Member>,
+        parts: &Parts,
+        listening: &Listening,
+        waiting: &mut mpsc::Receiver<Handed>,
+    ) -> Result<(), Failure> {
+        while !*self.end.borrow() {
+            let turn = async {
+                let reception = listening.reception.as_deref();
+                tokio::select! {
+                    owned = member.wait(self.end.subscribe()) => owned,
+                    () = standby::serve(member, &listening.doors, reception, waiting, self.settings.sessions_max) => Ok(None),
+                }
+            };
+            let Some(Owned { file, reader, notes, is_new, tenure }) = runtime.block_on(turn)? else { return Ok(()) };
+            let file = if is_new { Volume::format(file, &format(self.settings.size)?)? } else { file };
+            let volume = Volume::open(file, Options::default())?;
+            let epoch = tenure.epoch;
+            let folding = runtime.spawn({
+                let member = member.clone();
+                async move { member.fold(epoch, reader, notes).await }
+            });
+            let outcome = self.own(runtime, volume, parts, listening, waiting, Some((member, tenure)));
+            folding.abort();
+            runtime.block_on(member.release(epoch));
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// Serves a store, until it ends here.
+    fn own(
+        &self,
+        runtime: &Loops,
+        volume: Volume<File>,
+        parts: &Parts,
+        listening: &Listening,
+        waiting: &mut mpsc::Receiver<Handed>,
+        tenure: Option<(&Arc<Member>, Tenure)>,
+    ) -> Result<(), Failure> {
         for damage in &volume.report().damage {
             tracing::error!(%damage, "the store is damaged");
         }
         let (writer, handle) = Writer::start(volume)?;
-        let (ending, most) = (self.end.subscribe(), self.settings.message_bytes_max);
-        let mut site = Site::new(handle, accounts, hostname, most, ending);
+        let (end, ending) = watch::channel(false);
+        let site = Arc::new(self.site(handle, parts, &ending)?);
+        let (holding, holds) = watch::channel(true);
+        if let Some((member, tenure)) = tenure {
+            keep(member.clone(), tenure, end.clone(), holding)?;
+        }
+        let outcome = runtime.block_on(self.serve(site, parts.reports.clone(), listening, waiting, (end, holds)));
+        writer.join()?;
+        tracing::info!("the store is closed");
+        outcome
+    }
+
+    fn site(&self, handle: Handle, parts: &Parts, ending: &watch::Receiver<bool>) -> Result<Site, Failure> {
+        let most = self.settings.message_bytes_max;
+        let mut site = Site::new(handle, parts.accounts.clone(), parts.hostname.clone(), most, ending.clone());
         site.junk = self.settings.junk;
-        site.scripts = scripts;
-        let (relay, reports) = begun.map(|begun| (begun.relay, begun.reports)).unzip();
-        site.relay = relay;
-        site.rewriter = srs.map(|srs| Arc::new(srs) as Arc<dyn Rewriter>);
+        site.scripts = parts.scripts.clone();
+        site.relay = parts.relay.clone();
+        site.rewriter = parts.rewriter.clone();
         site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();
@@ -246,14 +356,8 @@ impl Store {
         let lent: Arc<dyn Inspector> = Arc::new(Lent(self.identity.clone()));
         site.inspector = self.settings.search_index.then(|| lent.clone());
         site.guard = Some(lent);
-        site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), self.end.subscribe())?));
-        let site = Arc::new(site);
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let outcome = runtime.block_on(self.serve(site, reports.flatten(), waiting));
-        runtime.shutdown_timeout(Duration::from_secs(1));
-        writer.join()?;
-        tracing::info!("the store is closed");
-        outcome
+        site.learner = Some(Arc::new(Moves::start(self.teachers.clone(), site.store.clone(), ending.clone())?));
+        Ok(site)
     }
 
     /// Waits until nobody else has it; none if we are to end before.
@@ -274,7 +378,9 @@ impl Store {
         &self,
         site: Arc<Site>,
         reports: Option<Arc<Reports>>,
-        mut waiting: mpsc::Receiver<Handed>,
+        listening: &Listening,
+        waiting: &mut mpsc::Receiver<Handed>,
+        (end, holds): (watch::Sender<bool>, watch::Receiver<bool>),
     ) -> Result<(), Failure> {
         let mut listeners = tokio::task::JoinSet::new();
         if let Some(control) = Control::open(&self.settings.volume()) {
@@ -289,28 +395,66 @@ impl Store {
         if let Some(folder) = &self.settings.maildrop {
             listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
         }
-        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone());
-        for (door, sockets) in &self.sockets {
-            let socket = sockets.take().ok_or("a socket is taken once")??;
-            tracing::info!(door = door.name(), address = %sockets.address, "the store is listening");
-            listeners.spawn(doors.clone().accept(*door, socket));
+        let (doors, ended) = Doors::new(site, self.settings.sessions_max, self.identity.clone(), holds);
+        for (door, socket) in &listening.doors {
+            listeners.spawn(doors.clone().accept(*door, socket.clone()));
         }
-        let mut ending = self.end.subscribe();
+        if let (Some(member), Some(socket)) = (&self.member, &listening.reception) {
+            listeners.spawn(doors.clone().receive(socket.clone(), member.secret.clone()));
+        }
+        let (mut program, mut here) = (self.end.subscribe(), end.subscribe());
         loop {
             tokio::select! {
-                _ = ending.wait_for(|&ending| ending) => break,
+                _ = program.wait_for(|&ending| ending) => break,
+                _ = here.wait_for(|&ending| ending) => break,
                 Some((stream, protocol)) = waiting.recv() => {
                     let peer = if protocol == Protocol::Lmtp { Peer::Lmtp } else { Peer::Smtp };
                     doors.hand_over(Stream::Unix(tokio::net::UnixStream::from_std(stream)?), peer);
                 }
             }
         }
-        drop(waiting);
+        end.send_replace(true);
         listeners.shutdown().await;
         drop(doors);
         ended.wait().await;
         Ok(())
     }
+}
+
+/// What a store is made of, besides its volume.
+struct Parts {
+    accounts: Arc<Accounts>,
+    scripts: SiteScripts,
+    relay: Option<Arc<dyn Relay>>,
+    reports: Option<Arc<Reports>>,
+    rewriter: Option<Arc<dyn Rewriter>>,
+    hostname: String,
+}
+
+/// The sockets that clients come to.
+struct Listening {
+    doors: Vec<(Door, Arc<Socket>)>,
+    reception: Option<Arc<Socket>>,
+}
+
+/// Renews the lease on a thread of its own, which no session holds up. An owner that is none any more ends at once, with its process: the
+/// supervisor starts another, which waits for its turn.
+fn keep(member: Arc<Member>, tenure: Tenure, end: watch::Sender<bool>, holding: watch::Sender<bool>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let work = move || {
+        let leave = runtime.block_on(async {
+            tokio::select! {
+                leave = member.keep(tenure, &holding) => leave,
+                () = end.closed() => Leave::Asked,
+            }
+        });
+        if leave == Leave::Lost {
+            tracing::error!(epoch = tenure.epoch, "another node has the store: this process ends");
+            std::process::exit(1);
+        }
+        end.send_replace(true);
+    };
+    std::thread::Builder::new().name("cluster".into()).spawn(work).map(drop)
 }
 
 /// Looks at the levels of the store now and then.
@@ -342,12 +486,7 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut identity = [0; 16];
-    fs::File::open("/dev/urandom")?.read_exact(&mut identity)?;
-    let made = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let mut format = Format::new(u128::from_le_bytes(identity), u32::try_from(made).unwrap_or(u32::MAX));
-    format.segment_bytes = segment_bytes(size, format.segment_bytes);
-    format.piece_bytes = format.piece_bytes.min((format.segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
+    let format = format(size)?;
     let made = File::create(&beside, size).map_err(|error| {
         match rustix::fs::statvfs(path.parent().unwrap_or(Path::new("."))) {
             Ok(disk) if error.kind() == ErrorKind::StorageFull => {
@@ -364,6 +503,17 @@ fn make(path: &Path, size: u64) -> io::Result<()> {
         return Err(error);
     }
     fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// The format of a store of this size, which is to be made.
+fn format(size: u64) -> io::Result<Format> {
+    let mut identity = [0; 16];
+    fs::File::open("/dev/urandom")?.read_exact(&mut identity)?;
+    let made = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut format = Format::new(u128::from_le_bytes(identity), u32::try_from(made).unwrap_or(u32::MAX));
+    format.segment_bytes = segment_bytes(size, format.segment_bytes);
+    format.piece_bytes = format.piece_bytes.min((format.segment_bytes / 4).saturating_sub(store::HEADER_BYTES as u32));
+    Ok(format)
 }
 
 /// The accounts; none yet if there is no such file.

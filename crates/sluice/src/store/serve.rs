@@ -139,11 +139,11 @@ async fn serve(
     if let Some(control) = control {
         listeners.spawn(control.serve(site.clone()));
     }
-    let (doors, ended) = Doors::new(site, sessions_max, Identity::default());
+    let (doors, ended) = Doors::new(site, sessions_max, Identity::default(), watch::channel(true).1);
     for (door, sockets) in &sockets {
         let socket = sockets.take().ok_or("a socket is taken once")??;
         tracing::info!(door = door.name(), address = %sockets.address, "listening");
-        listeners.spawn(doors.clone().accept(*door, socket));
+        listeners.spawn(doors.clone().accept(*door, Arc::new(socket)));
     }
     println!("ready");
     tokio::select! {

@@ -82,6 +82,21 @@ impl Database {
         format!("[tls]\nauthorities = '{at}/server.crt'\n[[lookup]]\nname = 'people'\n{own}\n{more}\n")
     }
 
+    /// The URL of PostgreSQL.
+    pub fn url(&self) -> String {
+        format!("postgresql://sluice@localhost:{}/mail", self.port)
+    }
+
+    /// The file with the authority of its certificate.
+    pub fn authorities(&self) -> String {
+        format!("{}/server.crt", self.at())
+    }
+
+    /// Lets its user make schemas.
+    pub fn permit_schemas(&self) {
+        self.postgres("mail", "GRANT CREATE ON DATABASE mail TO sluice");
+    }
+
     fn make(&mut self) {
         let at = self.at();
         match self.kind {
@@ -244,13 +259,13 @@ userPassword: secret
 ";
 
 /// A program of the newest PostgreSQL that is installed.
-fn postgresql(name: &str) -> PathBuf {
+pub fn postgresql(name: &str) -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let newest = versions.map(|version| version.path()).max();
     newest.unwrap_or_default().join("bin").join(name)
 }
 
-fn run(line: &str) {
+pub fn run(line: &str) {
     let done = Command::new("sh").args(["-c", line]).current_dir(Path::new("/")).output().unwrap();
     assert!(done.status.success(), "{line}: {}", String::from_utf8_lossy(&done.stderr));
 }

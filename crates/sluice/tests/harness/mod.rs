@@ -23,6 +23,7 @@ pub mod mailbox;
 pub mod namespaces;
 pub mod nginx;
 pub mod postfix;
+pub mod replicas;
 pub mod sendmail;
 pub mod squid;
 pub mod tls;
@@ -76,6 +77,11 @@ impl Gateway {
         Gateway::started(&[env!("CARGO_BIN_EXE_sluice")], option, text)
     }
 
+    /// One with a whole configuration, and files in its folder.
+    pub fn with_files(text: &str, files: &[(&str, String)]) -> Gateway {
+        Gateway::begun(&[env!("CARGO_BIN_EXE_sluice")], "--config", text, files)
+    }
+
     /// One with an SMTP listener, of another program.
     pub fn of_program(program: &Path, forward: &str) -> Gateway {
         Gateway::started(&[program.to_str().unwrap()], "--config", &one_listener(forward))
@@ -88,7 +94,12 @@ impl Gateway {
     }
 
     fn started(words: &[&str], option: &str, text: &str) -> Gateway {
+        Gateway::begun(words, option, text, &[])
+    }
+
+    fn begun(words: &[&str], option: &str, text: &str, files: &[(&str, String)]) -> Gateway {
         let folder = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
         let config = folder.path().join("sluice.toml");
         let mut text = text.replace("FOLDER", &folder.path().display().to_string());
         if !text.contains("refusal =") {

@@ -1,0 +1,162 @@
+//! Flushes: each is one row of the database, of which it is known in the end whether it is there.
+//!
+//! An answer may be missing, because the connection is gone, or say less than it seems to: PostgreSQL reports a commit whose wait for
+//! standbys was cut short as a success with a warning. Both are [`Answer::Unknown`]. What became of the row is asked of whoever is primary
+//! now: a row that is there becomes certain when a later commit of our own has been replicated; a row that is not there is sent again. The
+//! number of a flush is given once in an epoch, so a row that arrives twice is stored once.
+
+use alloc::boxed::Box;
+
+use crate::marks::BLOCK_BYTES;
+use crate::runs::{RUNS_BYTES_MAX, Runs};
+
+/// A result of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It was committed and replicated.
+    Done,
+    /// It changed no row.
+    Refused,
+    /// Nothing is known: no answer, no answer in time, or a warning.
+    Unknown,
+}
+
+/// The row of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Counts owners.
+    pub epoch: u64,
+    /// The number of the last flush.
+    pub flush: u64,
+}
+
+/// A database that keeps the tail of one volume.
+pub trait Engine {
+    /// Appends the row of `flush`, if the volume has this epoch and an older flush.
+    fn append(&mut self, epoch: u64, flush: u64, runs: &[u8]) -> Answer;
+
+    /// The volume's row as the primary has it, over a connection that no earlier statement can still arrive by; none if there is none.
+    fn standing(&mut self) -> Option<Standing>;
+
+    /// Commits a change of no consequence to the volume's row, if it has this epoch and this flush: when it is done, everything before it is
+    /// replicated. The primary may be another one than a moment ago, and miss the flush.
+    fn settle(&mut self, epoch: u64, flush: u64) -> Answer;
+
+    /// Waits before the next attempt. False: no attempt is left.
+    fn wait(&mut self) -> bool;
+
+    /// Notes that a block is written for the first time since the last fold, before it is.
+    fn touch(&mut self, block: u64);
+}
+
+impl<E: Engine + ?Sized> Engine for Box<E> {
+    fn append(&mut self, epoch: u64, flush: u64, runs: &[u8]) -> Answer {
+        (**self).append(epoch, flush, runs)
+    }
+
+    fn standing(&mut self) -> Option<Standing> {
+        (**self).standing()
+    }
+
+    fn settle(&mut self, epoch: u64, flush: u64) -> Answer {
+        (**self).settle(epoch, flush)
+    }
+
+    fn wait(&mut self) -> bool {
+        (**self).wait()
+    }
+
+    fn touch(&mut self, block: u64) {
+        (**self).touch(block);
+    }
+}
+
+/// The volume can be written by this owner no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
+    /// Another node has taken it over.
+    Taken,
+    /// The database could not be asked for as long as attempts were made.
+    Unreachable,
+    /// The database has another history than this owner: acknowledged flushes are missing, or there are more.
+    Diverged,
+}
+
+/// What an owner writes.
+#[derive(Debug)]
+pub struct Tail<E> {
+    engine: E,
+    epoch: u64,
+    /// The last flush that is certain.
+    flush: u64,
+    runs: Runs,
+    lost: Option<Lost>,
+}
+
+impl<E: Engine> Tail<E> {
+    /// The tail of a volume that was taken over, as its row says.
+    pub fn new(engine: E, standing: Standing) -> Tail<E> {
+        Tail { engine, epoch: standing.epoch, flush: standing.flush, runs: Runs::default(), lost: None }
+    }
+
+    /// Notes that these bytes are about to be written to the cache.
+    pub fn touch(&mut self, at: u64, length: usize) {
+        let last = at.saturating_add((length as u64).saturating_sub(1));
+        (at / BLOCK_BYTES..=last / BLOCK_BYTES).for_each(|block| self.engine.touch(block));
+    }
+
+    /// Takes what has been written to the cache, which therefore has all of every flush. A long tail is appended before it is flushed.
+    ///
+    /// # Errors
+    /// [`Lost`], for good.
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Lost> {
+        self.runs.push(at, bytes);
+        match self.runs.bytes().len() < RUNS_BYTES_MAX {
+            true => self.lost.map_or(Ok(()), Err),
+            false => self.flush().map(drop),
+        }
+    }
+
+    /// Makes everything that was written durable. Returns the number of the last flush.
+    ///
+    /// # Errors
+    /// [`Lost`], for good: nothing is known of what was written since the last flush.
+    pub fn flush(&mut self) -> Result<u64, Lost> {
+        if let Some(lost) = self.lost {
+            return Err(lost);
+        }
+        if self.runs.is_empty() {
+            return Ok(self.flush);
+        }
+        let outcome = self.append();
+        self.lost = outcome.err();
+        outcome?;
+        self.flush += 1;
+        self.runs.clear();
+        Ok(self.flush)
+    }
+
+    fn append(&mut self) -> Result<(), Lost> {
+        let (epoch, number) = (self.epoch, self.flush + 1);
+        let mut answer = self.engine.append(epoch, number, self.runs.bytes());
+        // A statement that changed nothing is looked into too: an earlier one of the same number may have arrived late.
+        while answer != Answer::Done {
+            let Some(standing) = self.engine.standing() else {
+                if !self.engine.wait() {
+                    return Err(Lost::Unreachable);
+                }
+                continue;
+            };
+            answer = match standing {
+                Standing { epoch: other, .. } if other != epoch => return Err(Lost::Taken),
+                Standing { flush, .. } if flush == number => self.engine.settle(epoch, number),
+                Standing { flush, .. } if flush == self.flush => self.engine.append(epoch, number, self.runs.bytes()),
+                _ => return Err(Lost::Diverged),
+            };
+            if answer != Answer::Done && !self.engine.wait() {
+                return Err(Lost::Unreachable);
+            }
+        }
+        Ok(())
+    }
+}

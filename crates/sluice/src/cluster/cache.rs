@@ -1,0 +1,258 @@
+//! The cache of a shared volume on this machine: the file of the store, with marks beside it that say what of it can be believed.
+//!
+//! A node that waits follows: it applies each flush to its file, so that a take-over reads next to nothing. An owner notes each block before
+//! it first writes to it. When it is no owner any more, these blocks are read anew, since what it wrote last was perhaps never flushed.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cluster::{BLOCK_BYTES, Malformed, Marks, each};
+use mailbox::File;
+use store::Device as _;
+
+use super::postgres::{Session, Volume};
+
+/// Blocks that have been folded since a flush, the last of each.
+const BLOCKS: &str = "
+    select distinct on (b.block) b.block, b.bytes from sluice.block b
+    join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
+    where b.volume = $1 and b.flush > $2 order by b.block, b.flush desc";
+
+/// The last fold of one block.
+const BLOCK: &str = "
+    select b.block, b.bytes from sluice.block b
+    join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
+    where b.volume = $1 and b.block = $2 order by b.flush desc limit 1";
+
+const TAIL: &str = "select flush, runs from sluice.tail where volume = $1 and flush > $2 order by flush";
+
+/// Where the boot of a Linux machine has its name.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The file of a volume, and what is known of it.
+pub struct Cache {
+    pub file: File,
+    pub notes: Arc<Notes>,
+}
+
+/// What is known of a cache, for the writer and for folds.
+pub struct Notes {
+    path: PathBuf,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    marks: Marks,
+    /// Where lines are appended.
+    lines: fs::File,
+    /// Blocks that were written since the last fold.
+    written: BTreeSet<u64>,
+    /// Bytes of flushes since then.
+    tail_bytes: u64,
+}
+
+/// What a fold takes.
+pub struct Batch {
+    /// Its flush.
+    pub flush: u64,
+    /// Blocks that were written until then.
+    pub blocks: BTreeSet<u64>,
+    bytes: u64,
+}
+
+impl Cache {
+    /// Opens the cache of a volume; one that cannot be believed is made anew. None if another process has it.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub fn open(path: &Path, volume: &Volume) -> io::Result<Option<Cache>> {
+        let beside = path.with_extension("marks");
+        let boot = fs::read_to_string(BOOT)?.trim().to_owned();
+        let length = fs::metadata(path).map(|found| found.len()).ok();
+        if length.is_some() && !beside.try_exists()? {
+            let why = format!("{}: the store of this machine alone, and no cache: move it away", path.display());
+            return Err(io::Error::other(why));
+        }
+        let marks = fs::read_to_string(&beside).ok().and_then(|text| Marks::read(&text));
+        let is_right =
+            |marks: &Marks| marks.volume == volume.name && marks.boot == boot && length == Some(volume.bytes);
+        let believed = marks.filter(is_right);
+        if believed.is_none() && !remove(path)? {
+            return Ok(None);
+        }
+        let fresh = Marks { volume: volume.name.clone(), boot: boot.clone(), flush: 0, touched: BTreeSet::new() };
+        let is_new = believed.is_none();
+        let notes = Arc::new(Notes::write(beside, believed.unwrap_or(fresh))?);
+        if is_new {
+            drop(File::create(path, volume.bytes)?);
+        }
+        match File::open(path, true) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(None),
+            file => Ok(Some(Cache { file: file?, notes })),
+        }
+    }
+
+    /// The last flush that it has.
+    pub fn flush(&self) -> u64 {
+        self.notes.lock().marks.flush
+    }
+
+    /// Whether there is something to follow.
+    pub fn is_behind(&self, volume: &Volume) -> bool {
+        let inner = self.notes.lock();
+        inner.marks.flush < volume.flush || !inner.marks.touched.is_empty()
+    }
+
+    /// Brings it up to date, as of one moment. Returns the last flush.
+    ///
+    /// # Errors
+    /// When the database does not answer, or the disk fails.
+    pub async fn follow(&mut self, session: &Session) -> Result<u64, String> {
+        session.snapshot(true).await?;
+        let outcome = self.caught_up(session).await;
+        session.snapshot(false).await?;
+        outcome
+    }
+
+    async fn caught_up(&mut self, session: &Session) -> Result<u64, String> {
+        let volume = session.look("").await?.ok_or("the volume is gone")?;
+        let Marks { mut flush, touched, .. } = self.notes.lock().marks.clone();
+        let file = &mut self.file;
+        let mut put = |at: u64, bytes: &[u8]| file.write_at(at, bytes).map_err(|error| error.to_string());
+        let is_behind = flush < volume.folded;
+        if is_behind {
+            session.each(BLOCKS, flush, |block, bytes| put(block.saturating_mul(BLOCK_BYTES), bytes)).await?;
+        }
+        for &block in &touched {
+            let mut folded = false;
+            let read = |_, bytes: &[u8]| {
+                folded = true;
+                put(block.saturating_mul(BLOCK_BYTES), bytes)
+            };
+            session.each(BLOCK, block, read).await?;
+            if !folded {
+                let left = volume.bytes.saturating_sub(block.saturating_mul(BLOCK_BYTES)).min(BLOCK_BYTES);
+                put(block.saturating_mul(BLOCK_BYTES), &vec![0; usize::try_from(left).unwrap_or(0)])?;
+            }
+        }
+        let from = if is_behind || !touched.is_empty() { 0 } else { flush };
+        let apply = |number: u64, row: &[u8]| {
+            flush = number;
+            each(row, |at, run| put(at, run).map_err(Fault))
+                .map_err(|Fault(reason)| format!("flush {number}: {reason}"))
+        };
+        session.each(TAIL, from, apply).await?;
+        flush = flush.max(volume.folded);
+        if flush != volume.flush {
+            return Err(format!("the database has flush {} and the rows up to {flush}", volume.flush));
+        }
+        let mut inner = self.notes.lock();
+        inner.marks.flush = flush;
+        if !touched.is_empty() {
+            inner.marks.touched.clear();
+        }
+        Ok(flush)
+    }
+}
+
+struct Fault(String);
+
+impl From<Malformed> for Fault {
+    fn from(_: Malformed) -> Fault {
+        Fault("the row is damaged".into())
+    }
+}
+
+/// Removes a file that cannot be believed. False: another process has it.
+fn remove(path: &Path) -> io::Result<bool> {
+    match File::open(path, true) {
+        Ok(_held) => fs::remove_file(path).map(|()| true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Notes {
+    fn write(path: PathBuf, marks: Marks) -> io::Result<Notes> {
+        let lines = write_whole(&path, &marks)?;
+        Ok(Notes { path, inner: Mutex::new(Inner { marks, lines, written: BTreeSet::new(), tail_bytes: 0 }) })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a block is about to be written.
+    pub fn touch(&self, block: u64) {
+        let mut inner = self.lock();
+        if inner.written.insert(block) && inner.marks.touched.insert(block) {
+            let line = Marks::line(block);
+            if let Err(error) = inner.lines.write_all(line.as_bytes()) {
+                // Without its line the block would be believed after a crash: nothing is.
+                tracing::error!(file = %self.path.display(), %error, "marks cannot be written: the cache will be read anew");
+                let _ = fs::remove_file(&self.path);
+            }
+        }
+    }
+
+    /// Notes a flush that is certain.
+    pub fn flushed(&self, flush: u64, bytes: usize) {
+        let mut inner = self.lock();
+        inner.marks.flush = flush;
+        inner.tail_bytes = inner.tail_bytes.saturating_add(bytes as u64);
+    }
+
+    /// Bytes of flushes since the last fold.
+    pub fn tail_bytes(&self) -> u64 {
+        self.lock().tail_bytes
+    }
+
+    /// Begins a fold.
+    pub fn batch(&self) -> Batch {
+        let mut inner = self.lock();
+        let (blocks, bytes) = (std::mem::take(&mut inner.written), std::mem::take(&mut inner.tail_bytes));
+        Batch { flush: inner.marks.flush, blocks, bytes }
+    }
+
+    /// Takes back a fold that failed.
+    pub fn unfold(&self, batch: Batch) {
+        let mut inner = self.lock();
+        inner.written.extend(batch.blocks);
+        inner.tail_bytes = inner.tail_bytes.saturating_add(batch.bytes);
+    }
+
+    /// Ends a fold: its blocks can be believed again, but for those that were written since.
+    ///
+    /// # Errors
+    /// When the marks cannot be written.
+    pub fn folded(&self) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.marks.touched = inner.written.clone();
+        inner.lines = write_whole(&self.path, &inner.marks)?;
+        Ok(())
+    }
+
+    /// Keeps what is known.
+    ///
+    /// # Errors
+    /// When the marks cannot be written.
+    pub fn keep(&self) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.lines = write_whole(&self.path, &inner.marks)?;
+        Ok(())
+    }
+}
+
+/// Writes marks in place of what is there. Returns the file, open at its end.
+fn write_whole(path: &Path, marks: &Marks) -> io::Result<fs::File> {
+    let beside = path.with_extension("marks.new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(marks.text().as_bytes())?;
+    fs::rename(&beside, path)?;
+    Ok(file)
+}

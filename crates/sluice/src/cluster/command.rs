@@ -1,0 +1,246 @@
+//! `sluice cluster`: looks at a cluster, and has its store moved.
+
+use std::io::{IsTerminal as _, Write as _, stdout};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use cluster::{Answer, BLOCK_BYTES};
+use mailbox::File;
+use serde_json::json;
+use store::Device as _;
+use tokio_postgres::Row;
+
+use super::cache::Cache;
+use super::handing::{Handed, Secret, hand_over};
+use super::postgres::{Database, Session, VOLUME, Volume};
+use crate::cli::{Cluster, ClusterCommand};
+use crate::config::{ClusterSettings, Config};
+use crate::output::Failure;
+
+const NODES: &str = "
+    select name, address, drained, flush, extract(epoch from now() - seen)::bigint as silent
+    from sluice.node order by name";
+
+const SIZES: &str = "
+    select (select coalesce(sum(length(runs)), 0)::bigint from sluice.tail where volume = $1),
+        (select count(*) from sluice.block where volume = $1)";
+
+/// A node that has not been heard of for so long is gone, in seconds.
+const SILENT_MAX: i64 = 30;
+
+/// Runs `sluice cluster`.
+pub fn run(args: &Cluster) -> Result<ExitCode, Failure> {
+    let config = Config::read(&args.config)?;
+    let name = args.config.display();
+    let settings = config.cluster.as_ref().ok_or_else(|| format!("{name}: no table [cluster]"))?;
+    let database = Database::new(settings, &config.tls.authorities)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match &args.command {
+            ClusterCommand::Status => status(&database, settings, args.json).await,
+            ClusterCommand::Check => Ok(check(&database, settings).await),
+            ClusterCommand::Drain { node, undo } => drain(&database, node, !undo).await,
+            ClusterCommand::Move { node } => move_to(&database, node).await,
+            ClusterCommand::Import { file } => import(&database, file).await,
+            ClusterCommand::Export { file } => export(&database, settings, file).await,
+        }
+    })
+}
+
+async fn status(database: &Database, settings: &ClusterSettings, as_json: bool) -> Result<ExitCode, Failure> {
+    let session = database.connect().await?;
+    let volume = session.look(&settings.node).await?;
+    let nodes = session.rows(NODES, &[]).await?;
+    let sizes = session.rows(SIZES, &[&VOLUME]).await?;
+    let (tail, blocks): (i64, i64) = sizes.first().map_or((0, 0), |row| (row.get(0), row.get(1)));
+    let Some(volume) = volume else { return Err("the cluster has no store yet: start a node".into()) };
+    let mut out = stdout().lock();
+    if as_json {
+        let nodes: Vec<_> = nodes.iter().map(|row| node_json(row, &volume)).collect();
+        let volume = json!({"owner": volume.owner, "epoch": volume.renewal.epoch, "flush": volume.flush, "wanted": volume.wanted,
+            "bytes": volume.bytes, "tail_bytes": tail, "blocks": blocks});
+        writeln!(out, "{}", json!({"store": volume, "nodes": nodes}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let owner = volume.owner.as_deref().unwrap_or("nobody");
+    writeln!(out, "store: {owner} has it, epoch {}, flush {}", volume.renewal.epoch, volume.flush)?;
+    writeln!(out, "database: {} MiB in blocks, {} KiB behind them", blocks, tail >> 10)?;
+    let (bold, plain) = if out.is_terminal() { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+    let [name, address, state_of, behind_by] = ["NODE", "ADDRESS", "STATE", "BEHIND"];
+    writeln!(out, "{bold}{name:<16} {address:<22} {state_of:<9} {behind_by:>8}  SEEN{plain}")?;
+    for row in &nodes {
+        let (name, address): (&str, &str) = (row.get("name"), row.get("address"));
+        let silent: i64 = row.get("silent");
+        let behind = behind(row, &volume).map_or_else(|| "-".to_owned(), |behind| behind.to_string());
+        writeln!(out, "{name:<16} {address:<22} {:<9} {behind:>8}  {silent} s ago", state(row, &volume))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How many flushes a node that waits has not applied yet; none for the owner.
+fn behind(row: &Row, volume: &Volume) -> Option<u64> {
+    let is_owner = volume.owner.as_deref() == Some(row.get("name"));
+    let flush: i64 = row.get("flush");
+    (!is_owner).then(|| volume.flush.saturating_sub(flush.cast_unsigned()))
+}
+
+fn state(row: &Row, volume: &Volume) -> &'static str {
+    let (silent, is_drained): (i64, bool) = (row.get("silent"), row.get("drained"));
+    match volume.owner.as_deref() == Some(row.get("name")) {
+        _ if silent > SILENT_MAX => "gone",
+        true => "owner",
+        false if is_drained => "drained",
+        false => "follows",
+    }
+}
+
+fn node_json(row: &Row, volume: &Volume) -> serde_json::Value {
+    let (name, address, is_drained): (&str, &str, bool) = (row.get("name"), row.get("address"), row.get("drained"));
+    let silent: i64 = row.get("silent");
+    json!({"name": name, "address": address, "state": state(row, volume), "drained": is_drained, "behind": behind(row, volume),
+        "silent_seconds": silent})
+}
+
+/// Tries everything that a node needs, and says how each went.
+async fn check(database: &Database, settings: &ClusterSettings) -> ExitCode {
+    let mut is_right = true;
+    let mut say = |subject: &str, outcome: Result<String, String>| {
+        is_right &= outcome.is_ok();
+        match outcome {
+            Ok(text) => println!("ok     {subject}: {text}"),
+            Err(text) => println!("wrong  {subject}: {text}"),
+        }
+    };
+    let secret = Secret::read(&settings.secret_file);
+    say("secret", secret.as_ref().map(|_| "read".to_owned()).map_err(Clone::clone));
+    let session = database.connect().await;
+    say("database", session.as_ref().map(|_| "connected to the primary".to_owned()).map_err(Clone::clone));
+    let (Ok(secret), Ok(session)) = (secret, session) else { return ExitCode::FAILURE };
+    let show = "select version(), current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
+        (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum'))";
+    match session.rows(show, &[]).await.as_deref() {
+        Ok([row]) => {
+            let version: &str = row.get(0);
+            say("version", Ok(version.split(" on ").next().unwrap_or(version).to_owned()));
+            say("standbys", standbys(row, settings.synchronous));
+        }
+        Ok(_) => say("version", Err("no answer".into())),
+        Err(error) => say("version", Err(error.clone())),
+    }
+    for row in session.rows(NODES, &[]).await.unwrap_or_default() {
+        let (name, address): (&str, &str) = (row.get("name"), row.get("address"));
+        if name != settings.node {
+            say(&format!("node {name}"), reached(address, &secret).await);
+        }
+    }
+    if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn standbys(row: &Row, is_needed: bool) -> Result<String, String> {
+    let (names, commit, count): (&str, &str, i64) = (row.get(1), row.get(2), row.get(3));
+    match (names.is_empty(), commit) {
+        (true, _) if is_needed => Err("synchronous_standby_names is empty: a commit is on one server alone".into()),
+        (true, _) => Ok("none, and none are needed (synchronous = false)".into()),
+        (false, "off" | "local") => Err(format!("synchronous_commit = {commit}: a commit waits for no standby")),
+        (false, _) if count == 0 => Err(format!("synchronous_standby_names = {names:?}, and none is connected")),
+        (false, _) => Ok(format!("{count} synchronous ({names})")),
+    }
+}
+
+/// Whether another node is there, and knows the secret. One that does not have the store closes the connection, which is well, too.
+async fn reached(address: &str, secret: &Secret) -> Result<String, String> {
+    let place: SocketAddr = address.parse().map_err(|_| format!("{address} is not an address"))?;
+    let handed = Handed { door: "check".into(), client: None };
+    match hand_over(place, secret, &handed).await {
+        Ok(_) => Ok(format!("{address} answers, and has the store")),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(format!("{address} answers")),
+        Err(error) => Err(format!("{address}: {error}")),
+    }
+}
+
+async fn drain(database: &Database, node: &str, is_drained: bool) -> Result<ExitCode, Failure> {
+    let session = database.connect().await?;
+    known(&session, node).await?;
+    session.run("update sluice.node set drained = $2 where name = $1", &[&node, &is_drained]).await?;
+    match is_drained {
+        true => println!("{node} gives the store up if it has it, and does not take it"),
+        false => println!("{node} may have the store again"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn move_to(database: &Database, node: &str) -> Result<ExitCode, Failure> {
+    let session = database.connect().await?;
+    known(&session, node).await?;
+    session.run("update sluice.volume set wanted = $2 where id = $1", &[&VOLUME, &node]).await?;
+    println!("the store moves to {node}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses the names of no node.
+async fn known(session: &Session, node: &str) -> Result<(), Failure> {
+    let found = session.rows("select 1 from sluice.node where name = $1", &[&node]).await?;
+    match found.is_empty() {
+        true => Err(format!("no node is named {node:?}: sluice cluster status").into()),
+        false => Ok(()),
+    }
+}
+
+/// Copies a store to a cluster that has none.
+async fn import(database: &Database, path: &Path) -> Result<ExitCode, Failure> {
+    let file = File::open(path, false).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut session = database.connect().await?;
+    if session.look("").await?.is_some_and(|volume| volume.flush > 0) {
+        return Err("the cluster has a store already".into());
+    }
+    session.run("delete from sluice.volume where id = $1 and flush = 0", &[&VOLUME]).await?;
+    session.volume(file.len(), &super::member::random_name()).await?;
+    let volume = session.look("").await?.ok_or("the volume is gone")?;
+    if session.take(volume.renewal, 1, "import").await != Answer::Done {
+        return Err("a node has taken the cluster's store: stop all nodes first".into());
+    }
+    let epoch = volume.renewal.epoch + 1;
+    if session.append(epoch, 1, &[]).await != Answer::Done {
+        return Err("the database does not answer".into());
+    }
+    let mut bytes = vec![0; usize::try_from(BLOCK_BYTES)?];
+    let (mut copied, all) = (0u64, file.len().div_ceil(BLOCK_BYTES));
+    for block in 0..all {
+        let at = block * BLOCK_BYTES;
+        let piece = &mut bytes[..usize::try_from((file.len() - at).min(BLOCK_BYTES))?];
+        file.read_at(at, piece)?;
+        if piece.iter().any(|&byte| byte != 0) {
+            session.block(epoch, 1, block, piece).await?;
+            copied += 1;
+        }
+        progress(block + 1, all);
+    }
+    session.fold(epoch, 1).await?;
+    session.release(epoch).await;
+    println!("{copied} MiB are in the cluster: start the nodes");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows how far a copy is, on a terminal.
+fn progress(done: u64, all: u64) {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r{done} of {all} MiB{}", if done == all { "\n" } else { "" });
+    }
+}
+
+/// Writes the store of a cluster to a file.
+async fn export(database: &Database, settings: &ClusterSettings, path: &Path) -> Result<ExitCode, Failure> {
+    let session = database.connect().await?;
+    let volume = session.look(&settings.node).await?.filter(|volume| volume.flush > 0);
+    let volume = volume.ok_or("the cluster has no store yet")?;
+    if path.symlink_metadata().is_ok() {
+        return Err(format!("{}: there is one already", path.display()).into());
+    }
+    let mut cache = Cache::open(path, &volume)?.ok_or("another process has it open")?;
+    let flush = cache.follow(&session).await?;
+    cache.file.sync()?;
+    std::fs::remove_file(path.with_extension("marks"))?;
+    println!("{}: the store as of flush {flush}", path.display());
+    Ok(ExitCode::SUCCESS)
+}

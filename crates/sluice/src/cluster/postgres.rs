@@ -1,0 +1,353 @@
+//! PostgreSQL as the database of a cluster: connections, tables, statements.
+//!
+//! A commit counts only with its replication. A statement whose answer comes with a warning is one of which nothing is known: PostgreSQL warns
+//! when the wait for standbys was cut short, and reports success. No statement is ever cancelled: its connection is dropped.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use cluster::{Answer, Renewal, Standing};
+use lookup::tls::{Securing, trusting};
+use tokio::time::timeout;
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Statement};
+
+use crate::config::ClusterSettings;
+
+/// How long a statement may take. One that waits for a standby which is gone would wait for ever.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a connection to one server may take.
+const CONNECT_WAIT: Duration = Duration::from_secs(2);
+
+/// The volume: there is one.
+pub const VOLUME: i32 = 1;
+
+const TABLES: &str = "
+    create schema if not exists sluice;
+    create table if not exists sluice.volume (
+        id int primary key, name text not null, bytes bigint not null, owner text, epoch bigint not null default 0,
+        token bigint not null default 0, flush bigint not null default 0, settled bigint not null default 0,
+        folded bigint not null default 0, wanted text);
+    create table if not exists sluice.tail (
+        volume int, flush bigint, epoch bigint not null, runs bytea not null, primary key (volume, flush));
+    alter table sluice.tail alter runs set storage external;
+    create table if not exists sluice.fold (
+        volume int, flush bigint, epoch bigint not null, primary key (volume, flush));
+    create table if not exists sluice.block (
+        volume int, block bigint, flush bigint, epoch bigint, bytes bytea not null, primary key (volume, block, flush, epoch));
+    create table if not exists sluice.node (
+        name text primary key, address text not null, drained bool not null default false, flush bigint not null default 0,
+        seen timestamptz not null default now());";
+
+const APPEND: &str = "
+    with mine as (update sluice.volume set flush = $2 where id = $1 and epoch = $3 and flush < $2 returning id)
+    insert into sluice.tail select id, $2, $3, $4 from mine";
+
+const SETTLE: &str = "update sluice.volume set settled = settled + 1 where id = $1 and epoch = $2 and flush = $3";
+
+const RENEW: &str = "update sluice.volume set token = $3 where id = $1 and epoch = $2";
+
+const TAKE: &str = "
+    update sluice.volume set epoch = epoch + 1, token = $4, owner = $5, wanted = null
+    where id = $1 and epoch = $2 and token = $3";
+
+const RELEASE: &str = "update sluice.volume set owner = null where id = $1 and epoch = $2";
+
+const LOOK: &str = "
+    select v.name, v.bytes, v.owner, v.epoch, v.token, v.flush, v.folded, v.wanted, n.address,
+        coalesce((select drained from sluice.node where name = $2), false) as drained
+    from sluice.volume v left join sluice.node n on n.name = v.owner where v.id = $1";
+
+/// The database of a cluster.
+#[derive(Clone)]
+pub struct Database {
+    config: Config,
+    tls: Option<Securing>,
+    synchronous: bool,
+}
+
+/// A connection to the primary.
+pub struct Session {
+    client: Client,
+    warned: Arc<AtomicBool>,
+    append: Statement,
+}
+
+/// A volume as its row has it.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    /// Names it among all volumes of the world.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The node that has it.
+    pub owner: Option<String>,
+    /// Where connections are handed over to the owner.
+    pub address: Option<String>,
+    /// Its renewal.
+    pub renewal: Renewal,
+    /// The last flush.
+    pub flush: u64,
+    /// The last flush that is in blocks.
+    pub folded: u64,
+    /// The node that is to have it.
+    pub wanted: Option<String>,
+    /// Whether the node that asks is to have nothing.
+    pub is_drained: bool,
+}
+
+impl Database {
+    /// The database that the settings name.
+    ///
+    /// # Errors
+    /// What is wrong in them, and files that cannot be read.
+    pub fn new(settings: &ClusterSettings, authorities: &std::path::Path) -> Result<Database, String> {
+        let mut config: Config = settings.database.parse().map_err(|error| format!("cluster: database: {error}"))?;
+        if let Some(path) = &settings.password_file {
+            let password = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            config.password(password.trim_end_matches(['\r', '\n']));
+        }
+        let is_here = |host: &Host| match host {
+            Host::Tcp(name) => name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback()),
+            Host::Unix(_) => true,
+        };
+        let is_secured = settings.tls.unwrap_or(!config.get_hosts().iter().all(is_here));
+        let tls = is_secured.then(|| trusting(authorities).map(Securing)).transpose()?;
+        config.ssl_mode(if is_secured { SslMode::Require } else { SslMode::Disable });
+        config.application_name("sluice cluster").connect_timeout(CONNECT_WAIT).tcp_user_timeout(ANSWER_WAIT);
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        Ok(Database { config, tls, synchronous: settings.synchronous })
+    }
+
+    /// Connects to the primary, and makes the tables if they are not there.
+    ///
+    /// # Errors
+    /// When no server is the primary, or it acknowledges alone.
+    pub async fn connect(&self) -> Result<Session, String> {
+        let hosts = u32::try_from(self.config.get_hosts().len()).unwrap_or(1);
+        let connected = timeout(CONNECT_WAIT * hosts + ANSWER_WAIT, self.begin()).await;
+        connected.map_err(|_| "no answer".to_owned())?.map_err(|error| describe(&error))?
+    }
+
+    async fn begin(&self) -> Result<Result<Session, String>, tokio_postgres::Error> {
+        let (client, warned) = match &self.tls {
+            Some(tls) => driven(self.config.connect(tls.clone()).await?),
+            None => driven(self.config.connect(NoTls).await?),
+        };
+        let standbys: String = client.query_one("show synchronous_standby_names", &[]).await?.get(0);
+        if self.synchronous && standbys.is_empty() {
+            return Ok(Err("no synchronous standbys (synchronous_standby_names is empty)".into()));
+        }
+        let has_tables: bool = client.query_one("select to_regclass('sluice.node') is not null", &[]).await?.get(0);
+        if !has_tables {
+            client.batch_execute(TABLES).await?;
+        }
+        warned.store(false, SeqCst);
+        let append = client.prepare(APPEND).await?;
+        Ok(Ok(Session { client, warned, append }))
+    }
+}
+
+/// Runs a connection beside its client, and notes warnings.
+fn driven<S, T>((client, mut connection): (Client, Connection<S, T>)) -> (Client, Arc<AtomicBool>)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    let warned = Arc::new(AtomicBool::new(false));
+    let noted = warned.clone();
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notice(notice) = message
+                && notice.severity() == "WARNING"
+            {
+                tracing::warn!(%notice, "the database of the cluster warns");
+                noted.store(true, SeqCst);
+            }
+        }
+    });
+    (client, warned)
+}
+
+impl Session {
+    /// Whether statements still have an answer to hope for.
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    async fn change(
+        &self,
+        statement: &(impl tokio_postgres::ToStatement + ?Sized),
+        with: &[&(dyn ToSql + Sync)],
+    ) -> Answer {
+        self.warned.store(false, SeqCst);
+        let changed = answered(self.client.execute(statement, with)).await;
+        match changed {
+            _ if self.warned.swap(false, SeqCst) => Answer::Unknown,
+            Ok(0) => Answer::Refused,
+            Ok(_) => Answer::Done,
+            Err(error) => {
+                tracing::warn!(%error, "the database of the cluster does not answer");
+                Answer::Unknown
+            }
+        }
+    }
+
+    /// Appends a row to the tail.
+    pub async fn append(&self, epoch: u64, flush: u64, runs: &[u8]) -> Answer {
+        self.change(&self.append, &[&VOLUME, &signed(flush), &signed(epoch), &runs]).await
+    }
+
+    /// Commits a change of no consequence.
+    pub async fn settle(&self, epoch: u64, flush: u64) -> Answer {
+        self.change(SETTLE, &[&VOLUME, &signed(epoch), &signed(flush)]).await
+    }
+
+    /// Renews the lease of an owner.
+    pub async fn renew(&self, epoch: u64, token: u64) -> Answer {
+        self.change(RENEW, &[&VOLUME, &signed(epoch), &signed(token)]).await
+    }
+
+    /// Takes the volume over, if its row is as it was seen.
+    pub async fn take(&self, seen: Renewal, token: u64, node: &str) -> Answer {
+        self.change(TAKE, &[&VOLUME, &signed(seen.epoch), &signed(seen.token), &signed(token), &node]).await
+    }
+
+    /// Gives the volume up.
+    pub async fn release(&self, epoch: u64) -> Answer {
+        self.change(RELEASE, &[&VOLUME, &signed(epoch)]).await
+    }
+
+    /// Says that a node is there, and how far its cache is.
+    pub async fn appear(&self, node: &str, address: &str, flush: u64) -> Result<(), String> {
+        let insert = "insert into sluice.node (name, address, flush) values ($1, $2, $3)
+            on conflict (name) do update set address = $2, flush = $3, seen = now()";
+        self.run(insert, &[&node, &address, &signed(flush)]).await
+    }
+
+    /// The volume, which is made if it is not there.
+    pub async fn volume(&self, bytes: u64, name: &str) -> Result<(), String> {
+        let insert = "insert into sluice.volume (id, name, bytes) values ($1, $2, $3) on conflict do nothing";
+        self.run(insert, &[&VOLUME, &name, &signed(bytes)]).await
+    }
+
+    /// Runs a statement that may be run twice.
+    pub async fn run(&self, statement: &str, with: &[&(dyn ToSql + Sync)]) -> Result<(), String> {
+        answered(self.client.execute(statement, with)).await.map(drop)
+    }
+
+    /// Rows of a query.
+    pub async fn rows(&self, query: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, String> {
+        answered(self.client.query(query, with)).await
+    }
+
+    /// How the volume stands, as `node` asks; none if there is none yet.
+    pub async fn look(&self, node: &str) -> Result<Option<Volume>, String> {
+        let row = answered(self.client.query_opt(LOOK, &[&VOLUME, &node])).await?;
+        Ok(row.map(|row| Volume {
+            name: row.get("name"),
+            bytes: unsigned(row.get("bytes")),
+            owner: row.get("owner"),
+            address: row.get("address"),
+            renewal: Renewal { epoch: unsigned(row.get("epoch")), token: unsigned(row.get("token")) },
+            flush: unsigned(row.get("flush")),
+            folded: unsigned(row.get("folded")),
+            wanted: row.get("wanted"),
+            is_drained: row.get("drained"),
+        }))
+    }
+
+    /// The epoch and flush of the volume.
+    pub async fn standing(&self) -> Result<Standing, String> {
+        let query = "select epoch, flush from sluice.volume where id = $1";
+        let row = answered(self.client.query_one(query, &[&VOLUME])).await?;
+        Ok(Standing { epoch: unsigned(row.get(0)), flush: unsigned(row.get(1)) })
+    }
+
+    /// Calls `with` for each row of a query, in which the first column is a number and the second bytes. Rows are not gathered.
+    pub async fn each(
+        &self,
+        query: &str,
+        from: u64,
+        mut with: impl FnMut(u64, &[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let volume: i32 = VOLUME;
+        let parameters: [&(dyn ToSql + Sync); 2] = [&volume, &signed(from)];
+        let rows = answered(self.client.query_raw(query, parameters)).await?;
+        let mut rows = pin!(rows);
+        while let Some(row) = timeout(ANSWER_WAIT, next(rows.as_mut())).await.map_err(|_| "no answer".to_owned())? {
+            let row = row.map_err(|error| describe(&error))?;
+            with(unsigned(row.get(0)), row.get(1))?;
+        }
+        Ok(())
+    }
+
+    /// Begins a snapshot of the database for the queries of this session, and ends it.
+    pub async fn snapshot(&self, begin: bool) -> Result<(), String> {
+        let statement = if begin { "begin isolation level repeatable read read only" } else { "rollback" };
+        answered(self.client.batch_execute(statement)).await
+    }
+
+    /// Keeps a block of a fold that is being made.
+    pub async fn block(&self, epoch: u64, flush: u64, block: u64, bytes: &[u8]) -> Result<(), String> {
+        let insert = "insert into sluice.block values ($1, $2, $3, $4, $5) on conflict do nothing";
+        self.run(insert, &[&VOLUME, &signed(block), &signed(flush), &signed(epoch), &bytes]).await
+    }
+
+    /// Makes the blocks of a fold those of the volume, and deletes what they replace.
+    pub async fn fold(&mut self, epoch: u64, flush: u64) -> Result<(), String> {
+        answered(self.folded(signed(epoch), signed(flush))).await
+    }
+
+    async fn folded(&mut self, epoch: i64, flush: i64) -> Result<(), tokio_postgres::Error> {
+        let change = self.client.transaction().await?;
+        let mine = "update sluice.volume set folded = $2 where id = $1 and epoch = $3 and folded < $2";
+        if change.execute(mine, &[&VOLUME, &flush, &epoch]).await? == 0 {
+            return change.rollback().await;
+        }
+        change.execute("insert into sluice.fold values ($1, $2, $3)", &[&VOLUME, &flush, &epoch]).await?;
+        change.execute("delete from sluice.tail where volume = $1 and flush <= $2", &[&VOLUME, &flush]).await?;
+        let replaced = "delete from sluice.block b where b.volume = $1 and b.flush < $2 and exists (select 1
+            from sluice.block n where n.volume = b.volume and n.block = b.block and n.flush = $2 and n.epoch = $3)";
+        change.execute(replaced, &[&VOLUME, &flush, &epoch]).await?;
+        change.commit().await
+    }
+
+    /// Deletes blocks of folds that were never made.
+    pub async fn clean(&self) -> Result<(), String> {
+        let orphans = "delete from sluice.block b where b.volume = $1 and not exists (select 1 from sluice.fold f
+            where f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch)";
+        self.run(orphans, &[&VOLUME]).await
+    }
+}
+
+async fn next<S: futures_core::Stream>(mut stream: std::pin::Pin<&mut S>) -> Option<S::Item> {
+    poll_fn(|context| stream.as_mut().poll_next(context)).await
+}
+
+/// Waits for an answer, but not for ever.
+async fn answered<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, String> {
+    match timeout(ANSWER_WAIT, answer).await {
+        Ok(answer) => answer.map_err(|error| describe(&error)),
+        Err(_) => Err(format!("no answer in {} s", ANSWER_WAIT.as_secs())),
+    }
+}
+
+/// The error with what is behind it.
+pub fn describe(error: &tokio_postgres::Error) -> String {
+    use std::error::Error as _;
+    error.source().map_or_else(|| error.to_string(), |source| format!("{error}: {source}"))
+}
+
+const fn signed(number: u64) -> i64 {
+    number.cast_signed()
+}
+
+const fn unsigned(number: i64) -> u64 {
+    number.cast_unsigned()
+}

@@ -1,0 +1,102 @@
+//! The doors of a node that does not have the store: they hand every connection over to the owner.
+//!
+//! Where there is no owner, or it does not answer, a connection waits: a take-over is a pause for clients.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use edge::net::accept::accepted;
+use edge::net::listening::{Socket, network_address};
+use edge::net::stream::Stream;
+use proto::smtp::Protocol;
+use tokio::io::copy_bidirectional;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use super::Member;
+use super::handing::{Handed, hand_over};
+use crate::config::Door;
+
+/// How long a connection waits for an owner.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The name of a connection that a door of the gateway hands over, in place of that of a door.
+pub const fn within(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Lmtp => "gateway-lmtp",
+        Protocol::Smtp => "gateway-smtp",
+    }
+}
+
+/// Hands clients over until it is dropped; connections that were handed over go on.
+pub async fn serve(
+    member: &Arc<Member>,
+    doors: &[(Door, Arc<Socket>)],
+    reception: Option<&Socket>,
+    waiting: &mut mpsc::Receiver<(std::os::unix::net::UnixStream, Protocol)>,
+    sessions_max: usize,
+) {
+    let places = Arc::new(Semaphore::new(sessions_max));
+    let mut listeners = JoinSet::new();
+    for (door, socket) in doors {
+        let (member, socket, places, door) = (member.clone(), socket.clone(), places.clone(), *door);
+        listeners.spawn(async move {
+            loop {
+                let (stream, client) = accepted(door.name(), || socket.accept()).await;
+                let handed = Handed { door: door.name().into(), client: network_address(client) };
+                relay(&member, &places, stream, handed);
+            }
+        });
+    }
+    let turn_away = async {
+        let Some(socket) = reception else { return std::future::pending().await };
+        loop {
+            // The other node asks the database again, and waits.
+            drop(accepted("cluster", || socket.accept()).await);
+        }
+    };
+    let hand_on = async {
+        while let Some((stream, protocol)) = waiting.recv().await {
+            if let Ok(stream) = tokio::net::UnixStream::from_std(stream) {
+                relay(member, &places, Stream::Unix(stream), Handed { door: within(protocol).into(), client: None });
+            }
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = turn_away => {}
+        () = hand_on => {}
+    }
+}
+
+fn relay(member: &Arc<Member>, places: &Arc<Semaphore>, mut stream: Stream, handed: Handed) {
+    let Ok(place) = places.clone().try_acquire_owned() else { return };
+    let member = member.clone();
+    tokio::spawn(async move {
+        let _place = place;
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            let address = *member.owner.borrow();
+            if let Some(address) = address {
+                match hand_over(address, &member.secret, &handed).await {
+                    Ok(mut owner) => {
+                        // A former owner that is paused or cut off would hold the client for ever.
+                        let mut owners = member.owner.subscribe();
+                        let moved = owners.wait_for(|now| now.is_some_and(|now| now != address));
+                        tokio::select! {
+                            _ = copy_bidirectional(&mut stream, &mut owner) => {}
+                            _ = moved => {}
+                        }
+                        return;
+                    }
+                    Err(error) => tracing::debug!(%address, %error, door = handed.door, "not handed over yet"),
+                }
+            }
+            sleep(PAUSE).await;
+        }
+        tracing::warn!(door = handed.door, "no node has the store: a connection is closed");
+    });
+}
