@@ -133,13 +133,7 @@ impl Filler {
 }
 
 fn base64_digit(six_bits: Option<u8>) -> u8 {
-    match six_bits.unwrap_or(0) {
-        bits @ 0..26 => b'A' + bits,
-        bits @ 26..52 => b'a' + bits - 26,
-        bits @ 52..62 => b'0' + bits - 52,
-        62 => b'+',
-        _ => b'/',
-    }
+    text::base64::ALPHABET[usize::from(six_bits.unwrap_or(0) & 63)]
 }
 
 fn uuencode_digit(six_bits: Option<u8>) -> u8 {
