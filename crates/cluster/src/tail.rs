@@ -47,6 +47,9 @@ pub trait Engine {
 
     /// Notes that a block is written for the first time since the last fold, before it is.
     fn touch(&mut self, block: u64);
+
+    /// Notes that nothing can be written any more.
+    fn lose(&mut self, lost: Lost);
 }
 
 impl<E: Engine + ?Sized> Engine for Box<E> {
@@ -68,6 +71,10 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
 
     fn touch(&mut self, block: u64) {
         (**self).touch(block);
+    }
+
+    fn lose(&mut self, lost: Lost) {
+        (**self).lose(lost);
     }
 }
 
@@ -128,9 +135,11 @@ impl<E: Engine> Tail<E> {
         if self.runs.is_empty() {
             return Ok(self.flush);
         }
-        let outcome = self.append();
-        self.lost = outcome.err();
-        outcome?;
+        if let Err(lost) = self.append() {
+            self.lost = Some(lost);
+            self.engine.lose(lost);
+            return Err(lost);
+        }
         self.flush += 1;
         self.runs.clear();
         Ok(self.flush)

@@ -166,6 +166,8 @@ impl Engine for Link {
     }
 
     fn touch(&mut self, _block: u64) {}
+
+    fn lose(&mut self, _lost: cluster::Lost) {}
 }
 
 /// Takes the volume over, however often that has to be tried; none if another row was seen meanwhile.

@@ -16,17 +16,17 @@ use store::Device as _;
 
 use super::postgres::{Session, Volume};
 
-/// Blocks that have been folded since a flush, the last of each.
+/// Blocks that have been folded since a flush: a fold deletes those that it replaces.
 const BLOCKS: &str = "
-    select distinct on (b.block) b.block, b.bytes from sluice.block b
+    select b.block, b.bytes from sluice.block b
     join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
-    where b.volume = $1 and b.flush > $2 order by b.block, b.flush desc";
+    where b.volume = $1 and b.flush > $2";
 
-/// The last fold of one block.
+/// One block.
 const BLOCK: &str = "
     select b.block, b.bytes from sluice.block b
     join sluice.fold f on f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch
-    where b.volume = $1 and b.block = $2 order by b.flush desc limit 1";
+    where b.volume = $1 and b.block = $2";
 
 const TAIL: &str = "select flush, runs from sluice.tail where volume = $1 and flush > $2 order by flush";
 
@@ -73,10 +73,7 @@ impl Cache {
         let beside = path.with_extension("marks");
         let boot = fs::read_to_string(BOOT)?.trim().to_owned();
         let length = fs::metadata(path).map(|found| found.len()).ok();
-        if length.is_some() && !beside.try_exists()? {
-            let why = format!("{}: the store of this machine alone, and no cache: move it away", path.display());
-            return Err(io::Error::other(why));
-        }
+        Cache::is_none_or_ours(path)?;
         let marks = fs::read_to_string(&beside).ok().and_then(|text| Marks::read(&text));
         let is_right =
             |marks: &Marks| marks.volume == volume.name && marks.boot == boot && length == Some(volume.bytes);
@@ -93,6 +90,20 @@ impl Cache {
         match File::open(path, true) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => Ok(None),
             file => Ok(Some(Cache { file: file?, notes })),
+        }
+    }
+
+    /// Refuses the store of one machine in the place of a cache.
+    ///
+    /// # Errors
+    /// Says what to do with it.
+    pub fn is_none_or_ours(path: &Path) -> io::Result<()> {
+        match path.try_exists()? && !path.with_extension("marks").try_exists()? {
+            true => Err(io::Error::other(format!(
+                "{}: the store of this machine alone, and no cache of the cluster: sluice cluster import, then move it away",
+                path.display()
+            ))),
+            false => Ok(()),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use cluster::{Answer, Engine, Standing};
+use cluster::{Answer, Engine, Lost, Standing};
 use tokio::runtime::Runtime;
 
 use super::cache::Notes;
@@ -94,17 +94,21 @@ impl Engine for Link {
 
     fn wait(&mut self) -> bool {
         sleep(PAUSE);
-        let is_over = self.began.is_some_and(|began| began.elapsed() > PATIENCE);
-        if is_over {
-            tracing::error!(
-                seconds = PATIENCE.as_secs(),
-                "the database of the cluster did not answer: the store is closed"
-            );
-        }
-        !is_over
+        self.began.is_none_or(|began| began.elapsed() < PATIENCE)
     }
 
     fn touch(&mut self, block: u64) {
         self.notes.touch(block);
+    }
+
+    /// An owner that cannot write is none: its process ends, and another waits for its turn.
+    fn lose(&mut self, lost: Lost) {
+        let why = match lost {
+            Lost::Taken => "another node has the store",
+            Lost::Unreachable => "the database of the cluster does not answer",
+            Lost::Diverged => "the database of the cluster has another history",
+        };
+        tracing::error!("{why}: this process ends");
+        std::process::exit(1);
     }
 }

@@ -18,7 +18,6 @@ use super::handing::Secret;
 use super::link::Link;
 use super::postgres::{Database, Session, Volume};
 use crate::config::ClusterSettings;
-use crate::output::Failure;
 
 /// How often a node that waits looks at the volume.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -92,20 +91,17 @@ impl Member {
     }
 
     /// Follows the owner until this node has the volume; none if the program ends before.
-    ///
-    /// # Errors
-    /// When the cache cannot be kept on this machine.
-    pub async fn wait(&self, mut end: watch::Receiver<bool>) -> Result<Option<Owned>, Failure> {
-        let mut turn = Turn { member: self, session: None, cache: None, vigil: self.vigil(), was_away: false };
+    pub async fn wait(&self, mut end: watch::Receiver<bool>) -> Option<Owned> {
+        let mut turn = Turn { member: self, session: None, cache: None, vigil: self.vigil(), trouble: String::new() };
         loop {
-            if let Some(owned) = turn.take().await? {
+            if let Some(owned) = turn.take().await {
                 self.owner.send_replace(Some(self.settings.address));
                 self.epoch.store(owned.tenure.epoch, Relaxed);
-                return Ok(Some(owned));
+                return Some(owned);
             }
             let ended = timeout(LOOK_EVERY, end.wait_for(|&ending| ending)).await;
             if ended.is_ok() {
-                return Ok(None);
+                return None;
             }
         }
     }
@@ -202,38 +198,39 @@ struct Turn<'a> {
     session: Option<Session>,
     cache: Option<Cache>,
     vigil: Vigil,
-    /// The database could not be reached.
-    was_away: bool,
+    /// Why it could not look the last time.
+    trouble: String,
 }
 
 impl Turn<'_> {
     /// Looks at the volume, and takes it if it is free.
-    async fn take(&mut self) -> Result<Option<Owned>, Failure> {
-        if self.session.as_ref().is_none_or(Session::is_closed) {
-            self.session = self.member.database.connect().await.map_err(|error| self.is_away(&error)).ok();
-        }
-        let Some(session) = self.session.take() else { return Ok(None) };
-        match self.looked(&session).await {
-            Ok(owned) => {
-                self.was_away = false;
+    async fn take(&mut self) -> Option<Owned> {
+        let session = match self.session.take().filter(|session| !session.is_closed()) {
+            Some(session) => Ok(session),
+            None => self.member.database.connect().await,
+        };
+        let looked = match session {
+            Ok(session) => self.looked(&session).await.map(|owned| (owned, session)),
+            Err(error) => Err(error),
+        };
+        match looked {
+            Ok((owned, session)) => {
+                self.trouble.clear();
                 self.session = Some(session);
-                Ok(owned)
+                owned
             }
-            Err(Trouble::Away(error)) => {
-                self.is_away(&error);
-                Ok(None)
+            Err(trouble) => {
+                // It may last for hours, and be looked at twice a second.
+                if self.trouble != trouble {
+                    tracing::warn!(error = trouble, "this node cannot follow the cluster");
+                    self.trouble = trouble;
+                }
+                None
             }
-            Err(Trouble::Here(failure)) => Err(failure),
         }
     }
 
-    fn is_away(&mut self, error: &str) {
-        if !std::mem::replace(&mut self.was_away, true) {
-            tracing::warn!(%error, "the database of the cluster cannot be asked");
-        }
-    }
-
-    async fn looked(&mut self, session: &Session) -> Result<Option<Owned>, Trouble> {
+    async fn looked(&mut self, session: &Session) -> Result<Option<Owned>, String> {
         let Member { settings, size, path, owner, .. } = self.member;
         let Some(volume) = session.look(&settings.node).await? else {
             session.volume(*size, &random_name()).await?;
@@ -242,7 +239,7 @@ impl Turn<'_> {
         let address = volume.address.as_ref().filter(|_| volume.owner.is_some()).and_then(|text| text.parse().ok());
         owner.send_if_modified(|known| std::mem::replace(known, address) != address);
         if self.cache.is_none() {
-            self.cache = Cache::open(path, &volume).map_err(|error| Trouble::Here(error.into()))?;
+            self.cache = Cache::open(path, &volume).map_err(|error| error.to_string())?;
         }
         // An edge of this node that ends has it still.
         let Some(cache) = &mut self.cache else { return Ok(None) };
@@ -257,7 +254,7 @@ impl Turn<'_> {
         self.taken(session, &volume).await
     }
 
-    async fn taken(&mut self, session: &Session, seen: &Volume) -> Result<Option<Owned>, Trouble> {
+    async fn taken(&mut self, session: &Session, seen: &Volume) -> Result<Option<Owned>, String> {
         let Member { settings, database, .. } = self.member;
         let asked = now();
         // If nothing is known of it, the next look says more.
@@ -270,13 +267,13 @@ impl Turn<'_> {
             Ok(flush) => flush,
             Err(error) => {
                 self.cache = Some(cache);
-                return Err(error.into());
+                return Err(error);
             }
         };
-        cache.notes.keep().map_err(|error| Trouble::Here(error.into()))?;
+        cache.notes.keep().map_err(|error| error.to_string())?;
         tracing::info!(epoch, flush, former = seen.owner, "this node has the store");
-        let reader = cache.file.reader().map_err(|error| Trouble::Here(error.into()))?;
-        let engine = Link::new(database.clone(), cache.notes.clone()).map_err(|error| Trouble::Here(error.into()))?;
+        let reader = cache.file.reader().map_err(|error| error.to_string())?;
+        let engine = Link::new(database.clone(), cache.notes.clone()).map_err(|error| error.to_string())?;
         let tail = Tail::new(Box::new(engine) as _, Standing { epoch, flush });
         let tenure = Tenure { epoch, lease: Lease::new(millis(settings.lease()), asked) };
         let (file, notes) = (cache.file.shared(tail), cache.notes);
@@ -289,20 +286,6 @@ fn is_free(volume: &Volume, node: &str) -> bool {
     match &volume.owner {
         Some(owner) => owner == node,
         None => volume.wanted.as_ref().is_none_or(|wanted| wanted == node),
-    }
-}
-
-/// Why a node cannot go on.
-enum Trouble {
-    /// The database does not answer, which may pass.
-    Away(String),
-    /// This machine cannot keep the volume.
-    Here(Failure),
-}
-
-impl From<String> for Trouble {
-    fn from(error: String) -> Trouble {
-        Trouble::Away(error)
     }
 }
 

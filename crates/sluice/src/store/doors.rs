@@ -26,7 +26,7 @@ use mailbox::managesieve::{self, End, Tls};
 use mailbox::{Guest, Site};
 use proto::smtp::Protocol;
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::cluster::handing::{self, Handed, Secret};
@@ -41,6 +41,9 @@ const REFUSAL_WAIT: Duration = Duration::from_secs(10);
 
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Connections to the address of a node that have not proved yet that they are another node's.
+const INTRODUCTIONS_MAX: usize = 1_024;
 
 /// How often it is noted in the store when accounts have logged in.
 const LOGINS_EVERY: Duration = Duration::from_secs(5);
@@ -182,11 +185,15 @@ impl Doors {
 
     /// Takes clients that other nodes of a cluster hand over.
     pub async fn receive(self, socket: Arc<Socket>, secret: Secret) {
+        let strangers = Arc::new(Semaphore::new(INTRODUCTIONS_MAX));
         loop {
             let (mut stream, _) = accepted("cluster", || socket.accept()).await;
             let (doors, secret) = (self.clone(), secret.clone());
+            let Ok(place) = strangers.clone().try_acquire_owned() else { continue };
             tokio::spawn(async move {
-                match handing::take(&mut stream, &secret).await {
+                let handed = handing::take(&mut stream, &secret).await;
+                drop(place);
+                match handed {
                     Ok(handed) => doors.received(stream, &handed).await,
                     Err(error) => tracing::warn!(%error, "a connection to the address of this node is no node's"),
                 }

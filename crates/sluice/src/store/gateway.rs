@@ -61,6 +61,9 @@ const WARN_EVERY: Duration = Duration::from_secs(30);
 /// How often the numbers are brought up to date that only the writer knows.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// The pause of a node that cannot serve the store which it has.
+const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
+
 /// A connection of a door.
 type Handed = (UnixStream, Protocol);
 
@@ -294,26 +297,41 @@ impl Store {
     ) -> Result<(), Failure> {
         while !*self.end.borrow() {
             let turn = async {
-                let reception = listening.reception.as_deref();
+                let (reception, most) = (listening.reception.as_deref(), self.settings.sessions_max);
                 tokio::select! {
                     owned = member.wait(self.end.subscribe()) => owned,
-                    () = standby::serve(member, &listening.doors, reception, waiting, self.settings.sessions_max) => Ok(None),
+                    () = standby::serve(member, &listening.doors, reception, waiting, most) => None,
                 }
             };
-            let Some(Owned { file, reader, notes, is_new, tenure }) = runtime.block_on(turn)? else { return Ok(()) };
-            let file = if is_new { Volume::format(file, &format(self.settings.size)?)? } else { file };
-            let volume = Volume::open(file, Options::default())?;
-            let epoch = tenure.epoch;
-            let folding = runtime.spawn({
-                let member = member.clone();
-                async move { member.fold(epoch, reader, notes).await }
-            });
-            let outcome = self.own(runtime, volume, parts, listening, waiting, Some((member, tenure)));
-            folding.abort();
+            let Some(owned) = runtime.block_on(turn) else { return Ok(()) };
+            let epoch = owned.tenure.epoch;
+            let outcome = self.take_turn(runtime, member, owned, parts, listening, waiting);
             runtime.block_on(member.release(epoch));
-            outcome?;
+            if let Err(error) = outcome {
+                tracing::error!(%error, "the store cannot be served");
+                std::thread::sleep(TROUBLE_PAUSE);
+            }
         }
         Ok(())
+    }
+
+    fn take_turn(
+        &self,
+        runtime: &Loops,
+        member: &Arc<Member>,
+        owned: Owned,
+        parts: &Parts,
+        listening: &Listening,
+        waiting: &mut mpsc::Receiver<Handed>,
+    ) -> Result<(), Failure> {
+        let Owned { file, reader, notes, is_new, tenure } = owned;
+        let file = if is_new { Volume::format(file, &format(self.settings.size)?)? } else { file };
+        let volume = Volume::open(file, Options::default())?;
+        let folds = member.clone();
+        let folding = runtime.spawn(async move { folds.fold(tenure.epoch, reader, notes).await });
+        let outcome = self.own(runtime, volume, parts, listening, waiting, Some((member, tenure)));
+        folding.abort();
+        outcome
     }
 
     /// Serves a store, until it ends here.
