@@ -12,7 +12,9 @@
 extern crate alloc;
 
 pub mod acl;
+pub mod content;
 pub mod digest;
+pub mod header;
 pub mod name;
 pub mod search;
 mod user;
@@ -23,26 +25,21 @@ use alloc::vec::Vec;
 
 use store::{Device, Error, Sealed, State, Transaction};
 
+pub use content::Messages;
 pub use user::{MAILBOXES, ensure};
 
 /// A store, as a host has it, with its clock and its randomness.
-pub trait Keep {
+pub trait Keep: Messages {
     /// The device of its volume.
     type Device: Device;
 
     /// A snapshot of all that is committed.
     fn state(&self) -> State;
 
-    /// The digest of a message, as it was stored with it; empty if nothing was.
-    ///
-    /// # Errors
-    /// When it is damaged, or no mailbox has the message any more.
-    fn digest(&self, message: u64) -> Result<Vec<u8>, Error>;
-
     /// Reads a message from `offset`; 0 at its end.
     ///
     /// # Errors
-    /// As [`Keep::digest`].
+    /// When it is damaged, or no mailbox has it any more.
     fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
 
     /// Commits a transaction: durable when it returns.

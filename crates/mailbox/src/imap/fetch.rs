@@ -2,6 +2,8 @@
 
 use std::io;
 
+use keep::content::Reader as _;
+use keep::header::{end_of_header, fields};
 use proto::imap::acl::Rights;
 use proto::imap::items::FetchItem;
 use proto::imap::url::Url;
@@ -15,7 +17,6 @@ use super::view::{email_id, flags_of, thread_id};
 use super::{Done, Refusal, Session, done, no};
 use crate::content::{Body, cached_digest, digest};
 use crate::digest::{Digest, Known, Text};
-use crate::header::{end_of_header, fields};
 use crate::wire::Stream;
 use crate::writer::Handle;
 

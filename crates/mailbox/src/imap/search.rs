@@ -10,6 +10,8 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use keep::content::Reader as _;
+use keep::header::{bare_addresses, fields};
 use memchr::memchr2_iter;
 use proto::imap::date;
 use proto::imap::search::Key;
@@ -20,8 +22,7 @@ use super::labour::Slice;
 use super::view::{View, email_id, thread_id};
 use crate::content::{self, Body};
 use crate::digest::{Text, has_more_than_text};
-use crate::header::fields;
-use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, bare_addresses, holds as inspection_holds};
+use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, holds as inspection_holds};
 use crate::site::{Site, seconds};
 use crate::writer::Handle;
 

@@ -37,7 +37,7 @@ use crate::site::Site;
 
 pub(crate) use lookup::{Found, Lookup, Told};
 pub(crate) use segments::forget;
-pub(crate) use texts::{bare_addresses, holds};
+pub(crate) use texts::holds;
 
 /// Mails of one segment that is made of them.
 pub const MAILS_MAX: usize = 4_096;
