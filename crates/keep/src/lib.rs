@@ -18,6 +18,7 @@ pub mod header;
 pub mod name;
 pub mod search;
 mod user;
+pub mod view;
 pub mod volume;
 pub mod webmail;
 

@@ -4,6 +4,7 @@ use std::io;
 
 use keep::content::Reader as _;
 use keep::header::{end_of_header, fields};
+use keep::view::{email_id, thread_id};
 use proto::imap::acl::Rights;
 use proto::imap::items::FetchItem;
 use proto::imap::url::Url;
@@ -13,7 +14,7 @@ use stream::Coding;
 
 use super::decode::{self, Decoding};
 use super::labour::turn;
-use super::view::{email_id, flags_of, thread_id};
+use super::render::{self, flags_of};
 use super::{Done, Refusal, Session, done, no};
 use crate::content::{Body, cached_digest, digest};
 use crate::digest::{Digest, Known, Text};
@@ -128,7 +129,7 @@ impl<S: Stream> Session<'_, S> {
             }
             let Some(view) = &self.selected else { break };
             let Some(number) = view.number_of(uid) else { continue };
-            let (store, is_recent) = (&self.site.store, view.is_recent(uid, self.enabled));
+            let (store, is_recent) = (&self.site.store, render::is_recent(view, uid, self.enabled));
             let mut message =
                 Message { store, state: &state, mailbox, uid, is_recent, entry, stored: None, known: None, body: None };
             match self.tell_message(number, &mut message, items).await? {

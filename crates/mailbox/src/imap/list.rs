@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, btree_map};
 
 use keep::name::{LEVELS_MAX, MAILBOXES_MAX, is_name};
+use keep::view::mailbox_id;
 use proto::imap::acl::Rights;
 use proto::imap::name;
 use proto::imap::operation::{List, StatusItem};
@@ -12,7 +13,6 @@ use store::{DELIMITER, Error, Mailbox, Refused, SpecialUse, State, Uids};
 
 use super::labour::{Slice, labour};
 use super::rights::not_permitted;
-use super::view::mailbox_id;
 use super::{Done, Refusal, Session, User, done, no, nonexistent};
 use crate::acl;
 use crate::site::seconds;

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use keep::view::View;
 use proto::imap::acl::Rights;
 use proto::imap::operation::{Change, Operation, Store};
 use proto::imap::search::{Criterion, Threading};
@@ -12,8 +13,7 @@ use store::{Error, Flags, Refused, Transaction, Uids};
 use super::labour::labour;
 use super::rights::not_permitted;
 use super::thread::{self, Forest, Post};
-use super::view::View;
-use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, search as finder, sort};
+use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render, search as finder, sort};
 use crate::acl;
 use crate::file::File;
 use crate::learner;
@@ -72,7 +72,7 @@ impl<S: Stream> Session<'_, S> {
                 if let (Some(since), true, Some(view)) = (changed_since, vanished, &self.selected) {
                     let last = view.mailbox.uid_next.saturating_sub(1);
                     let mut told = Vec::new();
-                    view.vanished(since, &set.runs(last).collect(), &mut told);
+                    render::vanished(view, since, &set.runs(last).collect(), &mut told);
                     self.server.bytes(&told);
                 }
                 self.fetch(uids, &items, changed_since).await
@@ -91,7 +91,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn uids_of(&self, set: &Set, by_uid: bool) -> Result<Vec<u32>, Refusal> {
-        self.view()?.uids_of(set, by_uid).ok_or(Refusal::Bad("No such message"))
+        render::uids_of(self.view()?, set, by_uid).ok_or(Refusal::Bad("No such message"))
     }
 
     /// Removes what is marked, among `uids` or all; the transaction that did.

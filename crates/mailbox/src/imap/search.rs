@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use keep::content::Reader as _;
+use keep::view::{View, email_id, thread_id};
 use keep::header::{bare_addresses, fields};
 use memchr::memchr2_iter;
 use proto::imap::date;
@@ -19,7 +20,6 @@ use proto::imap::syntax::Set;
 use store::{Entry, Flags, Mailbox, State, Uids};
 
 use super::labour::Slice;
-use super::view::{View, email_id, thread_id};
 use crate::content::{self, Body};
 use crate::digest::{Text, has_more_than_text};
 use crate::indexing::{BEHIND_MAX, Found as Indexed, Lookup, Told, holds as inspection_holds};
