@@ -14,6 +14,7 @@ extern crate alloc;
 pub mod acl;
 pub mod content;
 pub mod digest;
+pub mod find;
 pub mod header;
 pub mod name;
 pub mod search;

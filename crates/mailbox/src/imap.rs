@@ -17,7 +17,6 @@ mod notify;
 mod render;
 mod reply;
 mod rights;
-mod search;
 mod sort;
 mod telling;
 mod thread;

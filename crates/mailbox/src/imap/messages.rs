@@ -2,6 +2,7 @@
 
 use std::io;
 
+use keep::find::{Key, Message};
 use keep::view::View;
 use proto::imap::acl::Rights;
 use proto::imap::operation::{Change, Operation, Store};
@@ -10,15 +11,17 @@ use proto::imap::syntax::Set;
 use proto::imap::{response, search};
 use store::{Error, Flags, Refused, Transaction, Uids};
 
+use super::find::{finder, in_view};
 use super::labour::labour;
 use super::rights::not_permitted;
 use super::thread::{self, Forest, Post};
-use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render, search as finder, sort};
+use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render, sort};
 use crate::acl;
 use crate::file::File;
 use crate::learner;
 use crate::site::seconds;
 use crate::wire::Stream;
+use crate::writer::Handle;
 
 const NOT_SELECTED: Refusal = Refusal::Bad("Select a mailbox first");
 
@@ -223,7 +226,8 @@ impl<S: Stream> Session<'_, S> {
     async fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
         let mut lines = Vec::new();
-        self.find(&search.key, |message| lines.push(sort::Line::new(message, criteria))).await?;
+        let key = in_view(&search.key, self.view()?);
+        self.find(&key, |message| lines.push(sort::Line::new(message, criteria))).await?;
         let (numbers, uids) = tokio::task::block_in_place(|| sort::in_order(lines, criteria));
         let told = if by_uid { &uids } else { &numbers };
         let Some(returns) = search.returns else {
@@ -240,7 +244,8 @@ impl<S: Stream> Session<'_, S> {
         known(search)?;
         let refers = threading == Threading::References;
         let (mut forest, mut posts) = (Forest::default(), Vec::new());
-        let find = self.find(&search.key, |message| {
+        let key = in_view(&search.key, self.view()?);
+        let find = self.find(&key, |message| {
             let post = Post::new(message, if by_uid { message.uid() } else { message.number() }, refers);
             if refers { forest.place(post) } else { posts.push(post) }
         });
@@ -254,11 +259,11 @@ impl<S: Stream> Session<'_, S> {
     }
 
     /// Hands out the messages that fit, in turns with other accounts.
-    async fn find(&mut self, key: &search::Key, mut found: impl FnMut(&finder::Seen<'_>)) -> Result<(), Refusal> {
+    async fn find(&mut self, key: &Key, mut found: impl FnMut(&Message<'_, Handle>)) -> Result<(), Refusal> {
         let account = self.user()?.number;
         let view = self.selected.as_ref().ok_or(NOT_SELECTED)?;
-        let mut finder = finder::Finder::new(self.site, view);
-        labour(self.site, &mut self.wire, account, |slice| finder.go_on(key, slice, &mut found)).await
+        let mut finder = finder(self.site, view, key);
+        labour(self.site, &mut self.wire, account, |slice| finder.go_on(|| slice.is_over(), &mut found)).await
     }
 
     /// Sends numbers behind a word.
@@ -282,9 +287,10 @@ impl<S: Stream> Session<'_, S> {
 
     async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
-        let asks_for_modseq = finder::asks_for_modseq(&search.key);
+        let key = in_view(&search.key, self.view()?);
+        let asks_for_modseq = key.asks_for_modseq();
         let (mut uids, mut numbers, mut modseqs) = (Vec::new(), Vec::new(), Vec::new());
-        let find = self.find(&search.key, |message| {
+        let find = self.find(&key, |message| {
             uids.push(message.uid());
             numbers.push(message.number());
             if asks_for_modseq {

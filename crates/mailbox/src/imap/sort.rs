@@ -4,10 +4,10 @@
 
 use std::cmp::Ordering;
 
-use proto::imap::date;
+use keep::content::Messages;
+use keep::find::Message;
 use proto::imap::search::{By, Criterion};
-
-use super::search::Seen;
+use text::date;
 
 const DAY: i64 = 86_400;
 
@@ -22,7 +22,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub fn new(message: &Seen<'_>, criteria: &[Criterion]) -> Line {
+    pub fn new<M: Messages>(message: &Message<'_, M>, criteria: &[Criterion]) -> Line {
         let keys = criteria.iter().map(|criterion| value(message, criterion.by)).collect();
         Line { number: message.number(), uid: message.uid(), keys }
     }
@@ -47,7 +47,7 @@ pub(super) fn in_order(mut lines: Vec<Line>, criteria: &[Criterion]) -> (Vec<u32
     lines.into_iter().map(|line| (line.number, line.uid)).unzip()
 }
 
-fn value(message: &Seen<'_>, by: By) -> Value {
+fn value<M: Messages>(message: &Message<'_, M>, by: By) -> Value {
     match by {
         By::Arrival => Value::Number(message.entry().date),
         By::Date => Value::Number(sent(message)),
@@ -60,7 +60,7 @@ fn value(message: &Seen<'_>, by: By) -> Value {
 }
 
 /// The mailbox of the first address.
-fn address(message: &Seen<'_>, name: &[u8]) -> Value {
+fn address<M: Messages>(message: &Message<'_, M>, name: &[u8]) -> Value {
     let field = message.field(name).next().unwrap_or_default();
     let mut mailbox = crate::digest::first_mailbox(&field).to_ascii_uppercase();
     mailbox.truncate(SUBJECT_BYTES_MAX);
@@ -68,7 +68,7 @@ fn address(message: &Seen<'_>, name: &[u8]) -> Value {
 }
 
 /// When a message was sent, in seconds since 1970; if it does not say, when it came.
-pub(super) fn sent(message: &Seen<'_>) -> i64 {
+pub(super) fn sent<M: Messages>(message: &Message<'_, M>) -> i64 {
     let field = message.field(b"date").next();
     field.and_then(|field| sent_at(&field)).unwrap_or(message.entry().date)
 }
@@ -98,7 +98,7 @@ fn zone(text: &str) -> Option<i64> {
 }
 
 /// The base subject of a message in upper case, and whether it is a reply or was forwarded.
-pub(super) fn subject(message: &Seen<'_>) -> (String, bool) {
+pub(super) fn subject<M: Messages>(message: &Message<'_, M>) -> (String, bool) {
     let field = message.field(b"subject").next().unwrap_or_default();
     base(&mime::header_text(&field, SUBJECT_BYTES_MAX))
 }

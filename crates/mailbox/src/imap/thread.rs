@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
-use super::search::Seen;
+use keep::content::Messages;
+use keep::find::Message;
+
 use super::sort::{sent, subject};
 
 /// Answers to answers.
@@ -28,7 +30,7 @@ pub(super) struct Post {
 
 impl Post {
     /// By this number or UID; references are read if they are needed.
-    pub fn new(message: &Seen<'_>, name: u32, with_references: bool) -> Post {
+    pub fn new<M: Messages>(message: &Message<'_, M>, name: u32, with_references: bool) -> Post {
         let (subject, is_reply) = subject(message);
         let mut post = Post { name, sent: sent(message), subject, is_reply, id: None, references: Vec::new() };
         if with_references {

@@ -35,7 +35,7 @@ use tokio::time::timeout;
 use crate::content::Body;
 use crate::site::Site;
 
-pub(crate) use lookup::{Found, Lookup, Told};
+pub(crate) use lookup::{Found, Lookup};
 pub(crate) use segments::forget;
 pub(crate) use texts::holds;
 

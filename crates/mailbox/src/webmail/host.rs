@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use ::webmail::mail::{Failure, Second, Sending};
 use keep::content::Reader as _;
+use keep::find::Key;
 use keep::search::Words;
 use keep::webmail::{Host, Sender, User};
 use keep::{Keep, Messages};
-use proto::imap::search::Key;
 use store::{Error, Mailbox, Refused, Sealed, State, Transaction};
 use tokio::runtime::Handle;
 
