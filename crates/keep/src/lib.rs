@@ -18,6 +18,8 @@ pub mod find;
 pub mod header;
 pub mod name;
 pub mod search;
+pub mod sort;
+pub mod thread;
 mod user;
 pub mod view;
 pub mod volume;

@@ -17,9 +17,7 @@ mod notify;
 mod render;
 mod reply;
 mod rights;
-mod sort;
 mod telling;
-mod thread;
 
 use std::io;
 use std::sync::Arc;

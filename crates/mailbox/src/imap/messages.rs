@@ -3,19 +3,20 @@
 use std::io;
 
 use keep::find::{Key, Message};
+use keep::sort::{self, By};
+use keep::thread::{self, Forest, Piece, Pieces, Post};
 use keep::view::View;
 use proto::imap::acl::Rights;
 use proto::imap::operation::{Change, Operation, Store};
-use proto::imap::search::{Criterion, Threading};
+use proto::imap::response;
+use proto::imap::search::{self, Criterion, Threading};
 use proto::imap::syntax::Set;
-use proto::imap::{response, search};
 use store::{Error, Flags, Refused, Transaction, Uids};
 
 use super::find::{finder, in_view};
 use super::labour::labour;
 use super::rights::not_permitted;
-use super::thread::{self, Forest, Post};
-use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render, sort};
+use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render};
 use crate::acl;
 use crate::file::File;
 use crate::learner;
@@ -225,10 +226,11 @@ impl<S: Stream> Session<'_, S> {
 
     async fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
+        let criteria: Vec<sort::Criterion> = criteria.iter().map(criterion).collect();
         let mut lines = Vec::new();
         let key = in_view(&search.key, self.view()?);
-        self.find(&key, |message| lines.push(sort::Line::new(message, criteria))).await?;
-        let (numbers, uids) = tokio::task::block_in_place(|| sort::in_order(lines, criteria));
+        self.find(&key, |message| lines.push(sort::Line::new(message, &criteria))).await?;
+        let (numbers, uids) = tokio::task::block_in_place(|| sort::in_order(lines, &criteria));
         let told = if by_uid { &uids } else { &numbers };
         let Some(returns) = search.returns else {
             self.tell_numbers("* SORT", told).await?;
@@ -252,8 +254,8 @@ impl<S: Stream> Session<'_, S> {
         find.await?;
         let threads = || if refers { forest.threads() } else { thread::by_subject(posts) };
         let threads = tokio::task::block_in_place(threads);
-        self.server.bytes(if threads.is_empty() { b"* THREAD" } else { b"* THREAD " });
-        self.pass(&threads).await?;
+        self.server.bytes(b"* THREAD");
+        self.tell_threads(threads).await?;
         self.server.bytes(b"\r\n");
         done("Thread completed")
     }
@@ -264,6 +266,24 @@ impl<S: Stream> Session<'_, S> {
         let view = self.selected.as_ref().ok_or(NOT_SELECTED)?;
         let mut finder = finder(self.site, view, key);
         labour(self.site, &mut self.wire, account, |slice| finder.go_on(|| slice.is_over(), &mut found)).await
+    }
+
+    /// Sends threads: `(1 (2)(3 4))`.
+    async fn tell_threads(&mut self, threads: Pieces) -> io::Result<()> {
+        // The first thread, and whatever is below a message, stands behind a blank.
+        let mut is_apart = true;
+        for piece in threads {
+            let separator = if is_apart && piece != Piece::Close { " " } else { "" };
+            let text = match piece {
+                Piece::Open => format!("{separator}("),
+                Piece::Message(name) => format!("{separator}{name}"),
+                Piece::Close => ")".into(),
+            };
+            is_apart = matches!(piece, Piece::Message(_));
+            self.server.bytes(text.as_bytes());
+            self.flush_much().await?;
+        }
+        Ok(())
     }
 
     /// Sends numbers behind a word.
@@ -413,6 +433,20 @@ pub(super) fn try_create(refusal: Refusal, name: &[u8]) -> Refusal {
         }
         refusal => refusal,
     }
+}
+
+/// A criterion of SORT as the keep has it.
+fn criterion(given: &Criterion) -> sort::Criterion {
+    let by = match given.by {
+        search::By::Arrival => By::Arrival,
+        search::By::Cc => By::Cc,
+        search::By::Date => By::Date,
+        search::By::From => By::From,
+        search::By::Size => By::Size,
+        search::By::Subject => By::Subject,
+        search::By::To => By::To,
+    };
+    sort::Criterion { by, reverse: given.reverse }
 }
 
 /// What `$` is from here on: of the first and the last alone, those.
