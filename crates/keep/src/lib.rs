@@ -3,9 +3,12 @@
 //! ```text
 //!   webmail ─► webmail::Mail ─► Keep ─┬─ a thread that owns the volume (crate mailbox)
 //!   SMTP ────► deliver ──────────────┘  the volume itself (the image without an operating system)
+//!   IMAP, JMAP, pages ─► view, find, sort, thread, fetch, list ─► Messages and a snapshot
 //! ```
 //!
-//! [`Keep`] is a store, a clock and randomness. Nothing here waits: a host calls where its thread may.
+//! [`Messages`] opens stored messages; [`Keep`] is these with snapshots, commits, a clock and randomness. Changes are functions over a
+//! transaction ([`name`], [`acl`], [`metadata`]). Nothing here waits or writes a protocol: a host calls where its thread may, in slices
+//! of time, and reads long content piece by piece.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -14,6 +17,7 @@ extern crate alloc;
 pub mod acl;
 pub mod content;
 pub mod digest;
+pub mod fetch;
 pub mod find;
 pub mod header;
 pub mod name;

@@ -5,7 +5,6 @@
 //! 32 KiB at a time, and messages are streamed.
 
 mod append;
-mod decode;
 mod fetch;
 mod find;
 mod labour;
