@@ -20,6 +20,7 @@ pub mod digest;
 pub mod fetch;
 pub mod find;
 pub mod header;
+pub mod list;
 pub mod name;
 pub mod search;
 pub mod sort;
