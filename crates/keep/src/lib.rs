@@ -21,6 +21,7 @@ pub mod fetch;
 pub mod find;
 pub mod header;
 pub mod list;
+pub mod metadata;
 pub mod name;
 pub mod search;
 pub mod sort;

@@ -11,14 +11,13 @@ use proto::imap::operation::{Change, Operation, Store};
 use proto::imap::response;
 use proto::imap::search::{self, Criterion, Threading};
 use proto::imap::syntax::Set;
-use store::{Error, Flags, Refused, Transaction, Uids};
+use store::{Error, Flags, Refused, Uids};
 
 use super::find::{finder, in_view};
 use super::labour::labour;
 use super::rights::not_permitted;
 use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render};
 use crate::acl;
-use crate::file::File;
 use crate::learner;
 use crate::site::seconds;
 use crate::wire::Stream;
@@ -146,7 +145,7 @@ impl<S: Stream> Session<'_, S> {
                 if change != store::Change::Replace || rights == Rights::ALL {
                     return transaction.store(number, &set, change, (flags.system, &keywords), since);
                 }
-                let (_, late) = withdraw(transaction, number, &set, rights, since)?;
+                let (_, late) = acl::withdraw(transaction, number, &set, rights, since)?;
                 let set: Uids = named.iter().copied().filter(|uid| late.binary_search(uid).is_err()).collect();
                 let added = store::Change::Add;
                 Ok((transaction.store(number, &set, added, (flags.system, &keywords), u64::MAX)?.0, late))
@@ -191,7 +190,7 @@ impl<S: Stream> Session<'_, S> {
                 }
                 if rights != Rights::ALL {
                     let copies: Uids = pairs.iter().map(|pair| pair.1).collect();
-                    withdraw(transaction, to, &copies, Rights::ALL.without(rights), u64::MAX)?;
+                    acl::withdraw(transaction, to, &copies, Rights::ALL.without(rights), u64::MAX)?;
                 }
                 Ok(pairs)
             })
@@ -406,23 +405,6 @@ impl<S: Stream> Session<'_, S> {
             view.saved = saved(uids, returns);
         }
     }
-}
-
-/// Takes all flags from messages that somebody with these rights may set.
-fn withdraw(
-    transaction: &mut Transaction<'_, File>,
-    number: u32,
-    uids: &Uids,
-    rights: Rights,
-    since: u64,
-) -> Result<(Vec<u32>, Vec<u32>), Error> {
-    let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
-    let keywords: Vec<String> = match rights.has(Rights::WRITE) {
-        true => mailbox.keywords.iter().map(|keyword| keyword.to_string()).collect(),
-        false => Vec::new(),
-    };
-    let keywords: Vec<&str> = keywords.iter().map(String::as_str).collect();
-    transaction.store(number, uids, store::Change::Remove, (acl::flags(rights), &keywords), since)
 }
 
 /// The refusal of a mailbox that the client could make, if it is one.
