@@ -3,11 +3,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-target=${CARGO_TARGET_DIR:-target}/bare
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}/bare")
 image=$target/x86_64-unknown-linux-gnu/release/sluice-bare
 bytes_max=$((1 << 20))
 
-(cd bare && cargo fmt --check && cargo build --release --locked -q --target-dir "../$target")
+(cd bare && cargo fmt --check && cargo build --release --locked -q --target-dir "$target")
 ! cargo tree --manifest-path bare/Cargo.toml --locked -e normal --prefix none | grep -E '^(libc|getrandom|tokio|mio|rustix) ' ||
     { echo "the image depends on an operating system" >&2; exit 1; }
 ! readelf -lW "$image" | grep -E 'INTERP|DYNAMIC| RWE ' ||

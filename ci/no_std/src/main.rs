@@ -1,7 +1,7 @@
 //! Links `stream`, `text`, `flow`, `mime`, `proto`, `store`, `sieve`, `index`, `digest`, `webmail`, `jmap` and `keep` into a program without std: what is missing is an error of the
 //! linker.
 //!
-//! It parses a mail, decodes a word, hashes a line, stores a mail, runs a script of Sieve, and lets both halves of SMTP say one; its exit status is 0 if they did. The
+//! It parses a mail, decodes a word, hashes a line, stores a mail, finds it, runs a script of Sieve, and lets both halves of SMTP say one; its exit status is 0 if they did. The
 //! host's C library is linked for what a bare machine brings itself: the call of `main`, `memcpy` and its like, `_exit`.
 #![no_std]
 #![no_main]
@@ -15,10 +15,15 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use digest::{Batch, Wanted};
 use flow::{Out, wire};
+use keep::find::{Finder, Key, NoIndex};
+use keep::view::View;
+use keep::volume::{Machine, Own};
+use keep::{Keep, Messages};
 use mime::{Decoder, Embedded, Parser, Utf16};
+use proto::imap::acl::Rights;
 use proto::smtp::{Client, Config, Protocol, Server};
 use store::memory::Memory;
-use store::{Format, Options, Volume, paper};
+use store::{Arrival, Format, Options, Volume, paper};
 use stream::{Coding, Event, Fuel, Limits, Nothing, Stage, Step, Window};
 
 const MAIL: &[u8] = b"Subject: =?iso-8859-2?Q?=B1?=\r\nContent-Type: text/plain; name*=utf-8''%C3%A9\r\n\r\nHello\r\n";
@@ -62,6 +67,7 @@ extern "C" fn main() -> i32 {
     let works = cleared
         && hashed
         && stores()
+        && searches().is_some()
         && told > 10
         && server.is_closed()
         && !client.outbox().is_empty()
@@ -77,6 +83,48 @@ fn stores() -> bool {
     let Ok(mut file) = paper::mail_open(&mut volume, b"INBOX") else { return false };
     paper::mail_nwrite(&mut volume, &[file], MAIL, None).is_ok()
         && paper::mail_read(&volume, &mut file).is_ok_and(|mail| mail.is_some_and(|mail| mail == MAIL))
+}
+
+/// The rest of a machine that has neither a clock nor accounts.
+struct Still;
+
+impl Machine for Still {
+    fn now(&self) -> i64 {
+        0
+    }
+
+    fn random(&mut self) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn hostname(&self) -> &str {
+        "mx.test"
+    }
+
+    fn owner(&self, _: &str) -> Option<(&str, u64)> {
+        None
+    }
+
+    fn log(&self, _: &str, _: &dyn core::fmt::Display) {}
+}
+
+/// A mail that is stored, and found by its content.
+fn searches() -> Option<()> {
+    let format = Format { identity: 1, uid_validity: 1, segment_bytes: 16 << 10, piece_bytes: 1024 };
+    let device = Volume::format(Memory::new(8192 + (12 << 14)), &format).ok()?;
+    let mut server = Own::new(Volume::open(device, Options::default()).ok()?, Still);
+    let deliver = server.deliver(MAIL.into(), alloc::vec::Vec::new(), |transaction, sealed| {
+        let account = keep::ensure(transaction, "ann", 0)?;
+        let inbox = transaction.state().mailbox_named(account, b"INBOX").map_or(0, |(number, _)| number);
+        transaction.deliver(sealed, inbox, &Arrival::default()).map(|_| inbox)
+    });
+    let (inbox, state) = (deliver.ok()?, server.state());
+    let view = View::open(inbox, state.mailbox(inbox)?.clone(), true, Rights::READ);
+    let key = Key::Text(b"hello".into());
+    let mut found = 0;
+    let mut finder = Finder::new(&server, NoIndex, state, &view, &key, 0);
+    let is_done = finder.go_on(|| false, |message| found = message.stored());
+    (is_done && server.reader(found).is_some()).then_some(())
 }
 
 /// Drives a stage over `input`; how many events it told.

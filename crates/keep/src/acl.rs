@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use proto::imap::acl::{Modification, Rights};
 use proto::imap::name;
-use store::{DELIMITER, Device, Error, Flags, Mailbox, State, Transaction};
+use store::{Change, DELIMITER, Device, Error, Flags, Mailbox, Refused, State, Transaction, Uids};
 
 /// The list of a mailbox, for an administrator: names, and letters. None if there is no such account or mailbox.
 pub fn told(state: &State, account: &str, mailbox: &str) -> Option<Vec<(String, String)>> {
@@ -123,7 +123,7 @@ pub fn change<D: Device>(
     who: &str,
     modification: Modification,
 ) -> Result<(), Error> {
-    let mailbox = transaction.state().mailbox(number).ok_or(store::Refused::NoSuchMailbox)?;
+    let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
     let (account, before) = (mailbox.account, given(mailbox, who));
     let letters = modification.of(before).letters();
     let value = (!letters.is_empty()).then_some(letters.as_bytes());
@@ -145,6 +145,27 @@ pub fn inherit<D: Device>(transaction: &mut Transaction<'_, D>, account: u32, nu
         change(transaction, number, &who, Modification::Replace(rights))?;
     }
     Ok(())
+}
+
+/// Takes all flags from messages that somebody with these rights may set; returns the messages that it took some from, and those that
+/// were changed after `since`.
+///
+/// # Errors
+/// When there is no such mailbox.
+pub fn withdraw<D: Device>(
+    transaction: &mut Transaction<'_, D>,
+    number: u32,
+    uids: &Uids,
+    rights: Rights,
+    since: u64,
+) -> Result<(Vec<u32>, Vec<u32>), Error> {
+    let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
+    let keywords: Vec<String> = match rights.has(Rights::WRITE) {
+        true => mailbox.keywords.to_vec(),
+        false => Vec::new(),
+    };
+    let keywords: Vec<&str> = keywords.iter().map(String::as_str).collect();
+    transaction.store(number, uids, Change::Remove, (flags(rights), &keywords), since)
 }
 
 /// What stands before the first delimiter, and behind it.

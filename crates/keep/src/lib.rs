@@ -3,19 +3,31 @@
 //! ```text
 //!   webmail ─► webmail::Mail ─► Keep ─┬─ a thread that owns the volume (crate mailbox)
 //!   SMTP ────► deliver ──────────────┘  the volume itself (the image without an operating system)
+//!   IMAP, JMAP, pages ─► view, find, sort, thread, fetch, list ─► Messages and a snapshot
 //! ```
 //!
-//! [`Keep`] is a store, a clock and randomness. Nothing here waits: a host calls where its thread may.
+//! [`Messages`] opens stored messages; [`Keep`] is these with snapshots, commits, a clock and randomness. Changes are functions over a
+//! transaction ([`name`], [`acl`], [`metadata`]). Nothing here waits or writes a protocol: a host calls where its thread may, in slices
+//! of time, and reads long content piece by piece.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 pub mod acl;
+pub mod content;
 pub mod digest;
+pub mod fetch;
+pub mod find;
+pub mod header;
+pub mod list;
+pub mod metadata;
 pub mod name;
 pub mod search;
+pub mod sort;
+pub mod thread;
 mod user;
+pub mod view;
 pub mod volume;
 pub mod webmail;
 
@@ -23,26 +35,21 @@ use alloc::vec::Vec;
 
 use store::{Device, Error, Sealed, State, Transaction};
 
+pub use content::Messages;
 pub use user::{MAILBOXES, ensure};
 
 /// A store, as a host has it, with its clock and its randomness.
-pub trait Keep {
+pub trait Keep: Messages {
     /// The device of its volume.
     type Device: Device;
 
     /// A snapshot of all that is committed.
     fn state(&self) -> State;
 
-    /// The digest of a message, as it was stored with it; empty if nothing was.
-    ///
-    /// # Errors
-    /// When it is damaged, or no mailbox has the message any more.
-    fn digest(&self, message: u64) -> Result<Vec<u8>, Error>;
-
     /// Reads a message from `offset`; 0 at its end.
     ///
     /// # Errors
-    /// As [`Keep::digest`].
+    /// When it is damaged, or no mailbox has it any more.
     fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Error>;
 
     /// Commits a transaction: durable when it returns.

@@ -14,6 +14,7 @@ use store::{
 };
 
 use crate::Keep;
+use crate::content::{Messages, Reader};
 use crate::digest::{Digest, thread};
 use crate::search::{Words, scan};
 use crate::user::ensure;
@@ -163,15 +164,40 @@ impl<D: Device, M: Machine> Host for Own<D, M> {
     }
 }
 
+/// A message of a volume that is being read.
+pub struct Stored<'a, D> {
+    volume: &'a Volume<D>,
+    content: Content,
+}
+
+impl<D: Device> Reader for Stored<'_, D> {
+    fn piece(&mut self, offset: u64) -> Result<&[u8], Error> {
+        self.content.hold(self.volume.device(), self.volume.geometry(), offset)?;
+        Ok(self.content.held(offset))
+    }
+}
+
+impl<D: Device, M: Machine> Messages for Own<D, M> {
+    type Reader<'a>
+        = Stored<'a, D>
+    where
+        Self: 'a;
+
+    fn reader(&self, message: u64) -> Option<Stored<'_, D>> {
+        let content = Content::new(message, self.volume.state().message(message)?);
+        Some(Stored { volume: &self.volume, content })
+    }
+
+    fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
+        self.volume.digest(message)
+    }
+}
+
 impl<D: Device, M: Machine> Keep for Own<D, M> {
     type Device = D;
 
     fn state(&self) -> State {
         self.volume.state().clone()
-    }
-
-    fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
-        self.volume.digest(message)
     }
 
     fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {

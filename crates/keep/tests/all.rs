@@ -1,3 +1,4 @@
 //! Tests of the mail server without I/O.
 
 mod own;
+mod reading;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+use keep::header::end_of_header;
 use keep::name::{MAILBOXES_MAX, is_name};
 use sieve::{Mail, Program};
 use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
@@ -23,7 +24,6 @@ use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
 use crate::accounts::Recipient;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
-use crate::header::end_of_header;
 use crate::learner::JUNK;
 use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};

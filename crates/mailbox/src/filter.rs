@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
+use keep::header::fields;
 use proto::imap::name;
 use sieve::{Action, Host, Limits, Mail, Program, Seen, Setting, Vacation};
 use store::{Flags, SpecialUse, State};
 
 use crate::accounts::Recipient;
-use crate::header::fields;
 use crate::remembered::{Remembered, SEEN};
 
 /// As much of a mail is looked at by scripts, in bytes.

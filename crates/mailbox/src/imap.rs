@@ -5,7 +5,6 @@
 //! 32 KiB at a time, and messages are streamed.
 
 mod append;
-mod decode;
 mod fetch;
 mod find;
 mod labour;
@@ -14,19 +13,17 @@ mod login;
 mod messages;
 mod metadata;
 mod notify;
+mod render;
 mod reply;
 mod rights;
-mod search;
-mod sort;
 mod telling;
-mod thread;
-mod view;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use keep::view::View;
 use proto::imap::acl::Rights;
 use proto::imap::name::NOT_A_NAME;
 use proto::imap::operation::{Operation, SelectParameters};
@@ -44,7 +41,6 @@ use crate::wire::{Stream, Wire};
 use append::Append;
 use notify::Notified;
 use reply::{Done, Refusal, Reply, done, no, nonexistent};
-use view::View;
 
 pub(crate) use find::find;
 
@@ -434,9 +430,8 @@ impl<S: Stream> Session<'_, S> {
         let Place { number, mailbox, rights, .. } = self.place(user, name, Rights::READ)?;
         let is_examined = read_only;
         let read_only = is_examined || !rights.has_any(acl::CHANGES);
-        let view = View::open(number, mailbox.clone(), (read_only, rights), self.site.recents.clone());
-        let opening = view.opening(self.enabled);
-        self.server.bytes(&opening);
+        let view = render::open(number, mailbox.clone(), (read_only, rights), &self.site.recents);
+        self.server.bytes(&render::opening(&view, self.enabled));
         if self.enabled.rev2 {
             // What it is called (RFC 9051, section 6.3.2).
             let mut line = b"* LIST () \"/\" ".to_vec();
@@ -447,8 +442,8 @@ impl<S: Stream> Session<'_, S> {
         let known = parameters.qresync.filter(|(validity, _)| *validity == mailbox.uid_validity);
         if let Some((_, modseq)) = known {
             let mut told = Vec::new();
-            view.vanished(modseq, &Uids::all(), &mut told);
-            view.changed(modseq, self.enabled, &mut told);
+            render::vanished(&view, modseq, &Uids::all(), &mut told);
+            render::changed(&view, modseq, self.enabled, &mut told);
             self.pass(&told).await?;
         }
         self.selected = Some(view);

@@ -64,6 +64,7 @@ pub use content::Body;
 pub use elsewhere::{Asking, Away, Elsewhere};
 pub use file::{File, SharedTail};
 pub use guest::Guest;
+pub use keep::content::Reader;
 pub use keep::digest;
 pub use learner::Learner;
 pub use login::{Denied, Guard, Guarded, Logins};

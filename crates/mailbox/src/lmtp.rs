@@ -16,6 +16,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use keep::header::end_of_header;
 use proto::imap::date;
 use proto::smtp::{Config, Extensions, MailFrom, Mechanisms, Protocol, RcptTo, Reply, Return, Server, ServerEvent};
 use store::{Error, Refused, State};
@@ -25,7 +26,7 @@ use crate::accounts::{Account, Recipient};
 use crate::delivery::{self, Arrived, Outcome, Undelivered};
 use crate::digest::Digest;
 use crate::filter;
-use crate::header::{self, end_of_header};
+use crate::header;
 use crate::in_flight::Owner;
 use crate::outbox;
 use crate::site::{Site, seconds};

@@ -3,11 +3,12 @@
 //! A mail is known by its `Message-ID`, which its sender wrote: whoever wrote the same one twice has both found. There is no
 //! index; the headers of all messages are read, each up to 256 KiB.
 
+use keep::content::Reader as _;
+use keep::header::fields;
 use store::{Error, State, Transaction, Uids};
 
 use crate::content::Body;
 use crate::file::File;
-use crate::header::fields;
 use crate::indexing::forget;
 use crate::writer::Handle;
 

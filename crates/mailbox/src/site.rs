@@ -86,7 +86,7 @@ pub struct Site {
     /// Accounts whose index is not up to date.
     pub(crate) behind: Behind,
     /// Which messages are recent.
-    pub(crate) recents: Arc<Recents>,
+    pub(crate) recents: Recents,
     /// Scripts of the site.
     pub scripts: SiteScripts,
     /// Active scripts.
@@ -150,7 +150,7 @@ impl Site {
             inspector: None,
             guard: None,
             behind: Behind::default(),
-            recents: Arc::default(),
+            recents: Recents::default(),
             scripts: SiteScripts::default(),
             compiled: Compiled::default(),
             filters: Turns::new(FILTERS_MAX),

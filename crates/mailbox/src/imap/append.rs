@@ -11,7 +11,7 @@ use store::{Arrival, Error, Refused, Sealed, Transaction, Uids};
 
 use super::fetch::Source;
 use super::messages::try_create;
-use super::{Refusal, Reply, Session, no};
+use super::{Refusal, Reply, Session, no, render};
 use crate::acl;
 use crate::digest::Digest;
 use crate::file::File;
@@ -241,7 +241,7 @@ impl<S: Stream> Session<'_, S> {
         if view.read_only {
             return Err(no("[READ-ONLY] The mailbox was only examined"));
         }
-        match view.uids_of(set, *by_uid).as_deref() {
+        match render::uids_of(view, set, *by_uid).as_deref() {
             Some(&[uid]) => Ok((head, (mailbox, rights, Some((view.number, uid))))),
             _ => Err(no("Not one message")),
         }

@@ -1,35 +1,21 @@
 //! Mailboxes as such: LIST and its like, STATUS, and what makes, renames and removes them.
 
-use std::collections::{BTreeMap, btree_map};
-
-use keep::name::{LEVELS_MAX, MAILBOXES_MAX, is_name};
+use keep::list::{Listing, Name};
+use keep::name::{self, is_name};
+use keep::view::mailbox_id;
 use proto::imap::acl::Rights;
-use proto::imap::name;
+use proto::imap::name::canonical;
 use proto::imap::operation::{List, StatusItem};
-use proto::imap::pattern::{Patterns, Scratch};
 use proto::imap::response;
-use store::{DELIMITER, Error, Mailbox, Refused, SpecialUse, State, Uids};
+use store::{DELIMITER, Mailbox, SpecialUse, Transaction};
 
-use super::labour::{Slice, labour};
+use super::labour::labour;
 use super::rights::not_permitted;
-use super::view::mailbox_id;
 use super::{Done, Refusal, Session, User, done, no, nonexistent};
 use crate::acl;
+use crate::file::File;
 use crate::site::seconds;
 use crate::wire::Stream;
-
-/// Names that an account may subscribe to beyond those of its mailboxes, in number: of others, and of what is gone.
-const SUBSCRIPTIONS_MORE: usize = 1_000;
-
-/// A name that LIST may tell.
-#[derive(Default)]
-struct Name {
-    mailbox: Option<u32>,
-    has_children: bool,
-    is_subscribed: bool,
-    /// Something below it is subscribed.
-    has_subscribed: bool,
-}
 
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn list(&mut self, user: &User, list: &List) -> Result<Done, Refusal> {
@@ -49,10 +35,10 @@ impl<S: Stream> Session<'_, S> {
             true => acl::others(&state, user.number).collect(),
             false => Vec::new(),
         };
-        let mut fitting = Fitting::new(&patterns, names(&state, user.number, &others));
+        let mut listing = Listing::new(&state, user.number, &others, &patterns);
         drop(patterns);
-        labour(self.site, &mut self.wire, user.number, |slice| fitting.go_on(slice)).await?;
-        for (name, found) in fitting.found {
+        labour(self.site, &mut self.wire, user.number, |slice| listing.go_on(|| slice.is_over())).await?;
+        for (name, found) in listing.found() {
             let mailbox = found.mailbox.and_then(|number| Some((number, state.mailbox(number)?)));
             // What others use a mailbox for is not what it is here.
             let own = mailbox.filter(|(_, mailbox)| mailbox.account == user.number);
@@ -111,15 +97,9 @@ impl<S: Stream> Session<'_, S> {
             let known = SpecialUse::NAMES.iter().position(|known| known[1..].eq_ignore_ascii_case(wanted));
             special_use.0 |= 1 << known.ok_or_else(|| no("[USEATTR] Unknown special use"))?;
         }
-        let create = self.site.store.transact(move |transaction| {
-            if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
-                return Err(Error::Refused(Refused::TransactionTooLarge));
-            }
-            let number = transaction.create(account, &name, special_use)?;
-            acl::inherit(transaction, account, number)?;
-            Ok(number)
-        });
-        let number = create.await?;
+        let create =
+            move |transaction: &mut Transaction<'_, File>| name::create(transaction, account, &name, special_use);
+        let number = self.site.store.transact(create).await?;
         Ok(Done { text: format!("[MAILBOXID ({})] Created", mailbox_id(number)), untold: Vec::new() })
     }
 
@@ -154,16 +134,9 @@ impl<S: Stream> Session<'_, S> {
         }
         self.site
             .store
-            .transact(move |transaction| {
-                if transaction.state().mailbox_named(account, &to).is_some() {
-                    return Err(Error::Refused(Refused::Exists));
-                }
-                if from != b"INBOX" {
-                    return transaction.rename(number, &to);
-                }
-                // RFC 9051, section 6.3.6: what is in it goes, and it stays.
-                let target = transaction.create(account, &to, SpecialUse::default())?;
-                transaction.move_to(number, target, &Uids::all(), seconds()).map(drop)
+            .transact(move |transaction| match from == b"INBOX" {
+                true => name::rename_content(transaction, number, &to, seconds()),
+                false => name::rename(transaction, number, &to),
             })
             .await?;
         done("Renamed")
@@ -177,17 +150,9 @@ impl<S: Stream> Session<'_, S> {
         let is_subscribed =
             self.site.store.state().account(account).is_some_and(|account| account.subscriptions.contains(&name[..]));
         if is_subscribed != subscribed {
-            let subscribe = self.site.store.transact(move |transaction| {
-                let is_full = transaction
-                    .state()
-                    .account(account)
-                    .is_some_and(|account| account.subscriptions.len() >= account.mailboxes.len() + SUBSCRIPTIONS_MORE);
-                if subscribed && is_full {
-                    return Err(Error::Refused(Refused::TransactionTooLarge));
-                }
-                transaction.subscribe(account, &name, subscribed)
-            });
-            subscribe.await?;
+            let subscribe =
+                move |transaction: &mut Transaction<'_, File>| name::subscribe(transaction, account, &name, subscribed);
+            self.site.store.transact(subscribe).await?;
         }
         done("Subscription changed")
     }
@@ -212,7 +177,7 @@ impl<S: Stream> Session<'_, S> {
             .and_then(|at| rest.get(at + 1..))
             .ok_or_else(nonexistent)?;
         check(own)?;
-        Ok((place.account, name::canonical(own.to_vec())))
+        Ok((place.account, canonical(own.to_vec())))
     }
 }
 
@@ -223,76 +188,6 @@ fn check(name: &[u8]) -> Result<(), Refusal> {
         false if !is_name(name) => Err(no("[CANNOT] Not a name for a mailbox")),
         false => Ok(()),
     }
-}
-
-/// All names of an account, with those above them, and those of others that it may know of.
-fn names<'a>(state: &'a State, number: u32, others: &'a [(Vec<u8>, u32)]) -> BTreeMap<&'a [u8], Name> {
-    let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
-    let Some(account) = state.account(number) else { return names };
-    let own = account.mailboxes.iter().map(|(name, &mailbox)| (&**name, mailbox));
-    for (name, mailbox) in others.iter().map(|(name, mailbox)| (&**name, *mailbox)).chain(own) {
-        names.entry(name).or_default().mailbox = Some(mailbox);
-        for above in above(name) {
-            names.entry(above).or_default().has_children = true;
-        }
-    }
-    for name in account.subscriptions.iter() {
-        names.entry(name).or_default().is_subscribed = true;
-        for above in above(name) {
-            names.entry(above).or_default().has_subscribed = true;
-        }
-    }
-    names
-}
-
-/// The names above one; of one that is deeper than a new one may be, the topmost.
-fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = name.iter().enumerate().filter(|(_, byte)| **byte == DELIMITER);
-    ends.map(|(at, _)| &name[..at]).take(LEVELS_MAX)
-}
-
-/// The names that patterns fit, as far as they have been compared.
-struct Fitting<'a> {
-    patterns: Patterns,
-    /// For INBOX and what is below it: that level is called so in any case.
-    inbox: Patterns,
-    scratch: Scratch,
-    rest: btree_map::IntoIter<&'a [u8], Name>,
-    found: Vec<(&'a [u8], Name)>,
-}
-
-impl<'a> Fitting<'a> {
-    fn new(patterns: &[Vec<u8>], names: BTreeMap<&'a [u8], Name>) -> Fitting<'a> {
-        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| with_inbox(pattern)).collect();
-        Fitting {
-            patterns: Patterns::new(patterns, DELIMITER),
-            inbox: Patterns::new(&upper, DELIMITER),
-            scratch: Scratch::default(),
-            rest: names.into_iter(),
-            found: Vec::new(),
-        }
-    }
-
-    /// Goes on comparing; true when there are no more.
-    fn go_on(&mut self, slice: &Slice) -> bool {
-        for (name, found) in self.rest.by_ref() {
-            let is_inbox =
-                (name == b"INBOX" || name.starts_with(b"INBOX/")) && self.inbox.matches(name, &mut self.scratch);
-            if is_inbox || self.patterns.matches(name, &mut self.scratch) {
-                self.found.push((name, found));
-            }
-            if slice.is_over() {
-                return false;
-            }
-        }
-        true
-    }
-}
-
-/// A pattern whose first level is in upper case.
-fn with_inbox(pattern: &[u8]) -> Vec<u8> {
-    let end = pattern.iter().position(|byte| b"*%/".contains(byte)).unwrap_or(pattern.len());
-    [pattern[..end].to_ascii_uppercase().as_slice(), &pattern[end..]].concat()
 }
 
 fn attributes(list: &List, name: &Name, uses: SpecialUse) -> String {

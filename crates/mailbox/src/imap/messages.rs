@@ -2,23 +2,26 @@
 
 use std::io;
 
+use keep::find::{Key, Message};
+use keep::sort::{self, By};
+use keep::thread::{self, Forest, Piece, Pieces, Post};
+use keep::view::View;
 use proto::imap::acl::Rights;
 use proto::imap::operation::{Change, Operation, Store};
-use proto::imap::search::{Criterion, Threading};
+use proto::imap::response;
+use proto::imap::search::{self, Criterion, Threading};
 use proto::imap::syntax::Set;
-use proto::imap::{response, search};
-use store::{Error, Flags, Refused, Transaction, Uids};
+use store::{Error, Flags, Refused, Uids};
 
+use super::find::{finder, in_view};
 use super::labour::labour;
 use super::rights::not_permitted;
-use super::thread::{self, Forest, Post};
-use super::view::View;
-use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, search as finder, sort};
+use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render};
 use crate::acl;
-use crate::file::File;
 use crate::learner;
 use crate::site::seconds;
 use crate::wire::Stream;
+use crate::writer::Handle;
 
 const NOT_SELECTED: Refusal = Refusal::Bad("Select a mailbox first");
 
@@ -72,7 +75,7 @@ impl<S: Stream> Session<'_, S> {
                 if let (Some(since), true, Some(view)) = (changed_since, vanished, &self.selected) {
                     let last = view.mailbox.uid_next.saturating_sub(1);
                     let mut told = Vec::new();
-                    view.vanished(since, &set.runs(last).collect(), &mut told);
+                    render::vanished(view, since, &set.runs(last).collect(), &mut told);
                     self.server.bytes(&told);
                 }
                 self.fetch(uids, &items, changed_since).await
@@ -91,7 +94,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn uids_of(&self, set: &Set, by_uid: bool) -> Result<Vec<u32>, Refusal> {
-        self.view()?.uids_of(set, by_uid).ok_or(Refusal::Bad("No such message"))
+        render::uids_of(self.view()?, set, by_uid).ok_or(Refusal::Bad("No such message"))
     }
 
     /// Removes what is marked, among `uids` or all; the transaction that did.
@@ -142,7 +145,7 @@ impl<S: Stream> Session<'_, S> {
                 if change != store::Change::Replace || rights == Rights::ALL {
                     return transaction.store(number, &set, change, (flags.system, &keywords), since);
                 }
-                let (_, late) = withdraw(transaction, number, &set, rights, since)?;
+                let (_, late) = acl::withdraw(transaction, number, &set, rights, since)?;
                 let set: Uids = named.iter().copied().filter(|uid| late.binary_search(uid).is_err()).collect();
                 let added = store::Change::Add;
                 Ok((transaction.store(number, &set, added, (flags.system, &keywords), u64::MAX)?.0, late))
@@ -187,7 +190,7 @@ impl<S: Stream> Session<'_, S> {
                 }
                 if rights != Rights::ALL {
                     let copies: Uids = pairs.iter().map(|pair| pair.1).collect();
-                    withdraw(transaction, to, &copies, Rights::ALL.without(rights), u64::MAX)?;
+                    acl::withdraw(transaction, to, &copies, Rights::ALL.without(rights), u64::MAX)?;
                 }
                 Ok(pairs)
             })
@@ -222,9 +225,11 @@ impl<S: Stream> Session<'_, S> {
 
     async fn sort(&mut self, by_uid: bool, criteria: &[Criterion], search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
+        let criteria: Vec<sort::Criterion> = criteria.iter().map(criterion).collect();
         let mut lines = Vec::new();
-        self.find(&search.key, |message| lines.push(sort::Line::new(message, criteria))).await?;
-        let (numbers, uids) = tokio::task::block_in_place(|| sort::in_order(lines, criteria));
+        let key = in_view(&search.key, self.view()?);
+        self.find(&key, |message| lines.push(sort::Line::new(message, &criteria))).await?;
+        let (numbers, uids) = tokio::task::block_in_place(|| sort::in_order(lines, &criteria));
         let told = if by_uid { &uids } else { &numbers };
         let Some(returns) = search.returns else {
             self.tell_numbers("* SORT", told).await?;
@@ -240,25 +245,44 @@ impl<S: Stream> Session<'_, S> {
         known(search)?;
         let refers = threading == Threading::References;
         let (mut forest, mut posts) = (Forest::default(), Vec::new());
-        let find = self.find(&search.key, |message| {
+        let key = in_view(&search.key, self.view()?);
+        let find = self.find(&key, |message| {
             let post = Post::new(message, if by_uid { message.uid() } else { message.number() }, refers);
             if refers { forest.place(post) } else { posts.push(post) }
         });
         find.await?;
         let threads = || if refers { forest.threads() } else { thread::by_subject(posts) };
         let threads = tokio::task::block_in_place(threads);
-        self.server.bytes(if threads.is_empty() { b"* THREAD" } else { b"* THREAD " });
-        self.pass(&threads).await?;
+        self.server.bytes(b"* THREAD");
+        self.tell_threads(threads).await?;
         self.server.bytes(b"\r\n");
         done("Thread completed")
     }
 
     /// Hands out the messages that fit, in turns with other accounts.
-    async fn find(&mut self, key: &search::Key, mut found: impl FnMut(&finder::Seen<'_>)) -> Result<(), Refusal> {
+    async fn find(&mut self, key: &Key, mut found: impl FnMut(&Message<'_, Handle>)) -> Result<(), Refusal> {
         let account = self.user()?.number;
         let view = self.selected.as_ref().ok_or(NOT_SELECTED)?;
-        let mut finder = finder::Finder::new(self.site, view);
-        labour(self.site, &mut self.wire, account, |slice| finder.go_on(key, slice, &mut found)).await
+        let mut finder = finder(self.site, view, key);
+        labour(self.site, &mut self.wire, account, |slice| finder.go_on(|| slice.is_over(), &mut found)).await
+    }
+
+    /// Sends threads: `(1 (2)(3 4))`.
+    async fn tell_threads(&mut self, threads: Pieces) -> io::Result<()> {
+        // The first thread, and whatever is below a message, stands behind a blank.
+        let mut is_apart = true;
+        for piece in threads {
+            let separator = if is_apart && piece != Piece::Close { " " } else { "" };
+            let text = match piece {
+                Piece::Open => format!("{separator}("),
+                Piece::Message(name) => format!("{separator}{name}"),
+                Piece::Close => ")".into(),
+            };
+            is_apart = matches!(piece, Piece::Message(_));
+            self.server.bytes(text.as_bytes());
+            self.flush_much().await?;
+        }
+        Ok(())
     }
 
     /// Sends numbers behind a word.
@@ -282,9 +306,10 @@ impl<S: Stream> Session<'_, S> {
 
     async fn search(&mut self, by_uid: bool, search: &search::Search) -> Result<Done, Refusal> {
         self.begin_search(search)?;
-        let asks_for_modseq = finder::asks_for_modseq(&search.key);
+        let key = in_view(&search.key, self.view()?);
+        let asks_for_modseq = key.asks_for_modseq();
         let (mut uids, mut numbers, mut modseqs) = (Vec::new(), Vec::new(), Vec::new());
-        let find = self.find(&search.key, |message| {
+        let find = self.find(&key, |message| {
             uids.push(message.uid());
             numbers.push(message.number());
             if asks_for_modseq {
@@ -382,23 +407,6 @@ impl<S: Stream> Session<'_, S> {
     }
 }
 
-/// Takes all flags from messages that somebody with these rights may set.
-fn withdraw(
-    transaction: &mut Transaction<'_, File>,
-    number: u32,
-    uids: &Uids,
-    rights: Rights,
-    since: u64,
-) -> Result<(Vec<u32>, Vec<u32>), Error> {
-    let mailbox = transaction.state().mailbox(number).ok_or(Refused::NoSuchMailbox)?;
-    let keywords: Vec<String> = match rights.has(Rights::WRITE) {
-        true => mailbox.keywords.iter().map(|keyword| keyword.to_string()).collect(),
-        false => Vec::new(),
-    };
-    let keywords: Vec<&str> = keywords.iter().map(String::as_str).collect();
-    transaction.store(number, uids, store::Change::Remove, (acl::flags(rights), &keywords), since)
-}
-
 /// The refusal of a mailbox that the client could make, if it is one.
 pub(super) fn try_create(refusal: Refusal, name: &[u8]) -> Refusal {
     match refusal {
@@ -407,6 +415,20 @@ pub(super) fn try_create(refusal: Refusal, name: &[u8]) -> Refusal {
         }
         refusal => refusal,
     }
+}
+
+/// A criterion of SORT as the keep has it.
+fn criterion(given: &Criterion) -> sort::Criterion {
+    let by = match given.by {
+        search::By::Arrival => By::Arrival,
+        search::By::Cc => By::Cc,
+        search::By::Date => By::Date,
+        search::By::From => By::From,
+        search::By::Size => By::Size,
+        search::By::Subject => By::Subject,
+        search::By::To => By::To,
+    };
+    sort::Criterion { by, reverse: given.reverse }
 }
 
 /// What `$` is from here on: of the first and the last alone, those.

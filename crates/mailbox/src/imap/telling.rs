@@ -7,7 +7,7 @@ use tokio::task::block_in_place;
 
 use super::labour::turn;
 use super::notify::Notified;
-use super::{REPLY_BYTES, Refusal, Session};
+use super::{REPLY_BYTES, Refusal, Session, render};
 use crate::wire::Stream;
 
 /// Messages of a mailbox that is compared apart from other work.
@@ -58,7 +58,7 @@ impl<S: Stream> Session<'_, S> {
             let view = session.selected.as_mut()?;
             match state.mailbox(view.number) {
                 Some(_) if !may_read => None,
-                Some(mailbox) => view.follow(mailbox, may_expunge, enabled, told),
+                Some(mailbox) => render::follow(view, &session.site.recents, (mailbox, may_expunge), enabled, told),
                 None => {
                     // Nobody can go on in a mailbox that is not there.
                     session.server.bytes(b"* BYE The mailbox was deleted\r\n");
@@ -75,7 +75,7 @@ impl<S: Stream> Session<'_, S> {
             told.clear();
             let tell = |session: &mut Self| {
                 let view = session.selected.as_ref()?;
-                Some(view.flags_changed(&mut changes, untold, enabled, REPLY_BYTES, &mut told))
+                Some(render::flags_changed(view, &mut changes, untold, (enabled, REPLY_BYTES), &mut told))
             };
             has_more = self.in_turn(tell).await? == Some(true);
             self.pass(&told).await?;

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use ::index::{Field, Query, Segment};
+use keep::find::Answer;
 use store::State;
 
 use super::segments::{self, Content};
@@ -16,19 +17,6 @@ pub(crate) struct Lookup<'a> {
     known: Numbers,
     partial: Numbers,
     is_damaged: Cell<bool>,
-}
-
-/// What the index says of a text in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// It is not in it.
-    Absent,
-    /// It is in it.
-    Present,
-    /// It may be in it.
-    Maybe,
-    /// Nothing is known of the message.
-    Unknown,
 }
 
 /// What was found of one text.
@@ -125,12 +113,12 @@ impl<'a> Lookup<'a> {
     }
 
     /// What it says of a message.
-    pub fn tells(&self, number: u64, found: &Found) -> Told {
+    pub fn tells(&self, number: u64, found: &Found) -> Answer {
         match found.numbers.has(number) {
-            true if !found.is_exact || self.partial.has(number) => Told::Maybe,
-            true => Told::Present,
-            false if self.known.has(number) => Told::Absent,
-            false => Told::Unknown,
+            true if !found.is_exact || self.partial.has(number) => Answer::Maybe,
+            true => Answer::Present,
+            false if self.known.has(number) => Answer::Absent,
+            false => Answer::Unknown,
         }
     }
 }

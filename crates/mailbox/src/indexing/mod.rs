@@ -35,9 +35,9 @@ use tokio::time::timeout;
 use crate::content::Body;
 use crate::site::Site;
 
-pub(crate) use lookup::{Found, Lookup, Told};
+pub(crate) use lookup::{Found, Lookup};
 pub(crate) use segments::forget;
-pub(crate) use texts::{bare_addresses, holds};
+pub(crate) use texts::holds;
 
 /// Mails of one segment that is made of them.
 pub const MAILS_MAX: usize = 4_096;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use ::index::{Segment, Source, Wrong};
+use keep::content::Reader as _;
 use store::{Arrival, Error, Quota, Refused, SpecialUse, State, Transaction, Uids};
 
 use crate::content::Body;

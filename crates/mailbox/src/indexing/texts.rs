@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use ::index::{Cutter, Field};
 use flow::{Context, Flow, Inspector, Out, Protocol, Sought, Unfinished, Wants};
+use keep::content::Reader as _;
+use keep::header::{bare_addresses, fields};
 use tokio::time::timeout;
 
 use crate::content::Body;
-use crate::header::fields;
 use crate::inspecting::{self, Unread};
 
 /// Bytes of a header that are read.
@@ -83,24 +84,4 @@ pub(super) fn kind(name: &[u8]) -> (Field, bool) {
         () if is("cc") => (Field::Cc, true),
         () => (Field::Other, is("bcc") || is("sender") || is("reply-to")),
     }
-}
-
-/// The addresses in angle brackets, without comments and blanks.
-pub(crate) fn bare_addresses(value: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    value.split(|&byte| byte == b'<').skip(1).map(|segment| {
-        let address = segment.split(|&byte| byte == b'>').next().unwrap_or_default();
-        let mut depth = 0u32;
-        let is_kept = |byte: &u8| {
-            match byte {
-                b'(' => depth = depth.saturating_add(1),
-                b')' => {
-                    depth = depth.saturating_sub(1);
-                    return false;
-                }
-                _ => {}
-            }
-            depth == 0 && !byte.is_ascii_whitespace()
-        };
-        address.iter().copied().filter(is_kept).collect()
-    })
 }

@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
+use keep::header::{fields, is_named};
 use proto::smtp::{RcptTo, Reply};
 use store::{Error, Refused};
 use text::base64;
 
 use super::{FAILED, FULL, Mail, Session, reply_to};
 use crate::accounts::Account;
-use crate::header::{fields, is_named, missing};
+use crate::header::missing;
 use crate::login::{Caller, Denied};
 use crate::outbox::{self, Entry, Recipient};
 use crate::sasl::{Exchange, Step};

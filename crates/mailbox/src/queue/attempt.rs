@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use keep::content::Reader as _;
+use keep::header::{end_of_header, fields};
 use proto::smtp::{Body as BodyKind, MailFrom, Path};
 use store::{Arrival, Error, Refused, Sealed, Transaction};
 
@@ -10,7 +12,6 @@ use super::local;
 use super::notice::{self, Event, Kind};
 use crate::content::Body;
 use crate::file::File;
-use crate::header::{end_of_header, fields};
 use crate::inspecting;
 use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
 use crate::relay::{Content, Fate, Health, Outcome, Outgoing, Report};

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use keep::header::{end_of_header, fields, is_named};
 use proto::imap::date;
 use proto::smtp::Return;
 use store::{Error, Refused, Sealed, Transaction};
@@ -13,7 +14,7 @@ use store::{Error, Refused, Sealed, Transaction};
 use crate::accounts::Account;
 use crate::digest::Digest;
 use crate::file::File;
-use crate::header::{cleaned, end_of_header, fields, is_named, missing, random};
+use crate::header::{cleaned, missing, random};
 use crate::lmtp::is_of;
 use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};

@@ -3,10 +3,12 @@
 //! Where the relay is the world ([`is_the_world`](crate::Relay::is_the_world)), and of mail that a door has inspected. All else goes to a next
 //! hop of somebody's first, which may be the door of this gateway, and has its own way back.
 
+use keep::content::Reader as _;
+use keep::header::end_of_header;
+
 use super::content::open;
 use crate::delivery::{self, Arrived, Undelivered};
 use crate::digest::Digest;
-use crate::header::end_of_header;
 use crate::outbox::{Entry, Recipient};
 use crate::relay::{Fate, Health, Outcome, Report};
 use crate::site::Site;

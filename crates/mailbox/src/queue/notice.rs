@@ -6,11 +6,12 @@
 
 use std::fmt::Write as _;
 
+use keep::content::Reader as _;
+use keep::header::end_of_header;
 use proto::imap::date;
 use proto::smtp::Return;
 
 use super::content::open;
-use crate::header::end_of_header;
 use crate::outbox::{Entry, Recipient};
 use crate::relay::Fate;
 use crate::site::{Site, seconds};

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::webmail::mail::{Failure, Second, Sending};
-use keep::Keep;
+use keep::content::Reader as _;
+use keep::find::Key;
 use keep::search::Words;
 use keep::webmail::{Host, Sender, User};
-use proto::imap::search::Key;
+use keep::{Keep, Messages};
 use store::{Error, Mailbox, Refused, Sealed, State, Transaction};
 use tokio::runtime::Handle;
 
@@ -58,15 +59,26 @@ pub(super) fn user(site: &Site, account: &Account, number: u32) -> User {
     User { number, name: account.name.clone(), addresses }
 }
 
+impl Messages for Server<'_> {
+    type Reader<'a>
+        = Body<'a>
+    where
+        Self: 'a;
+
+    fn reader(&self, message: u64) -> Option<Body<'_>> {
+        Body::open(&self.site.store, message)
+    }
+
+    fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
+        content::digest(&self.site.store, message)
+    }
+}
+
 impl Keep for Server<'_> {
     type Device = File;
 
     fn state(&self) -> State {
         self.site.store.state()
-    }
-
-    fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
-        content::digest(&self.site.store, message)
     }
 
     fn read(&mut self, message: u64, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {

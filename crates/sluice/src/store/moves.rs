@@ -12,7 +12,7 @@ use edge::message::trace::new_id;
 use edge::porch::runtime::Runtime;
 use edge::settings::{Ruling, Spam};
 use flow::{Action, Flow, Protocol, Scoring, Study, Terms};
-use mailbox::{Body, Handle, Learner};
+use mailbox::{Body, Handle, Learner, Reader as _};
 use tokio::sync::{mpsc, watch};
 
 /// Messages that wait.

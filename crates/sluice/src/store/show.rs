@@ -14,7 +14,7 @@ use std::io;
 use std::time::Duration;
 
 use edge::net::stream::Stream;
-use mailbox::{Body, Site};
+use mailbox::{Body, Reader as _, Site};
 use serde_json::{Value, json};
 use store::{Error, Refused, State};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};

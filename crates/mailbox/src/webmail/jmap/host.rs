@@ -8,9 +8,9 @@ use ::webmail::mail::Failure as Unsent;
 use ::webmail::session::hex;
 use keep::Keep;
 use keep::digest::{Digest, Part};
+use keep::find::Key;
 use keep::name::{MAILBOXES_MAX, is_name};
 use keep::{acl, webmail};
-use proto::imap::search::Key;
 use store::{Arrival, Error, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 
 use super::super::host::Server;

@@ -2,15 +2,21 @@
 //!
 //! A part is decoded as it is read: once to count its bytes, which are announced, and once to send them. So it may have any size.
 
-use std::io;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use mime::Decoder;
 use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
+
+use super::Unread;
 
 const WINDOW_BYTES: usize = 16 << 10;
 
 /// The longest preview, in characters (RFC 8970, section 3.1: 200 at most, 256 for others).
 const PREVIEW_CHARACTERS: usize = 200;
+
+/// Reads a message from an offset.
+type Read<'a> = dyn FnMut(u64, &mut [u8]) -> Result<usize, Unread> + 'a;
 
 /// Decodes what `read` brings from an offset on, up to an end.
 pub(super) struct Decoding {
@@ -31,14 +37,14 @@ impl Decoding {
     }
 
     /// The next bytes; empty at the end.
-    pub fn next(&mut self, read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
+    pub fn next(&mut self, read: &mut Read<'_>) -> Result<Vec<u8>, Unread> {
         while !self.is_over {
             if self.input.is_empty() && self.at < self.end {
                 self.fill(read)?;
             }
             let Some(decoder) = &mut self.decoder else {
                 self.is_over = self.input.is_empty();
-                return Ok(std::mem::take(&mut self.input));
+                return Ok(core::mem::take(&mut self.input));
             };
             let mut fuel = Fuel::new(WINDOW_BYTES as u64 * 8);
             let event = match self.input.is_empty() {
@@ -59,12 +65,12 @@ impl Decoding {
         Ok(Vec::new())
     }
 
-    fn fill(&mut self, read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<()> {
+    fn fill(&mut self, read: &mut Read<'_>) -> Result<(), Unread> {
         let wanted = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(WINDOW_BYTES);
         self.input.resize(wanted, 0);
         let length = read(self.at, &mut self.input)?;
         if length == 0 {
-            return Err(io::Error::other("a message is shorter than it was"));
+            return Err(Unread::Short);
         }
         self.input.truncate(length);
         self.at += length as u64;

@@ -2,10 +2,15 @@
 //!
 //! Hostile references make no rings, and no chain longer than [`DEPTH_MAX`]; nothing here calls itself.
 
-use std::collections::HashMap;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use super::search::Seen;
-use super::sort::{sent, subject};
+use crate::content::Messages;
+use crate::find::Message;
+
+use crate::sort::{sent, subject};
 
 /// Answers to answers.
 const DEPTH_MAX: usize = 1_000;
@@ -16,8 +21,8 @@ const REFERENCES_MAX: usize = 100;
 /// The longest message id, in bytes.
 const ID_BYTES_MAX: usize = 1_000;
 
-/// What is told of one message: its number or UID, and what it has said of itself.
-pub(super) struct Post {
+/// A message by its number or UID, with the fields that threads are made of.
+pub struct Post {
     name: u32,
     sent: i64,
     subject: String,
@@ -27,8 +32,8 @@ pub(super) struct Post {
 }
 
 impl Post {
-    /// By this number or UID; references are read if they are needed.
-    pub fn new(message: &Seen<'_>, name: u32, with_references: bool) -> Post {
+    /// Reads a message, to be called by this number or UID; its references only if they are needed.
+    pub fn new<M: Messages>(message: &Message<'_, M>, name: u32, with_references: bool) -> Post {
         let (subject, is_reply) = subject(message);
         let mut post = Post { name, sent: sent(message), subject, is_reply, id: None, references: Vec::new() };
         if with_references {
@@ -60,22 +65,33 @@ fn ids(field: &[u8]) -> Vec<Vec<u8>> {
     ids.split_off(ids.len().saturating_sub(REFERENCES_MAX))
 }
 
+/// A piece of threads that are written out: `Open`, a message and the threads below it, `Close`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Piece {
+    /// A thread begins. One that begins with another thread has no first message.
+    Open,
+    /// A message by its number or UID. A message that follows at once is the only one below it.
+    Message(u32),
+    /// A thread ends.
+    Close,
+}
+
 /// Threads by subject alone: the first message of each, and all others below it.
-pub(super) fn by_subject(mut posts: Vec<Post>) -> Vec<u8> {
+pub fn by_subject(mut posts: Vec<Post>) -> Pieces {
     posts.sort_by(|one, other| (&one.subject, one.sent, one.name).cmp(&(&other.subject, other.sent, other.name)));
-    let mut threads: Vec<&[Post]> = posts.chunk_by(|one, other| one.subject == other.subject).collect();
-    threads.sort_by_key(|thread| (thread[0].sent, thread[0].name));
-    let mut out = Vec::new();
-    for thread in threads {
-        let children: Vec<String> = thread[1..].iter().map(|post| post.name.to_string()).collect();
-        let below = match children.as_slice() {
-            [] => String::new(),
-            [one] => format!(" {one}"),
-            more => format!(" ({})", more.join(")(")),
-        };
-        out.extend_from_slice(format!("({}{below})", thread[0].name).as_bytes());
+    let mut forest = Forest::default();
+    let mut roots: Vec<usize> = Vec::new();
+    for (at, post) in posts.iter().enumerate() {
+        let node = forest.add();
+        forest.nodes[node].post = Some(at);
+        match roots.last().copied().filter(|&root| posts[root].subject == post.subject) {
+            Some(root) => forest.nodes[root].children.push(node),
+            None => roots.push(node),
+        }
     }
-    out
+    forest.posts = posts;
+    forest.sort(&mut roots);
+    Pieces::new(forest, &roots)
 }
 
 /// A message, or a gap where one is missing that others refer to.
@@ -86,26 +102,26 @@ struct Node {
     children: Vec<usize>,
 }
 
-/// Threads by references, put together by subject where these are missing. Each message is placed as it comes.
+/// Threads by references, and by subject where these are missing. Each message is placed as it comes.
 #[derive(Default)]
-pub(super) struct Forest {
+pub struct Forest {
     posts: Vec<Post>,
     nodes: Vec<Node>,
-    by_id: HashMap<Vec<u8>, usize>,
+    by_id: BTreeMap<Vec<u8>, usize>,
 }
 
 impl Forest {
-    /// The threads, as they are told.
-    pub fn threads(mut self) -> Vec<u8> {
+    /// The threads in order.
+    pub fn threads(mut self) -> Pieces {
         let roots = self.pruned();
         let mut roots = self.gathered(roots);
         self.sort(&mut roots);
-        self.written(&roots)
+        Pieces::new(self, &roots)
     }
 
     /// Adds a message. At most [`REFERENCES_MAX`] times [`DEPTH_MAX`] steps.
     pub fn place(&mut self, mut post: Post) {
-        let (at, references, id) = (self.posts.len(), std::mem::take(&mut post.references), post.id.take());
+        let (at, references, id) = (self.posts.len(), core::mem::take(&mut post.references), post.id.take());
         self.posts.push(post);
         let mut before = None;
         for id in references {
@@ -177,7 +193,7 @@ impl Forest {
         }
         // From the leaves up.
         for &node in order.iter().rev() {
-            let children = std::mem::take(&mut self.nodes[node].children);
+            let children = core::mem::take(&mut self.nodes[node].children);
             let mut kept = Vec::new();
             for child in children {
                 match self.nodes[child].post {
@@ -211,7 +227,7 @@ impl Forest {
     /// Threads of the same subject become one.
     fn gathered(&mut self, mut roots: Vec<usize>) -> Vec<usize> {
         self.sort(&mut roots);
-        let mut table: HashMap<String, usize> = HashMap::new();
+        let mut table: BTreeMap<String, usize> = BTreeMap::new();
         for &root in &roots {
             let Some(post) = self.first(root).filter(|post| !post.subject.is_empty()) else { continue };
             let is_better = |known: usize| {
@@ -232,7 +248,7 @@ impl Forest {
             let known_is_reply = self.first(known).is_some_and(|post| post.is_reply);
             match (self.nodes[known].post.is_none(), self.nodes[root].post.is_none()) {
                 (true, true) => {
-                    let mut children = std::mem::take(&mut self.nodes[root].children);
+                    let mut children = core::mem::take(&mut self.nodes[root].children);
                     self.nodes[known].children.append(&mut children);
                 }
                 (true, false) => self.nodes[known].children.push(root),
@@ -251,45 +267,53 @@ impl Forest {
         roots.extend(added);
         roots.retain(|&root| !is_gone[root]);
         for &root in &roots {
-            let mut children = std::mem::take(&mut self.nodes[root].children);
+            let mut children = core::mem::take(&mut self.nodes[root].children);
             self.sort(&mut children);
             self.nodes[root].children = children;
         }
         roots
     }
+}
 
-    fn written(&self, roots: &[usize]) -> Vec<u8> {
-        enum Work {
-            Thread(usize),
-            Text(&'static str),
-            Message(usize),
-        }
-        let mut out = Vec::new();
-        let mut work: Vec<Work> = roots.iter().rev().map(|&root| Work::Thread(root)).collect();
-        while let Some(next) = work.pop() {
-            match next {
-                Work::Text(text) => out.extend_from_slice(text.as_bytes()),
+/// Threads, written out piece by piece.
+pub struct Pieces {
+    forest: Forest,
+    work: Vec<Work>,
+}
+
+enum Work {
+    Thread(usize),
+    Message(usize),
+    Close,
+}
+
+impl Pieces {
+    fn new(forest: Forest, roots: &[usize]) -> Pieces {
+        Pieces { forest, work: roots.iter().rev().map(|&root| Work::Thread(root)).collect() }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        loop {
+            let node = match self.work.pop()? {
+                Work::Close => return Some(Piece::Close),
                 Work::Thread(node) => {
-                    out.push(b'(');
-                    work.extend([Work::Text(")"), Work::Message(node)]);
+                    self.work.extend([Work::Close, Work::Message(node)]);
+                    return Some(Piece::Open);
                 }
-                Work::Message(node) => {
-                    let node = &self.nodes[node];
-                    if let Some(post) = node.post {
-                        out.extend_from_slice(self.posts[post].name.to_string().as_bytes());
-                    }
-                    match node.children.as_slice() {
-                        [] => {}
-                        [child] if node.post.is_some() => work.extend([Work::Message(*child), Work::Text(" ")]),
-                        children => {
-                            work.extend(children.iter().rev().map(|&child| Work::Thread(child)));
-                            work.extend(node.post.map(|_| Work::Text(" ")));
-                        }
-                    }
-                }
+                Work::Message(node) => &self.forest.nodes[node],
+            };
+            match node.children.as_slice() {
+                [child] if node.post.is_some() => self.work.push(Work::Message(*child)),
+                children => self.work.extend(children.iter().rev().map(|&child| Work::Thread(child))),
+            }
+            if let Some(post) = node.post {
+                return Some(Piece::Message(self.forest.posts[post].name));
             }
         }
-        out
     }
 }
 
@@ -303,10 +327,26 @@ mod tests {
         Post { name, sent: name.into(), subject: format!("S{name}"), is_reply: false, id, references }
     }
 
+    /// As IMAP writes threads.
+    fn written(pieces: Pieces) -> String {
+        let (mut out, mut before) = (String::new(), Piece::Open);
+        for piece in pieces {
+            let separator = if matches!(before, Piece::Message(_)) && piece != Piece::Close { " " } else { "" };
+            out += separator;
+            out += &match piece {
+                Piece::Open => "(".to_owned(),
+                Piece::Message(name) => name.to_string(),
+                Piece::Close => ")".to_owned(),
+            };
+            before = piece;
+        }
+        out
+    }
+
     fn threads(posts: Vec<Post>) -> String {
         let mut forest = Forest::default();
         posts.into_iter().for_each(|post| forest.place(post));
-        String::from_utf8(forest.threads()).unwrap()
+        written(forest.threads())
     }
 
     #[test]
@@ -327,5 +367,14 @@ mod tests {
         assert_eq!(threads(vec![post(1, "b@x", &["a@x"]), post(2, "c@x", &["a@x"])]), "((1)(2))");
         assert_eq!(threads(vec![post(1, "c@x", &["a@x", "b@x"]), post(2, "d@x", &["z@x"])]), "(1)(2)");
         assert_eq!(threads(vec![post(1, "a@x", &[]), post(2, "c@x", &["a@x", "b@x"])]), "(1 2)");
+    }
+
+    #[test]
+    fn posts_of_one_subject_are_below_the_first() {
+        let post = |name: u32, subject: &str| Post { subject: subject.into(), ..post(name, "x@x", &[]) };
+        let posts = [(4, "b"), (2, "a"), (3, "a"), (1, "c"), (5, "a"), (6, "b")];
+        let posts = posts.map(|(name, subject)| post(name, subject)).into();
+        assert_eq!(written(by_subject(posts)), "(1)(2 (3)(5))(4 6)");
+        assert_eq!(written(by_subject(Vec::new())), "");
     }
 }

@@ -2,27 +2,54 @@
 //!
 //! Texts are compared as SEARCH does, in ASCII letters of either case. What is equal stays in the order of the mailbox.
 
-use std::cmp::Ordering;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
 
-use proto::imap::date;
-use proto::imap::search::{By, Criterion};
+use text::date;
 
-use super::search::Seen;
+use crate::content::Messages;
+use crate::digest::first_mailbox;
+use crate::find::Message;
 
 const DAY: i64 = 86_400;
 
 /// The bytes of a subject and of an address that are compared.
 const SUBJECT_BYTES_MAX: usize = 1_000;
 
-/// What a message is put in order by; only what is asked for is read.
-pub(super) struct Line {
+/// One property that messages are put in order by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of IMAP's SORT")]
+pub enum By {
+    Arrival,
+    Cc,
+    Date,
+    From,
+    Size,
+    Subject,
+    To,
+}
+
+/// One criterion of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Criterion {
+    /// The property.
+    pub by: By,
+    /// The last first.
+    pub reverse: bool,
+}
+
+/// The properties of a message that the criteria ask for.
+pub struct Line {
     number: u32,
     uid: u32,
     keys: Vec<Value>,
 }
 
 impl Line {
-    pub fn new(message: &Seen<'_>, criteria: &[Criterion]) -> Line {
+    /// Reads of a message what the criteria ask for.
+    pub fn new<M: Messages>(message: &Message<'_, M>, criteria: &[Criterion]) -> Line {
         let keys = criteria.iter().map(|criterion| value(message, criterion.by)).collect();
         Line { number: message.number(), uid: message.uid(), keys }
     }
@@ -34,8 +61,8 @@ enum Value {
     Text(Vec<u8>),
 }
 
-/// The numbers and UIDs of messages in the order that is asked for.
-pub(super) fn in_order(mut lines: Vec<Line>, criteria: &[Criterion]) -> (Vec<u32>, Vec<u32>) {
+/// The numbers and UIDs of messages in order.
+pub fn in_order(mut lines: Vec<Line>, criteria: &[Criterion]) -> (Vec<u32>, Vec<u32>) {
     lines.sort_by(|one, other| {
         let pairs = one.keys.iter().zip(&other.keys).zip(criteria);
         let orders = pairs.map(|((one, other), criterion)| match criterion.reverse {
@@ -47,7 +74,7 @@ pub(super) fn in_order(mut lines: Vec<Line>, criteria: &[Criterion]) -> (Vec<u32
     lines.into_iter().map(|line| (line.number, line.uid)).unzip()
 }
 
-fn value(message: &Seen<'_>, by: By) -> Value {
+fn value<M: Messages>(message: &Message<'_, M>, by: By) -> Value {
     match by {
         By::Arrival => Value::Number(message.entry().date),
         By::Date => Value::Number(sent(message)),
@@ -60,22 +87,22 @@ fn value(message: &Seen<'_>, by: By) -> Value {
 }
 
 /// The mailbox of the first address.
-fn address(message: &Seen<'_>, name: &[u8]) -> Value {
+fn address<M: Messages>(message: &Message<'_, M>, name: &[u8]) -> Value {
     let field = message.field(name).next().unwrap_or_default();
-    let mut mailbox = crate::digest::first_mailbox(&field).to_ascii_uppercase();
+    let mut mailbox = first_mailbox(&field).to_ascii_uppercase();
     mailbox.truncate(SUBJECT_BYTES_MAX);
     Value::Text(mailbox)
 }
 
 /// When a message was sent, in seconds since 1970; if it does not say, when it came.
-pub(super) fn sent(message: &Seen<'_>) -> i64 {
+pub(crate) fn sent<M: Messages>(message: &Message<'_, M>) -> i64 {
     let field = message.field(b"date").next();
     field.and_then(|field| sent_at(&field)).unwrap_or(message.entry().date)
 }
 
 fn sent_at(field: &[u8]) -> Option<i64> {
     let midnight = date::parse_sent(field)?.checked_mul(DAY)?;
-    let text = std::str::from_utf8(field).ok()?;
+    let text = core::str::from_utf8(field).ok()?;
     let text = text.split_once(',').map_or(text, |(_, rest)| rest);
     let mut words = text.split_ascii_whitespace().skip(3);
     let mut parts = words.next().unwrap_or_default().split(':').map(|part| part.parse::<u8>().ok().map(i64::from));
@@ -98,7 +125,7 @@ fn zone(text: &str) -> Option<i64> {
 }
 
 /// The base subject of a message in upper case, and whether it is a reply or was forwarded.
-pub(super) fn subject(message: &Seen<'_>) -> (String, bool) {
+pub(crate) fn subject<M: Messages>(message: &Message<'_, M>) -> (String, bool) {
     let field = message.field(b"subject").next().unwrap_or_default();
     base(&mime::header_text(&field, SUBJECT_BYTES_MAX))
 }

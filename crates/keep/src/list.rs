@@ -1,0 +1,100 @@
+//! The names of an account's mailboxes, with those above them, and the choice of those that patterns match.
+//!
+//! A mailbox of somebody else has the name that it has for the account. Patterns are compared until the host's slice of time is over.
+
+use alloc::collections::{BTreeMap, btree_map};
+use alloc::vec::Vec;
+
+use proto::imap::pattern::{Patterns, Scratch};
+use store::{DELIMITER, State};
+
+use crate::name::LEVELS_MAX;
+
+/// A name that may be told.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    /// The mailbox; `None` of a name that only others are below, or that is only subscribed.
+    pub mailbox: Option<u32>,
+    /// A mailbox is below it.
+    pub has_children: bool,
+    /// It is subscribed.
+    pub is_subscribed: bool,
+    /// A name below it is subscribed.
+    pub has_subscribed: bool,
+}
+
+/// The names that patterns match, as far as they have been compared.
+pub struct Listing<'a> {
+    patterns: Patterns,
+    /// For INBOX and the names below it: that level matches in letters of either case.
+    inbox: Patterns,
+    scratch: Scratch,
+    rest: btree_map::IntoIter<&'a [u8], Name>,
+    found: Vec<(&'a [u8], Name)>,
+}
+
+impl<'a> Listing<'a> {
+    /// The names of an account, and those of `others`, that patterns match.
+    pub fn new(state: &'a State, account: u32, others: &'a [(Vec<u8>, u32)], patterns: &[Vec<u8>]) -> Listing<'a> {
+        let upper: Vec<Vec<u8>> = patterns.iter().map(|pattern| with_inbox(pattern)).collect();
+        Listing {
+            patterns: Patterns::new(patterns, DELIMITER),
+            inbox: Patterns::new(&upper, DELIMITER),
+            scratch: Scratch::default(),
+            rest: names(state, account, others).into_iter(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Goes on comparing until `is_over`; returns true at the end.
+    pub fn go_on(&mut self, is_over: impl Fn() -> bool) -> bool {
+        for (name, found) in self.rest.by_ref() {
+            let is_inbox =
+                (name == b"INBOX" || name.starts_with(b"INBOX/")) && self.inbox.matches(name, &mut self.scratch);
+            if is_inbox || self.patterns.matches(name, &mut self.scratch) {
+                self.found.push((name, found));
+            }
+            if is_over() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The names that match, in order.
+    pub fn found(self) -> Vec<(&'a [u8], Name)> {
+        self.found
+    }
+}
+
+/// All names of an account, with those above them, and those of others that it may know of.
+fn names<'a>(state: &'a State, number: u32, others: &'a [(Vec<u8>, u32)]) -> BTreeMap<&'a [u8], Name> {
+    let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
+    let Some(account) = state.account(number) else { return names };
+    let own = account.mailboxes.iter().map(|(name, &mailbox)| (&**name, mailbox));
+    for (name, mailbox) in others.iter().map(|(name, mailbox)| (&**name, *mailbox)).chain(own) {
+        names.entry(name).or_default().mailbox = Some(mailbox);
+        for above in above(name) {
+            names.entry(above).or_default().has_children = true;
+        }
+    }
+    for name in account.subscriptions.iter() {
+        names.entry(name).or_default().is_subscribed = true;
+        for above in above(name) {
+            names.entry(above).or_default().has_subscribed = true;
+        }
+    }
+    names
+}
+
+/// The names above one; of one that is deeper than a new one may be, the topmost.
+fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = name.iter().enumerate().filter(|(_, byte)| **byte == DELIMITER);
+    ends.map(|(at, _)| &name[..at]).take(LEVELS_MAX)
+}
+
+/// A pattern whose first level is in upper case.
+fn with_inbox(pattern: &[u8]) -> Vec<u8> {
+    let end = pattern.iter().position(|byte| b"*%/".contains(byte)).unwrap_or(pattern.len());
+    [pattern[..end].to_ascii_uppercase().as_slice(), &pattern[end..]].concat()
+}
