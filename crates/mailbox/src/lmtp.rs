@@ -328,7 +328,7 @@ impl<S: Stream> Session<'_, S> {
             return vec![submission::submit(self.site, account, mail).await];
         }
         if let Some(mail) = self.mail.take_if(|mail| !mail.outgoing.is_empty() && mail.content.is_some()) {
-            return vec![submission::send_back(self.site, mail).await];
+            return vec![submission::send_back(self.site, self.client, mail).await];
         }
         let Some(Mail { from, recipients, content: Some(content), .. }) = self.mail.take() else {
             return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];

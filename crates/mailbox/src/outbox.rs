@@ -25,6 +25,9 @@ pub(crate) const MAILBOX: &[u8] = b"INBOX";
 /// Mails that wait; with as many, what is redirected is kept, nobody is answered, and what is submitted is deferred.
 pub const WAITING_MAX: usize = 1_000_000;
 
+/// The name of an annotation that remembers a mail of the maildrop, in front of its key.
+const TAKEN: &[u8] = b"maildrop/";
+
 /// The part of the queue that is shared with those who add to it and look into it.
 #[derive(Debug)]
 pub struct Queue {
@@ -116,6 +119,38 @@ pub(crate) fn add(transaction: &mut Transaction<'_, File>, sealed: &Sealed, entr
         transaction.expunge(mailbox, &one(uid))?;
     }
     noted
+}
+
+/// Whether the mail of the maildrop with this key has been added, and its file may still be there.
+pub(crate) fn is_taken(state: &State, key: &str) -> bool {
+    place(state).is_some_and(|(_, mailbox)| mailbox.annotations.contains_key(&*name_of(key)))
+}
+
+/// The keys of mails of the maildrop that are remembered.
+pub fn taken(state: &State) -> Vec<String> {
+    let Some((_, mailbox)) = place(state) else { return Vec::new() };
+    let key = |name: &[u8]| String::from_utf8(name.strip_prefix(TAKEN)?.to_vec()).ok();
+    mailbox.annotations.keys().filter_map(|name| key(name)).collect()
+}
+
+/// Remembers that a mail of the maildrop has been added: in the transaction that adds it.
+pub(crate) fn remember_taken(transaction: &mut Transaction<'_, File>, key: &str) -> Result<(), Error> {
+    annotate(transaction, key, Some(b""))
+}
+
+/// Forgets a mail of the maildrop, whose file is gone.
+pub(crate) fn forget_taken(transaction: &mut Transaction<'_, File>, key: &str) -> Result<(), Error> {
+    annotate(transaction, key, None)
+}
+
+fn annotate(transaction: &mut Transaction<'_, File>, key: &str, value: Option<&[u8]>) -> Result<(), Error> {
+    let found = place(transaction.state()).map(|(number, mailbox)| (mailbox.account, number));
+    let Some((account, mailbox)) = found else { return Ok(()) };
+    transaction.annotate(account, Some(mailbox), &name_of(key), value)
+}
+
+fn name_of(key: &str) -> Vec<u8> {
+    [TAKEN, key.as_bytes()].concat()
 }
 
 pub(crate) fn place(state: &State) -> Option<(u32, &Arc<Mailbox>)> {

@@ -33,9 +33,9 @@ use crate::outbox::{hash, place, take_over};
 use crate::site::{Site, seconds};
 use schedule::{Health, Job, Schedule, Turn};
 
-pub use crate::outbox::{Counts, Entry, Queue, Recipient, WAITING_MAX, entry, schedule, waiting, waiting_count};
+pub use crate::outbox::{Counts, Entry, Queue, Recipient, WAITING_MAX, entry, schedule, taken, waiting, waiting_count};
 pub use crate::relay::Patience;
-pub use handover::{Handover, Untaken, hand_over};
+pub use handover::{Handover, Untaken, forget, hand_over};
 pub use manage::{Action, Filter, act, rests_until, retry, select};
 
 /// How long a mail that is being sent may go on when the server ends.

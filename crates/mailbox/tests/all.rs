@@ -5,6 +5,7 @@ mod corpus;
 mod extensions;
 mod fair;
 mod golden;
+mod handover;
 mod harness;
 mod imaptest;
 mod in_flight;

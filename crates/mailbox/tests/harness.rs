@@ -29,6 +29,7 @@ pub struct Server {
     end: watch::Sender<bool>,
     pub relay: Option<Arc<dyn Relay>>,
     pub patience: Patience,
+    pub recipients_hour_max: u32,
     pub scripts: SiteScripts,
     /// How long a command may work; as usual, if that is none.
     pub work_max: Option<Duration>,
@@ -80,6 +81,7 @@ impl Server {
             end,
             relay,
             patience,
+            recipients_hour_max: 0,
             scripts: SiteScripts::default(),
             work_max: None,
             inspector,
@@ -96,6 +98,7 @@ impl Server {
         let mut site = Site::new(handle, accounts, "mail.test".into(), 30 << 20, ending);
         site.relay = self.relay.clone();
         site.patience = self.patience;
+        site.recipients_hour_max = self.recipients_hour_max;
         site.scripts = self.scripts.clone();
         site.inspector = self.inspector.clone();
         site.work_max = self.work_max.unwrap_or(site.work_max);

@@ -37,6 +37,29 @@ fn finish(wire: &mut Wire, mail: &[u8]) {
     wire.talk("C: .\nS: 250 *");
 }
 
+/// Bounces that one address takes in an hour.
+const BOUNCES_TO_ONE_MAX: usize = 20;
+
+#[test]
+fn a_rewritten_address_takes_so_many_bounces_in_an_hour() {
+    let sink = Sink::start(Behaviour::default());
+    let folder = tempfile::tempdir().unwrap();
+    let gateway = forwarder(&sink, &folder);
+    let mut wire = begin(&gateway, "eve@sender.test");
+    wire.talk("C: RCPT TO:<ann@here.test>\nS: 250 *");
+    finish(&mut wire, MAIL);
+    let from = wait_for(|| sink.take(), "the forwarded mail").from;
+    let bounce = |answer: &str| {
+        let mut wire = begin(&gateway, "");
+        wire.talk(&format!("C: RCPT TO:<{from}>\nS: 250 *\nC: DATA\nS: 354 *"));
+        wire.send(b"Subject: undelivered\r\n\r\nbounce\r\n.\r\n");
+        wire.talk(&format!("S: {answer}"));
+    };
+    (0..BOUNCES_TO_ONE_MAX).for_each(|_| bounce("250 *"));
+    bounce("450 4.7.1 *");
+    gateway.wait_for_log("too many bounces");
+}
+
 #[test]
 fn the_sender_of_forwarded_mail_is_rewritten_and_a_bounce_reaches_it() {
     let sink = Sink::start(Behaviour::default());

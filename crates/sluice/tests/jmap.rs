@@ -177,6 +177,29 @@ fn a_client_writes_and_sends_and_the_recipient_has_it() {
 }
 
 #[test]
+fn an_account_sends_to_so_many_in_an_hour_whatever_it_sends_by() {
+    let site = Site::start_with(true, "[store.queue]\nrecipients_hour_max = 3\n");
+    let ann = Client::new(&site, "ann");
+    let identity = ann.call(&[("Identity/get", json!({ "ids": null }))]).remove(0)["list"][0]["id"].clone();
+    let drafts = ann.mailbox("drafts");
+    let send = || {
+        let to = json!([{ "email": "ann@mx.test" }, { "email": "bob@mx.test" }]);
+        let mail = json!({ "mailboxIds": { &drafts: true }, "from": [{ "email": "ann@mx.test" }], "to": to });
+        let submission = json!({ "create": { "s": { "emailId": "#m", "identityId": identity } } });
+        ann.call(&[("Email/set", json!({ "create": { "m": mail } })), ("EmailSubmission/set", submission)]).remove(1)
+    };
+    let first = send();
+    assert!(first["created"]["s"]["id"].is_string(), "{first}");
+    assert_eq!(send()["notCreated"]["s"]["type"], "rateLimit");
+    // What is counted is the account, and not the door.
+    let browser = site.user("ann");
+    let token = browser.get("/write").token();
+    let to = "ann%40mx.test%2C+bob%40mx.test";
+    let page = browser.post("/write", &format!("token={token}&from=ann%40mx.test&to={to}&subject=s&text=t&do=send"));
+    assert!(page.status == 400 && page.text().contains("too many recipients within an hour"), "{}", page.text());
+}
+
+#[test]
 fn who_is_not_let_in_and_what_is_no_request_is_refused() {
     let site = Site::start(false);
     let stranger = site.browser();

@@ -24,6 +24,11 @@ fn add_account(accounts: &std::path::Path, words: &[&str]) {
 
 impl Site {
     pub fn start(relay: bool) -> Site {
+        Site::start_with(relay, "")
+    }
+
+    /// The same, with settings behind all others.
+    pub fn start_with(relay: bool, settings: &str) -> Site {
         let accounts = tempfile::tempdir().unwrap();
         for name in ["ann", "bob"] {
             add_account(&accounts.path().join("accounts"), &["add", name]);
@@ -33,7 +38,7 @@ impl Site {
         let gateway = Gateway::with(&format!(
             "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n{relay}\
              accounts = \"{}/accounts\"\nwebmail = [\"127.0.0.1:{webmail}\"]\n\
-             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:{smtp}\"\nforward = \"store:\"\n",
+             [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:{smtp}\"\nforward = \"store:\"\n{settings}",
             accounts.path().display()
         ));
         Site { gateway, accounts, webmail: ([127, 0, 0, 1], webmail).into() }
@@ -44,7 +49,7 @@ impl Site {
     }
 
     /// A browser in which a user has logged in.
-    fn user(&self, name: &str) -> Browser {
+    pub fn user(&self, name: &str) -> Browser {
         let mut browser = self.browser();
         let page = browser.post("/login", &format!("name={name}&password=secret"));
         assert_eq!((page.status, page.field("location")), (303, "/"), "{page:?}");

@@ -213,6 +213,8 @@ pub enum Failure {
     Elsewhere,
     /// Too many mails wait to go out.
     Queue,
+    /// The account has sent to as many recipients as it may within an hour.
+    Rate,
     /// The mail is larger than mails may be.
     TooLarge,
 }
@@ -232,6 +234,7 @@ impl Failure {
             Failure::Elsewhere => "This server delivers to its own accounts alone.",
             Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",
             Failure::Queue => "Too many mails wait to be sent. Try again later.",
+            Failure::Rate => "You have sent to too many recipients within an hour. Try again later.",
         }
     }
 }

@@ -4,6 +4,7 @@
 //! address of the account. What a mail lacks is put in front of it (Date, Message-ID, From), and Bcc and Return-Path are taken out;
 //! nothing else is touched. A mail that nobody has logged in for goes to accounts here alone: nobody relays.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use keep::header::{fields, is_named};
@@ -14,6 +15,7 @@ use text::base64;
 use super::{FAILED, FULL, Mail, Session, reply_to};
 use crate::accounts::Account;
 use crate::header::missing;
+use crate::in_flight::Owner;
 use crate::login::{Caller, Denied};
 use crate::outbox::{self, Entry, Recipient};
 use crate::sasl::{Exchange, Step};
@@ -32,6 +34,14 @@ const TWO_AUTHORS: Reply = Reply::new(550, (5, 6, 0), "The mail has more than on
 const TOO_MANY: Reply = Reply::new(452, (4, 5, 3), "Too many recipients");
 const TOO_FAST: Reply = Reply::new(450, (4, 7, 1), "Too many recipients within an hour: try again later");
 const QUEUE_FULL: Reply = Reply::new(452, (4, 3, 1), "The queue is full: try again later");
+
+/// Mails that go back to one sender in an hour: whoever has seen a rewritten address may write to it.
+const BOUNCES_TO_ONE_MAX: u32 = 20;
+
+/// The same that one client brings. A large provider returns mails of many forwards.
+const BOUNCES_OF_CLIENT_MAX: u32 = 500;
+
+const TOO_MANY_BOUNCES: Reply = Reply::new(450, (4, 7, 1), "Too many bounces within an hour: try again later");
 
 /// The field `Return-Path` of the null sender, with which a mail of nobody who has logged in begins.
 const RETURN_PATH_BYTES: u64 = "Return-Path: <>\r\n".len() as u64;
@@ -198,12 +208,20 @@ fn address(account: &Account, hostname: &str) -> String {
 }
 
 /// Puts a mail into the queue that came back for a sender whose mail was forwarded here; what the client is told.
-pub(super) async fn send_back(site: &Site, mail: Mail) -> Reply {
+pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -> Reply {
     let Mail { outgoing, content: Some(content), .. } = mail else { return FAILED };
     if let Some(reply) = content.failed {
         return reply;
     }
-    let to = outgoing.first().map(|one| one.to.clone());
+    let to = outgoing.first().map(|one| one.to.clone()).unwrap_or_default();
+    if !may_go_back(site, client, &to) {
+        tracing::warn!(
+            to,
+            client = client.map(tracing::field::display),
+            "too many bounces for a sender, or of a client"
+        );
+        return TOO_MANY_BOUNCES;
+    }
     let skipped = RETURN_PATH_BYTES;
     let entry = Entry {
         since: seconds(),
@@ -224,6 +242,15 @@ pub(super) async fn send_back(site: &Site, mail: Mail) -> Reply {
     tracing::info!(to, %reply, "sent back to a sender whose mail was forwarded");
     site.queue.wake.wake();
     reply
+}
+
+/// Counts a mail that goes back to a sender; false beyond what one sender gets, and one client brings, in an hour.
+fn may_go_back(site: &Site, client: Option<IpAddr>, to: &str) -> bool {
+    let now = seconds();
+    let client = client.and_then(Owner::client).map(|client| format!("bounces of {client:?}"));
+    // Names with a blank, which no account has.
+    site.rates.take(&format!("bounces to {}", to.to_ascii_lowercase()), 1, BOUNCES_TO_ONE_MAX, now)
+        && client.is_none_or(|client| site.rates.take(&client, 1, BOUNCES_OF_CLIENT_MAX, now))
 }
 
 fn decoded(response: &[u8]) -> Vec<u8> {

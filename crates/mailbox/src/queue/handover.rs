@@ -11,12 +11,14 @@ use proto::imap::date;
 use proto::smtp::Return;
 use store::{Error, Refused, Sealed, Transaction};
 
+use super::notice::{self, Event, Kind};
 use crate::accounts::Account;
 use crate::digest::Digest;
 use crate::file::File;
 use crate::header::{cleaned, missing, random};
 use crate::lmtp::is_of;
 use crate::outbox::{self, Entry, Recipient};
+use crate::relay::Fate;
 use crate::site::{Site, seconds};
 
 /// Bytes that are read at a time.
@@ -28,9 +30,17 @@ const HEADER_BYTES_MAX: usize = 1 << 20;
 /// Recipients of one entry of the queue: a mail to more is several.
 const RECIPIENTS_MAX: usize = 1_000;
 
+/// The number of no mail: the first has 1.
+const NO_MAIL: u32 = 0;
+
+/// Recipients that a notification of a mail that is not taken names.
+const NAMED_MAX: usize = 100;
+
 /// A mail of a user.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Handover {
+    /// The key by which the queue remembers that it has the mail, until that is [forgotten](forget); empty if it need not.
+    pub key: String,
     /// The login name.
     pub user: String,
     /// Its number.
@@ -60,20 +70,50 @@ pub enum Untaken {
     Never(String),
 }
 
-/// Takes a mail into the queue; `read` reads its content, and is called where it may block.
+/// Takes a mail into the queue, once by its key; `read` reads its content, and is called where it may block. Of one that is never taken its
+/// sender gets a notification.
 ///
 /// # Errors
 /// When it is not on stable storage.
 pub async fn hand_over(
     site: &Site,
     mail: Handover,
+    read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send,
+) -> Result<(), Untaken> {
+    if !mail.key.is_empty() && outbox::is_taken(&site.store.state(), &mail.key) {
+        return Ok(());
+    }
+    let from = sender(site, &mail).await?;
+    let outcome = take(site, &mail, from.clone(), read).await;
+    if let Err(Untaken::Never(why)) = &outcome
+        && let Err(error) = send_back(site, &mail, from, why).await
+    {
+        tracing::warn!(user = mail.user, %error, "the sender of a mail that is not taken is not told");
+    }
+    outcome
+}
+
+/// Forgets mails by their keys: for those whose files are gone.
+///
+/// # Errors
+/// When that is not on stable storage.
+pub async fn forget(site: &Site, keys: Vec<String>) -> Result<(), Error> {
+    let work = move |transaction: &mut Transaction<'_, File>| {
+        keys.iter().try_for_each(|key| outbox::forget_taken(transaction, key))
+    };
+    site.store.transact(work).await
+}
+
+async fn take(
+    site: &Site,
+    mail: &Handover,
+    from: String,
     mut read: impl FnMut(&mut [u8]) -> io::Result<usize> + Send,
 ) -> Result<(), Untaken> {
-    let from = sender(site, &mail).await?;
     let count = u32::try_from(mail.recipients.len()).unwrap_or(u32::MAX);
     let most = if mail.is_trusted { 0 } else { site.recipients_hour_max };
     if most > 0 && count > most {
-        return Err(Untaken::Never(format!("more than {most} recipients in an hour")));
+        return Err(Untaken::Never(format!("it has {count} recipients, and a user may send to {most} in an hour")));
     }
     let (mut incoming, mut digest, mut content) =
         (site.store.incoming(), Digest::default(), Content::of(&site.hostname));
@@ -98,13 +138,42 @@ pub async fn hand_over(
     if !site.rates.take(&format!("user {}", mail.user), count, most, seconds()) {
         return Err(Untaken::Later("its user sends to too many within an hour".into()));
     }
-    let entries = entries(site, &mail, &from, &content.header);
+    let entries = entries(site, mail, &from, &content.header);
+    let key = mail.key.clone();
     let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
-        entries.iter().try_for_each(|entry| outbox::add(transaction, sealed, entry))
+        entries.iter().try_for_each(|entry| outbox::add(transaction, sealed, entry))?;
+        if key.is_empty() { Ok(()) } else { outbox::remember_taken(transaction, &key) }
     };
     let bytes = incoming.size();
     incoming.finish(digest.finish(), work).await.map_err(untaken)?;
     tracing::info!(user = mail.user, from, recipients = count, bytes, "a command has sent a mail");
+    site.queue.wake.wake();
+    Ok(())
+}
+
+/// Tells the sender of a mail that it is never taken.
+async fn send_back(site: &Site, mail: &Handover, from: String, why: &str) -> Result<(), Error> {
+    let some = mail.recipients.get(..NAMED_MAX).unwrap_or(&mail.recipients);
+    let part = Handover { recipients: some.to_vec(), ..mail.clone() };
+    let Some(entry) = entries(site, &part, &from, b"").pop().filter(Entry::has_sender) else { return Ok(()) };
+    let event = |recipient: &Recipient| {
+        let fate = Fate::never((5, 3, 4), format!("It was sent to nobody: {why}"));
+        Event { kind: Kind::Failed, is_refused: true, recipient: recipient.clone(), fate }
+    };
+    let events: Vec<Event> = entry.recipients.iter().map(event).collect();
+    let told: Vec<&Event> = events.iter().filter(|event| event.is_told(&entry)).collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    let text = notice::write(site, NO_MAIL, &entry, &told);
+    let mut digest = Digest::default();
+    digest.read(&text);
+    let mut incoming = site.store.incoming();
+    incoming.write(&text).await?;
+    let answer = Entry::answer(from, seconds());
+    let work =
+        move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| outbox::add(transaction, sealed, &answer);
+    incoming.finish(digest.finish(), work).await?;
     site.queue.wake.wake();
     Ok(())
 }

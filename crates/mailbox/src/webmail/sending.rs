@@ -31,8 +31,8 @@ pub(super) async fn send(
     let Sender { account, name, sent } = sender;
     let Sending { from, to, content, private, draft, answers } = sending;
     let (recipients, writer) = (to.len(), name.clone());
-    if site.queue.of_sender(&name).saturating_add(recipients) > WAITING_OF_ONE_MAX {
-        return Ok(Err(Failure::Queue));
+    if let Err(failure) = admit(site, &name, recipients) {
+        return Ok(Err(failure));
     }
     let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
         let now = seconds();
@@ -73,8 +73,8 @@ pub(super) async fn submit(
     content: &[u8],
 ) -> Result<Result<(), Failure>, Error> {
     let (recipients, writer) = (to.len(), name.clone());
-    if site.queue.of_sender(&name).saturating_add(recipients) > WAITING_OF_ONE_MAX {
-        return Ok(Err(Failure::Queue));
+    if let Err(failure) = admit(site, &name, recipients) {
+        return Ok(Err(failure));
     }
     let work = move |transaction: &mut Transaction<'_, File>, sealed: &store::Sealed| {
         let added = outbox::add(transaction, sealed, &entry(name, from, to));
@@ -90,6 +90,19 @@ pub(super) async fn submit(
         site.queue.wake.wake();
     }
     Ok(outcome)
+}
+
+/// Counts the recipients of a mail as those of a mail client are; an error if they are too many, at once or within an hour.
+fn admit(site: &Site, account: &str, recipients: usize) -> Result<(), Failure> {
+    if site.queue.of_sender(account).saturating_add(recipients) > WAITING_OF_ONE_MAX {
+        return Err(Failure::Queue);
+    }
+    let count = u32::try_from(recipients).unwrap_or(u32::MAX);
+    if !site.rates.take(account, count, site.recipients_hour_max, seconds()) {
+        tracing::warn!(account, recipients, "a login sends to too many within an hour");
+        return Err(Failure::Rate);
+    }
+    Ok(())
 }
 
 /// A mail that an account has written.

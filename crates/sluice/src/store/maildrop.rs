@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   mode 0600: being written           left alone, and removed after a day
-//!   mode 0640, of its folder's group   whole: taken in ─► removed
+//!   mode 0640, of its folder's group   whole: taken in ─► removed ─► forgotten by the queue
 //!                                        └ not now ─► tried again after a minute, and what else its user has
-//!                                        └ never ───► NAME.refused, and the log says why
+//!                                        └ never ───► NAME.refused, its sender is told, and the log says why
 //! ```
 //!
 //! The folder belongs to the server and has the mode 3733: users make files there, and neither list them nor touch those of others. Who has
-//! written a file is what the kernel says of it. What is in it may be anything. A server that ends between taking in and removing takes
-//! a mail in twice.
+//! written a file is what the kernel says of it. What is in it may be anything. The queue remembers a mail by the inode of its file until that is removed
+//! for good: a server that ends between taking in and removing takes it in once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use mailbox::Site;
-use mailbox::queue::{Handover, Untaken, hand_over};
+use mailbox::queue::{self, Handover, Untaken, hand_over};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use tokio::time::Instant;
 
@@ -36,6 +36,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How often what is there is looked at in any case: what was not taken before.
 const TRY_EVERY: Duration = Duration::from_secs(60);
+
+/// Mails that the queue remembers at a time.
+const REMEMBERED_MAX: usize = 100;
 
 /// When a file that is still being written is removed.
 const ABANDONED: Duration = Duration::from_secs(86_400);
@@ -73,6 +76,8 @@ pub struct Maildrop {
     trusted: Vec<String>,
     /// Users some mail of whom was not taken in, and when.
     waiting: HashMap<u32, Instant>,
+    /// Keys of mails whose files were removed, and which the queue remembers.
+    removed: Vec<String>,
 }
 
 /// A mail in it.
@@ -84,12 +89,13 @@ struct Dropped {
 impl Maildrop {
     /// A folder, and the users who may send as anybody.
     pub fn new(folder: &Path, trusted: &[String]) -> Maildrop {
-        Maildrop { folder: folder.into(), trusted: trusted.to_vec(), waiting: HashMap::new() }
+        Maildrop { folder: folder.into(), trusted: trusted.to_vec(), waiting: HashMap::new(), removed: Vec::new() }
     }
 
     /// Takes in what comes, until it is dropped.
     pub async fn serve(mut self, site: Arc<Site>) {
         let (mut seen, mut tried) = (None, None::<Instant>);
+        self.removed = self.stale(&queue::taken(&site.store.state()));
         loop {
             let changed = self.folder.metadata().map(|facts| (facts.mtime(), facts.mtime_nsec())).ok();
             if changed != seen || tried.is_none_or(|tried| tried.elapsed() > TRY_EVERY) {
@@ -97,6 +103,7 @@ impl Maildrop {
                 // What is taken in changes the folder, too: it is looked at once more.
                 seen = changed;
                 self.take_in(&site).await;
+                self.forget(&site).await;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -118,12 +125,18 @@ impl Maildrop {
                 continue;
             }
             let outcome = match self.open(&path, site.message_bytes_max) {
-                Ok(Some(dropped)) => hand(site, dropped).await,
+                Ok(Some(dropped)) => {
+                    let key = dropped.handover.key.clone();
+                    hand(site, dropped).await.map(|()| key)
+                }
                 Ok(None) => continue,
                 Err(untaken) => Err(untaken),
             };
             match outcome {
-                Ok(()) => _ = fs::remove_file(&path).inspect_err(|error| warn(&path, &error.to_string())),
+                Ok(key) => match fs::remove_file(&path) {
+                    Ok(()) => self.removed.push(key),
+                    Err(error) => warn(&path, &error.to_string()),
+                },
                 Err(Untaken::Later(why)) => {
                     self.waiting.insert(facts.uid(), Instant::now());
                     warn(&path, &why);
@@ -137,7 +150,38 @@ impl Maildrop {
                     let _ = renamed.inspect_err(|error| warn(&path, &error.to_string()));
                 }
             }
+            if self.removed.len() >= REMEMBERED_MAX {
+                self.forget(site).await;
+            }
         }
+    }
+
+    /// Has the queue forget mails whose files are gone, when nothing brings these back.
+    async fn forget(&mut self, site: &Site) {
+        if self.removed.is_empty() {
+            return;
+        }
+        let keys = std::mem::take(&mut self.removed);
+        let is_synced = tokio::task::block_in_place(|| File::open(&self.folder).and_then(|folder| folder.sync_all()));
+        let outcome = match is_synced {
+            Ok(()) => queue::forget(site, keys.clone()).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(why) = outcome {
+            warn(&self.folder, &why);
+            self.removed = keys;
+        }
+    }
+
+    /// The keys among these whose files are gone.
+    fn stale(&self, keys: &[String]) -> Vec<String> {
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        let facts = entries.map_while(Result::ok).filter_map(|entry| entry.path().symlink_metadata().ok());
+        let present: HashSet<String> = facts.map(|facts| key(&facts)).collect();
+        keys.iter().filter(|key| !present.contains(*key)).cloned().collect()
     }
 
     /// A mail that is whole; none if it is being written, or is gone.
@@ -171,19 +215,25 @@ impl Maildrop {
         (&mut file).take(envelope::BYTES_MAX as u64).read_to_end(&mut head).map_err(later)?;
         let (envelope, at) = Envelope::read(&head).ok_or_else(|| Untaken::Never("it has no envelope".into()))?;
         file.seek(SeekFrom::Start(at as u64)).map_err(later)?;
-        Ok(Some(Dropped { file, handover: self.handover(facts.uid(), facts.gid(), envelope) }))
+        Ok(Some(Dropped { file, handover: self.handover(&facts, envelope) }))
     }
 
-    fn handover(&self, number: u32, group: u32, envelope: Envelope) -> Handover {
-        let user = Account::numbered(number, group).name;
+    fn handover(&self, facts: &Metadata, envelope: Envelope) -> Handover {
+        let number = facts.uid();
+        let user = Account::numbered(number, facts.gid()).name;
         let Envelope { from, name, notify, ret, envid, recipients } = envelope;
         let is_trusted = self.trusted.contains(&user);
-        Handover { user, number, is_trusted, from, name, recipients, notify, ret, envid }
+        Handover { key: key(facts), user, number, is_trusted, from, name, recipients, notify, ret, envid }
     }
 }
 
 async fn hand(site: &Site, Dropped { mut file, handover }: Dropped) -> Result<(), Untaken> {
     hand_over(site, handover, move |piece| file.read(piece)).await
+}
+
+/// The key of a file: no other has it while this one is there, and a new one with its inode has another time.
+fn key(facts: &Metadata) -> String {
+    format!("{}.{}.{}", facts.ino(), facts.mtime(), facts.mtime_nsec())
 }
 
 fn remove_abandoned(path: &Path, facts: &Metadata) {

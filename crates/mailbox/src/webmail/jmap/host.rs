@@ -161,7 +161,7 @@ impl Host for Door<'_> {
         let outcome = self.server.runtime.block_on(sending::submit(site, owners, name, (from, to), &content));
         match outcome {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(Unsent::Queue)) => Err(Failure::Waiting),
+            Ok(Err(Unsent::Queue | Unsent::Rate)) => Err(Failure::Waiting),
             Ok(Err(_)) => Err(Failure::Store),
             Err(error) => Err(self.failed(&error)),
         }
