@@ -12,6 +12,7 @@
 extern crate alloc;
 
 pub mod acl;
+mod conversation;
 pub mod digest;
 pub mod name;
 pub mod search;
