@@ -16,6 +16,7 @@ extern crate alloc;
 
 pub mod acl;
 pub mod content;
+mod conversation;
 pub mod digest;
 pub mod fetch;
 pub mod find;

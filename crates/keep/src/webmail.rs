@@ -10,17 +10,22 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt::Display;
 
-use ::webmail::mail::{Failure, Flag, Flags as Shown, Folder, Layout, Message, Purpose, Row, Second, Sending};
+use ::webmail::mail::{Failure, Flag, Flags as Shown, Folder, Layout, Message, Purpose, Row, Second, Sending, Setup};
+use ::webmail::session::{Ending, Session};
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 
 use crate::Keep;
 use crate::acl;
+use crate::conversation;
 use crate::digest::{Digest, Known, Part, Text};
 use crate::name::{MAILBOXES_MAX, is_name};
 use crate::search::Words;
 
 /// The annotation that has the settings of a user.
 const SETTINGS: &[u8] = b"webmail/settings";
+
+/// The annotation that has the contacts of a user.
+const CONTACTS: &[u8] = b"webmail/contacts";
 
 /// Words of a search.
 const WORDS_MAX: usize = 10;
@@ -67,13 +72,24 @@ pub trait Host: Keep {
         None
     }
 
-    /// Sets it up with the first code of a secret; recovery codes.
+    /// Sets it up, if the password and the first code are right; recovery codes.
     ///
     /// # Errors
     /// Why it is not set up.
-    fn begin_second(&mut self, user: &User, given: (&str, &str), is_alone: bool) -> Result<Vec<String>, Failure> {
-        let _ = (user, given, is_alone);
+    fn begin_second(&mut self, user: &User, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
+        let _ = (user, setup);
         Err(Failure::Gone)
+    }
+
+    /// Sessions of an account in browsers, the last used first.
+    fn sessions(&mut self, user: &User) -> Vec<Session> {
+        let _ = user;
+        Vec::new()
+    }
+
+    /// Ends sessions of an account.
+    fn end_sessions(&mut self, user: &User, ending: Ending<'_>) {
+        let _ = (user, ending);
     }
 
     /// Takes it away, with a code.
@@ -178,7 +194,26 @@ impl<'a, H: Host> Mail<'a, H> {
             size: self.state.message(number).map_or(0, |message| message.size),
             envelope: Text::Envelope.of(&digest).unwrap_or_default().to_vec(),
             has_attachment: has_attachment(structure),
+            count: 1,
         }
+    }
+
+    /// The row of a conversation: of its newest message, and unread if one of them is.
+    fn head(&self, folder: u32, head: &conversation::Head) -> Row {
+        let row = self.row(folder, head.uid, &head.entry);
+        let flags = Shown { seen: head.is_seen, ..row.flags };
+        Row { flags, count: head.count, ..row }
+    }
+
+    /// An annotation of the account; empty if there is none.
+    fn noted(&self, name: &[u8]) -> Vec<u8> {
+        let account = self.state.account(self.user.number);
+        account.and_then(|account| account.annotations.get(name)).map(|value| value.to_vec()).unwrap_or_default()
+    }
+
+    fn note(&mut self, name: &'static [u8], value: &[u8]) -> Result<(), Failure> {
+        let (account, value) = (self.user.number, value.to_vec());
+        self.change(move |transaction| transaction.annotate(account, None, name, Some(&value)))
     }
 
     /// The mailbox for a purpose.
@@ -358,21 +393,27 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     }
 
     fn settings(&mut self) -> Vec<u8> {
-        let account = self.state.account(self.user.number);
-        account.and_then(|account| account.annotations.get(SETTINGS)).map(|value| value.to_vec()).unwrap_or_default()
+        self.noted(SETTINGS)
     }
 
     fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure> {
-        let (account, settings) = (self.user.number, settings.to_vec());
-        self.change(move |transaction| transaction.annotate(account, None, SETTINGS, Some(&settings)))
+        self.note(SETTINGS, settings)
+    }
+
+    fn contacts(&mut self) -> Vec<u8> {
+        self.noted(CONTACTS)
+    }
+
+    fn set_contacts(&mut self, contacts: &[u8]) -> Result<(), Failure> {
+        self.note(CONTACTS, contacts)
     }
 
     fn second(&mut self) -> Option<Second> {
         self.host.second(&self.user)
     }
 
-    fn begin_second(&mut self, secret: &str, code: &str, is_alone: bool) -> Result<Vec<String>, Failure> {
-        let outcome = self.host.begin_second(&self.user, (secret, code), is_alone);
+    fn begin_second(&mut self, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
+        let outcome = self.host.begin_second(&self.user, setup);
         self.state = self.host.state();
         outcome
     }
@@ -381,6 +422,52 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         let outcome = self.host.end_second(&self.user, code);
         self.state = self.host.state();
         outcome
+    }
+
+    fn sessions(&mut self) -> Vec<Session> {
+        self.host.sessions(&self.user)
+    }
+
+    fn end_sessions(&mut self, ending: Ending<'_>) {
+        self.host.end_sessions(&self.user, ending);
+    }
+
+    fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
+        let Ok(mailbox) = self.own(folder).cloned() else { return Vec::new() };
+        let heads = conversation::heads(&self.state, &mailbox).into_iter().filter(|head| head.uid < before);
+        heads.take(count).map(|head| self.head(folder, &head)).collect()
+    }
+
+    fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
+        let Ok(mailbox) = self.own(folder) else { return Vec::new() };
+        conversation::whole(&self.state, mailbox, uids)
+    }
+
+    fn conversation(&mut self, folder: u32, uid: u32, count: usize) -> Vec<Row> {
+        let Some(entry) = self.own(folder).ok().and_then(|mailbox| mailbox.entry(uid)).copied() else {
+            return Vec::new();
+        };
+        let Some(account) = self.state.account(self.user.number) else { return Vec::new() };
+        let thread = conversation::thread(&self.state, &entry);
+        let mut found: Vec<(u32, u32, Entry)> = Vec::new();
+        let mut left = conversation::LOOKED_AT_IN_ALL_MAX;
+        let others = account.mailboxes.values().copied().filter(|&number| number != folder);
+        for number in core::iter::once(folder).chain(others) {
+            let Ok(mailbox) = self.own(number) else { continue };
+            let is_aside = number != folder && matches!(purpose(mailbox), Purpose::Junk | Purpose::Trash);
+            if is_aside || left == 0 {
+                continue;
+            }
+            left = left.saturating_sub(mailbox.entries.len());
+            let own = conversation::messages(&self.state, mailbox, thread);
+            found.extend(own.into_iter().map(|(uid, entry)| (number, uid, entry)));
+        }
+        if thread.is_none() {
+            found.push((folder, uid, entry));
+        }
+        found.sort_by_key(|(folder, uid, entry)| (entry.date, *folder, *uid));
+        let first = found.len().saturating_sub(count);
+        found.iter().skip(first).map(|(folder, uid, entry)| self.row(*folder, *uid, entry)).collect()
     }
 }
 
@@ -403,7 +490,7 @@ pub fn known(keep: &mut impl Keep, number: u64) -> Option<Known> {
 }
 
 /// The entries of a mailbox below a UID, the newest first. The store has them in ascending order: so it is asked for more and more.
-fn newest(mailbox: &Mailbox, before: u32, count: usize) -> Vec<(u32, Entry)> {
+pub(crate) fn newest(mailbox: &Mailbox, before: u32, count: usize) -> Vec<(u32, Entry)> {
     let mut span = u32::try_from(count.saturating_mul(2)).unwrap_or(u32::MAX).max(16);
     let end = before.min(mailbox.uid_next.max(1));
     loop {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use ::webmail::Mail as _;
-use ::webmail::mail::{Failure, Flag, Purpose, Sending};
+use ::webmail::mail::{Failure, Flag, Purpose, Row, Sending};
 use keep::Keep;
 use keep::digest::Digest;
 use keep::volume::{Machine, Own};
@@ -149,6 +149,36 @@ fn messages_are_flagged_moved_and_removed_and_others_folders_are_none() {
     assert_eq!(mail.create("Work"), Err(Failure::Exists));
     assert_eq!(mail.create("Other Users/bob"), Err(Failure::Name));
     assert_eq!(mail.delete(inbox), Err(Failure::Inbox));
+}
+
+#[test]
+fn conversations_are_of_one_thread_and_one_account() {
+    let mut server = server();
+    for (id, field) in [("1@x", ""), ("2@x", ""), ("3@x", "References: <1@x>\r\n"), ("4@x", "References: <2@x>\r\n")] {
+        let content = format!("Subject: a\r\nMessage-ID: <{id}>\r\n{field}\r\nText\r\n");
+        arrive(&mut server, &["ann", "bob"], content.as_bytes()).unwrap();
+    }
+    let foreign = {
+        let mut mail = mail(&mut server, "bob");
+        folder(&mut mail, Purpose::Inbox)
+    };
+    let mut mail = mail(&mut server, "ann");
+    let (inbox, archive) = (folder(&mut mail, Purpose::Inbox), folder(&mut mail, Purpose::Archive));
+    mail.flag(inbox, &[3], Flag::Seen, true).unwrap();
+    let of = |rows: Vec<Row>| rows.iter().map(|row| (row.uid, row.count, row.flags.seen)).collect::<Vec<_>>();
+    assert_eq!(of(mail.conversations(inbox, u32::MAX, 9)), [(4, 2, false), (3, 2, false)], "one of each is unread");
+    assert_eq!(of(mail.conversations(inbox, 4, 9)), [(3, 2, false)]);
+    assert_eq!(mail.of_conversations(inbox, &[3]), [3, 1]);
+    mail.move_to(inbox, &[1], archive).unwrap();
+    assert_eq!(of(mail.conversations(inbox, u32::MAX, 1)), [(4, 2, false)]);
+    assert_eq!(of(mail.conversations(inbox, 4, 9)), [(3, 1, true)]);
+    let whole: Vec<(u32, u32)> = mail.conversation(inbox, 3, 9).iter().map(|row| (row.folder, row.uid)).collect();
+    assert_eq!(whole.len(), 2);
+    assert!(whole.contains(&(archive, 1)) && whole.contains(&(inbox, 3)), "{whole:?}");
+    assert!(mail.conversation(foreign, 1, 9).is_empty() && mail.conversations(foreign, u32::MAX, 9).is_empty());
+    assert!(mail.of_conversations(foreign, &[1]).is_empty());
+    mail.set_contacts(b"BEGIN:VCARD").unwrap();
+    assert_eq!(mail.contacts(), b"BEGIN:VCARD");
 }
 
 #[test]

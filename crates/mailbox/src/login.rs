@@ -177,6 +177,12 @@ impl Logins {
         self.judge(attempt, right).map(Checked::Right)
     }
 
+    /// Whether this is the password of an account, checked as an attempt to log in is; `None` when nobody can say now.
+    pub(crate) async fn is_right(&self, name: &str, password: &str) -> Option<bool> {
+        let check = async { self.right(name, password.as_bytes()).await.map(|found| found.is_some()) };
+        self.guarded(name, check).await?.ok()
+    }
+
     /// A check that waits as an attempt to log in does, and has failed as one where it is not right; `None` when too many wait.
     pub(crate) async fn guarded<E>(
         &self,

@@ -365,6 +365,46 @@ pub fn code(secret: &str, steps: i64) -> String {
 }
 
 #[test]
+fn sessions_are_listed_and_ended_by_their_user_alone() {
+    let site = Site::start(false);
+    let (ann, other, bob) = (site.user("ann"), site.user("ann"), site.user("bob"));
+    let page = ann.get("/sessions");
+    let text = page.text();
+    assert!(text.contains("127.0.0.1") && text.matches("This browser").count() == 1, "{text}");
+    let id = page.quoted("name=\"end\" value=\"");
+    assert!(id.len() == 16 && !other.cookie.contains(&id), "nobody gets in by what is shown");
+    bob.post("/sessions", &format!("token={}&end={id}", bob.get("/").token()));
+    bob.post("/sessions", &format!("token={}&end=others", bob.get("/").token()));
+    assert_eq!(other.get("/settings").status, 200, "bob has ended nothing of ann's");
+    assert_eq!(ann.post("/sessions", &format!("end={id}")).status, 403);
+    assert_eq!(ann.post("/sessions", &format!("token={}&end={id}", page.token())).status, 303);
+    let alive = [&ann, &other, &bob].map(|browser| browser.get("/settings").status);
+    assert_eq!(alive, [200, 303, 200]);
+}
+
+#[test]
+fn conversations_are_rows_of_the_list_and_are_acted_on_as_one() {
+    let site = Site::start(false);
+    for (id, refers) in [("1@x", ""), ("2@x", ""), ("3@x", "References: <1@x>\n")] {
+        site.deliver("ann", &format!("From: eve@example.org\nSubject: About\nMessage-ID: <{id}>\n{refers}\nText\n"));
+    }
+    let ann = site.user("ann");
+    assert_eq!(ann.messages().len(), 3);
+    let token = ann.get("/").token();
+    ann.post("/settings", &format!("token={token}&rows=50&zone=0&view=threaded"));
+    let (inbox, list) = (ann.inbox(), ann.get("/").text());
+    assert!(list.contains(&format!("href=\"{inbox}/3/conversation\"")), "{list}");
+    assert!(list.contains(&format!("href=\"{inbox}/2\"")) && !list.contains(&format!("href=\"{inbox}/1\"")), "{list}");
+    let page = ann.get(&format!("{inbox}/3/conversation")).text();
+    assert!(page.contains(&format!("href=\"{inbox}/1\"")) && page.contains(&format!("href=\"{inbox}/3\"")), "{page}");
+    assert_eq!(site.user("bob").get(&format!("{inbox}/3/conversation")).status, 404);
+    let folder = inbox.strip_prefix("/m/").unwrap();
+    ann.post("/act", &format!("token={token}&all={folder}.3&back={folder}&do=junk"));
+    let (inbox_after, junk) = (ann.get("/").text(), ann.get("/folders").text());
+    assert!(inbox_after.contains("1 message, ") && junk.contains("Folders"), "{inbox_after}");
+}
+
+#[test]
 fn a_second_step_is_asked_for_once_its_code_is_shown_and_closes_other_doors() {
     let site = Site::start(false);
     let ann = site.user("ann");
@@ -372,12 +412,20 @@ fn a_second_step_is_asked_for_once_its_code_is_shown_and_closes_other_doors() {
     let page = ann.get("/second");
     let (secret, token) = (page.quoted("name=\"secret\" value=\""), page.token());
     assert!(page.text().contains(&format!("otpauth://totp/mx.test:ann?secret={secret}&amp;")), "{page:?}");
-    let begin = |code: &str| {
-        ann.post("/second", &format!("token={token}&do=begin&secret={secret}&code={code}&programs=closed"))
+    let begin_with = |password: &str, code: &str| {
+        let form = format!("token={token}&do=begin&secret={secret}&code={code}&password={password}&programs=closed");
+        ann.post("/second", &form)
     };
+    let begin = |code: &str| begin_with("secret", code);
     assert_eq!(begin("000000").status, 400);
     let first = code(&secret, 0);
+    let other = site.user("ann");
+    let wrong = begin_with("x", &first);
+    assert!(wrong.status == 400 && wrong.text().contains("The password is wrong."), "{wrong:?}");
+    assert_eq!(other.get("/settings").status, 200);
     let begun = begin(&first).text();
+    assert_eq!(other.get("/settings").field("location"), "/login", "sessions in other browsers end");
+    assert_eq!(ann.get("/settings").status, 200);
     let codes: Vec<&str> =
         begun.split("<pre dir=\"ltr\">").nth(1).unwrap().split('<').next().unwrap().lines().collect();
     assert_eq!(codes.len(), 10, "{begun}");

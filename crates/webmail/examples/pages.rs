@@ -16,6 +16,14 @@ fn main() -> std::io::Result<()> {
         html: html.into(),
         count: 60,
         settings: b"50\n60\nAnn\nAnn of the office".to_vec(),
+        contacts: (1..9)
+            .map(|id| {
+                format!(
+                    "BEGIN:VCARD\nFN:Ada Lovelace {id}\nEMAIL:ada{id}@a.example\nTEL:+44 20 {id}\nUID:{id}\nEND:VCARD\n"
+                )
+            })
+            .collect::<String>()
+            .into_bytes(),
         ..Default::default()
     };
     let session = Session::new(1, "ann".into(), "token".into(), [0; 32], 0);
@@ -30,6 +38,11 @@ fn main() -> std::io::Result<()> {
         ("search", "search", "q=minutes"),
         ("folders", "folders", "told=kept"),
         ("settings", "settings", ""),
+        ("contacts", "contacts", ""),
+        ("contact", "contacts/edit", "id=1"),
+        ("sessions", "sessions", "told=ended"),
+        ("second", "second", ""),
+        ("conversation", "m/1/60/conversation", ""),
         ("missing", "x", ""),
         ("style", "style.css", ""),
     ] {

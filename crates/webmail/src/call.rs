@@ -23,6 +23,8 @@ pub struct Call {
     pub form: Form,
     /// The token of a session.
     pub cookie: Option<String>,
+    /// The browser, by its own words.
+    pub agent: String,
     /// Whether another site has sent it, as far as the browser tells.
     pub is_foreign: bool,
 }
@@ -54,6 +56,7 @@ impl Call {
             query: Form::of_fields(query.get(1..).unwrap_or_default()),
             form: Form::default(),
             cookie: cookie(request, cookie_name(is_secure)),
+            agent: agent(request),
             is_foreign: is_post && is_foreign(request, is_secure),
         }
     }
@@ -70,6 +73,12 @@ pub fn cookie(request: &Request, name: &str) -> Option<String> {
     let found = pairs.map(<[u8]>::trim_ascii).find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
     let token = core::str::from_utf8(found?).ok()?;
     (token.len() == 64 && token.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| token.into())
+}
+
+/// The browser, by its own words, of which the first are enough.
+fn agent(request: &Request) -> String {
+    let words = String::from_utf8_lossy(request.fields.get("user-agent").unwrap_or_default()).into_owned();
+    words.chars().filter(|character| !character.is_control()).take(200).collect()
 }
 
 /// Whether another site has sent a form. Browsers say by `Sec-Fetch-Site` who has, others by `Origin`; `null` is what they say of a page

@@ -120,6 +120,24 @@ pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> R
 /// The addresses of a list as they are written in a field; adds those that are new to `recipients`.
 fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, String> {
     let mut written = Vec::new();
+    for (name, spec) in typed(list)? {
+        written.push(mailbox(&name, &spec));
+        if !recipients.contains(&spec) {
+            recipients.push(spec);
+        }
+        if recipients.len() > RECIPIENTS_MAX {
+            return Err(format!("A mail has at most {RECIPIENTS_MAX} recipients."));
+        }
+    }
+    Ok(written)
+}
+
+/// Names and addresses of a list that was typed.
+///
+/// # Errors
+/// A sentence for the user, where one is no address.
+pub(crate) fn typed(list: &str) -> Result<Vec<(String, String)>, String> {
+    let mut all = Vec::new();
     let list: String = list.chars().map(|c| if c.is_control() || c == ';' { ',' } else { c }).collect();
     for entry in addresses(list.as_bytes(), RECIPIENTS_MAX.saturating_mul(2)) {
         let Entry::Address(address) = entry else { continue };
@@ -135,15 +153,9 @@ fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, St
         if !is_whole || !domain.chars().all(is_host) || !local.chars().all(is_local) {
             return Err(format!("This is no address that mail can be sent to: {}", spec.trim_matches('@')));
         }
-        written.push(mailbox(&address.name.as_deref().map(text).unwrap_or_default(), &spec));
-        if !recipients.contains(&spec) {
-            recipients.push(spec);
-        }
-        if recipients.len() > RECIPIENTS_MAX {
-            return Err(format!("A mail has at most {RECIPIENTS_MAX} recipients."));
-        }
+        all.push((address.name.as_deref().map(text).unwrap_or_default(), spec));
     }
-    Ok(written)
+    Ok(all)
 }
 
 /// An address with its name.

@@ -19,6 +19,7 @@ extern crate alloc;
 
 mod call;
 mod compose;
+mod contacts;
 mod envelope;
 mod form;
 mod fuzz;
@@ -73,7 +74,7 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
             "This form is not of your session. Open the page again and repeat what you did.",
         );
     }
-    let mut pages = Pages::new(mail, &session.token);
+    let mut pages = Pages::new(mail, session);
     let path = core::mem::take(&mut call.path);
     let segments: alloc::vec::Vec<&str> = path.iter().map(|segment| segment.as_str()).collect();
     match (call.is_post, &segments[..]) {
@@ -93,6 +94,12 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (true, ["settings"]) => pages.change_settings(&call),
         (false, ["second"]) => pages.second(&call),
         (true, ["second"]) => pages.change_second(&call),
+        (false, ["contacts"]) => pages.contacts(&call),
+        (true, ["contacts"]) => pages.change_contacts(&call),
+        (false, ["contacts", "edit"]) => pages.contact(&call),
+        (false, ["contacts", "export"]) => pages.export_contacts(&call),
+        (false, ["sessions"]) => pages.sessions(&call),
+        (true, ["sessions"]) => pages.end_sessions(&call),
         (false, ["login"]) => Reply::see("/"),
         _ => pages.missing(),
     }
@@ -104,6 +111,7 @@ fn message(pages: &mut Pages<'_>, folder: &str, rest: &[&str], call: &Call) -> R
     match (uid, rest) {
         (None, _) => pages.list(folder, call),
         (Some(Ok(uid)), [_]) => pages.read(folder, uid, call),
+        (Some(Ok(uid)), [_, "conversation"]) => pages.conversation(folder, uid, call),
         (Some(Ok(uid)), [_, "source"]) => pages.source(folder, uid),
         (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path),
         (Some(Ok(uid)), [_, "part", path]) => pages.attachment(folder, uid, path),

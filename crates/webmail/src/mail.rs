@@ -6,6 +6,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::session::{Ending, Session};
+
 /// A mailbox, the clock and the randomness of a host.
 pub trait Mail {
     /// The name that the user has logged in by.
@@ -54,9 +56,9 @@ pub trait Mail {
     fn second(&mut self) -> Option<Second> {
         None
     }
-    /// Sets the second step up with the first code of a secret; recovery codes. With `is_alone` other protocols are closed to the account.
-    fn begin_second(&mut self, secret: &str, code: &str, is_alone: bool) -> Result<Vec<String>, Failure> {
-        let _ = (secret, code, is_alone);
+    /// Sets the second step up; recovery codes.
+    fn begin_second(&mut self, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
+        let _ = setup;
         Err(Failure::Gone)
     }
     /// Takes the second step away, with a code.
@@ -64,6 +66,46 @@ pub trait Mail {
         let _ = code;
         Err(Failure::Gone)
     }
+    /// Contacts, as [`Mail::set_contacts`] was given them; empty at first.
+    fn contacts(&mut self) -> Vec<u8>;
+    /// Keeps contacts.
+    fn set_contacts(&mut self, contacts: &[u8]) -> Result<(), Failure>;
+    /// Sessions of this user in browsers, the last used first.
+    fn sessions(&mut self) -> Vec<Session> {
+        Vec::new()
+    }
+    /// Ends sessions of this user.
+    fn end_sessions(&mut self, ending: Ending<'_>) {
+        let _ = ending;
+    }
+    /// The newest messages of a folder, one of each conversation, that have a UID below `before`. [`Row::count`] has how many there are
+    /// of it in the folder; a conversation is unread if one of those is.
+    fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
+        self.rows(folder, before, count)
+    }
+    /// The messages of the conversation that a message is of, in this folder and others but junk and trash, the oldest first.
+    fn conversation(&mut self, folder: u32, uid: u32, count: usize) -> Vec<Row> {
+        let _ = (folder, uid, count);
+        Vec::new()
+    }
+    /// The messages of a folder that are of the conversations of these.
+    fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
+        let _ = folder;
+        uids.to_vec()
+    }
+}
+
+/// A second step that a user sets up.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// The password of now: a session alone does not lock its owner out.
+    pub password: &'a str,
+    /// The secret of the device.
+    pub secret: &'a str,
+    /// The code that it shows.
+    pub code: &'a str,
+    /// Whether other protocols are closed to the account.
+    pub is_alone: bool,
 }
 
 /// The second step of a login.
@@ -145,6 +187,8 @@ pub struct Row {
     pub envelope: Vec<u8>,
     /// Whether it has an attachment.
     pub has_attachment: bool,
+    /// Messages that it stands for: those of its conversation, or 1.
+    pub count: usize,
 }
 
 /// A message.
@@ -207,6 +251,8 @@ pub enum Failure {
     Inbox,
     /// A code is wrong, or was used already.
     Code,
+    /// The password is wrong.
+    Password,
     /// Nobody takes mail that goes out.
     NoRelay,
     /// A recipient is elsewhere, and mail is delivered here alone.
@@ -230,6 +276,7 @@ impl Failure {
             Failure::Exists => "There is a folder with this name.",
             Failure::Inbox => "This folder cannot be renamed or deleted.",
             Failure::Code => "The code is wrong, or was used already. Is the clock of the device right?",
+            Failure::Password => "The password is wrong.",
             Failure::NoRelay => "This server has nobody who sends mail: its administrator sets [store] relay.",
             Failure::Elsewhere => "This server delivers to its own accounts alone.",
             Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",

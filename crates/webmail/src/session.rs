@@ -4,6 +4,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 /// Seconds after which an idle session ends.
 pub const IDLE_SECONDS: i64 = 2 * 3_600;
@@ -16,6 +17,9 @@ const SESSIONS_MAX: usize = 10_000;
 
 /// Sessions of one user: with one more the oldest ends.
 const OF_ONE_MAX: usize = 20;
+
+/// Bytes of a key that name its session.
+const ID_BYTES: usize = 8;
 
 /// The hash of a token.
 pub type Key = [u8; 32];
@@ -31,8 +35,32 @@ pub struct Session {
     pub token: String,
     /// What the password was compared with: a session ends when that changes.
     pub mark: Key,
-    begun: i64,
-    used: i64,
+    /// The name that its user sees: digits of its key, by which nobody gets in.
+    pub id: String,
+    /// The address that it has begun from, and the browser by its own words.
+    pub client: String,
+    /// When it has begun, seconds since 1970.
+    pub begun: i64,
+    /// When it was used last.
+    pub used: i64,
+}
+
+/// Sessions of an account that end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending<'a> {
+    /// The one with this id.
+    One(&'a str),
+    /// All but the one with this id.
+    AllBut(&'a str),
+}
+
+impl Ending<'_> {
+    fn has(self, id: &str) -> bool {
+        match self {
+            Ending::One(one) => one == id,
+            Ending::AllBut(one) => one != id,
+        }
+    }
 }
 
 /// All sessions.
@@ -42,7 +70,8 @@ pub struct Sessions(BTreeMap<Key, Session>);
 impl Session {
     /// A session that begins.
     pub fn new(account: u32, name: String, token: String, mark: Key, now: i64) -> Session {
-        Session { account, name, token, mark, begun: now, used: now }
+        let (id, client) = (String::new(), String::new());
+        Session { account, name, token, mark, id, client, begun: now, used: now }
     }
 
     fn is_over(&self, now: i64) -> bool {
@@ -56,7 +85,7 @@ impl Sessions {
         self.0.retain(|_, known| !known.is_over(now));
         let of_one = self.0.values().filter(|known| known.account == session.account).count();
         if of_one >= OF_ONE_MAX || self.0.len() >= SESSIONS_MAX {
-            let mut known: alloc::vec::Vec<(i64, Key)> = (self.0.iter())
+            let mut known: Vec<(i64, Key)> = (self.0.iter())
                 .filter(|(_, known)| of_one < OF_ONE_MAX || known.account == session.account)
                 .map(|(key, known)| (known.used, *key))
                 .collect();
@@ -65,7 +94,8 @@ impl Sessions {
                 self.0.remove(oldest);
             }
         }
-        self.0.insert(key, session);
+        let id = hex(key.get(..ID_BYTES).unwrap_or_default());
+        self.0.insert(key, Session { id, ..session });
     }
 
     /// The session of a token, which goes on.
@@ -82,6 +112,19 @@ impl Sessions {
     /// Ends a session.
     pub fn end(&mut self, key: &Key) {
         self.0.remove(key);
+    }
+
+    /// The sessions of an account, the last used first.
+    pub fn of(&self, account: u32, now: i64) -> Vec<Session> {
+        let own = self.0.values().filter(|known| known.account == account && !known.is_over(now));
+        let mut own: Vec<Session> = own.cloned().collect();
+        own.sort_by_key(|session| core::cmp::Reverse(session.used));
+        own
+    }
+
+    /// Ends sessions of an account.
+    pub fn end_of(&mut self, account: u32, ending: Ending<'_>) {
+        self.0.retain(|_, known| known.account != account || !ending.has(&known.id));
     }
 }
 
@@ -115,6 +158,23 @@ mod tests {
             assert!(all.find(&key(1), now).is_some());
         }
         assert!(all.find(&key(1), WHOLE_SECONDS + 1).is_none());
+    }
+
+    #[test]
+    fn sessions_of_an_account_are_listed_and_ended_and_those_of_others_stay() {
+        let mut all = Sessions::default();
+        for (number, account) in [(1, 1), (2, 1), (3, 2)] {
+            let now = i64::try_from(number).unwrap();
+            all.begin(key(number), Session::new(account, "x".into(), "t".into(), [0; 32], now), now);
+        }
+        let ids = |all: &Sessions| all.of(1, 3).into_iter().map(|session| session.id).collect::<Vec<_>>();
+        assert_eq!(ids(&all), ["0200000000000000", "0100000000000000"]);
+        all.end_of(1, Ending::One("0300000000000000"));
+        assert!(all.find(&key(3), 3).is_some(), "another account's");
+        all.end_of(1, Ending::AllBut("0100000000000000"));
+        assert_eq!(ids(&all), ["0100000000000000"]);
+        all.end_of(1, Ending::One("0100000000000000"));
+        assert!(ids(&all).is_empty() && all.find(&key(3), 3).is_some());
     }
 
     #[test]

@@ -14,6 +14,8 @@ fn fake() -> Fake {
         html: format!("<p>{HOSTILE}<svg onload=x>"),
         count: 60,
         settings,
+        contacts: format!("BEGIN:VCARD\nFN:{HOSTILE}\nEMAIL:a@x.example\nNOTE:{HOSTILE}\nUID:1\nEND:VCARD\n")
+            .into_bytes(),
         ..Fake::default()
     }
 }
@@ -48,7 +50,7 @@ fn field<'a>(reply: &'a Reply, name: &str) -> &'a str {
     reply.fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 19] = [
     "/",
     "/m/1",
     "/m/7?before=40",
@@ -63,6 +65,11 @@ const PAGES: [&str; 14] = [
     "/write?draft=2.60",
     "/folders",
     "/settings",
+    "/sessions",
+    "/contacts",
+    "/contacts/edit",
+    "/contacts/edit?id=1",
+    "/m/1/60/conversation",
 ];
 
 #[test]
@@ -110,6 +117,8 @@ fn folders_of_others_are_not_there() {
         "/m/8",
         "/m/8/1",
         "/m/8/1/source",
+        "/m/8/1/conversation",
+        "/m/1/61/conversation",
         "/m/8/1/html/1.2",
         "/m/8/1/part/1.3",
         "/write?reply=8.1",
@@ -127,6 +136,33 @@ fn folders_of_others_are_not_there() {
 }
 
 #[test]
+fn contacts_are_kept_found_offered_and_collected() {
+    let mut mail = Fake { count: 3, ..Fake::default() };
+    let post = |mail: &mut Fake, path: &str, fields: &str| answer(mail, path, Some(&format!("{fields}&token={TOKEN}")));
+    let saved = "do=save&name=Ada&addresses=ada@x.example,%20l@x.example&phone=1&note=n";
+    assert_eq!(post(&mut mail, "/contacts", saved).status, 303);
+    assert_eq!(post(&mut mail, "/contacts", "do=save&name=Bob&addresses=bob").status, 400);
+    let page = |mail: &mut Fake, path: &str| {
+        let reply = answer(mail, path, None);
+        body(mail, reply)
+    };
+    let list = page(&mut mail, "/contacts?q=ada");
+    assert!(list.contains("/contacts/edit?id=1") && list.contains("ada@x.example, l@x.example"), "{list}");
+    assert!(page(&mut mail, "/contacts?q=bob").contains("No contacts here."));
+    let write = page(&mut mail, "/write?to=a@x.example&to=b@x.example");
+    assert!(write.contains("value=\"a@x.example, b@x.example\""), "{write}");
+    assert!(write.contains("<option value=\"&quot;Ada&quot; &lt;ada@x.example&gt;\">"), "{write}");
+    let fields = "do=send&from=ann@mx.example&to=New%20One%20%3Cnew@x.example%3E,%20ADA@x.example&subject=s&text=t";
+    assert_eq!(post(&mut mail, "/write", fields).status, 303);
+    let list = page(&mut mail, "/contacts");
+    assert!(list.contains("New One") && list.matches("written to").count() == 1, "{list}");
+    let file = page(&mut mail, "/contacts/export?version=3");
+    assert!(file.contains("VERSION:3.0\r\nFN:Ada\r\nN:Ada;;;;\r\n"), "{file}");
+    post(&mut mail, "/contacts", "do=delete&id=1");
+    assert_eq!(answer(&mut mail, "/contacts/edit?id=1", None).status, 404);
+}
+
+#[test]
 fn forms_do_what_they_say() {
     let mut mail = fake();
     for (path, fields, wanted) in [
@@ -134,6 +170,11 @@ fn forms_do_what_they_say() {
         ("/act", "at=6.1&do=delete&back=6", "expunge 6 [1]"),
         ("/act", "at=1.2&do=move&to=4&back=1", "move 1 [2] 4"),
         ("/act", "at=1.2&do=unseen", "flag 1 [2] Seen false"),
+        ("/act", "at=1.2&do=junk&back=1", "move 1 [2] 5"),
+        ("/act", "at=5.2&do=ham&back=5", "move 5 [2] 1"),
+        ("/act", "all=1.9&at=1.8&do=delete&back=1", "move 1 [8, 9] 6"),
+        ("/sessions", "end=a1", "One(\"a1\")"),
+        ("/sessions", "end=others", "AllBut(\"\")"),
         ("/folders", "do=create&name=%20a%20", "create a"),
         ("/folders", "do=rename&folder=7&name=b", "rename 7 b"),
         ("/folders", "do=delete&folder=7&sure=on", "delete 7"),
@@ -144,6 +185,12 @@ fn forms_do_what_they_say() {
         assert_eq!((reply.status, mail.asked.pop().as_deref()), (303, Some(wanted)), "{fields}");
     }
     assert_eq!(mail.settings, b"100\n60\nAnn\nx");
+    let fields = format!("name=Ann&rows=100&view=threaded&zone=60&signature=x&token={TOKEN}");
+    answer(&mut mail, "/settings", Some(&fields));
+    assert_eq!(mail.settings, b"100 threaded\n60\nAnn\nx");
+    let list = answer(&mut mail, "/m/1", None);
+    let list = body(&mut mail, list);
+    assert!(list.contains("href=\"/m/1/59/conversation\"") && list.contains("name=\"all\" value=\"1.59\""), "{list}");
     let fields = "do=send&from=info@mx.example&to=b@c.example&subject=s&text=t&keep=1.60.1.3&answers=1.60";
     assert_eq!(answer(&mut mail, "/write", Some(&format!("{fields}&token={TOKEN}"))).status, 303);
     let sent = mail.sent.pop().expect("a mail");

@@ -73,7 +73,7 @@ pub(super) async fn step(site: &Site, account: &Account, code: &str) -> Step {
 }
 
 /// Begins a session for an account.
-pub(super) async fn begin(site: &Site, account: Arc<Account>, is_secure: bool) -> Reply {
+pub(super) async fn begin(site: &Site, account: Arc<Account>, client: String, is_secure: bool) -> Reply {
     let entering = account.clone();
     let number = site.store.transact(move |transaction| ensure(transaction, &entering)).await;
     let (Ok(number), Ok(token), Ok(form)) = (number, random::<32>(), random::<16>()) else {
@@ -81,6 +81,7 @@ pub(super) async fn begin(site: &Site, account: Arc<Account>, is_secure: bool) -
     };
     let (token, form, now) = (hex(&token), hex(&form), seconds());
     let session = Session::new(number, account.name.clone(), form, mark(&account), now);
+    let session = Session { client, ..session };
     sessions(site).begin(hash(token.as_bytes()), session, now);
     welcome(&token, is_secure)
 }
@@ -98,7 +99,7 @@ pub(super) fn turned_away(name: &str, has_code: bool, why: Denied) -> Reply {
     )
 }
 
-fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {
+pub(super) fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {
     site.browsers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

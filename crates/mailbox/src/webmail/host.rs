@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::webmail::mail::{Failure, Second, Sending};
+use ::webmail::mail::{Failure, Second, Sending, Setup};
+use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;
 use keep::find::Key;
 use keep::search::Words;
@@ -13,7 +14,7 @@ use keep::{Keep, Messages};
 use store::{Error, Mailbox, Refused, Sealed, State, Transaction};
 use tokio::runtime::Handle;
 
-use super::sending;
+use super::{door, sending};
 use crate::account::Account;
 use crate::content::{self, Body};
 use crate::file::File;
@@ -167,8 +168,14 @@ impl Host for Server<'_> {
         Some(Second::Unset { secret, link })
     }
 
-    fn begin_second(&mut self, user: &User, given: (&str, &str), is_alone: bool) -> Result<Vec<String>, Failure> {
-        let begun = totp::Second::begin(given.0, given.1.trim(), seconds()).map_err(|_| Failure::Store)?;
+    fn begin_second(&mut self, user: &User, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
+        let Setup { password, secret, code, is_alone } = setup;
+        // A session that somebody has got hold of guesses no passwords either.
+        let is_right = self.runtime.block_on(self.site.logins.is_right(&user.name, password));
+        if !is_right.ok_or(Failure::Store)? {
+            return Err(Failure::Password);
+        }
+        let begun = totp::Second::begin(secret, code.trim(), seconds()).map_err(|_| Failure::Store)?;
         let (second, codes) = begun.ok_or(Failure::Code)?;
         let kept = self.runtime.block_on(second::begin(&self.site.store, user.number, second, is_alone));
         kept.map_err(|error| keep::webmail::failure(self, &error))?;
@@ -193,6 +200,15 @@ impl Host for Server<'_> {
             Ok(false) => Err(Failure::Code),
             Err(error) => Err(keep::webmail::failure(self, &error)),
         }
+    }
+
+    fn sessions(&mut self, user: &User) -> Vec<Session> {
+        door::sessions(self.site).of(user.number, seconds())
+    }
+
+    fn end_sessions(&mut self, user: &User, ending: Ending<'_>) {
+        door::sessions(self.site).end_of(user.number, ending);
+        tracing::info!(account = user.name, "sessions in browsers are ended");
     }
 
     fn log(&self, what: &str, error: &dyn Display) {

@@ -168,10 +168,16 @@ impl<S: Stream> Connection<'_, S> {
             Err(why) => Err(why),
         };
         Ok(match checked {
-            Ok(Checked::Right(account)) => begin(site, account, self.is_secure).await,
+            Ok(Checked::Right(account)) => begin(site, account, self.client(call), self.is_secure).await,
             Ok(Checked::NeedsCode) => needs_code(name),
             Err(why) => turned_away(name, !code.is_empty(), why),
         })
+    }
+
+    /// The words by which a user knows a session again: the address, and the browser by its own words.
+    fn client(&self, call: &Call) -> String {
+        let address = self.guest.client.map(|client| client.to_string()).unwrap_or_default();
+        format!("{address} {}", call.agent).trim().to_owned()
     }
 
     /// The head of the next request; `None` when there is none.

@@ -24,7 +24,10 @@ impl Pages<'_> {
         let Some(folder) = self.folder(number).cloned() else { return self.missing() };
         let before: u32 = call.query.get("before").parse().unwrap_or(u32::MAX);
         let count = self.settings.rows;
-        let mut rows = self.mail.rows(number, before, count.saturating_add(1));
+        let mut rows = match self.settings.is_threaded {
+            true => self.mail.conversations(number, before, count.saturating_add(1)),
+            false => self.mail.rows(number, before, count.saturating_add(1)),
+        };
         let next = if rows.len() > count { rows.get(count.saturating_sub(1)).map(|row| row.uid) } else { None };
         rows.truncate(count);
         let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
@@ -54,6 +57,21 @@ impl Pages<'_> {
             put!(main, "<p class=\"soft\">Open a draft to go on writing.</p>");
         }
         self.page(folder.label(), Some(number), Told::of(call), main)
+    }
+
+    /// The messages of a conversation, in this folder and others.
+    pub fn conversation(&mut self, folder: u32, uid: u32, call: &Call) -> Reply {
+        if self.folder(folder).is_none() {
+            return self.missing();
+        }
+        let rows = self.mail.conversation(folder, uid, FOUND_MAX);
+        let Some(first) = rows.first() else { return self.missing() };
+        let subject = Envelope::parse(&first.envelope).subject;
+        let mut main = Html::with_capacity(PAGE_BYTES);
+        put!(main, "<h1><bdi>", Text(or_none(&subject)), "</bdi></h1>");
+        put!(main, "<p class=\"soft\">", rows.len(), " messages of this conversation, the oldest first.</p>");
+        self.rows(&mut main, &rows, false, None);
+        self.page(or_none(&subject), Some(folder), Told::of(call), main)
     }
 
     /// A search.
@@ -110,17 +128,17 @@ impl Pages<'_> {
 
     fn row(&self, main: &mut Html, row: &Row, is_out: bool, has_folder: bool, is_draft: bool) {
         let envelope = Envelope::parse(&row.envelope);
-        let subject = if envelope.subject.is_empty() { "(no subject)" } else { &envelope.subject };
+        let subject = or_none(&envelope.subject);
         let people = if is_out { &envelope.to } else { &envelope.from };
         let label = people.first().map_or("(nobody)", |one| one.label());
         put!(
             main,
             if row.flags.seen { "<tr>" } else { "<tr class=\"unseen\">" },
-            "<td class=\"check\"><input type=\"checkbox\" name=\"at\" "
+            "<td class=\"check\"><input type=\"checkbox\" "
         );
         put!(
             main,
-            "value=\"",
+            if row.count > 1 { "name=\"all\" value=\"" } else { "name=\"at\" value=\"" },
             row.folder,
             ".",
             row.uid,
@@ -139,11 +157,15 @@ impl Pages<'_> {
         if row.flags.answered {
             put!(main, "<span class=\"soft\" title=\"answered\">\u{21a9}</span> ");
         }
-        match is_draft {
-            true => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid, "\">"),
-            false => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "\">"),
+        match (is_draft, row.count) {
+            (true, _) => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid, "\">"),
+            (false, 2..) => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "/conversation\">"),
+            (false, _) => put!(main, "<a href=\"/m/", row.folder, "/", row.uid, "\">"),
         }
         put!(main, "<bdi>", Text(subject), "</bdi></a>");
+        if row.count > 1 {
+            put!(main, " <span class=\"tag\">", row.count, "<span class=\"skip\"> messages</span></span>");
+        }
         if row.has_attachment {
             put!(main, " <span class=\"tag\">files</span>");
         }
@@ -157,9 +179,16 @@ impl Pages<'_> {
     /// What can be done to the messages that are marked.
     pub fn actions(&self, main: &mut Html, here: Option<u32>) {
         put!(main, "<div class=\"bar\" role=\"group\" aria-label=\"Do with the marked messages\">");
-        for (action, text) in
-            [("seen", "Read"), ("unseen", "Unread"), ("flag", "Flag"), ("unflag", "Unflag"), ("delete", "Delete")]
-        {
+        let purpose = here.and_then(|here| self.folder(here)).map(|folder| folder.purpose);
+        let is_junk = purpose == Some(Purpose::Junk);
+        for (action, text) in [
+            ("seen", "Read"),
+            ("unseen", "Unread"),
+            ("flag", "Flag"),
+            ("unflag", "Unflag"),
+            if is_junk { ("ham", "Not junk") } else { ("junk", "Junk") },
+            ("delete", "Delete"),
+        ] {
             put!(main, "<button name=\"do\" value=\"", action, "\">", text, "</button>");
         }
         put!(main, "<select name=\"to\" aria-label=\"Move to folder\">");
@@ -176,7 +205,17 @@ impl Pages<'_> {
     /// Does something to messages.
     pub fn act(&mut self, call: &Call) -> Reply {
         let mut places: Vec<Place> = call.form.all("at").filter_map(Place::parse).take(MARKED_MAX).collect();
+        // A conversation is acted on where its row stands, not in other folders.
+        let mut heads: Vec<Place> = call.form.all("all").filter_map(Place::parse).take(MARKED_MAX).collect();
+        heads.sort_unstable_by_key(|place| place.folder);
+        for of_folder in heads.chunk_by(|one, other| one.folder == other.folder) {
+            let Some(folder) = of_folder.first().map(|place| place.folder) else { continue };
+            let uids: Vec<u32> = of_folder.iter().map(|place| place.uid).collect();
+            let whole = self.mail.of_conversations(folder, &uids);
+            places.extend(uids.into_iter().chain(whole).map(|uid| Place { folder, uid }));
+        }
         places.sort_unstable_by_key(|place| (place.folder, place.uid));
+        places.dedup();
         let mut told = "";
         for of_folder in places.chunk_by(|one, other| one.folder == other.folder) {
             let Some(folder) = of_folder.first().map(|place| place.folder) else { continue };
@@ -204,10 +243,15 @@ impl Pages<'_> {
             "move" => {
                 let to =
                     call.form.get("to").parse().ok().filter(|&to| self.folder(to).is_some()).ok_or(Failure::Gone)?;
-                if to != folder {
-                    self.mail.move_to(folder, uids, to)?;
-                }
-                Ok("moved")
+                self.move_all(folder, uids, to).map(|()| "moved")
+            }
+            "junk" => {
+                let to = self.folder_for(Purpose::Junk).ok_or(Failure::Gone)?;
+                self.move_all(folder, uids, to).map(|()| "junk")
+            }
+            "ham" => {
+                let to = self.folder_for(Purpose::Inbox).ok_or(Failure::Gone)?;
+                self.move_all(folder, uids, to).map(|()| "moved")
             }
             "delete" => {
                 // From the trash it goes for good.
@@ -220,4 +264,13 @@ impl Pages<'_> {
             _ => Err(Failure::Gone),
         }
     }
+
+    fn move_all(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure> {
+        if to == folder { Ok(()) } else { self.mail.move_to(folder, uids, to) }
+    }
+}
+
+/// A subject, or words for one that is empty.
+fn or_none(subject: &str) -> &str {
+    if subject.is_empty() { "(no subject)" } else { subject }
 }

@@ -1,10 +1,12 @@
 //! The pages, and what all of them have: head, search, folders, a line that tells the outcome of the last form.
 
+pub(crate) mod contacts;
 pub(crate) mod folders;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod read;
 pub(crate) mod second;
+pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod write;
 
@@ -16,6 +18,7 @@ use crate::call::Call;
 use crate::html::{Html, Text, put};
 use crate::mail::{Failure, Folder, Mail, Purpose};
 use crate::reply::Reply;
+use crate::session::Session;
 use settings::Settings;
 
 /// The style sheet of all pages.
@@ -27,8 +30,7 @@ const PAGE_BYTES: usize = 32 << 10;
 /// A page for a user.
 pub(crate) struct Pages<'m> {
     pub mail: &'m mut dyn Mail,
-    /// The text that each form has.
-    pub token: &'m str,
+    pub session: &'m Session,
     pub folders: Vec<Folder>,
     pub settings: Settings,
 }
@@ -48,9 +50,9 @@ impl Place {
 }
 
 impl<'m> Pages<'m> {
-    pub fn new(mail: &'m mut dyn Mail, token: &'m str) -> Pages<'m> {
+    pub fn new(mail: &'m mut dyn Mail, session: &'m Session) -> Pages<'m> {
         let (folders, settings) = (mail.folders(), Settings::decode(&mail.settings()));
-        Pages { mail, token, folders, settings }
+        Pages { mail, session, folders, settings }
     }
 
     /// The folder with this number, if it is the user's.
@@ -70,7 +72,7 @@ impl<'m> Pages<'m> {
             "<form method=\"post\" ",
             attributes,
             "><input type=\"hidden\" name=\"token\" value=\"",
-            Text(self.token),
+            Text(&self.session.token),
             "\">"
         );
     }
@@ -117,7 +119,7 @@ impl<'m> Pages<'m> {
         }
         put!(
             page,
-            "</ul><ul class=\"more\"><li><a href=\"/folders\">Folders</a></li><li><a href=\"/settings\">Settings</a></li></ul></nav>"
+            "</ul><ul class=\"more\"><li><a href=\"/contacts\">Contacts</a></li><li><a href=\"/folders\">Folders</a></li><li><a href=\"/settings\">Settings</a></li></ul></nav>"
         );
     }
 
@@ -188,6 +190,8 @@ impl Told {
             ("moved", "Moved."),
             ("deleted", "Deleted."),
             ("marked", "Marked."),
+            ("junk", "Moved to Junk."),
+            ("ended", "Ended."),
             ("kept", "Saved."),
         ];
         let asked = call.query.get("told");

@@ -2,8 +2,9 @@
 
 use crate::call::Call;
 use crate::html::{Html, Text, put};
-use crate::mail::Second;
+use crate::mail::{Second, Setup};
 use crate::reply::Reply;
+use crate::session::Ending;
 
 use super::{Pages, Told};
 
@@ -40,6 +41,11 @@ impl Pages<'_> {
         put!(main, "<p><code>", Text(secret), "</code></p><p><a href=\"", Text(link), "\">", Text(link), "</a></p>");
         self.form(main, "action=\"/second\" class=\"wide\"");
         put!(main, "<input type=\"hidden\" name=\"secret\" value=\"", Text(secret), "\">");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"password\">Password of now</label><input id=\"password\" name=\"password\" "
+        );
+        put!(main, "type=\"password\" autocomplete=\"current-password\" required maxlength=\"1024\"></div>");
         put!(main, "<div class=\"field\"><label for=\"code\">Code</label>", CODE, "</div><fieldset class=\"card\">");
         put!(
             main,
@@ -53,7 +59,8 @@ impl Pages<'_> {
             main,
             "name=\"programs\" value=\"open\"> get in with your password, and so does who has guessed it</label></p>"
         );
-        put!(main, "</fieldset><button class=\"main-button\" name=\"do\" value=\"begin\">Set it up</button></form>");
+        put!(main, "</fieldset><p class=\"soft\">Your sessions in other browsers end.</p>");
+        put!(main, "<button class=\"main-button\" name=\"do\" value=\"begin\">Set it up</button></form>");
     }
 
     /// Sets it up, or takes it away.
@@ -61,8 +68,9 @@ impl Pages<'_> {
         let code = call.form.get("code");
         let outcome = match call.form.get("do") {
             "begin" => {
+                let (password, secret) = (call.form.get("password"), call.form.get("secret"));
                 let is_alone = call.form.get("programs") != "open";
-                self.mail.begin_second(call.form.get("secret"), code, is_alone).map(Some)
+                self.mail.begin_second(Setup { password, secret, code, is_alone }).map(Some)
             }
             "end" => self.mail.end_second(code).map(|()| None),
             _ => return self.missing(),
@@ -71,6 +79,7 @@ impl Pages<'_> {
             Ok(None) => Reply::see("/second?told=kept"),
             Err(failure) => self.failed(failure),
             Ok(Some(codes)) => {
+                self.mail.end_sessions(Ending::AllBut(&self.session.id));
                 let mut main = Html::default();
                 put!(
                     main,

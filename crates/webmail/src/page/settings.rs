@@ -13,6 +13,9 @@ use super::{Pages, Told};
 /// Rows of a page, as can be chosen.
 const ROWS: [usize; 4] = [25, 50, 100, 200];
 
+/// The word for lists of conversations.
+const THREADED: &str = "threaded";
+
 /// Settings of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
@@ -20,29 +23,35 @@ pub(crate) struct Settings {
     pub name: String,
     pub signature: String,
     pub rows: usize,
+    /// Whether a list has a row for each conversation.
+    pub is_threaded: bool,
     /// Minutes east of Greenwich.
     pub zone_minutes: i32,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { name: String::new(), signature: String::new(), rows: 50, zone_minutes: 0 }
+        Settings { name: String::new(), signature: String::new(), rows: 50, is_threaded: false, zone_minutes: 0 }
     }
 }
 
 impl Settings {
-    /// Reads lines: rows, zone, name, and the signature to the end.
+    /// Reads lines: rows and [`THREADED`], zone, name, and the signature to the end.
     pub fn decode(bytes: &[u8]) -> Settings {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.splitn(4, '\n');
         let mut line = || lines.next().unwrap_or_default();
-        let rows = line().parse().ok().filter(|rows| ROWS.contains(rows)).unwrap_or(50);
+        let mut view = line().split(' ');
+        let rows = view.next().and_then(|rows| rows.parse().ok()).filter(|rows| ROWS.contains(rows)).unwrap_or(50);
+        let is_threaded = view.next() == Some(THREADED);
         let zone_minutes = line().parse().ok().filter(|zone| (-720..=840).contains(zone)).unwrap_or(0);
-        Settings { rows, zone_minutes, name: line().into(), signature: line().into() }
+        Settings { rows, is_threaded, zone_minutes, name: line().into(), signature: line().into() }
     }
 
     fn encode(&self) -> Vec<u8> {
-        format!("{}\n{}\n{}\n{}", self.rows, self.zone_minutes, self.name, self.signature).into_bytes()
+        let Settings { name, signature, rows, is_threaded, zone_minutes } = self;
+        let view = if *is_threaded { format!("{rows} {THREADED}") } else { rows.to_string() };
+        format!("{view}\n{zone_minutes}\n{name}\n{signature}").into_bytes()
     }
 }
 
@@ -50,7 +59,7 @@ impl Pages<'_> {
     /// The page of settings.
     pub fn settings(&mut self, call: &Call) -> Reply {
         let mut main = Html::default();
-        let Settings { name, signature, rows, zone_minutes } = &self.settings;
+        let Settings { name, signature, rows, is_threaded, zone_minutes } = &self.settings;
         put!(main, "<h1>Settings</h1>");
         self.form(&mut main, "action=\"/settings\" class=\"wide\"");
         put!(
@@ -73,7 +82,9 @@ impl Pages<'_> {
         }
         put!(
             main,
-            "</select></div><div class=\"field\"><label for=\"zone\">Time zone</label><select id=\"zone\" name=\"zone\">"
+            "</select></div><p><label><input type=\"checkbox\" name=\"view\" value=\"threaded\"",
+            if *is_threaded { " checked" } else { "" },
+            "> One row for each conversation</label></p><div class=\"field\"><label for=\"zone\">Time zone</label><select id=\"zone\" name=\"zone\">"
         );
         for quarter in -24..=28 {
             let minutes = quarter * 30;
@@ -88,6 +99,9 @@ impl Pages<'_> {
             put!(main, Text(&text), "</option>");
         }
         put!(main, "</select></div><div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
+        if !self.mail.sessions().is_empty() {
+            put!(main, "<p><a href=\"/sessions\">Sessions in browsers</a></p>");
+        }
         if self.mail.second().is_some() {
             put!(main, "<p><a href=\"/second\">Second step of the login</a></p>");
         }
@@ -100,7 +114,7 @@ impl Pages<'_> {
         let settings = Settings {
             name: line("name").trim().into(),
             signature: call.form.get("signature").replace("\r\n", "\n").chars().take(2_000).collect(),
-            ..Settings::decode(format!("{}\n{}", line("rows"), line("zone")).as_bytes())
+            ..Settings::decode(format!("{} {}\n{}", line("rows"), line("view"), line("zone")).as_bytes())
         };
         match self.mail.set_settings(&settings.encode()) {
             Ok(()) => Reply::see("/settings?told=kept"),

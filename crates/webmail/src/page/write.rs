@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
-use crate::compose::{File, Letter, compose};
+use crate::compose::{File, Letter, RECIPIENTS_MAX, compose, typed};
 use crate::envelope::{Address, Envelope, shown};
 use crate::html::{Html, Text, put};
 use crate::mail::{Message, Purpose, Sending};
@@ -48,7 +48,8 @@ impl Pages<'_> {
     pub fn write(&mut self, call: &Call) -> Reply {
         let asked = ["draft", "reply", "all", "forward"].into_iter().find(|name| call.query.has(name));
         let Some(asked) = asked else {
-            let to: String = call.query.get("to").chars().take(1_000).collect();
+            let to = call.query.all("to").take(RECIPIENTS_MAX).collect::<Vec<_>>().join(", ");
+            let to: String = to.chars().take(8_000).collect();
             let text = self.signed("");
             let letter = Letter { from: self.usual_address(), to, text, ..Letter::default() };
             return self.form_of(&Draft { letter, ..Draft::default() }, Told::Nothing);
@@ -151,7 +152,7 @@ impl Pages<'_> {
         Draft { letter, draft: None, answers: Some(place), kept: Vec::new() }
     }
 
-    fn form_of(&self, draft: &Draft, told: Told) -> Reply {
+    fn form_of(&mut self, draft: &Draft, told: Told) -> Reply {
         let mut main = Html::default();
         let letter = &draft.letter;
         put!(main, "<h1>Write</h1>");
@@ -188,8 +189,10 @@ impl Pages<'_> {
                 "\" name=\"",
                 name
             );
-            put!(main, "\" dir=\"auto\" value=\"", Text(value), "\"></div>");
+            put!(main, if name == "subject" { "\"" } else { "\" list=\"people\"" });
+            put!(main, " dir=\"auto\" value=\"", Text(value), "\"></div>");
         }
+        self.offer(&mut main);
         put!(
             main,
             "<div class=\"field\"><label for=\"text\">Text</label><textarea id=\"text\" name=\"text\" rows=\"16\" dir=\"auto\">\n"
@@ -310,6 +313,8 @@ impl Pages<'_> {
             answers: form.answers.map(pair),
         };
         self.mail.send(sending).map_err(|failure| failure.text())?;
+        let lists = [&form.letter.to, &form.letter.cc, &form.letter.bcc];
+        self.collect(lists.into_iter().flat_map(|list| typed(list).unwrap_or_default()).collect());
         Ok(Reply::see("/?told=sent"))
     }
 

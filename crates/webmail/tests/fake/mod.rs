@@ -2,6 +2,7 @@
 
 use webmail::Mail;
 use webmail::mail::{Failure, Flag, Flags, Folder, Layout, Message, Purpose, Row, Sending};
+use webmail::session::{Ending, Session};
 
 /// A value that would break out of text, of an attribute, of a field.
 pub const HOSTILE: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>";
@@ -13,6 +14,7 @@ pub struct Fake {
     pub html: String,
     pub count: u32,
     pub settings: Vec<u8>,
+    pub contacts: Vec<u8>,
     /// What was asked of it.
     pub asked: Vec<String>,
     pub sent: Vec<Sending>,
@@ -68,6 +70,7 @@ impl Fake {
             size: self.raw().0.len() as u64,
             envelope: envelope.into_bytes(),
             has_attachment: uid.is_multiple_of(4),
+            count: 1,
         }
     }
 
@@ -172,6 +175,43 @@ impl Mail for Fake {
 
     fn settings(&mut self) -> Vec<u8> {
         self.settings.clone()
+    }
+
+    fn contacts(&mut self) -> Vec<u8> {
+        self.contacts.clone()
+    }
+
+    fn set_contacts(&mut self, contacts: &[u8]) -> Result<(), Failure> {
+        self.contacts = contacts.to_vec();
+        self.note("contacts".into())
+    }
+
+    fn sessions(&mut self) -> Vec<Session> {
+        let session = |id: &str, client: &str| {
+            let new = Session::new(1, "ann".into(), "secret".into(), [0; 32], 1_795_880_000);
+            Session { id: id.into(), client: client.into(), ..new }
+        };
+        vec![session("", "192.0.2.1, Mozilla/5.0 (X11; Linux x86_64)"), session("a1", &self.subject)]
+    }
+
+    fn end_sessions(&mut self, ending: Ending<'_>) {
+        let _ = self.note(format!("{ending:?}"));
+    }
+
+    fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
+        let rows = self.rows(folder, before, count).into_iter();
+        rows.map(|row| Row { count: 1 + row.uid as usize % 3, ..row }).collect()
+    }
+
+    fn conversation(&mut self, folder: u32, uid: u32, _count: usize) -> Vec<Row> {
+        if folder > 7 || uid > self.count {
+            return Vec::new();
+        }
+        vec![self.row(3, 2), self.row(folder, uid.saturating_sub(1)), self.row(folder, uid)]
+    }
+
+    fn of_conversations(&mut self, _folder: u32, uids: &[u32]) -> Vec<u32> {
+        uids.iter().map(|uid| uid - 1).collect()
     }
 
     fn set_settings(&mut self, settings: &[u8]) -> Result<(), Failure> {

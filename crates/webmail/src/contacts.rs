@@ -1,0 +1,364 @@
+//! Contacts of a user: kept, imported and exported as vCards (RFC 6350, and version 3 of RFC 2426).
+//!
+//! A contact has a name, addresses, a telephone number and a note; other properties of a vCard are left out. Recipients of mails that
+//! were sent are collected. Bounds: [`CONTACTS_MAX`], [`COLLECTED_MAX`], [`BOOK_BYTES_MAX`], and the lengths of each value.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::compose::typed;
+
+/// Contacts of a user.
+pub(crate) const CONTACTS_MAX: usize = 2_000;
+
+/// Contacts that were collected: with one more the oldest goes.
+const COLLECTED_MAX: usize = 300;
+
+/// Bytes of a book as it is kept.
+pub(crate) const BOOK_BYTES_MAX: usize = 200 << 10;
+
+/// Addresses of a contact.
+const ADDRESSES_MAX: usize = 5;
+
+/// Characters of a name or a number.
+pub(crate) const LINE_MAX: usize = 100;
+
+/// Characters of a note.
+pub(crate) const NOTE_MAX: usize = 500;
+
+/// Bytes of a line of a vCard, before it is folded.
+const FOLD_BYTES: usize = 75;
+
+/// A contact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Contact {
+    /// Its number in the book, from 1.
+    pub id: u32,
+    pub name: String,
+    pub addresses: Vec<String>,
+    pub phone: String,
+    pub note: String,
+    /// Whether a mail was sent there, and nobody has written the contact down.
+    pub is_collected: bool,
+}
+
+/// Versions of vCard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    Three,
+    Four,
+}
+
+/// All contacts of a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Book(Vec<Contact>);
+
+impl Contact {
+    /// A contact of what was typed.
+    ///
+    /// # Errors
+    /// A sentence for the user, where an address is none, and where there is nothing to call it by.
+    pub fn of(id: u32, [name, addresses, phone, note]: [&str; 4]) -> Result<Contact, String> {
+        let addresses: Vec<String> = typed(addresses)?.into_iter().map(|(_, address)| address).collect();
+        if addresses.len() > ADDRESSES_MAX {
+            return Err(format!("A contact has at most {ADDRESSES_MAX} addresses."));
+        }
+        let (name, phone, note) = (line(name), line(phone), cut(note, NOTE_MAX));
+        match name.is_empty() && addresses.is_empty() {
+            true => Err("A contact has a name or an address.".into()),
+            false => Ok(Contact { id, name, addresses, phone, note, is_collected: false }),
+        }
+    }
+
+    /// Its name, or its address.
+    pub fn label(&self) -> &str {
+        match (self.name.as_str(), self.addresses.first()) {
+            ("", Some(address)) => address,
+            (name, _) => name,
+        }
+    }
+
+    /// Its addresses as they are typed in a list of recipients.
+    pub fn recipients(&self) -> impl Iterator<Item = String> {
+        let name = self.name.replace(['"', '\\', '<', '>'], "'");
+        self.addresses.iter().map(move |address| match name.as_str() {
+            "" => address.clone(),
+            name => format!("\"{name}\" <{address}>"),
+        })
+    }
+
+    fn has(&self, word: &str) -> bool {
+        let texts = self.addresses.iter().chain([&self.name, &self.phone, &self.note]);
+        texts.into_iter().any(|text| text.to_lowercase().contains(word))
+    }
+
+    fn write(&self, version: Version, is_own: bool, out: &mut String) {
+        let head = if version == Version::Four { "VERSION:4.0" } else { "VERSION:3.0" };
+        out.push_str(&format!("BEGIN:VCARD\r\n{head}\r\n"));
+        fold(&format!("FN:{}", escaped(self.label())), out);
+        if !is_own {
+            fold(&format!("N:{};;;;", escaped(self.label())), out);
+        }
+        for address in &self.addresses {
+            fold(&format!("EMAIL:{}", escaped(address)), out);
+        }
+        for (name, value) in [("TEL", &self.phone), ("NOTE", &self.note)] {
+            if !value.is_empty() {
+                fold(&format!("{name}:{}", escaped(value)), out);
+            }
+        }
+        if is_own {
+            out.push_str(&format!("UID:{}\r\n", self.id));
+            out.push_str(if self.is_collected { "CATEGORIES:collected\r\n" } else { "" });
+        }
+        out.push_str("END:VCARD\r\n");
+    }
+}
+
+impl Book {
+    /// Reads what [`Book::kept`] has written.
+    pub fn read(bytes: &[u8]) -> Book {
+        Book(cards(&String::from_utf8_lossy(bytes)))
+    }
+
+    /// The book as it is kept.
+    pub fn kept(&self) -> Vec<u8> {
+        let mut out = String::new();
+        self.0.iter().for_each(|contact| contact.write(Version::Four, true, &mut out));
+        out.into_bytes()
+    }
+
+    /// The book for other programs.
+    pub fn exported(&self, version: Version) -> Vec<u8> {
+        let mut out = String::new();
+        self.0.iter().for_each(|contact| contact.write(version, false, &mut out));
+        out.into_bytes()
+    }
+
+    /// The contact with a number.
+    pub fn get(&self, id: u32) -> Option<&Contact> {
+        self.0.iter().find(|contact| contact.id == id)
+    }
+
+    /// The contacts that have all of the words, by name.
+    pub fn found(&self, words: &str) -> Vec<&Contact> {
+        let words: Vec<String> = words.to_lowercase().split_whitespace().take(10).map(str::to_owned).collect();
+        let has_all = |contact: &&Contact| words.iter().all(|word| contact.has(word));
+        let mut found: Vec<&Contact> = self.0.iter().filter(has_all).collect();
+        found.sort_by_cached_key(|contact| contact.label().to_lowercase());
+        found
+    }
+
+    /// Puts a contact in the place of the one with its number, or behind the others.
+    pub fn put(&mut self, contact: Contact) {
+        match self.0.iter_mut().find(|known| known.id == contact.id) {
+            Some(known) => *known = contact,
+            None => self.add(contact),
+        }
+    }
+
+    /// Removes the contact with a number.
+    pub fn remove(&mut self, id: u32) {
+        self.0.retain(|contact| contact.id != id);
+    }
+
+    /// Adds the contacts of vCards that have no address of one that is known.
+    pub fn import(&mut self, text: &str) {
+        for contact in cards(text) {
+            if !contact.addresses.iter().any(|address| self.knows(address)) {
+                self.add(Contact { is_collected: false, ..contact });
+            }
+        }
+    }
+
+    /// Adds recipients of a mail: names and addresses. Whether one of them was new.
+    pub fn collect(&mut self, recipients: Vec<(String, String)>) -> bool {
+        let mut is_new = false;
+        for (name, address) in recipients {
+            if !self.knows(&address) {
+                let addresses = Vec::from([address]);
+                self.add(Contact { name: line(&name), addresses, is_collected: true, ..Contact::default() });
+                is_new = true;
+            }
+        }
+        let collected = self.0.iter().filter(|contact| contact.is_collected).count();
+        let mut surplus = collected.saturating_sub(COLLECTED_MAX);
+        self.0.retain(|contact| {
+            let goes = contact.is_collected && surplus > 0;
+            surplus = surplus.saturating_sub(usize::from(goes));
+            !goes
+        });
+        is_new
+    }
+
+    fn knows(&self, address: &str) -> bool {
+        self.0.iter().flat_map(|contact| &contact.addresses).any(|known| known.eq_ignore_ascii_case(address))
+    }
+
+    fn add(&mut self, contact: Contact) {
+        if self.0.len() < CONTACTS_MAX {
+            let last = self.0.iter().map(|contact| contact.id).max().unwrap_or(0);
+            self.0.push(Contact { id: last.saturating_add(1), ..contact });
+        }
+    }
+}
+
+/// Reads vCards.
+fn cards(text: &str) -> Vec<Contact> {
+    let text = text.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
+    let (mut all, mut open) = (Vec::new(), None);
+    for (name, value) in text.lines().filter_map(property) {
+        match (name.as_str(), &mut open) {
+            ("BEGIN", _) => open = Some(Contact::default()),
+            ("END", _) => all.extend(open.take().and_then(whole)),
+            (name, Some(contact)) => read_property(contact, name, value),
+            (_, None) => {}
+        }
+        if all.len() >= CONTACTS_MAX {
+            break;
+        }
+    }
+    all
+}
+
+fn read_property(contact: &mut Contact, name: &str, value: &str) {
+    let text = unescaped(value);
+    match name {
+        "FN" => contact.name = line(&text),
+        "N" if contact.name.is_empty() => {
+            let mut names = value.split(';').map(unescaped);
+            let (family, given) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+            contact.name = line(&format!("{given} {family}"));
+        }
+        "EMAIL" if contact.addresses.len() < ADDRESSES_MAX => {
+            let address = typed(text.strip_prefix("mailto:").unwrap_or(&text)).unwrap_or_default();
+            contact.addresses.extend(address.into_iter().take(1).map(|(_, address)| address));
+        }
+        "TEL" if contact.phone.is_empty() => contact.phone = line(text.strip_prefix("tel:").unwrap_or(&text)),
+        "NOTE" => contact.note = cut(&text, NOTE_MAX),
+        "UID" => contact.id = value.parse().unwrap_or(0),
+        "CATEGORIES" => contact.is_collected = value == "collected",
+        _ => {}
+    }
+}
+
+/// A contact that has a name or an address. A name that is its address is none.
+fn whole(mut contact: Contact) -> Option<Contact> {
+    if contact.addresses.first() == Some(&contact.name) {
+        contact.name.clear();
+    }
+    (!contact.label().is_empty()).then_some(contact)
+}
+
+/// The name of a property in upper case, without group and parameters, and its value.
+fn property(line: &str) -> Option<(String, &str)> {
+    let mut is_quoted = false;
+    let colon = line.bytes().position(|byte| {
+        is_quoted ^= byte == b'"';
+        byte == b':' && !is_quoted
+    })?;
+    let (head, value) = line.split_at(colon);
+    let name = head.split(';').next()?;
+    let name = name.rsplit('.').next()?.trim().to_ascii_uppercase();
+    Some((name, value.get(1..)?.trim()))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace(',', "\\,").replace(';', "\\;").replace('\n', "\\n")
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => out.extend(characters.next().map(|next| if matches!(next, 'n' | 'N') { '\n' } else { next })),
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// A text on one line.
+fn line(text: &str) -> String {
+    let words: Vec<&str> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+    cut(&words.join(" "), LINE_MAX)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    let text = text.replace("\r\n", "\n");
+    let text: String = text.chars().filter(|&c| c == '\n' || !c.is_control()).take(most).collect();
+    text.trim().to_string()
+}
+
+/// Appends a line in pieces of at most [`FOLD_BYTES`].
+fn fold(line: &str, out: &mut String) {
+    let mut bytes = 0usize;
+    for character in line.chars() {
+        bytes = bytes.saturating_add(character.len_utf8());
+        if bytes > FOLD_BYTES {
+            out.push_str("\r\n ");
+            bytes = character.len_utf8().saturating_add(1);
+        }
+        out.push(character);
+    }
+    out.push_str("\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cards_of_other_programs_are_read() {
+        let text = "BEGIN:VCARD\r\nVERSION:3.0\r\nN:Lovelace;Ada;;;\r\nitem1.EMAIL;TYPE=\"a:b\",INTERNET:ada@x.exa\r\n mple\r\n\
+            EMAIL:not an address\r\nTEL;VALUE=uri:tel:+44-1\r\nNOTE:one\\, two\\nthree\r\nPHOTO:http://evil.example/\r\nEND:VCARD\r\n\
+            BEGIN:VCARD\nVERSION:4.0\nFN:B\u{f6}b\nEND:VCARD\nBEGIN:VCARD\nEND:VCARD\nFN:nobody\n";
+        let all = cards(text);
+        assert_eq!(all.len(), 2, "{all:?}");
+        let Contact { name, addresses, phone, note, .. } = &all[0];
+        assert_eq!((name.as_str(), &addresses[..]), ("Ada Lovelace", &["ada@x.example".to_string()][..]));
+        assert_eq!((phone.as_str(), note.as_str()), ("+44-1", "one, two\nthree"));
+        assert_eq!(all[1].name, "B\u{f6}b");
+        for cut in (0..text.len()).filter(|&cut| text.is_char_boundary(cut)) {
+            cards(&text[..cut]);
+        }
+    }
+
+    #[test]
+    fn a_book_comes_back_as_it_was_kept_and_exported() {
+        let mut book = Book::default();
+        let note = "\u{e4};,\\ ".repeat(40) + "\nEND:VCARD\nFN:x";
+        book.put(Contact::of(0, ["A; B, \"C\"", "a@x.example, b@x.example", "1", &note]).unwrap());
+        assert!(book.collect([("".into(), "c@x.example".into()), ("".into(), "A@x.example".into())].into()));
+        assert!(!book.collect([("".into(), "c@x.example".into())].into()));
+        let kept = book.kept();
+        assert_eq!(Book::read(&kept), book);
+        assert!(String::from_utf8(kept).unwrap().lines().all(|line| line.len() <= FOLD_BYTES));
+        for version in [Version::Three, Version::Four] {
+            let mut other = Book::default();
+            other.import(&String::from_utf8(book.exported(version)).unwrap());
+            let without = |book: &Book| {
+                book.0.iter().cloned().map(|contact| Contact { is_collected: false, ..contact }).collect::<Vec<_>>()
+            };
+            assert_eq!(without(&other), without(&book));
+        }
+        assert_eq!(book.found("a@X c").len(), 1);
+        assert!(Contact::of(0, ["", "", "1", ""]).is_err() && Contact::of(0, ["x", "y@", "", ""]).is_err());
+    }
+
+    #[test]
+    fn the_oldest_that_were_collected_go_and_contacts_stay() {
+        let mut book = Book::default();
+        book.put(Contact::of(0, ["Ann", "", "", ""]).unwrap());
+        for number in 0..COLLECTED_MAX + 5 {
+            book.collect([("".into(), format!("{number}@x.example"))].into());
+        }
+        assert!(book.found("Ann").len() == 1 && !book.knows("4@x.example") && book.knows("5@x.example"));
+        book.import(&"BEGIN:VCARD\nFN:x\nEND:VCARD\n".repeat(CONTACTS_MAX + 10));
+        assert_eq!(book.0.len(), CONTACTS_MAX);
+    }
+}
