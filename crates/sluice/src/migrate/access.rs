@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ::dnsbl::client::sites;
 use serde_json::json;
 
 use super::draft::Part;
@@ -52,6 +53,7 @@ pub fn trust(work: &mut Translation<'_>) {
         restrictions(work, name, &mut permit, &mut reject, &mut lists);
     }
     postscreen(work, &mut permit, &mut reject, &mut lists);
+    lists.retain(|list| is_list(work, list));
     for (key, mut list) in [("permit", permit), ("reject", reject), ("dnsbl.lists", lists)] {
         let mut seen = std::collections::BTreeSet::new();
         list.retain(|entry| seen.insert(entry.clone()));
@@ -59,6 +61,16 @@ pub fn trust(work: &mut Translation<'_>) {
             work.draft.key(Part::Trust, key, &json!(list), None);
         }
     }
+}
+
+/// Whether a block list is one that can be asked; else that is noted.
+fn is_list(work: &mut Translation<'_>, list: &str) -> bool {
+    let Err(why) = sites::read(list) else { return true };
+    let is_named = |name: &&str| work.parameters.value(name).contains(list.split(['=', '*']).next().unwrap_or(list));
+    let place = LISTS.iter().copied().chain(["postscreen_dnsbl_sites"]).find(is_named);
+    let place = place.and_then(|name| work.place(name));
+    work.draft.note(place.as_ref(), list, format!("it is no block list of dnsbl.lists: {why}"));
+    false
 }
 
 /// Networks that are trusted are not tested; they send to others only when they have logged in.
@@ -161,7 +173,7 @@ fn restrictions(
 /// Clients of a table: addresses and networks with `OK` or a refusal.
 fn clients(work: &mut Translation<'_>, name: &str, word: &str, permit: &mut Vec<String>, reject: &mut Vec<String>) {
     let (table, place) = (Table::parse(word), work.place(name));
-    let entries = match table.read(work.folder, work.parameters) {
+    let entries = match table.read(work.folder) {
         Contents::Entries(entries) => entries,
         Contents::Unread(why) => return work.draft.note(place.as_ref(), format!("{name}: {word}"), why),
         _ => return work.draft.note(place.as_ref(), format!("{name}: {word}"), "clients are addresses and networks"),

@@ -127,22 +127,39 @@ impl Draft {
 pub fn toml(value: &Value) -> String {
     match value {
         Value::Array(values) => format!("[{}]", values.iter().map(toml).collect::<Vec<_>>().join(", ")),
-        Value::String(text) => json!(one_line(text)).to_string(),
+        Value::String(text) => json!(whole_line(text)).to_string(),
         other => other.to_string(),
     }
 }
 
-/// A text in which nothing ends a line.
-fn one_line(text: &str) -> String {
+/// A text of which nothing ends a line.
+fn whole_line(text: &str) -> String {
     let safe =
         |letter: char| if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') { ' ' } else { letter };
-    let short: String = text.chars().map(safe).take(SHOWN_MAX).collect();
-    if text.chars().count() > SHOWN_MAX { short + " ..." } else { short }
+    text.chars().map(safe).collect()
+}
+
+/// The same as it is shown: cut after [`SHOWN_MAX`] characters.
+fn one_line(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => whole_line(&text[..end]) + " ...",
+        None => whole_line(text),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_written_whole_and_a_note_is_cut() {
+        let (mut draft, long) = (Draft::default(), "x".repeat(2 * SHOWN_MAX));
+        draft.key(Part::Top, "hostname", &json!(long), None);
+        draft.note(None, long.clone(), "why");
+        let text = draft.text("/etc/postfix");
+        assert!(text.contains(&format!("hostname = \"{long}\"\n")), "{text}");
+        assert!(text.contains(&format!("# {} ...\n", "x".repeat(SHOWN_MAX))), "{text}");
+    }
 
     #[test]
     fn nothing_of_a_file_ends_a_comment() {

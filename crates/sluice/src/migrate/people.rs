@@ -10,7 +10,7 @@ use serde_json::json;
 use super::draft::Part;
 use super::parameters::{Place, words};
 use super::tables::{Contents, Entry, Table, shown};
-use super::translation::Translation;
+use super::translation::{Lookup, Translation};
 
 /// Accounts that are listed.
 const ACCOUNTS_MAX: usize = 10_000;
@@ -33,7 +33,7 @@ pub fn accounts(work: &mut Translation<'_>) {
         work.done(name);
         for table in work.tables(name).into_iter().filter(|table| table.kind != "unix" && !table.whole.starts_with('$'))
         {
-            match table.read(work.folder, work.parameters) {
+            match table.read(work.folder) {
                 Contents::Entries(entries) => entries.into_iter().for_each(|entry| {
                     domains.insert(domain(&entry.key));
                     accounts.entry(entry.key.to_ascii_lowercase()).or_default();
@@ -47,7 +47,7 @@ pub fn accounts(work: &mut Translation<'_>) {
     for name in ["alias_maps", "virtual_alias_maps"] {
         work.done(name);
         for table in work.tables(name) {
-            match table.read(work.folder, work.parameters) {
+            match table.read(work.folder) {
                 Contents::Entries(entries) => {
                     entries.iter().for_each(|entry| alias(work, &domains, &mut accounts, entry))
                 }
@@ -148,7 +148,7 @@ pub fn of_gateway(work: &mut Translation<'_>) {
     let (mut files, mut lookups) = (Vec::new(), Vec::new());
     work.done("relay_recipient_maps");
     for table in work.tables("relay_recipient_maps") {
-        match table.read(work.folder, work.parameters) {
+        match table.read(work.folder) {
             Contents::Entries(_) if table.is_text() => files.push(shown(&table.path(work.folder))),
             Contents::Query(query) => lookups.extend(lookup(work, "relay_recipient_maps", &table, &query)),
             Contents::Unread(why) => work.note("relay_recipient_maps", why),
@@ -194,6 +194,11 @@ fn lookup(
     };
     let stem = path.file_stem()?.to_string_lossy().into_owned();
     let name: String = stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    let is_alias = parameter == "virtual_alias_maps";
+    if work.lookups.iter().any(|known| known.path == path && known.is_alias == is_alias) {
+        return refuse(work, "the table is named twice: one [[lookup]] is made of it");
+    }
+    let name = unused(&name, &work.lookups);
     let get = |key: &str| query.get(key).map(String::as_str).unwrap_or_default();
     let (servers, lines) = match table.kind.as_str() {
         "ldap" => (directories(get), directory(get)),
@@ -205,6 +210,7 @@ fn lookup(
     if servers.is_empty() {
         return refuse(work, "no server is named");
     }
+    work.lookups.push(Lookup { name: name.clone(), path, is_alias });
     let draft = &mut work.draft;
     draft.line(Part::Lookups, format!("[[lookup]]  # {place}, {parameter}"));
     draft.key(Part::Lookups, "name", &json!(name), None);
@@ -220,6 +226,13 @@ fn lookup(
     };
     draft.note(Some(&place), format!("{parameter}: {}", table.whole), why);
     Some(name)
+}
+
+/// A name that no lookup has.
+fn unused(name: &str, known: &[Lookup]) -> String {
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(|name| known.iter().all(|known| known.name != *name)).unwrap_or_default()
 }
 
 fn databases<'q>(kind: &str, get: impl Fn(&str) -> &'q str) -> Vec<String> {

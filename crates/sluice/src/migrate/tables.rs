@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::parameters::{Parameters, Place, logical_lines, words};
+use super::parameters::{Place, logical_lines, words};
 
 /// The longest file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -69,7 +69,7 @@ impl Table {
     }
 
     /// Reads it.
-    pub fn read(&self, folder: &Path, parameters: &Parameters) -> Contents {
+    pub fn read(&self, folder: &Path) -> Contents {
         let path = self.path(folder);
         match self.kind.as_str() {
             "inline" => Contents::Entries(inline(&self.name)),
@@ -83,8 +83,8 @@ impl Table {
             "mysql" | "pgsql" | "ldap" | "sqlite" => read(&path).map_or_else(Contents::Unread, |text| {
                 let lines = logical_lines(&shown(&path), &text);
                 let pairs = lines.iter().filter_map(|(_, line)| line.split_once('='));
-                let value = |value: &str| parameters.expanded(value.trim());
-                Contents::Query(pairs.map(|(key, text)| (key.trim().to_owned(), value(text))).collect())
+                // As Postfix reads them: a dollar sign stands for itself.
+                Contents::Query(pairs.map(|(key, text)| (key.trim().to_owned(), text.trim().to_owned())).collect())
             }),
             "cidr" => read(&path).map_or_else(Contents::Unread, |text| Contents::Entries(entries(&path, &text))),
             _ if self.is_text() => {

@@ -215,6 +215,46 @@ fn tables_in_databases_and_directories_become_lookups() {
 }
 
 #[test]
+fn odd_values_are_noted_and_values_stay_whole() {
+    let many: Vec<String> = (0..60).map(|at| format!("domain-{at}.example.org")).collect();
+    let long = "x".repeat(400);
+    let main = format!(
+        "myhostname = mx.example.org\nmydestination = localhost\nvirtual_mailbox_domains = {}\n\
+         virtual_mailbox_maps = mysql:FOLDER/box.cf, mysql:FOLDER/box.cf\nvirtual_alias_maps = mysql:FOLDER/box.cf\n\
+         transport_maps = hash:FOLDER/transport\nsmtpd_recipient_restrictions = reject_rbl_client bl.example.com=127.0.0.[9..2]\n\
+         \x20 reject_rbl_client zen.example.com\n",
+        many.join(" ")
+    );
+    let query = format!("SELECT a FROM box WHERE name = '%s' AND note = '{long}'");
+    let table = format!("user = mail\npassword = pa$myhostname$$x\nhosts = db\ndbname = mail\nquery = {query}\n");
+    let (text, notes) = migrated(&[
+        ("main.cf", &main),
+        ("master.cf", MASTER),
+        ("box.cf", &table),
+        ("transport", "zero.example smtp:host:0\n"),
+    ]);
+    has(
+        &text,
+        &[
+            "name = \"box\"",
+            "name = \"box-2\"",
+            "password = \"pa$myhostname$$x\"",
+            &query,
+            "lookups = [\"box\", \"box-2\"]",
+            "dnsbl.lists = [\"zen.example.com*12\"]",
+        ],
+    );
+    for (setting, why) in [
+        ("virtual_mailbox_maps: mysql:FOLDER/box.cf", "named twice"),
+        ("bl.example.com=127.0.0.[9..2]", "no block list"),
+        ("zero.example smtp:host:0", "port from 1"),
+    ] {
+        let setting = setting.split("FOLDER").next().unwrap();
+        assert!(is_noted(&notes, setting, why), "{setting}: {notes:#?}");
+    }
+}
+
+#[test]
 fn a_gateway_relays_to_one_next_hop_and_knows_its_recipients() {
     let main = "myhostname = gw.example.org\nmydestination = $myhostname, localhost\nrelay_domains = example.org hash:FOLDER/domains\n\
         relay_recipient_maps = hash:FOLDER/recipients\ntransport_maps = hash:FOLDER/transport\nmaximal_queue_lifetime = 5d\n\

@@ -18,7 +18,7 @@ use super::{access, doors, people, reasons, ways};
 /// Translates a configuration.
 pub fn translate(folder: &Path, parameters: &Parameters, services: &[Service]) -> Draft {
     let (draft, done) = (Draft::default(), BTreeSet::new());
-    let mut translation = Translation { folder, parameters, services, draft, done };
+    let mut translation = Translation { folder, parameters, services, draft, done, lookups: Vec::new() };
     all(&mut translation);
     translation.draft
 }

@@ -1,7 +1,7 @@
 //! A translation under way: what is read, what is made of it, and what has been dealt with.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -22,6 +22,18 @@ pub struct Translation<'a> {
     pub draft: Draft,
     /// Parameters that are dealt with.
     pub done: BTreeSet<String>,
+    /// Tables that have become a `[[lookup]]`.
+    pub lookups: Vec<Lookup>,
+}
+
+/// A table that has become a `[[lookup]]`.
+pub struct Lookup {
+    /// Its name there.
+    pub name: String,
+    /// The file of its settings.
+    pub path: PathBuf,
+    /// It finds accounts of aliases, with another query.
+    pub is_alias: bool,
 }
 
 /// The shape of a site.
@@ -81,7 +93,7 @@ impl Translation<'_> {
                 continue;
             }
             let table = if table.kind.is_empty() { Table { kind: "texthash".into(), ..table } } else { table };
-            match table.read(self.folder, self.parameters) {
+            match table.read(self.folder) {
                 tables::Contents::Entries(entries) => found.extend(entries.into_iter().map(|entry| entry.key)),
                 tables::Contents::Unread(why) => self.note(name, why),
                 _ => self.note(name, format!("{word}: its names cannot be listed")),

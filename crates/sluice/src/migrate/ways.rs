@@ -5,6 +5,7 @@ use serde_json::json;
 use super::draft::Part;
 use super::tables::{Contents, Entry};
 use super::translation::{Shape, Translation};
+use crate::config::Outward;
 
 /// A next hop as Postfix names it, as Sluice does.
 #[derive(Debug, PartialEq, Eq)]
@@ -119,7 +120,7 @@ fn routes(work: &mut Translation<'_>) -> Vec<Entry> {
     work.done("transport_maps");
     let mut found: Vec<Entry> = Vec::new();
     for table in work.tables("transport_maps") {
-        match table.read(work.folder, work.parameters) {
+        match table.read(work.folder) {
             Contents::Entries(entries) => {
                 for entry in entries {
                     // The first table that has a key decides.
@@ -202,10 +203,12 @@ fn hop_of(value: &str, usual: &str) -> Hop {
     let host = host.strip_prefix("ipv6:").or(host.strip_prefix("IPv6:")).unwrap_or(host);
     let is_address = host.parse::<std::net::IpAddr>().is_ok();
     let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
-    let is_right = port.parse::<u16>().is_ok() && !host.is_empty() && !host.contains(['/', ' ', ',']);
-    match is_right {
-        true => Hop::Server(format!("{scheme}://{host}:{port}"), asks && !is_address),
-        false => Hop::Other("the next hop is not understood"),
+    let is_right =
+        port.parse::<u16>().is_ok_and(|port| port > 0) && !host.is_empty() && !host.contains(['/', ' ', ',']);
+    let hop = format!("{scheme}://{host}:{port}");
+    match is_right && hop.parse::<Outward>().is_ok() {
+        true => Hop::Server(hop, asks && !is_address),
+        false => Hop::Other("the next hop is not understood: it is [HOST]:PORT, with a port from 1 to 65535"),
     }
 }
 
@@ -272,7 +275,9 @@ mod tests {
         ] {
             assert_eq!(hop_of(value, "smtp"), wanted, "{value}");
         }
-        for value in ["error:no", "lmtp:unix:/x", "maildrop:", "smtp:[a b]", "smtp:[a]:99999"] {
+        for value in
+            ["error:no", "lmtp:unix:/x", "maildrop:", "smtp:[a b]", "smtp:[a]:99999", "smtp:host:0", "smtp:[a]:x"]
+        {
             assert!(matches!(hop_of(value, "smtp"), Hop::Other(_)), "{value}");
         }
     }
