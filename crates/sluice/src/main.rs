@@ -13,6 +13,7 @@ mod command;
 mod config;
 mod database;
 mod dnsbl;
+mod eve;
 mod intercept;
 mod learned;
 mod logging;
