@@ -14,6 +14,8 @@ pub struct Paging {
     pub day: u8,
     /// Minutes since midnight there.
     pub minute: u16,
+    /// Whether a page is blocked for its score; otherwise the score is told alone.
+    pub blocks: bool,
 }
 
 /// The score of a page.
@@ -23,6 +25,8 @@ pub struct PageScore {
     pub points: i32,
     /// Consequence for the page.
     pub outcome: PageOutcome,
+    /// Whether that is done, rather than told alone.
+    pub blocks: bool,
     /// Phrases that counted; at most [`PageScore::PHRASES_MAX`].
     pub phrases: Vec<Phrase>,
     /// Categories with their points, the highest first.
@@ -62,6 +66,11 @@ impl PageScore {
 
     /// Whether the page is blocked.
     pub const fn is_blocked(&self) -> bool {
+        self.blocks && self.is_bad()
+    }
+
+    /// Whether the page would be blocked if scores block.
+    pub const fn is_bad(&self) -> bool {
         matches!(self.outcome, PageOutcome::Banned(..) | PageOutcome::Weighted)
     }
 }

@@ -70,6 +70,7 @@ pub(crate) fn score(page: Page, paging: &Paging) -> PageScore {
     PageScore {
         points,
         outcome,
+        blocks: paging.blocks,
         phrases: found.into_iter().take(PageScore::PHRASES_MAX).map(phrase).collect(),
         categories: categories.into_iter().map(|(name, points)| ((*name).into(), points)).collect(),
         is_partial,

@@ -33,7 +33,7 @@ fn inspect(rules: &Arc<PageRules>, group: u32, page: &[u8], piece: usize) -> Ver
 fn inspect_coded(rules: &Arc<PageRules>, group: u32, page: &[u8], piece: usize, codings: &[ContentCoding]) -> Verdict {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
     let object = Object { media_type: Some("text/html".into()), content_codings: codings.into(), ..Object::default() };
-    let paging = Some(Paging { group, day: 0, minute: 0 });
+    let paging = Some(Paging { group, day: 0, minute: 0, blocks: true });
     let mut inspection = Inspection::new(engine, Context { object, paging, ..Context::default() });
     inspection = inspection.with_pages(Some(rules.clone()));
     for mut bytes in page.chunks(piece) {

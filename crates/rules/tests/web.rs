@@ -414,6 +414,16 @@ fn a_tunnel_is_decided_by_its_site() {
     let verdict =
         |url: &str| filter.request(&Request { method: b"CONNECT", url: url.as_bytes(), ..Request::default() }).verdict;
     assert_eq!((verdict("www.a.test:443"), verdict("b.test:443")), (Verdict::Block, Verdict::Allow));
+    // Without a storyboard `sslmitm` opens all but what is an exception.
+    let files = [("banned", "a.test\n"), ("free", "bank.test\n")];
+    let group = "sslmitm = on\nbannedsitelist = 'e/banned'\nexceptionsitelist = 'e/free'\n";
+    let (opening, other) = (lists(group, &files), lists(&group.replace("sslmitm = on", ""), &files));
+    let opens = |filter: &Filter, url: &str| {
+        filter.request(&Request { method: b"CONNECT", url: url.as_bytes(), ..Request::default() }).intercepts
+    };
+    let urls = ["b.test:443", "bank.test:443", "a.test:443"];
+    assert_eq!(urls.map(|url| opens(&opening, url)), [true, false, false]);
+    assert_eq!(urls.map(|url| opens(&other, url)), [false; 3]);
 }
 
 #[test]
@@ -485,6 +495,12 @@ fn one_url_is_spared_the_scan_where_that_is_set() {
     let all = with("infectionbypass = 300\ninfectionbypasserrorsonly = off\n");
     let token = link(&all, "http://a.test/x", Cause::Malware).expect("a link");
     let spared = |url: &str| all.request(&with_tokens(url, &[], 1000)).skips_scan;
+    let decision = all.request(&with_tokens(&token, &[], 1000));
+    assert_eq!(decision.redirect.as_deref(), Some(&b"http://a.test/x"[..]));
+    let cookie = String::from_utf8(decision.cookie.expect("a cookie")).expect("text");
+    let fields: [Field<'_>; 1] = [(b"Cookie", cookie.split(';').next().unwrap_or_default().as_bytes())];
+    let by_cookie = |url: &str| all.request(&with_tokens(url, &fields, 1300)).skips_scan;
+    assert!(by_cookie("http://a.test/x") && !by_cookie("http://a.test/y"));
     assert!(spared(&token) && !spared(&token.replace("/x", "/y")) && !spared("http://a.test/x"));
 }
 

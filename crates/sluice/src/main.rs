@@ -14,6 +14,7 @@ mod command;
 mod config;
 mod database;
 mod dnsbl;
+mod eve;
 mod intercept;
 mod learned;
 mod logging;

@@ -25,6 +25,7 @@ mod http;
 mod https;
 mod icap;
 mod ids;
+mod ids_records;
 mod imap;
 mod imap_clients;
 mod intercept;

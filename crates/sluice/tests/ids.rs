@@ -1,8 +1,10 @@
 //! Intrusion rules at the doors: alerts are written down, and what is to be blocked is, by mail and on the web.
 
 use std::fs;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -134,6 +136,47 @@ alert http any any -> any any (msg:"name"; flow:to_client; file.name; content:"e
         (&"127.0.0.1".into(), &origin.address.port().into())
     );
     assert!(first["http"].get("status").is_none() && first["http"].get("http_user_agent").is_none(), "{first}");
+}
+
+#[test]
+fn messages_and_files_are_recorded_and_alerts_go_to_a_system_log() {
+    let origin = Origin::start(|_, _| Some(response("Content-Type: text/plain\r\nLocation: /b\r\n", b"hello")));
+    let site = Site::new();
+    let log = UnixDatagram::bind(site.path("log/socket")).unwrap();
+    log.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let records = "records = [\"http\", \"smtp\", \"fileinfo\"]";
+    let gateway = site.web(&origin, &format!("{records}\nsyslog = {:?}", site.path("log/socket")));
+    let fields = "User-Agent: own\r\n";
+    assert_eq!(gateway.connect().ask(&get(&origin.url("/alert?a"), fields)).text(), "hello");
+    assert_eq!(gateway.connect().ask(&get(&origin.url("/secret"), fields)).status(), "403");
+    let all = || {
+        let eve = fs::read_to_string(site.path("log/eve.json")).unwrap_or_default();
+        let lines: Vec<Value> = eve.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Some(lines).filter(|lines| lines.iter().filter(|line| line["event_type"] != "alert").count() >= 3)
+    };
+    let lines = wait_for(all, "records");
+    let of_kind = |kind: &str| -> Vec<&Value> { lines.iter().filter(|line| line["event_type"] == kind).collect() };
+    let [passed, blocked] = of_kind("http")[..] else { panic!("{lines:?}") };
+    let wanted = serde_json::json!({
+        "hostname": "127.0.0.1", "http_port": origin.address.port(), "url": "/alert?a", "http_user_agent": "own",
+        "http_content_type": "text/plain", "http_method": "GET", "protocol": "HTTP/1.1", "status": 200, "length": 5,
+        "redirect": "/b",
+    });
+    assert_eq!(passed["http"], wanted);
+    assert_eq!((&passed["tx_id"], &passed["dest_port"]), (&0.into(), &origin.address.port().into()));
+    assert!(blocked["http"]["url"] == "/secret" && blocked["http"].get("status").is_none(), "{blocked}");
+    let [file] = of_kind("fileinfo")[..] else { panic!("{lines:?}") };
+    let sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
+    let wanted = serde_json::json!({
+        "filename": "/alert?a", "gaps": false, "state": "CLOSED", "stored": false, "size": 5, "tx_id": 0,
+        "sha256": sha256,
+    });
+    assert!(file["fileinfo"] == wanted && file["src_port"] == origin.address.port(), "{file}");
+    let mut datagram = [0; 1000];
+    let length = log.recv(&mut datagram).unwrap();
+    let told = String::from_utf8_lossy(&datagram[..length]);
+    assert!(told.starts_with("<174>sluice[") && told.contains("]: [1:1:0] asked [Classification: "), "{told}");
+    assert!(told.contains("[Priority: 1] {TCP} 127.0.0.1:"), "{told}");
 }
 
 #[test]

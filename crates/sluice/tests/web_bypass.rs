@@ -59,6 +59,16 @@ fn link(answer: &Answered) -> Option<String> {
     Some(link.replace("&amp;", "&"))
 }
 
+/// Goes where a link leads, with the cookie that is handed out on the way.
+fn follow(gateway: &Gateway, link: &str) -> Answered {
+    let answer = get(gateway, link, "");
+    let of_head = |name: &str| Some(answer.head.split(name).nth(1)?.split(['\n', ';']).next()?.trim().to_owned());
+    let (Some(location), Some(cookie)) = (of_head("\nLocation: "), of_head("\nSet-Cookie: ")) else {
+        panic!("{answer:?}")
+    };
+    get(gateway, &location, &format!("Cookie: {cookie}\r\n"))
+}
+
 #[test]
 fn a_link_leads_past_a_block_and_its_token_does_not_go_on() {
     let (lists, origin) = (lists("", "bypass = 300\nbypasskey = 'a secret of the group'\n"), origin());
@@ -69,17 +79,21 @@ fn a_link_leads_past_a_block_and_its_token_does_not_go_on() {
     assert_eq!(blocked.status(), "403");
     let link = link(&blocked).expect("a link");
     assert!(link.starts_with(&format!("{url}&GBYPASS=")), "{link}");
+    // The client is sent to the URL without the token, so that no site reads it in `Referer`.
     let answer = get(&gateway, &link, "Cookie: own=1\r\n");
-    assert!(answer.status() == "200" && answer.text().starts_with("GET /x?a=1 HTTP/1.1\r\n"), "{answer:?}");
+    assert!(answer.status() == "302" && answer.head.contains(&format!("\nLocation: {url}\n")), "{answer:?}");
     let cookie = answer.head.split("Set-Cookie: ").nth(1).and_then(|rest| rest.split(';').next()).expect("a cookie");
-    let said = format!("Cookie: own=1; {cookie}\r\n");
+    let said = format!("Cookie: own=1; {cookie}\r\nReferer: {link}\r\n");
+    let answer = get(&gateway, &url, &said);
+    assert!(answer.status() == "200" && answer.text().starts_with("GET /x?a=1 HTTP/1.1\r\n"), "{answer:?}");
+    assert!(answer.text().contains(&format!("\r\nReferer: {url}\r\n")), "{answer:?}");
     let answer = get(&gateway, &format!("http://localhost:{port}/y"), &said);
     assert!(answer.status() == "200" && answer.text().contains("\r\nCookie: own=1\r\n"), "{answer:?}");
     assert!(!origin.said().concat().contains("GBYPASS"), "{:?}", origin.said());
     // A token is of one client, of one site, and nobody makes one.
     let mut other = Command::new("curl");
     other.args(["-s", "--interface", "127.0.0.2", "--noproxy", "", "-x", &gateway.addresses[0].to_string()]);
-    let output = other.args(["-o", "/dev/null", "-w", "%{http_code}", &link]).output().expect("curl");
+    let output = other.args(["-L", "-o", "/dev/null", "-w", "%{http_code}", &link]).output().expect("curl");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "403");
     for wrong in [link.replace("GBYPASS=", "GBYPASS=0"), format!("{link}0"), format!("{url}&GBYPASS=")] {
         assert_eq!(get(&gateway, &wrong, "").status(), "403", "{wrong}");
@@ -95,7 +109,7 @@ fn curl_goes_past_a_block_with_its_cookies() {
     let curl = |url: &str| {
         let mut command = Command::new("curl");
         command.args(["-s", "--noproxy", "", "-x", &gateway.addresses[0].to_string(), "-b"]).arg(&jar).arg("-c");
-        let output = command.arg(&jar).args(["-w", " %{http_code}", url]).output().expect("curl");
+        let output = command.arg(&jar).args(["-L", "-w", " %{http_code}", url]).output().expect("curl");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let page = curl(&url);
@@ -114,16 +128,13 @@ fn a_page_of_phrases_and_malware_have_links_where_the_group_lets_past_them() {
     let page = get(&gateway, &origin.url("/page"), "");
     assert_eq!(page.status(), "403");
     let past = link(&page).expect("a link");
-    assert_eq!(get(&gateway, &past, "").text(), "<html><p>A zork.</p></html>");
+    assert_eq!(follow(&gateway, &past).text(), "<html><p>A zork.</p></html>");
     let found = get(&gateway, &origin.url("/eicar"), "");
     let past_scan = link(&found).expect("a link");
     assert!(found.status() == "403" && past_scan.contains("?GIBYPASS="), "{found:?}");
-    assert_eq!(get(&gateway, &past_scan, "").body, eicar());
-    assert_eq!(
-        get(&gateway, &past.replace("/page", "/eicar"), "").status(),
-        "403",
-        "a block of lists is another matter"
-    );
+    assert_eq!(follow(&gateway, &past_scan).body, eicar());
+    let other = past.replace("/page", "/eicar");
+    assert_eq!(follow(&gateway, &other).status(), "403", "a block of lists is another matter");
     assert!(!origin.said().concat().contains("BYPASS="), "{:?}", origin.said());
 }
 
@@ -178,8 +189,10 @@ fn a_block_may_lead_elsewhere_or_tell_nothing_or_be_logged_alone() {
     assert_eq!(answer.status(), "200");
     let log = gateway.wait_for_log("The site is blocked: localhost");
     assert!(log.contains("action=\"pass\""), "{log}");
-    let (answer, _) = ask("reportinglevel = -1\n", &origin.url("/page"));
+    let (answer, gateway) = ask("reportinglevel = -1\n", &origin.url("/page"));
     assert_eq!(answer.status(), "200");
+    let log = gateway.wait_for_log("would_block=");
+    assert!(log.contains("points=60") && log.contains("50 : 60 (zork)"), "{log}");
 }
 
 #[test]

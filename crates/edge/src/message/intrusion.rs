@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use flow::{Action, Alert, Flow, Protocol, Spotted, Verdict, Watched};
+use flow::{Action, Alert, Flow, ObjectReport, Protocol, Spotted, Verdict, Watched};
 use stream::{Class, Finding};
 
 /// The most rules that are told with a verdict.
@@ -25,6 +25,17 @@ pub struct Scene {
 pub trait Sentinel: Send + Sync {
     /// Counts a match and writes it down; the name under which the object is blocked, if it is.
     fn hear(&self, alert: Alert, scene: &Scene) -> Option<String>;
+
+    /// Whether files are written down, which have to be hashed for that.
+    fn wants_files(&self) -> bool {
+        false
+    }
+
+    /// Writes down a file that an object holds, or the object itself.
+    fn file(&self, _file: &ObjectReport, _scene: &Scene) {}
+
+    /// Writes down an object that is over, of this many bytes.
+    fn end(&self, _bytes: u64, _is_blocked: bool, _scene: &Scene) {}
 }
 
 /// The rules over one passage.
@@ -68,11 +79,22 @@ impl Guard {
         Some(spotted)
     }
 
-    /// Adds what stands against the object to its verdict.
-    pub(super) fn conclude(&mut self, verdict: &mut Verdict) {
+    /// Whether files are told.
+    pub(super) fn wants_files(&self) -> bool {
+        self.sentinel.wants_files()
+    }
+
+    /// Tells a file.
+    pub(super) fn file(&self, file: &ObjectReport) {
+        self.sentinel.file(file, &self.scene);
+    }
+
+    /// Adds what stands against the object, of this many bytes, to its verdict.
+    pub(super) fn conclude(&mut self, bytes: u64, verdict: &mut Verdict) {
         if !self.blocked.is_empty() {
             verdict.action = verdict.action.max(Action::Reject);
             verdict.findings.append(&mut self.blocked);
         }
+        self.sentinel.end(bytes, verdict.action > Action::Tag, &self.scene);
     }
 }

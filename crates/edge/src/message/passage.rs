@@ -115,6 +115,7 @@ impl Passage {
         let guard = Guard::over(means.sentinel.as_ref(), id, &flow, watched);
         // The log names it.
         wants.fields.to_mut().push(MESSAGE_ID.into());
+        wants.objects |= guard.as_ref().is_some_and(Guard::wants_files);
         let memory = means.memory.clone().filter(|_| scoring.is_some());
         let of_sender = ruling.authentication.as_ref().filter(|_| authenticating.is_some());
         let of_rules = ruling.spam.as_ref().filter(|_| scoring.is_some()).and_then(|spam| spam.wait);
@@ -343,7 +344,8 @@ impl Passage {
             Out::Ask(ask) => self.asking.ask(ask),
             Out::Recall(recall) => self.remembering.ask(recall),
             Out::Verdict(verdict) => self.verdict = Some(verdict),
-            Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) | Out::Object(_) => {}
+            Out::Object(report) => self.guard.iter().for_each(|guard| guard.file(&report)),
+            Out::Cleared(_) | Out::Body(_) | Out::Forged(_) | Out::Blank(_) => {}
             Out::Alert(alert) => self.alarm(alert),
             Out::Terms(_) | Out::Present => {}
         }
@@ -391,7 +393,7 @@ impl Passage {
         }
         let mut verdict = self.verdict.take().ok_or(self.lost.unwrap_or(Unfinished::Late))?;
         if let Some(guard) = &mut self.guard {
-            guard.conclude(&mut verdict);
+            guard.conclude(self.hold.received(), &mut verdict);
         }
         if let Some(score) = &mut verdict.score {
             score.complaints.iter().for_each(|error| tracing::warn!(%error, "what a user wants of scores"));

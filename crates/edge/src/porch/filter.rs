@@ -51,7 +51,12 @@ pub enum Decision {
     /// A page stands in its place.
     Block(Reason),
     /// The client is sent to another URL.
-    Redirect(Box<[u8]>),
+    Redirect {
+        /// The URL.
+        location: Box<[u8]>,
+        /// The value of `Set-Cookie` for the client.
+        cookie: Option<Box<[u8]>>,
+    },
 }
 
 /// The terms on which a message goes on.

@@ -147,7 +147,7 @@ impl Session {
         let (pass, blocked) = match self.decide(&runtime, request, &flow) {
             Decision::Pass(pass) => (pass, None),
             Decision::Block(reason) => (Pass::default(), Some(reason)),
-            Decision::Redirect(location) => {
+            Decision::Redirect { location, .. } => {
                 let (words, notice) = ("The page is elsewhere.".into(), Notice::Redirect(location));
                 (Pass::default(), Some(Reason { words, notice, ..Reason::default() }))
             }

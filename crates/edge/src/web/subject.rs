@@ -191,6 +191,8 @@ impl Subject {
         let page = verdict.and_then(|verdict| verdict.page.as_deref());
         let action = if outcome == Outcome::Passed { Action::Pass } else { Action::Reject };
         self.count(&runtime.metrics, action);
+        let told_alone = page.filter(|page| page.is_bad() && !page.blocks);
+        let told_alone = told_alone.and_then(|page| Some(self.course.as_ref()?.scored(page).detail));
         tracing::info!(
             id = self.passage.id(),
             door = door.listener.protocol().name(),
@@ -205,6 +207,7 @@ impl Subject {
             found = verdict.map(journal::found),
             points = page.map(|page| page.points),
             categories = page.map(categories),
+            would_block = told_alone.as_deref().map(trace::printable),
             streamed = self.has_begun && self.passage.is_streamed(),
             ms = self.passage.age().as_millis() as u64,
             "object"

@@ -201,9 +201,11 @@ fn decided(decision: Decision) -> Result<Pass, Refused> {
     match decision {
         Decision::Pass(pass) => Ok(pass),
         Decision::Block(reason) => Err(reason.into()),
-        Decision::Redirect(location) => {
-            Err(Refused { notice: Notice::Redirect(location), ..Refused::new(302, "The page is elsewhere.") })
-        }
+        Decision::Redirect { location, cookie } => Err(Refused {
+            notice: Notice::Redirect(location),
+            field: cookie.map(|cookie| ("Set-Cookie", cookie)),
+            ..Refused::new(302, "The page is elsewhere.")
+        }),
     }
 }
 

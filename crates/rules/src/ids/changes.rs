@@ -7,6 +7,7 @@
 //! without references to groups in them and without a look around, which a problem tells.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -75,10 +76,10 @@ enum Edit {
 }
 
 /// A rule of a file.
-struct Line<'a> {
+pub(super) struct Line<'a> {
     file: &'a str,
     text: Vec<u8>,
-    is_enabled: bool,
+    pub is_enabled: bool,
     /// Generator and number.
     id: (u32, u32),
     rev: u32,
@@ -149,20 +150,14 @@ impl Changes {
     /// A file of rules as it is loaded: each rule stays in its line.
     pub fn apply(&self, file: &str, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
-        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n');
-        while let Some(first) = lines.next() {
-            let (mut written, mut text) = (first.to_vec(), first.trim_ascii_end().to_vec());
-            while text.pop_if(|last| *last == b'\\').is_some() {
-                let Some(next) = lines.next() else { break };
-                written.extend_from_slice(next);
-                text.extend_from_slice(next.trim_ascii());
-            }
+        for (place, text) in lines(bytes) {
+            let written = &bytes[place];
             let Some(changed) = self.changed(file, &text) else {
-                out.extend_from_slice(&written);
+                out.extend_from_slice(written);
                 continue;
             };
             out.extend_from_slice(&changed);
-            out.extend(written.into_iter().filter(|&byte| byte == b'\n'));
+            out.extend(written.iter().filter(|&&byte| byte == b'\n'));
         }
         out
     }
@@ -190,6 +185,22 @@ impl Changes {
         }
         is_changed.then(|| line.written())
     }
+}
+
+/// The lines of a file with their places, those that end in a backslash with the ones behind them.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Vec<u8>)> {
+    let (mut lines, mut at) = (bytes.split_inclusive(|&byte| byte == b'\n'), 0);
+    std::iter::from_fn(move || {
+        let (start, first) = (at, lines.next()?);
+        at += first.len();
+        let mut text = first.trim_ascii_end().to_vec();
+        while text.pop_if(|last| *last == b'\\').is_some() {
+            let Some(next) = lines.next() else { break };
+            at += next.len();
+            text.extend_from_slice(next.trim_ascii());
+        }
+        Some((start..at, text))
+    })
 }
 
 impl Matchers {
@@ -248,7 +259,7 @@ impl Edit {
 
 impl<'a> Line<'a> {
     /// A rule, whether it stands behind `#` or not.
-    fn read(file: &'a str, text: &[u8]) -> Option<Line<'a>> {
+    pub fn read(file: &'a str, text: &[u8]) -> Option<Line<'a>> {
         let bare = text.trim_ascii();
         let is_enabled = !bare.starts_with(b"#");
         let start = bare.iter().position(|&byte| byte != b'#' && !byte.is_ascii_whitespace())?;
@@ -276,6 +287,21 @@ impl<'a> Line<'a> {
             metadata: metadata.collect(),
         };
         (line.id.1 > 0).then_some(line)
+    }
+
+    /// The values of an option.
+    pub fn options(&self, name: &str) -> Vec<&[u8]> {
+        let options = lexer::pieces(&self.text).map(|pieces| pieces.options).unwrap_or_default();
+        options.into_iter().filter(|option| option.name == name).filter_map(|option| option.value).collect()
+    }
+
+    /// The rule, enabled and without alerts.
+    pub fn silenced(&self) -> Vec<u8> {
+        let text = self.text.trim_ascii_end();
+        match text.strip_suffix(b")").filter(|_| !self.is_silent) {
+            Some(text) => [text, b" noalert;)"].concat(),
+            None => text.to_vec(),
+        }
     }
 
     fn written(&self) -> Vec<u8> {

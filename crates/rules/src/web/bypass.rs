@@ -1,10 +1,10 @@
 //! Tokens that let a client past a block for some time: HMAC-SHA-256 over the subject, the client, its user and the end.
 //!
 //! `GBYPASS` lets past the blocks of a site and of the hosts below it, `GIBYPASS` spares one URL the scan for malware. A token comes
-//! in the query of a URL or, of a site, in a cookie. E2Guardian's own tokens (MD5) are not taken.
+//! in the query of a URL, and from then on in a cookie: the client is sent to the URL without it, so that no other site reads it in
+//! `Referer`. E2Guardian's own tokens (MD5) are not taken.
 
 use core::net::IpAddr;
-use std::borrow::Cow;
 
 use super::request::{Request, Tokens};
 use super::url::Url;
@@ -66,13 +66,14 @@ impl Bypass {
         (link.len() <= LINK_BYTES_MAX).then_some(link)
     }
 
-    /// The value of `Set-Cookie` by which a client comes past the next blocks of a site.
+    /// The value of `Set-Cookie` by which a client comes past the next blocks of the subject.
     pub fn cookie(&self, url: &[u8], who: Who<'_>, tokens: &Tokens<'_>) -> Vec<u8> {
         let parsed = Url::read(url);
         let site = site(&parsed);
         let token = self.token(url, who, tokens);
         let mut cookie = format!("{}={token}; Path=/; Max-Age={}; HttpOnly", self.subject.name(), self.seconds);
-        if parsed.address.is_none() && site.contains(&b'.') && site.iter().all(|byte| is_of_name(*byte)) {
+        let is_of_site = self.subject == Subject::Site;
+        if is_of_site && parsed.address.is_none() && site.contains(&b'.') && site.iter().all(|byte| is_of_name(*byte)) {
             cookie += &format!("; Domain={}", String::from_utf8_lossy(site));
         }
         cookie.into_bytes()
@@ -153,11 +154,11 @@ impl<'r> Request<'r> {
 pub(super) struct Carried {
     /// The URL without tokens, where it has some.
     pub url: Option<Vec<u8>>,
-    /// Fields `Cookie` without tokens, by their places; an empty one is left out.
-    pub cookies: Vec<(usize, Vec<u8>)>,
+    /// Fields `Cookie` and `Referer` without tokens, by their places; an empty one is left out.
+    pub fields: Vec<(usize, Vec<u8>)>,
     /// The tokens of the URL, and those of cookies.
     pub of_url: Vec<(Subject, String)>,
-    pub of_cookies: Vec<String>,
+    pub of_cookies: Vec<(Subject, String)>,
 }
 
 impl Carried {
@@ -169,6 +170,11 @@ impl Carried {
             if name.eq_ignore_ascii_case(b"cookie") {
                 carried.take_from_cookie(place, value);
             }
+            if name.eq_ignore_ascii_case(b"referer")
+                && let Some(clean) = Carried::default().take_from_query(value)
+            {
+                carried.fields.push((place, clean));
+            }
         }
         carried
     }
@@ -177,13 +183,10 @@ impl Carried {
         let (before, query) = url.split_at_checked(url.iter().position(|&byte| byte == b'?')?)?;
         let (mut kept, mut has_token) = (Vec::new(), false);
         for pair in query.get(1..)?.split(|&byte| byte == b'&') {
-            let found =
-                [Subject::Site, Subject::Url].into_iter().find_map(|subject| Some((subject, named(subject, pair)?)));
+            let found = token(pair);
             has_token |= found.is_some();
             match found {
-                Some((subject, token)) if self.of_url.len() < TOKENS_MAX => {
-                    self.of_url.push((subject, token.into_owned()));
-                }
+                Some(found) if self.of_url.len() < TOKENS_MAX => self.of_url.push(found),
                 Some(_) => {}
                 None => kept.push(pair),
             }
@@ -196,26 +199,26 @@ impl Carried {
     fn take_from_cookie(&mut self, place: usize, value: &[u8]) {
         let (mut kept, mut has_token) = (Vec::new(), false);
         for pair in value.split(|&byte| byte == b';').map(<[u8]>::trim_ascii) {
-            match named(Subject::Site, pair) {
-                Some(token) => {
-                    has_token = true;
-                    if self.of_cookies.len() < TOKENS_MAX {
-                        self.of_cookies.push(token.into_owned());
-                    }
-                }
+            let found = token(pair);
+            has_token |= found.is_some();
+            match found {
+                Some(found) if self.of_cookies.len() < TOKENS_MAX => self.of_cookies.push(found),
+                Some(_) => {}
                 None => kept.push(pair),
             }
         }
         if has_token {
-            self.cookies.push((place, kept.join(&b"; "[..])));
+            self.fields.push((place, kept.join(&b"; "[..])));
         }
     }
 }
 
-/// The token in a pair of this name.
-fn named(subject: Subject, pair: &[u8]) -> Option<Cow<'_, str>> {
-    let rest = pair.strip_prefix(subject.name().as_bytes())?.strip_prefix(b"=")?;
-    Some(String::from_utf8_lossy(rest))
+/// The token in a pair of a name and a value.
+fn token(pair: &[u8]) -> Option<(Subject, String)> {
+    [Subject::Site, Subject::Url].into_iter().find_map(|subject| {
+        let rest = pair.strip_prefix(subject.name().as_bytes())?.strip_prefix(b"=")?;
+        Some((subject, String::from_utf8_lossy(rest).into_owned()))
+    })
 }
 
 /// HMAC with SHA-256 (RFC 2104).
@@ -311,11 +314,18 @@ mod tests {
         for without in ["http://a.test/GBYPASS=1", "http://a.test/?XGBYPASS=1&GBYPASSX=1", "http://a.test"] {
             assert_eq!(url(without), (None, String::new()));
         }
-        let fields: [(&[u8], &[u8]); 3] =
-            [(b"cookie", b"a=1; GBYPASS=7;b=2"), (b"X", b"GBYPASS=1"), (b"Cookie", b"GBYPASS=8")];
+        let fields: [(&[u8], &[u8]); 5] = [
+            (b"cookie", b"a=1; GBYPASS=7;b=2; GIBYPASS=9"),
+            (b"X", b"GBYPASS=1"),
+            (b"Cookie", b"GBYPASS=8"),
+            (b"Referer", b"http://a.test/?GBYPASS=1&b"),
+            (b"referer", b"http://a.test/?b"),
+        ];
         let carried = Carried::take(b"", &fields);
-        assert_eq!(carried.cookies, [(0, b"a=1; b=2".to_vec()), (2, Vec::new())]);
-        assert_eq!(carried.of_cookies, ["7", "8"]);
+        let wanted = [(0, b"a=1; b=2".to_vec()), (2, Vec::new()), (3, b"http://a.test/?b".to_vec())];
+        assert_eq!(carried.fields, wanted);
+        let of_cookies = [(Subject::Site, "7"), (Subject::Url, "9"), (Subject::Site, "8")];
+        assert_eq!(carried.of_cookies, of_cookies.map(|(subject, token)| (subject, token.to_string())));
     }
 
     #[test]

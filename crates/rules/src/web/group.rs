@@ -70,14 +70,14 @@ impl Group {
         }
         let carried = Carried::take(request.url, request.fields);
         let mut fields: Vec<Field<'_>> = request.fields.to_vec();
-        for (place, value) in &carried.cookies {
+        for (place, value) in &carried.fields {
             fields[*place].1 = value;
         }
         let clean = Request { url: carried.url.as_deref().unwrap_or(request.url), fields: &fields, ..*request };
         let mut decision = self.decide(&clean);
         self.let_past(&clean, &carried, &mut decision);
         decision.url = decision.url.or(carried.url);
-        for (place, value) in carried.cookies {
+        for (place, value) in carried.fields {
             if !decision.fields.iter().any(|(changed, _)| *changed == place) {
                 decision.fields.push((place, value));
             }
@@ -89,22 +89,28 @@ impl Group {
     fn let_past(&self, request: &Request<'_>, carried: &Carried, decision: &mut Decision) {
         let Some(tokens) = &request.tokens else { return };
         let who = request.who();
-        let holds = |bypass: &Bypass, token: &str| bypass.accepts(token, request.url, who, tokens);
-        if let Some(bypass) = self.bypass.as_ref().filter(|_| decision.may_bypass) {
-            let of_url = |(subject, token): &(Subject, String)| *subject == Subject::Site && holds(bypass, token);
-            let is_new = carried.of_url.iter().any(of_url);
-            decision.is_bypassed = is_new || carried.of_cookies.iter().any(|token| holds(bypass, token));
-            decision.cookie = is_new.then(|| bypass.cookie(request.url, who, tokens));
-        }
-        if decision.is_bypassed {
+        let holds = |bypass: &Bypass, (subject, token): &(Subject, String)| {
+            *subject == bypass.subject && bypass.accepts(token, request.url, who, tokens)
+        };
+        // A token of the URL is new, and its cookie stands for it from now on.
+        let held = |bypass: &Bypass| match carried.of_url.iter().any(|token| holds(bypass, token)) {
+            true => Some(Some(bypass.cookie(request.url, who, tokens))),
+            false => carried.of_cookies.iter().any(|token| holds(bypass, token)).then_some(None),
+        };
+        if let Some(cookie) = self.bypass.as_ref().filter(|_| decision.may_bypass).and_then(held) {
+            decision.is_bypassed = true;
+            decision.cookie = cookie;
             decision.verdict = Verdict::Exception;
             decision.redirect = None;
         }
-        if let Some(bypass) = self.scan_bypass.as_ref().filter(|_| decision.may_bypass_scan) {
-            let of_url = |(subject, token): &(Subject, String)| *subject == Subject::Url && holds(bypass, token);
-            let is_spared = carried.of_url.iter().any(of_url);
-            decision.skips_faults |= is_spared;
-            decision.skips_scan |= is_spared && !self.bypasses_faults_alone;
+        if let Some(cookie) = self.scan_bypass.as_ref().filter(|_| decision.may_bypass_scan).and_then(held) {
+            decision.skips_faults = true;
+            decision.skips_scan |= !self.bypasses_faults_alone;
+            decision.cookie = decision.cookie.take().or(cookie);
+        }
+        let is_safe = [&b"GET"[..], b"HEAD"].contains(&request.method);
+        if is_safe && decision.cookie.is_some() && decision.verdict != Verdict::Block {
+            decision.redirect = Some(request.url.to_vec());
         }
     }
 

@@ -62,6 +62,9 @@ pub struct IdsCheck {
     /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
     #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Vec<PathBuf>,
+    /// Print messages and files as well: records of http, smtp, tls and fileinfo.
+    #[arg(long)]
+    pub records: bool,
     /// What rules name.
     #[command(flatten)]
     pub names: IdsRules,

@@ -7,12 +7,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use rules::ids::capture::{self, Seen};
-use rules::ids::{Limits, Loader, Rule, RuleSet, Transport};
+use rules::ids::capture;
+use rules::ids::{Limits, Loader, Register, RuleSet};
 use serde_json::{Value, json};
 
 use crate::cli::{self, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
 use crate::config::ids::changes;
+use crate::eve::captures;
 use crate::output::Failure;
 use crate::process::confine::Reach;
 use crate::process::privileges;
@@ -57,14 +58,20 @@ fn load(files: &[PathBuf], names: &IdsRules) -> Result<RuleSet, Failure> {
     }
     let changes = changes([&names.disable, &names.enable, &names.drop, &names.modify])?;
     changes.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
+    let mut rules: Vec<(Box<str>, Vec<u8>)> = Vec::new();
     for path in files {
         let bytes = read(path, limits.file_bytes_max as u64)?;
-        let bytes = if changes.is_empty() { bytes } else { changes.apply(&path.to_string_lossy(), &bytes) };
+        let name = path.to_string_lossy();
+        let bytes = if changes.is_empty() { bytes } else { changes.apply(&name, &bytes) };
         if bytes.windows(4).any(|four| four == b"data") {
             data_files(path, &mut loader);
         }
-        loader.file(&path.to_string_lossy(), &bytes);
+        rules.push((name.into(), bytes));
     }
+    if !changes.is_empty() {
+        rules::ids::enable_needed(&mut rules);
+    }
+    rules.iter().for_each(|(name, bytes)| loader.file(name, bytes));
     if let Some(path) = &names.thresholds {
         loader.thresholds(&path.to_string_lossy(), &read(path, limits.file_bytes_max as u64)?);
     }
@@ -131,37 +138,18 @@ fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
         eprintln!("sluice: {} rules do not load: sluice ids lint names them", set.problems().len());
     }
     let capture = read(&args.pcap, CAPTURE_BYTES_MAX)?;
-    let seen = capture::alerts(&set, &capture).ok_or_else(|| format!("{}: no capture", args.pcap.display()))?;
+    let observed = capture::observe(&set, &capture);
+    let (seen, records) = observed.ok_or_else(|| format!("{}: no capture", args.pcap.display()))?;
+    let register = Register::of(&set);
     for seen in &seen {
-        if let Some(rule) = set.rules().get(seen.rule) {
-            println!("{}", eve(rule, seen));
+        if let Some(entry) = register.get(seen.rule) {
+            println!("{}", captures::alert(entry, seen));
         }
     }
+    if args.records {
+        records.iter().for_each(|record| println!("{}", captures::message(record)));
+    }
     Ok(ExitCode::from(u8::from(!seen.is_empty())))
-}
-
-/// An alert as Suricata's EVE has it. Nothing is blocked in a capture, but the action is told.
-fn eve(rule: &Rule, seen: &Seen) -> Value {
-    let micros = i64::try_from(seen.micros).unwrap_or(i64::MAX);
-    let timestamp = jiff::Timestamp::from_microsecond(micros).map(|time| time.to_string()).unwrap_or_default();
-    json!({
-        "timestamp": timestamp,
-        "event_type": "alert",
-        "src_ip": seen.source.0.to_string(),
-        "src_port": seen.source.1,
-        "dest_ip": seen.target.0.to_string(),
-        "dest_port": seen.target.1,
-        "proto": if seen.transport == Transport::Tcp { "TCP" } else { "UDP" },
-        "alert": {
-            "action": if rule.action.blocks() { "blocked" } else { "allowed" },
-            "gid": rule.gid,
-            "signature_id": rule.sid,
-            "rev": rule.rev,
-            "signature": rule.message,
-            "category": rule.category,
-            "severity": rule.priority,
-        },
-    })
 }
 
 fn explain(args: &IdsExplain) -> Result<ExitCode, Failure> {

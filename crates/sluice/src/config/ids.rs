@@ -43,8 +43,24 @@ pub struct IdsSettings {
     pub actions: Vec<IdsAction>,
     /// The file that alerts are appended to as lines of EVE JSON.
     pub eve: Option<PathBuf>,
+    /// Records that are appended to `eve` besides alerts.
+    pub records: Vec<Record>,
     /// The file that alerts are appended to as lines of text.
     pub fast: Option<PathBuf>,
+    /// The socket of a system log that alerts are sent to: `/dev/log`.
+    pub syslog: Option<PathBuf>,
+}
+
+/// A kind of record in EVE JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Record {
+    /// A request with its response, or a request that was blocked.
+    Http,
+    /// A mail that has come by SMTP, LMTP or milter.
+    Smtp,
+    /// A file: the body of a message of HTTP, an attachment, a member of an archive.
+    Fileinfo,
 }
 
 /// `[[ids.action]]`
@@ -95,14 +111,21 @@ impl IdsSettings {
         let files = self.rules.iter_mut().chain(&mut self.thresholds).chain(&mut self.classification);
         let files =
             files.chain(&mut self.disable).chain(&mut self.enable).chain(&mut self.drop).chain(&mut self.modify);
-        files.chain(&mut self.eve).chain(&mut self.fast).for_each(|path| *path = folder.join(&path));
+        files
+            .chain(&mut self.eve)
+            .chain(&mut self.fast)
+            .chain(&mut self.syslog)
+            .for_each(|path| *path = folder.join(&path));
     }
 
     /// Checks what the types do not.
     ///
     /// # Errors
-    /// An action that says nothing.
+    /// An action that says nothing; records without a file.
     pub(super) fn check(&self) -> Result<(), String> {
+        if !self.records.is_empty() && self.eve.is_none() {
+            return Err("ids.records needs ids.eve".into());
+        }
         match self.actions.iter().any(|row| row.action.is_none()) {
             true => Err("[[ids.action]] needs action: alert, drop, reject, pass or off".into()),
             false => Ok(()),
@@ -119,7 +142,7 @@ impl IdsSettings {
 
     /// Folders that are written to.
     pub fn logs(&self) -> impl Iterator<Item = &Path> {
-        self.eve.iter().chain(&self.fast).map(|path| above(path))
+        self.eve.iter().chain(&self.fast).chain(&self.syslog).map(|path| above(path))
     }
 
     /// Reads the files by which rules are changed.
@@ -148,6 +171,10 @@ impl IdsSettings {
             let name = path.to_string_lossy();
             let bytes = if changes.is_empty() { bytes } else { changes.apply(&name, &bytes) };
             rules.push((name.into(), bytes));
+        }
+        if !changes.is_empty() {
+            let count = rules::ids::enable_needed(&mut rules);
+            tracing::debug!(count, "intrusion rules enabled for their flowbits");
         }
         let named = |path: &PathBuf| Ok::<_, Failure>((path.to_string_lossy().into(), read(path, file_bytes_max)?));
         Ok(IntrusionFiles {

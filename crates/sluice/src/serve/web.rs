@@ -172,8 +172,12 @@ impl filter::Course for Course {
         let request = self.means.request(facts, &fields);
         let decision = self.group.response(&request, &response, self.decision.clone());
         let Moment { day, minute } = request.now;
-        let is_scored = self.group.scores(&response, &decision) && !self.group.is_stealthy();
-        let paging = is_scored.then(|| Paging { group: self.group.number(), day, minute });
+        let paging = self.group.scores(&response, &decision).then(|| Paging {
+            group: self.group.number(),
+            day,
+            minute,
+            blocks: !self.group.is_stealthy(),
+        });
         Course { decision, ..self.clone() }.decided(paging)
     }
 
@@ -203,7 +207,8 @@ impl Course {
             tracing::info!(client = ?self.client, %url, reason = &*reason.detail, action = "pass", "lists of the web");
         }
         if let Some(location) = &self.decision.redirect {
-            return Decision::Redirect(location.as_slice().into());
+            let cookie = self.decision.cookie.as_deref().map(Into::into);
+            return Decision::Redirect { location: location.as_slice().into(), cookie };
         }
         let decision = &self.decision;
         Decision::Pass(Pass {

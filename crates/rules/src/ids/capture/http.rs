@@ -3,12 +3,14 @@
 //! A head ends at an empty line, whatever ends its lines; fields that are repeated are joined; a body is chunked if any coding says so.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::super::buffer::{Buffer, Direction};
 use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
 use super::coding::Codings;
 use super::parts::{Event, Parts};
+use super::record::{self, Content, File, Log, Message};
 use super::uri;
 
 /// Bytes of a head.
@@ -21,6 +23,8 @@ const EXCHANGES_MAX: usize = 256;
 pub(super) struct Http {
     sides: [Side; 2],
     exchanges: VecDeque<Exchange>,
+    /// Exchanges that have begun.
+    count: u64,
 }
 
 #[derive(Default)]
@@ -57,6 +61,10 @@ struct Exchange {
     transaction: Transaction,
     is_asked: bool,
     method: Vec<u8>,
+    number: u64,
+    told: record::Exchange,
+    /// The files that are open, of each way.
+    files: [Option<(Option<Box<[u8]>>, u64)>; 2],
 }
 
 struct Head {
@@ -66,15 +74,44 @@ struct Head {
 }
 
 impl Head {
+    /// The head for a record.
+    fn told(&self) -> Arc<flow::Head> {
+        Arc::new(flow::Head { line: self.first.as_slice().into(), fields: self.raw.as_slice().into() })
+    }
+
     fn field(&self, name: &[u8]) -> Option<&[u8]> {
         self.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &value[..])
     }
 }
 
-/// The flow and the desk, which travel together.
+impl Exchange {
+    /// Takes bytes of a file, which they may begin.
+    fn grow(&mut self, direction: Direction, bytes: usize) {
+        let file = &mut self.files[usize::from(direction == Direction::ToClient)];
+        let (_, sum) = file.get_or_insert_default();
+        *sum = sum.saturating_add(bytes as u64);
+    }
+
+    fn end_file(&mut self, direction: Direction, is_whole: bool, log: &mut Log) {
+        let is_to_client = direction == Direction::ToClient;
+        if let Some((name, bytes)) = self.files[usize::from(is_to_client)].take().filter(|(_, bytes)| *bytes > 0) {
+            let of = Message::Http(self.told.clone());
+            log.tell(self.number, Content::File(File { name, bytes, is_to_client, is_whole, of }));
+        }
+    }
+
+    fn end(self, log: &mut Log) {
+        if self.told.request.is_some() || self.told.response.is_some() {
+            log.tell(self.number, Content::Http(self.told));
+        }
+    }
+}
+
+/// The flow, the desk and the log, which travel together.
 pub(super) struct Ways<'w, 'd> {
     pub flow: &'w mut Flow,
     pub desk: &'w mut Desk<'d>,
+    pub log: &'w mut Log,
 }
 
 impl Http {
@@ -112,12 +149,12 @@ impl Http {
         for direction in [Direction::ToServer, Direction::ToClient] {
             self.close(direction, ways);
         }
-        for exchange in &mut self.exchanges {
+        for mut exchange in self.exchanges.drain(..) {
             for direction in [Direction::ToServer, Direction::ToClient] {
                 ways.flow.end(&mut exchange.transaction, direction, ways.desk);
             }
+            exchange.end(ways.log);
         }
-        self.exchanges.clear();
     }
 
     fn side(&mut self, direction: Direction) -> &mut Side {
@@ -130,15 +167,20 @@ impl Http {
             let is_new = self.exchanges.back().is_none_or(|exchange| exchange.is_asked);
             if is_new {
                 self.exchanges.truncate(EXCHANGES_MAX);
-                self.exchanges.push_back(Exchange::default());
+                self.open(false);
             }
             let last = self.exchanges.len() - 1;
             return &mut self.exchanges[last];
         }
         if self.exchanges.is_empty() {
-            self.exchanges.push_back(Exchange { is_asked: true, ..Exchange::default() });
+            self.open(true);
         }
         &mut self.exchanges[0]
+    }
+
+    fn open(&mut self, is_asked: bool) {
+        self.exchanges.push_back(Exchange { is_asked, number: self.count, ..Exchange::default() });
+        self.count = self.count.wrapping_add(1);
     }
 
     fn step(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) -> bool {
@@ -165,6 +207,10 @@ impl Http {
                 let mut decoded = Vec::new();
                 let (taken, is_end) = body.take(&side.pending, &mut decoded);
                 side.pending.drain(..taken);
+                if direction == Direction::ToClient {
+                    let bytes = &mut self.exchange(direction).told.bytes;
+                    *bytes = bytes.saturating_add(taken as u64);
+                }
                 self.body(direction, &decoded, ways);
                 if is_end {
                     self.end(direction, ways);
@@ -178,6 +224,7 @@ impl Http {
         let (method, ..) = request_line(&head.first);
         let exchange = self.exchange(Direction::ToServer);
         exchange.method = method.to_vec();
+        exchange.told.request = Some(head.told());
         let transaction = &mut exchange.transaction;
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToServer, buffer, bytes);
@@ -200,6 +247,7 @@ impl Http {
         if is_interim {
             return;
         }
+        exchange.told.response = Some(head.told());
         let (method, transaction) = (exchange.method.clone(), &mut exchange.transaction);
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToClient, buffer, bytes);
@@ -248,14 +296,18 @@ impl Http {
             State::Body(body) => body.parts.take(),
             _ => None,
         };
-        let transaction = &mut self.exchange(direction).transaction;
+        let exchange = self.exchange(direction);
+        if parts.is_none() {
+            exchange.grow(direction, bytes.len());
+        }
+        let transaction = &mut exchange.transaction;
         let own = if direction == Direction::ToServer { Buffer::RequestBody } else { Buffer::ResponseBody };
         ways.flow.feed(transaction, direction, own, bytes, ways.desk);
         let Some(mut parts) = parts else {
             return ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk);
         };
         let mut is_file = false;
-        parts.feed(bytes, &mut |event| upload(event, &mut is_file, transaction, ways));
+        parts.feed(bytes, &mut |event| upload(event, &mut is_file, exchange, ways));
         if let State::Body(body) = &mut self.side(direction).state {
             body.parts = Some(parts);
         }
@@ -264,8 +316,9 @@ impl Http {
     /// Ends a message.
     fn end(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) {
         let state = std::mem::take(&mut self.side(direction).state);
-        let mut parts = None;
+        let (mut parts, mut is_whole) = (None, true);
         if let State::Body(mut body) = state {
+            is_whole = body.is_whole();
             let mut rest = Vec::new();
             body.codings.finish(&mut |bytes| rest.extend_from_slice(bytes));
             parts = body.parts.take();
@@ -274,12 +327,15 @@ impl Http {
         let exchange = self.exchange(direction);
         if let Some(mut parts) = parts {
             let mut is_file = false;
-            parts.finish(&mut |event| upload(event, &mut is_file, &mut exchange.transaction, ways));
+            parts.finish(&mut |event| upload(event, &mut is_file, exchange, ways));
         }
+        exchange.end_file(direction, is_whole, ways.log);
         ways.flow.end(&mut exchange.transaction, direction, ways.desk);
         exchange.is_asked = true;
-        if direction == Direction::ToClient {
-            self.exchanges.pop_front();
+        if direction == Direction::ToClient
+            && let Some(exchange) = self.exchanges.pop_front()
+        {
+            exchange.end(ways.log);
         }
     }
 }
@@ -329,8 +385,15 @@ fn response_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
 }
 
 /// Hands parts of a form to the rules.
-fn upload(event: Event<'_>, is_file: &mut bool, transaction: &mut Transaction, ways: &mut Ways<'_, '_>) {
+fn upload(event: Event<'_>, is_file: &mut bool, exchange: &mut Exchange, ways: &mut Ways<'_, '_>) {
     let direction = Direction::ToServer;
+    match &event {
+        Event::Begin(name) => exchange.files[0] = Some((name.map(Into::into), 0)),
+        Event::Data(bytes) => exchange.grow(direction, bytes.len()),
+        Event::End => exchange.end_file(direction, true, ways.log),
+        Event::Field(..) => {}
+    }
+    let transaction = &mut exchange.transaction;
     match event {
         Event::Begin(name) => {
             *is_file = true;
@@ -345,6 +408,11 @@ fn upload(event: Event<'_>, is_file: &mut bool, transaction: &mut Transaction, w
 }
 
 impl Body {
+    /// Whether its end is where its head says.
+    fn is_whole(&self) -> bool {
+        matches!(self.left, Left::Length(0) | Left::Trailer | Left::Close)
+    }
+
     /// Takes bytes of the wire; says how many, and whether the body is over.
     fn take(&mut self, input: &[u8], decoded: &mut Vec<u8>) -> (usize, bool) {
         let mut out = |bytes: &[u8]| decoded.extend_from_slice(bytes);

@@ -10,6 +10,7 @@ mod http;
 mod packet;
 mod parts;
 mod pcap;
+mod record;
 mod smtp;
 mod stream;
 mod uri;
@@ -24,6 +25,8 @@ use super::transaction::Transaction;
 use http::{Http, Ways};
 pub(super) use http::{fill_request, fill_response};
 use packet::{ACK, Carried, FIN, RST, SYN};
+use record::Log;
+pub use record::{Content, Exchange, File, Mail, Message, Record};
 use smtp::Smtp;
 pub(super) use smtp::field_buffer;
 use stream::Stream;
@@ -52,7 +55,20 @@ pub struct Seen {
 
 /// Tries rules on a capture; none where it is none.
 pub fn alerts(rules: &RuleSet, capture: &[u8]) -> Option<Vec<Seen>> {
-    let mut watch = Watch { rules, site: Site::default(), flows: HashMap::new(), seen: Vec::new(), turn: 0, micros: 0 };
+    Some(observe(rules, capture)?.0)
+}
+
+/// Tries rules on a capture, and tells its messages and files; none where it is none.
+pub fn observe(rules: &RuleSet, capture: &[u8]) -> Option<(Vec<Seen>, Vec<Record>)> {
+    let mut watch = Watch {
+        rules,
+        site: Site::default(),
+        flows: HashMap::new(),
+        seen: Vec::new(),
+        records: Vec::new(),
+        turn: 0,
+        micros: 0,
+    };
     for captured in pcap::Capture::new(capture)? {
         watch.micros = captured.micros;
         if let Some(packet) = packet::read(&captured) {
@@ -60,7 +76,7 @@ pub fn alerts(rules: &RuleSet, capture: &[u8]) -> Option<Vec<Seen>> {
         }
     }
     watch.finish();
-    Some(watch.seen)
+    Some((watch.seen, watch.records))
 }
 
 struct Watch<'r> {
@@ -68,6 +84,7 @@ struct Watch<'r> {
     site: Site,
     flows: HashMap<(Peer, Peer, bool), Conversation>,
     seen: Vec<Seen>,
+    records: Vec<Record>,
     turn: u64,
     micros: u64,
 }
@@ -78,6 +95,7 @@ struct Conversation {
     flow: Flow,
     streams: [Stream; 2],
     app: Reader,
+    log: Log,
     /// The first bytes of the side that begins, until they tell the protocol.
     head: Vec<u8>,
     first: Option<Direction>,
@@ -153,6 +171,7 @@ impl Watch<'_> {
             flow: Flow::new(tuple, app, &mut self.site),
             streams: [Stream::default(), Stream::default()],
             app: Reader::Unknown,
+            log: Log::default(),
             head: Vec::new(),
             first: None,
             speaker: None,
@@ -184,6 +203,7 @@ impl Watch<'_> {
             };
             self.seen.push(Seen { micros: self.micros, source, target, transport, rule: alert.rule });
         }
+        conversation.log.collect(self.micros, [client, server], &mut self.records);
     }
 }
 
@@ -241,7 +261,7 @@ impl Conversation {
     }
 
     fn read(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
-        let mut ways = Ways { flow: &mut self.flow, desk };
+        let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
         match &mut self.app {
             Reader::Http(http) => http.feed(direction, bytes, &mut ways),
             Reader::Smtp(smtp) if direction == Direction::ToServer => smtp.feed(bytes, &mut ways),
@@ -304,7 +324,7 @@ impl Conversation {
             self.flow.turn(Direction::ToServer, true, desk);
             self.flow.turn(Direction::ToClient, true, desk);
         }
-        let mut ways = Ways { flow: &mut self.flow, desk };
+        let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
         match &mut self.app {
             Reader::Http(http) => http.finish(&mut ways),
             Reader::Smtp(smtp) => smtp.finish(&mut ways),
@@ -322,6 +342,7 @@ fn hello(records: &mut Vec<u8>, bytes: &[u8], ways: &mut Ways<'_, '_>) {
     if let proto::tls::Hello::Client { server_name: Some(name), .. } = proto::tls::client_hello(records) {
         let mut transaction = Transaction::new();
         transaction.fill(ways.desk.rules, Direction::ToServer, Buffer::TlsSni, name.as_bytes());
+        ways.log.tell(0, Content::Tls(name.into()));
         ways.flow.end(&mut transaction, Direction::ToServer, ways.desk);
         records.resize(HELLO_BYTES_MAX + 1, 0);
     }

@@ -1,9 +1,16 @@
 //! SMTP as rules see it: the envelope, the fields of mails and their parts. DATA and BDAT, dots undone.
 
+use std::mem;
+use std::sync::Arc;
+
 use super::super::buffer::{Buffer, Direction};
 use super::super::transaction::Transaction;
 use super::http::Ways;
 use super::parts::{Event, Parts};
+use super::record::{Content, File, Mail, Message};
+
+/// Recipients, fields and files of a mail that are told.
+const TOLD_MAX: usize = 1000;
 
 /// Bytes of one line.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -14,8 +21,12 @@ pub(super) struct Smtp {
     pending: Vec<u8>,
     state: State,
     transaction: Transaction,
-    helo: Vec<u8>,
     mail: Option<Parts>,
+    /// The transaction for a record.
+    told: Mail,
+    /// Whether the part that is open has a name, the last of the files.
+    is_named: bool,
+    count: u64,
 }
 
 #[derive(Default)]
@@ -83,15 +94,23 @@ impl Smtp {
     fn command(&mut self, line: &[u8], ways: &mut Ways<'_, '_>) {
         let upper = line.to_ascii_uppercase();
         let behind = |length: usize| line.get(length..).unwrap_or_default().trim_ascii();
+        let greets = upper.starts_with(b"HELO ") || upper.starts_with(b"EHLO ");
+        if greets && !self.told.sender.is_empty() {
+            // A greeting ends what was begun (RFC 5321, section 4.1.4).
+            self.mail = None;
+            self.end(ways);
+        }
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| self.transaction.fill(rules, Direction::ToServer, buffer, bytes);
-        if upper.starts_with(b"HELO ") || upper.starts_with(b"EHLO ") {
-            self.helo = behind(5).to_vec();
+        if greets {
             fill(Buffer::SmtpHelo, behind(5));
+            self.told.hello = behind(5).into();
         } else if upper.starts_with(b"MAIL FROM:") {
             fill(Buffer::SmtpMailFrom, path(behind(10)));
+            self.told.sender = path(behind(10)).into();
         } else if upper.starts_with(b"RCPT TO:") {
             fill(Buffer::SmtpRcptTo, path(behind(8)));
+            push(&mut self.told.recipients, path(behind(8)).into());
         } else if upper == b"DATA" {
             (self.state, self.mail) = (State::Data, Some(Parts::new()));
         } else if upper.starts_with(b"BDAT ") {
@@ -113,14 +132,31 @@ impl Smtp {
 
     fn content(&mut self, bytes: &[u8], ways: &mut Ways<'_, '_>) {
         let Some(mut mail) = self.mail.take() else { return };
-        mail.feed(bytes, &mut |event| part(event, &mut self.transaction, ways));
+        mail.feed(bytes, &mut |event| self.part(&event, ways));
         self.mail = Some(mail);
     }
 
     fn end_mail(&mut self, ways: &mut Ways<'_, '_>) {
         if let Some(mut mail) = self.mail.take() {
-            mail.finish(&mut |event| part(event, &mut self.transaction, ways));
+            self.told.fields.get_or_insert_default();
+            mail.finish(&mut |event| self.part(&event, ways));
         }
+    }
+
+    /// Hands a piece of a mail to the rules, and keeps what records tell of it.
+    fn part(&mut self, event: &Event<'_>, ways: &mut Ways<'_, '_>) {
+        match *event {
+            Event::Field(name, value) => push(self.told.fields.get_or_insert_default(), (name.into(), value.into())),
+            Event::Begin(name) => {
+                self.is_named = name.map(|name| push(&mut self.told.files, (name.into(), 0))).is_some()
+            }
+            Event::Data(bytes) => {
+                let file = self.told.files.last_mut().filter(|_| self.is_named);
+                file.into_iter().for_each(|(_, sum)| *sum = sum.saturating_add(bytes.len() as u64));
+            }
+            Event::End => self.is_named = false,
+        }
+        part(event, &mut self.transaction, ways);
     }
 
     /// Ends a transaction; the next has the same client.
@@ -128,6 +164,26 @@ impl Smtp {
         ways.flow.end(&mut self.transaction, Direction::ToServer, ways.desk);
         ways.flow.end(&mut self.transaction, Direction::ToClient, ways.desk);
         self.transaction = Transaction::new();
+        let told = mem::take(&mut self.told);
+        self.told.hello.clone_from(&told.hello);
+        if told.sender.is_empty() {
+            return;
+        }
+        let told = Arc::new(told);
+        for (name, bytes) in &told.files {
+            let of = Message::Smtp(told.clone());
+            let file = File { name: Some(name.clone()), bytes: *bytes, is_to_client: false, is_whole: true, of };
+            ways.log.tell(self.count, Content::File(file));
+        }
+        ways.log.tell(self.count, Content::Smtp(told));
+        self.count = self.count.wrapping_add(1);
+    }
+}
+
+/// Adds an item, as long as there are not too many.
+fn push<T>(items: &mut Vec<T>, item: T) {
+    if items.len() < TOLD_MAX {
+        items.push(item);
     }
 }
 
@@ -155,10 +211,10 @@ pub(in crate::ids) fn field_buffer(name: &[u8]) -> Option<Buffer> {
 }
 
 /// Hands parts of a mail to the rules.
-pub(super) fn part(event: Event<'_>, transaction: &mut Transaction, ways: &mut Ways<'_, '_>) {
+fn part(event: &Event<'_>, transaction: &mut Transaction, ways: &mut Ways<'_, '_>) {
     let direction = Direction::ToServer;
     let rules = ways.desk.rules;
-    match event {
+    match *event {
         Event::Field(name, value) => {
             if let Some(buffer) = field_buffer(name) {
                 transaction.fill(rules, direction, buffer, value);

@@ -21,6 +21,7 @@ function(tunnel)
 if(sitein,exception) return setexception
 if(sitein,banned) return setblock
 if(true) setgrey
+if(true) setgomitm
 
 function(checkresponse)
 if(exceptionset) return false

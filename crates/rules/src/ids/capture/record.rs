@@ -1,0 +1,107 @@
+//! Messages and files of a capture, for a host that writes them down. They are told when they are over, in the order of their ends.
+//!
+//! Heads and mails are shared by the files in them, so all records together take as much as the capture, and some bytes a file.
+
+use std::sync::Arc;
+
+use flow::Head;
+
+use super::super::flow::Peer;
+
+/// Records of one capture.
+const RECORDS_MAX: usize = 1 << 20;
+
+/// A message or a file of a capture.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// When it was over, in microseconds.
+    pub micros: u64,
+    /// The client.
+    pub client: Peer,
+    /// The server.
+    pub server: Peer,
+    /// The number of the transaction in its flow, from 0.
+    pub transaction: u64,
+    /// The message or the file.
+    pub content: Content,
+}
+
+/// The content of a record.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// A request with its response.
+    Http(Exchange),
+    /// A mail.
+    Smtp(Arc<Mail>),
+    /// The server that a client names in its handshake.
+    Tls(Box<str>),
+    /// A file in one of them.
+    File(File),
+}
+
+/// A request and its response.
+#[derive(Debug, Clone, Default)]
+pub struct Exchange {
+    /// The head of the request.
+    pub request: Option<Arc<Head>>,
+    /// The head of the response.
+    pub response: Option<Arc<Head>>,
+    /// Bytes of the response's body as they are on the wire.
+    pub bytes: u64,
+}
+
+/// A transaction of SMTP.
+#[derive(Debug, Clone, Default)]
+pub struct Mail {
+    /// The client's greeting.
+    pub hello: Box<[u8]>,
+    /// The sender.
+    pub sender: Box<[u8]>,
+    /// The recipients.
+    pub recipients: Vec<Box<[u8]>>,
+    /// Fields of the mail; none where no content has come.
+    pub fields: Option<Vec<(Box<[u8]>, Box<[u8]>)>>,
+    /// Names of its files, and their bytes.
+    pub files: Vec<(Box<[u8]>, u64)>,
+}
+
+/// A file.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// The name that the message gives it.
+    pub name: Option<Box<[u8]>>,
+    /// Bytes of decoded content.
+    pub bytes: u64,
+    /// The way it went.
+    pub is_to_client: bool,
+    /// Its end was seen.
+    pub is_whole: bool,
+    /// The message that it is in.
+    pub of: Message,
+}
+
+/// A message with files.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// Of HTTP.
+    Http(Exchange),
+    /// Of SMTP.
+    Smtp(Arc<Mail>),
+}
+
+/// Records of a flow that wait to be collected.
+#[derive(Debug, Default)]
+pub(super) struct Log(Vec<(u64, Content)>);
+
+impl Log {
+    pub fn tell(&mut self, transaction: u64, content: Content) {
+        self.0.push((transaction, content));
+    }
+
+    /// Moves what waits behind other records.
+    pub fn collect(&mut self, micros: u64, [client, server]: [Peer; 2], records: &mut Vec<Record>) {
+        let room = RECORDS_MAX.saturating_sub(records.len());
+        let waiting = self.0.drain(..).take(room);
+        records.extend(waiting.map(|(transaction, content)| Record { micros, client, server, transaction, content }));
+    }
+}

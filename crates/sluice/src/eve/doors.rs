@@ -1,0 +1,172 @@
+//! Records of objects at the doors.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use edge::message::intrusion::Scene;
+use flow::{Alert, ObjectReport, Protocol};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rules::ids::Entry;
+use serde_json::{Map, Value, json};
+
+use super::{Http, file_record, names_file, of_alert, record, url};
+use crate::config::ids::Record;
+
+/// The ends of a conversation, the sender of what matched first.
+pub struct Ends {
+    pub source: SocketAddr,
+    pub target: SocketAddr,
+    pub is_to_client: bool,
+}
+
+impl Ends {
+    pub fn of(alert: Alert, scene: &Scene) -> Ends {
+        Ends::sent_by(alert.is_to_client, scene)
+    }
+
+    /// The ends, the server first where it is the sender.
+    fn sent_by(is_server: bool, scene: &Scene) -> Ends {
+        let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let client = (scene.flow.client.unwrap_or(unknown), 0).into();
+        let client = scene.watched.client.unwrap_or(client);
+        let server = scene.watched.server.unwrap_or((unknown, 0).into());
+        let (source, target) = if is_server { (server, client) } else { (client, server) };
+        Ends { source, target, is_to_client: is_server }
+    }
+}
+
+/// An alert as a line of Suricata's fast.log.
+pub fn fast(entry: &Entry, ends: &Ends, now: Timestamp, is_blocked: bool) -> String {
+    let at = TimeZone::UTC.to_datetime(now);
+    let (hour, minute, second, micros) = (at.hour(), at.minute(), at.second(), at.subsec_nanosecond() / 1000);
+    let when = format!("{:02}/{:02}/{}-{hour:02}:{minute:02}:{second:02}.{micros:06}", at.month(), at.day(), at.year());
+    let drop = if is_blocked { "[Drop] " } else { "" };
+    let Words { of_rule, class, ends } = Words::of(entry, ends);
+    let line = format!("{when}  {drop}[**] {of_rule} [**] {class} {ends}");
+    line.replace(char::is_control, "?")
+}
+
+/// An alert as a datagram of the system log (RFC 3164, without the time, which the log adds), in the words of Suricata.
+pub fn syslog(entry: &Entry, ends: &Ends, is_blocked: bool) -> String {
+    let drop = if is_blocked { "[Drop] " } else { "" };
+    let Words { of_rule, class, ends } = Words::of(entry, ends);
+    let line = format!("{drop}{of_rule} {class} {ends}").replace(char::is_control, "?");
+    format!("<{SYSLOG_PRIORITY}>sluice[{}]: {line}", std::process::id())
+}
+
+/// Facility local5, level info, as Suricata's.
+const SYSLOG_PRIORITY: u32 = 21 << 3 | 6;
+
+/// The words that all lines about an alert have.
+struct Words {
+    of_rule: String,
+    class: String,
+    ends: String,
+}
+
+impl Words {
+    fn of(entry: &Entry, ends: &Ends) -> Words {
+        let Entry { gid, sid, rev, message, category, priority, .. } = entry;
+        Words {
+            of_rule: format!("[{gid}:{sid}:{rev}] {message}"),
+            class: format!("[Classification: {category}] [Priority: {priority}]"),
+            ends: format!("{{TCP}} {} -> {}", ends.source, ends.target),
+        }
+    }
+}
+
+/// An alert as Suricata's EVE has it.
+pub fn alert(entry: &Entry, scene: &Scene, ends: &Ends, now: Timestamp, is_blocked: bool) -> Value {
+    let mut line = base("alert", scene, ends, now);
+    line.insert("app_proto".into(), app(scene.flow.protocol).into());
+    line.insert("direction".into(), if ends.is_to_client { "to_client" } else { "to_server" }.into());
+    line.insert("alert".into(), of_alert(entry, is_blocked));
+    describe(scene, None, &mut line);
+    Value::Object(line)
+}
+
+/// A transaction that is over, as a record of its protocol: a mail, or a request with its response. None of a request that goes
+/// on, since its response is told with it.
+pub fn transaction(bytes: u64, is_blocked: bool, scene: &Scene, now: Timestamp) -> Option<(Record, Value)> {
+    let has_response = scene.watched.response.is_some();
+    let (kind, name) = match app(scene.flow.protocol) {
+        "http" if is_blocked || has_response => (Record::Http, "http"),
+        "smtp" => (Record::Smtp, "smtp"),
+        _ => return None,
+    };
+    let mut line = base(name, scene, &Ends::sent_by(false, scene), now);
+    line.insert("tx_id".into(), 0.into());
+    describe(scene, Some(if has_response { bytes } else { 0 }), &mut line);
+    if kind == Record::Smtp {
+        line.insert("email".into(), json!({ "status": "PARSE_DONE" }));
+    }
+    Some((kind, Value::Object(line)))
+}
+
+/// A file, as a record; none of containers, of parts without a name, and of second readings.
+pub fn file(file: &ObjectReport, scene: &Scene, now: Timestamp) -> Option<Value> {
+    let protocol = app(scene.flow.protocol);
+    let is_body = protocol == "http" && file.id == 0;
+    if file.second_reading || file.file_type.is_none() || is_body && file.bytes == 0 {
+        return None;
+    }
+    let response = scene.watched.response.as_ref();
+    let is_named = response.or(scene.watched.request.as_ref()).is_some_and(names_file);
+    let name = match &scene.watched.request {
+        Some(request) if is_body && !is_named => url(request),
+        _ => file.name.as_deref()?.to_owned(),
+    };
+    let is_to_client = response.is_some() || matches!(protocol, "pop3" | "imap");
+    let mut line = base("fileinfo", scene, &Ends::sent_by(is_to_client, scene), now);
+    line.insert("app_proto".into(), protocol.into());
+    describe(scene, None, &mut line);
+    let mut about = file_record(&name, file.bytes, true, 0);
+    if let Some(sha256) = &file.sha256 {
+        about["sha256"] = hex(sha256).into();
+    }
+    line.insert("fileinfo".into(), about);
+    Some(Value::Object(line))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The fields that each record has.
+fn base(kind: &str, scene: &Scene, ends: &Ends, now: Timestamp) -> Map<String, Value> {
+    let mut line = record(kind, now, (ends.source.ip(), ends.source.port()), (ends.target.ip(), ends.target.port()));
+    // Readers take numbers for floating point.
+    line.insert("flow_id".into(), (flow(scene) >> 12).into());
+    line.insert("sluice_id".into(), (&*scene.id).into());
+    line
+}
+
+/// The number of a flow: each object is one.
+pub fn flow(scene: &Scene) -> u64 {
+    scene.id.bytes().fold(0, |sum: u64, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
+}
+
+const fn app(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http | Protocol::Icap => "http",
+        Protocol::Pop3 => "pop3",
+        Protocol::Imap => "imap",
+        _ => "smtp",
+    }
+}
+
+/// Adds what is known of the conversation; `length` is that of a response, in a record of its own.
+fn describe(scene: &Scene, length: Option<u64>, fields: &mut Map<String, Value>) {
+    if let Some(name) = &scene.watched.server_name {
+        fields.insert("tls".into(), json!({ "sni": &**name }));
+    }
+    if let Some(request) = &scene.watched.request {
+        let http = Http { request: Some(request), response: scene.watched.response.as_ref(), length };
+        fields.insert("http".into(), http.value());
+    }
+    if app(scene.flow.protocol) == "smtp" {
+        let recipients: Vec<String> = scene.flow.recipients.iter().map(|rcpt| format!("<{rcpt}>")).collect();
+        let from = format!("<{}>", scene.flow.sender);
+        fields.insert("smtp".into(), json!({ "helo": &*scene.flow.hello, "mail_from": from, "rcpt_to": recipients }));
+    }
+}
