@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Expectations that must be met; it only rises.
-const MET_MIN: usize = 1;
+const MET_MIN: usize = 197;
 
 /// Keys of packets and of what Suricata alone keeps; and lists of keys.
 const FOREIGN: [&str; 9] = [
