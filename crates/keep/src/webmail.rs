@@ -264,7 +264,7 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
 
     fn rows(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
         let Ok(mailbox) = self.own(folder).cloned() else { return Vec::new() };
-        let newest = newest(&mailbox, before, count);
+        let newest = conversation::newest(&mailbox, before, count);
         newest.iter().map(|(uid, entry)| self.row(folder, *uid, entry)).collect()
     }
 
@@ -486,23 +486,6 @@ pub fn known(keep: &mut impl Keep, number: u64) -> Option<Known> {
                 offset = offset.saturating_add(length as u64);
             }
         }
-    }
-}
-
-/// The entries of a mailbox below a UID, the newest first. The store has them in ascending order: so it is asked for more and more.
-pub(crate) fn newest(mailbox: &Mailbox, before: u32, count: usize) -> Vec<(u32, Entry)> {
-    let mut span = u32::try_from(count.saturating_mul(2)).unwrap_or(u32::MAX).max(16);
-    let end = before.min(mailbox.uid_next.max(1));
-    loop {
-        let from = end.saturating_sub(span);
-        let below = mailbox.from(from).take_while(|(uid, _)| *uid < before);
-        let mut found: Vec<(u32, Entry)> = below.map(|(uid, entry)| (uid, *entry)).collect();
-        if found.len() >= count || from == 0 {
-            found.reverse();
-            found.truncate(count);
-            return found;
-        }
-        span = span.saturating_mul(4);
     }
 }
 
