@@ -1,6 +1,6 @@
 //! THREAD (RFC 5256): conversations, by subject or by who answers whom.
 //!
-//! Hostile references make no rings, and no chain longer than [`DEPTH_MAX`]; nothing here calls itself.
+//! Hostile references make no rings, and no chain longer than 1,000; nothing here calls itself.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -119,7 +119,7 @@ impl Forest {
         Pieces::new(self, &roots)
     }
 
-    /// Adds a message. At most [`REFERENCES_MAX`] times [`DEPTH_MAX`] steps.
+    /// Adds a message, in 100 times 1,000 steps at most.
     pub fn place(&mut self, mut post: Post) {
         let (at, references, id) = (self.posts.len(), core::mem::take(&mut post.references), post.id.take());
         self.posts.push(post);

@@ -118,7 +118,7 @@ fn has(record: &Value, (key, wanted): &(String, String)) -> bool {
     let path = key.replace('[', "/").replace(']', "").replace('.', "/");
     match record.pointer(&format!("/{path}")) {
         Some(Value::String(text)) => text == wanted,
-        Some(value) => value.to_string() == wanted.to_lowercase(),
+        Some(value) => format!("{value}") == wanted.to_lowercase(),
         None => false,
     }
 }

@@ -64,8 +64,11 @@ struct Exchange {
     number: u64,
     told: record::Exchange,
     /// The files that are open, of each way.
-    files: [Option<(Option<Box<[u8]>>, u64)>; 2],
+    files: [Option<OpenFile>; 2],
 }
+
+/// A file by its name, and its bytes so far.
+type OpenFile = (Option<Box<[u8]>>, u64);
 
 struct Head {
     first: Vec<u8>,

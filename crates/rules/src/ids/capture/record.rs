@@ -50,6 +50,9 @@ pub struct Exchange {
     pub bytes: u64,
 }
 
+/// A field of a mail: its name and its value.
+pub type Field = (Box<[u8]>, Box<[u8]>);
+
 /// A transaction of SMTP.
 #[derive(Debug, Clone, Default)]
 pub struct Mail {
@@ -60,7 +63,7 @@ pub struct Mail {
     /// The recipients.
     pub recipients: Vec<Box<[u8]>>,
     /// Fields of the mail; none where no content has come.
-    pub fields: Option<Vec<(Box<[u8]>, Box<[u8]>)>>,
+    pub fields: Option<Vec<Field>>,
     /// Names of its files, and their bytes.
     pub files: Vec<(Box<[u8]>, u64)>,
 }
