@@ -179,11 +179,9 @@ impl Member {
         self.epoch.store(0, Relaxed);
     }
 
-    /// Its numbers, in Prometheus' text format.
-    pub fn numbers(&self) -> String {
-        let name = "sluice_store_cluster_epoch";
-        let help = "Epoch of this node as the owner of the shared store, 0 where another node is.";
-        format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {}\n", self.epoch.load(Relaxed))
+    /// The epoch of this node as the owner, or 0.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Relaxed)
     }
 
     /// Folds what an owner writes.

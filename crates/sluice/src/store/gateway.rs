@@ -236,7 +236,10 @@ impl Store {
     pub fn numbers(&self) -> String {
         let site = self.shown.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         let numbers = site.map(|site| self.levels.text(&site)).unwrap_or_default();
-        numbers + &self.member.iter().map(|member| member.numbers()).collect::<String>()
+        let epoch = self.member.as_ref().map_or(0, |member| member.epoch());
+        let name = "sluice_store_cluster_epoch";
+        let help = "Epoch of this node as the owner of a store that machines share, else 0.";
+        numbers + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.
