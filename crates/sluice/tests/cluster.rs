@@ -345,6 +345,12 @@ fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
         let text = cluster.text(name, "synchronous = false").replace("\"64M\"", "\"256M\"");
         Gateway::with_files(&text, &files(SECRET))
     };
+    // What a former owner wrote, and no fold has, is in the blocks of the next one.
+    let former = node("former");
+    cluster.wait_for_owner(&former, "former");
+    let early: Vec<String> = (0..3).map(|number| format!("early-{number}")).collect();
+    early.iter().for_each(|subject| assert!(send(former.addresses[0], subject), "{}", former.log()));
+    former.kill();
     let a = node("a");
     cluster.wait_for_owner(&a, "a");
     let mut wire = Wire::connect(a.addresses[1]);
@@ -372,12 +378,18 @@ fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
     let b = node("b");
     cluster.wait_for_owner(&b, "b");
     let wanted: Vec<String> = (0..6).map(|number| format!("large-{number}")).collect();
-    assert_eq!(subjects(b.addresses[1]), [wanted, vec!["behind the blocks".into()]].concat());
+    assert_eq!(subjects(b.addresses[1]), [early, wanted, vec!["behind the blocks".into()]].concat());
+    let out = b.folder.path().join("store/mail.bak");
+    let (status, said) = cluster.command(&b, &["export", out.to_str().unwrap()]);
+    assert_eq!(status, 0, "{said}");
+    let checked = Command::new(env!("CARGO_BIN_EXE_sluice")).args(["store", "check"]).arg(&out).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+    assert!(b.folder.path().join("store/mail.marks").exists());
     let mut wire = Wire::connect(b.addresses[1]);
     assert!(wire.line().starts_with("* OK"));
     assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
     assert!(ask(&mut wire, "SELECT INBOX").status.starts_with("OK"));
-    let whole = ask(&mut wire, "UID FETCH 3 BODY.PEEK[TEXT]");
+    let whole = ask(&mut wire, "UID FETCH 6 BODY.PEEK[TEXT]");
     assert!(whole.literals[0] == body, "a mail is other than it was");
 }
 

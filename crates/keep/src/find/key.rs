@@ -17,6 +17,8 @@ pub enum Key {
     /// Numbers in the view.
     Numbers(Uids),
     Uids(Uids),
+    /// Among those that an earlier search has saved in the view (`$`, RFC 5182).
+    Result,
     /// A system flag, a bit of [`store::Flags`].
     Flag(u64),
     Keyword(String),

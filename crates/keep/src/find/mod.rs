@@ -176,6 +176,7 @@ impl<'a, M: Messages, I: Index> Finder<'a, M, I> {
             Key::Not(key) => !self.matches(message, key, is_over)?,
             Key::Numbers(numbers) => numbers.contains(message.number()),
             Key::Uids(uids) => uids.contains(message.uid()),
+            Key::Result => self.view.saved.contains(message.uid()),
             Key::Flag(bit) => entry.flags.has(*bit),
             Key::Keyword(name) => {
                 let at = self.mailbox.keywords.iter().position(|known| known.eq_ignore_ascii_case(name));

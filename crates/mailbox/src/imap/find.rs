@@ -51,7 +51,7 @@ pub(super) fn in_view(key: &search::Key, view: &View) -> Key {
         Given::And(keys) => Key::And(keys.iter().map(|key| in_view(key, view)).collect()),
         Given::Or(keys) => Key::Or(Box::new((in_view(&keys.0, view), in_view(&keys.1, view)))),
         Given::Not(key) => Key::Not(Box::new(in_view(key, view))),
-        Given::Messages(set) | Given::Uids(set) if set.is_saved() => Key::Uids(view.saved.clone()),
+        Given::Messages(set) | Given::Uids(set) if set.is_saved() => Key::Result,
         Given::Messages(set) => Key::Numbers(set.runs(view.count()).collect()),
         Given::Uids(set) => Key::Uids(set.runs(view.last_uid()).collect()),
         Given::Flag(bit) => Key::Flag(*bit),

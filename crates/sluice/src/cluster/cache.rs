@@ -49,8 +49,10 @@ struct Inner {
     marks: Marks,
     /// Where lines are appended.
     lines: fs::File,
-    /// Blocks that were written since the last fold.
+    /// Blocks of flushes since the last fold.
     written: BTreeSet<u64>,
+    /// Blocks that were written since the last flush.
+    pending: BTreeSet<u64>,
     /// Bytes of flushes since then.
     tail_bytes: u64,
 }
@@ -70,7 +72,7 @@ impl Cache {
     /// # Errors
     /// When there is no room.
     pub fn open(path: &Path, volume: &Volume) -> io::Result<Option<Cache>> {
-        let beside = path.with_extension("marks");
+        let beside = marks_of(path);
         let boot = fs::read_to_string(BOOT)?.trim().to_owned();
         let length = fs::metadata(path).map(|found| found.len()).ok();
         Cache::is_none_or_ours(path)?;
@@ -98,13 +100,18 @@ impl Cache {
     /// # Errors
     /// Says what to do with it.
     pub fn is_none_or_ours(path: &Path) -> io::Result<()> {
-        match path.try_exists()? && !path.with_extension("marks").try_exists()? {
+        match path.try_exists()? && !marks_of(path).try_exists()? {
             true => Err(io::Error::other(format!(
                 "{}: the store of this machine alone, and no cache of the cluster: sluice cluster import, then move it away",
                 path.display()
             ))),
             false => Ok(()),
         }
+    }
+
+    /// Whether there is a copy of some cluster's store.
+    pub fn is_there(path: &Path) -> bool {
+        fs::read_to_string(marks_of(path)).is_ok_and(|text| Marks::read(&text).is_some())
     }
 
     /// The last flush that it has.
@@ -118,18 +125,19 @@ impl Cache {
         inner.marks.flush < volume.flush || !inner.marks.touched.is_empty()
     }
 
-    /// Brings it up to date, as of one moment. Returns the last flush.
+    /// Brings it up to date, as of one moment. Returns the last flush. `as_owner` reads the whole tail, so that it is known which blocks the
+    /// next fold has to have: those that former owners wrote, too.
     ///
     /// # Errors
     /// When the database does not answer, or the disk fails.
-    pub async fn follow(&mut self, session: &Session) -> Result<u64, String> {
+    pub async fn follow(&mut self, session: &Session, as_owner: bool) -> Result<u64, String> {
         session.snapshot(true).await?;
-        let outcome = self.caught_up(session).await;
+        let outcome = self.caught_up(session, as_owner).await;
         session.snapshot(false).await?;
         outcome
     }
 
-    async fn caught_up(&mut self, session: &Session) -> Result<u64, String> {
+    async fn caught_up(&mut self, session: &Session, as_owner: bool) -> Result<u64, String> {
         let volume = session.look("").await?.ok_or("the volume is gone")?;
         let Marks { mut flush, touched, .. } = self.notes.lock().marks.clone();
         let file = &mut self.file;
@@ -150,11 +158,16 @@ impl Cache {
                 put(block.saturating_mul(BLOCK_BYTES), &vec![0; usize::try_from(left).unwrap_or(0)])?;
             }
         }
-        let from = if is_behind || !touched.is_empty() { 0 } else { flush };
+        let from = if as_owner || is_behind || !touched.is_empty() { 0 } else { flush };
+        let (mut written, mut tail_bytes) = (BTreeSet::new(), 0u64);
         let apply = |number: u64, row: &[u8]| {
             flush = number;
-            each(row, |at, run| put(at, run).map_err(Fault))
-                .map_err(|Fault(reason)| format!("flush {number}: {reason}"))
+            tail_bytes = tail_bytes.saturating_add(row.len() as u64);
+            let run = |at: u64, run: &[u8]| {
+                written.extend(blocks_of(at, run.len()));
+                put(at, run).map_err(Fault)
+            };
+            each(row, run).map_err(|Fault(reason)| format!("flush {number}: {reason}"))
         };
         session.each(TAIL, from, apply).await?;
         flush = flush.max(volume.folded);
@@ -163,11 +176,16 @@ impl Cache {
         }
         let mut inner = self.notes.lock();
         inner.marks.flush = flush;
-        if !touched.is_empty() {
-            inner.marks.touched.clear();
-        }
+        inner.marks.touched.clear();
+        (inner.written, inner.tail_bytes) = (written, tail_bytes);
         Ok(flush)
     }
+}
+
+/// The blocks of a run.
+fn blocks_of(at: u64, length: usize) -> std::ops::RangeInclusive<u64> {
+    let last = at.saturating_add((length as u64).saturating_sub(1));
+    at / BLOCK_BYTES..=last / BLOCK_BYTES
 }
 
 struct Fault(String);
@@ -176,6 +194,13 @@ impl From<Malformed> for Fault {
     fn from(_: Malformed) -> Fault {
         Fault("the row is damaged".into())
     }
+}
+
+/// The file of the marks of a cache.
+pub fn marks_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".marks");
+    name.into()
 }
 
 /// Removes a file that cannot be believed. False: another process has it.
@@ -191,7 +216,16 @@ fn remove(path: &Path) -> io::Result<bool> {
 impl Notes {
     fn write(path: PathBuf, marks: Marks) -> io::Result<Notes> {
         let lines = write_whole(&path, &marks)?;
-        Ok(Notes { path, inner: Mutex::new(Inner { marks, lines, written: BTreeSet::new(), tail_bytes: 0 }) })
+        Ok(Notes {
+            path,
+            inner: Mutex::new(Inner {
+                marks,
+                lines,
+                written: BTreeSet::new(),
+                pending: BTreeSet::new(),
+                tail_bytes: 0,
+            }),
+        })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -201,12 +235,12 @@ impl Notes {
     /// Notes that a block is about to be written.
     pub fn touch(&self, block: u64) {
         let mut inner = self.lock();
-        if inner.written.insert(block) && inner.marks.touched.insert(block) {
+        if inner.pending.insert(block) && inner.marks.touched.insert(block) {
             let line = Marks::line(block);
             if let Err(error) = inner.lines.write_all(line.as_bytes()) {
                 // Without its line the block would be believed after a crash: nothing is.
                 tracing::error!(file = %self.path.display(), %error, "marks cannot be written: the cache will be read anew");
-                let _ = fs::remove_file(&self.path);
+                let _ = inner.lines.set_len(0);
             }
         }
     }
@@ -216,6 +250,8 @@ impl Notes {
         let mut inner = self.lock();
         inner.marks.flush = flush;
         inner.tail_bytes = inner.tail_bytes.saturating_add(bytes as u64);
+        let pending = std::mem::take(&mut inner.pending);
+        inner.written.extend(pending);
     }
 
     /// Bytes of flushes since the last fold.
@@ -243,7 +279,7 @@ impl Notes {
     /// When the marks cannot be written.
     pub fn folded(&self) -> io::Result<()> {
         let mut inner = self.lock();
-        inner.marks.touched = inner.written.clone();
+        inner.marks.touched = inner.written.union(&inner.pending).copied().collect();
         inner.lines = write_whole(&self.path, &inner.marks)?;
         Ok(())
     }

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use cluster::{Answer, BLOCK_BYTES};
 use mailbox::File;
 use serde_json::json;
-use store::Device as _;
+use store::{Device as _, Options};
 use tokio_postgres::Row;
 
-use super::cache::Cache;
+use super::cache::{Cache, marks_of};
 use super::handing::{Handed, Secret, hand_over};
 use super::postgres::{Database, Session, VOLUME, Volume};
 use crate::cli::{Cluster, ClusterCommand};
@@ -189,7 +189,10 @@ async fn known(session: &Session, node: &str) -> Result<(), Failure> {
 
 /// Copies a store to a cluster that has none.
 async fn import(database: &Database, path: &Path) -> Result<ExitCode, Failure> {
-    let file = File::open(path, false).map_err(|error| format!("{}: {error}", path.display()))?;
+    let open = || File::open(path, false).map_err(|error| format!("{}: {error}", path.display()));
+    let options = Options { read_only: true, ..Options::default() };
+    drop(store::Volume::open(open()?, options).map_err(|error| format!("{}: {error}", path.display()))?);
+    let file = open()?;
     let mut session = database.connect().await?;
     if session.look("").await?.is_some_and(|volume| volume.flush > 0) {
         return Err("the cluster has a store already".into());
@@ -201,9 +204,8 @@ async fn import(database: &Database, path: &Path) -> Result<ExitCode, Failure> {
         return Err("a node has taken the cluster's store: stop all nodes first".into());
     }
     let epoch = volume.renewal.epoch + 1;
-    if session.append(epoch, 1, &[]).await != Answer::Done {
-        return Err("the database does not answer".into());
-    }
+    // What another attempt has left.
+    session.clean().await?;
     let mut bytes = vec![0; usize::try_from(BLOCK_BYTES)?];
     let (mut copied, all) = (0u64, file.len().div_ceil(BLOCK_BYTES));
     for block in 0..all {
@@ -215,6 +217,9 @@ async fn import(database: &Database, path: &Path) -> Result<ExitCode, Failure> {
             copied += 1;
         }
         progress(block + 1, all);
+    }
+    if session.append(epoch, 1, &[]).await != Answer::Done {
+        return Err("a node has taken the cluster's store meanwhile: stop all nodes, and try again".into());
     }
     session.fold(epoch, 1).await?;
     session.release(epoch).await;
@@ -238,9 +243,9 @@ async fn export(database: &Database, settings: &ClusterSettings, path: &Path) ->
         return Err(format!("{}: there is one already", path.display()).into());
     }
     let mut cache = Cache::open(path, &volume)?.ok_or("another process has it open")?;
-    let flush = cache.follow(&session).await?;
+    let flush = cache.follow(&session, false).await?;
     cache.file.sync()?;
-    std::fs::remove_file(path.with_extension("marks"))?;
+    std::fs::remove_file(marks_of(path))?;
     println!("{}: the store as of flush {flush}", path.display());
     Ok(ExitCode::SUCCESS)
 }

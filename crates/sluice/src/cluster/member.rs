@@ -231,6 +231,9 @@ impl Turn<'_> {
     async fn looked(&mut self, session: &Session) -> Result<Option<Owned>, String> {
         let Member { settings, size, path, owner, .. } = self.member;
         let Some(volume) = session.look(&settings.node).await? else {
+            if Cache::is_there(path) {
+                return Err(format!("the database has no store, and {} is a copy of one", path.display()));
+            }
             session.volume(*size, &random_name()).await?;
             return Ok(None);
         };
@@ -242,7 +245,8 @@ impl Turn<'_> {
         // An edge of this node that ends has it still.
         let Some(cache) = &mut self.cache else { return Ok(None) };
         if cache.is_behind(&volume) {
-            cache.follow(session).await?;
+            cache.follow(session, false).await?;
+            cache.notes.keep().map_err(|error| error.to_string())?;
         }
         session.appear(&settings.node, &settings.address.to_string(), cache.flush()).await?;
         let is_silent = self.vigil.is_over(volume.renewal, now());
@@ -261,7 +265,7 @@ impl Turn<'_> {
         }
         let Some(mut cache) = self.cache.take() else { return Ok(None) };
         let epoch = seen.renewal.epoch + 1;
-        let flush = match cache.follow(session).await {
+        let flush = match cache.follow(session, true).await {
             Ok(flush) => flush,
             Err(error) => {
                 self.cache = Some(cache);

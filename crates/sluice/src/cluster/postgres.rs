@@ -13,6 +13,7 @@ use cluster::{Answer, Renewal, Standing};
 use lookup::tls::{Securing, trusting};
 use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use tokio_postgres::error::Severity;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, Row, Statement};
 
@@ -20,6 +21,9 @@ use crate::config::ClusterSettings;
 
 /// How long a statement may take. One that waits for a standby which is gone would wait for ever.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a fold may take: it deletes a whole tail.
+const FOLD_WAIT: Duration = Duration::from_secs(120);
 
 /// How long a connection to one server may take.
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
@@ -143,6 +147,11 @@ impl Database {
         if self.synchronous && standbys.is_empty() {
             return Ok(Err("no synchronous standbys (synchronous_standby_names is empty)".into()));
         }
+        let commit: String = client.query_one("show synchronous_commit", &[]).await?.get(0);
+        if self.synchronous && commit != "remote_apply" {
+            // A role or a database may have it off.
+            client.batch_execute("set synchronous_commit = on").await?;
+        }
         let has_tables: bool = client.query_one("select to_regclass('sluice.node') is not null", &[]).await?.get(0);
         if !has_tables {
             client.batch_execute(TABLES).await?;
@@ -164,7 +173,10 @@ where
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notice(notice) = message
-                && notice.severity() == "WARNING"
+                && !matches!(
+                    notice.parsed_severity(),
+                    Some(Severity::Notice | Severity::Info | Severity::Log | Severity::Debug)
+                )
             {
                 tracing::warn!(%notice, "the database of the cluster warns");
                 noted.store(true, SeqCst);
@@ -301,21 +313,26 @@ impl Session {
 
     /// Makes the blocks of a fold those of the volume, and deletes what they replace.
     pub async fn fold(&mut self, epoch: u64, flush: u64) -> Result<(), String> {
-        answered(self.folded(signed(epoch), signed(flush))).await
+        match timeout(FOLD_WAIT, self.folded(signed(epoch), signed(flush))).await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => Err("another node has the store".into()),
+            Ok(Err(error)) => Err(describe(&error)),
+            Err(_) => Err(format!("no answer in {} s", FOLD_WAIT.as_secs())),
+        }
     }
 
-    async fn folded(&mut self, epoch: i64, flush: i64) -> Result<(), tokio_postgres::Error> {
+    async fn folded(&mut self, epoch: i64, flush: i64) -> Result<bool, tokio_postgres::Error> {
         let change = self.client.transaction().await?;
         let mine = "update sluice.volume set folded = $2 where id = $1 and epoch = $3 and folded < $2";
         if change.execute(mine, &[&VOLUME, &flush, &epoch]).await? == 0 {
-            return change.rollback().await;
+            return change.rollback().await.map(|()| false);
         }
         change.execute("insert into sluice.fold values ($1, $2, $3)", &[&VOLUME, &flush, &epoch]).await?;
         change.execute("delete from sluice.tail where volume = $1 and flush <= $2", &[&VOLUME, &flush]).await?;
         let replaced = "delete from sluice.block b where b.volume = $1 and b.flush < $2 and exists (select 1
             from sluice.block n where n.volume = b.volume and n.block = b.block and n.flush = $2 and n.epoch = $3)";
         change.execute(replaced, &[&VOLUME, &flush, &epoch]).await?;
-        change.commit().await
+        change.commit().await.map(|()| true)
     }
 
     /// Deletes blocks of folds that were never made.

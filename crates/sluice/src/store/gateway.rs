@@ -232,9 +232,12 @@ impl Store {
         Ok(())
     }
 
-    /// Its numbers, while it is open.
+    /// Its numbers, while it is open; of a node that waits for its turn, that it does.
     pub fn numbers(&self) -> String {
         let site = self.shown.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
+        if site.is_none() && self.member.is_none() {
+            return String::new();
+        }
         let numbers = site.map(|site| self.levels.text(&site)).unwrap_or_default();
         let epoch = self.member.as_ref().map_or(0, |member| member.epoch());
         let name = "sluice_store_cluster_epoch";
