@@ -255,6 +255,14 @@ fn odd_values_are_noted_and_values_stay_whole() {
 }
 
 #[test]
+fn what_is_written_loads_where_the_way_out_is_none() {
+    let main = "myhostname = mx.example.org\nmydestination = example.org\nrelayhost = [::1]:99999\n";
+    let (text, notes) = migrated(&[("main.cf", main), ("master.cf", MASTER)]);
+    assert!(is_noted(&notes, "relayhost", "port from 1"), "{notes:#?}");
+    assert!(!text.contains("maildrop ="), "{text}");
+}
+
+#[test]
 fn a_gateway_relays_to_one_next_hop_and_knows_its_recipients() {
     let main = "myhostname = gw.example.org\nmydestination = $myhostname, localhost\nrelay_domains = example.org hash:FOLDER/domains\n\
         relay_recipient_maps = hash:FOLDER/recipients\ntransport_maps = hash:FOLDER/transport\nmaximal_queue_lifetime = 5d\n\

@@ -73,7 +73,9 @@ pub fn relay(work: &mut Translation<'_>) {
     let value = work.parameters.value("relayhost");
     work.done("relayhost");
     let place = work.place("relayhost");
-    match if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp") } {
+    let hop = if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp") };
+    let has_way = !matches!(hop, Hop::Other(_));
+    match hop {
         Hop::Server(hop, asks) => {
             work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
             if asks {
@@ -86,7 +88,10 @@ pub fn relay(work: &mut Translation<'_>) {
         Hop::Usual => work.draft.key(Part::Store, "relay", &json!("mx"), None),
         Hop::Other(why) => work.note("relayhost", why),
     }
-    work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
+    // Mail from commands goes out by `relay`.
+    if has_way {
+        work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
+    }
     for Entry { place, key, value } in routes(work) {
         let setting = format!("{key} {value}");
         match hop_of(&value, "smtp") {

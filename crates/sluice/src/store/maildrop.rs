@@ -21,7 +21,8 @@ use std::time::{Duration, SystemTime};
 
 use mailbox::Site;
 use mailbox::queue::{self, Handover, Untaken, hand_over};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with};
+use rustix::io::Errno;
 use tokio::time::Instant;
 
 use super::sendmail::envelope::{self, Envelope};
@@ -45,6 +46,9 @@ const ABANDONED: Duration = Duration::from_secs(86_400);
 
 /// The ending of files that are not taken in.
 const REFUSED: &str = ".refused";
+
+/// Mails of one name that are kept so.
+const SET_ASIDE_MAX: u32 = 99;
 
 /// Makes the folder, and looks whether it is right.
 ///
@@ -143,11 +147,7 @@ impl Maildrop {
                 }
                 Err(Untaken::Never(why)) => {
                     tracing::error!(file = %path.display(), why, "a mail of a command is not taken in, and kept as .refused");
-                    let mut name = path.clone().into_os_string();
-                    name.push(REFUSED);
-                    // A name that leaves no room for the ending is nobody's accident.
-                    let renamed = fs::rename(&path, name).or_else(|_| fs::remove_file(&path));
-                    let _ = renamed.inspect_err(|error| warn(&path, &error.to_string()));
+                    let _ = set_aside(&path).inspect_err(|error| warn(&path, &error.to_string()));
                 }
             }
             if self.removed.len() >= REMEMBERED_MAX {
@@ -247,9 +247,38 @@ fn warn(path: &Path, why: &str) {
     tracing::warn!(file = %path.display(), why, "a mail of a command waits in the maildrop");
 }
 
+/// Keeps a mail that is never taken in, under a name that nothing else has.
+fn set_aside(path: &Path) -> io::Result<()> {
+    let endings =
+        std::iter::once(REFUSED.to_owned()).chain((2..=SET_ASIDE_MAX).map(|number| format!(".{number}{REFUSED}")));
+    for ending in endings {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        match renameat_with(CWD, path, CWD, Path::new(&name), RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            // A name that leaves no room for the ending is nobody's accident.
+            Err(Errno::NAMETOOLONG) => return fs::remove_file(path),
+            renamed => return renamed.map_err(io::Error::from),
+        }
+    }
+    Err(io::Error::other("too many mails of this name were refused"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_mail_takes_no_other_ones_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("a.refused")).unwrap();
+        fs::write(at("a.2.refused"), "first").unwrap();
+        fs::write(at("a"), "second").unwrap();
+        set_aside(&at("a")).unwrap();
+        assert_eq!(fs::read_to_string(at("a.2.refused")).unwrap(), "first");
+        assert_eq!(fs::read_to_string(at("a.3.refused")).unwrap(), "second");
+    }
 
     #[test]
     fn only_whole_files_are_taken_and_their_owner_is_the_sender() {
