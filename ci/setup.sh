@@ -58,6 +58,7 @@ if [ "$kind" = test ]; then
     need unar unar
     need xz xz-utils
     need zstd zstd
+    need brotli brotli
     need strace strace
     need python3 python3
     need ip iproute2

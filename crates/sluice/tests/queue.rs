@@ -448,7 +448,7 @@ fn mail_that_goes_out_is_signed_and_its_records_verify_it() {
                   f = lambda n, timeout=5: t[n.decode()].encode(); \
                   print([dkim.DKIM(m).verify(idx=i, dnsfunc=f) for i in range(2)])";
     let lines = std::fs::read_to_string(&zone).unwrap();
-    let mut command = Command::new("python3");
+    let mut command = Command::new("/usr/bin/python3");
     command.args(["-c", python]).arg(&file);
     for line in lines.lines().filter(|line| !line.starts_with(';')) {
         let (name, text) = line.split_once(" IN TXT ").unwrap();
