@@ -22,6 +22,6 @@ mod runs;
 mod tail;
 
 pub use lease::{Duty, Lease, Renewal, Vigil};
-pub use marks::{BLOCK_BYTES, Marks};
+pub use marks::{BLOCK_BYTES, Marks, blocks_of};
 pub use runs::{Malformed, RUNS_BYTES_MAX, Runs, each};
 pub use tail::{Answer, Engine, Lost, Standing, Tail};

@@ -15,9 +15,16 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write as _;
+use core::ops::RangeInclusive;
 
 /// A block: the unit in which a cache is read anew and a tail is folded, in bytes.
 pub const BLOCK_BYTES: u64 = 1 << 20;
+
+/// The blocks of bytes that are written at `at`.
+pub fn blocks_of(at: u64, length: usize) -> RangeInclusive<u64> {
+    let last = at.saturating_add((length as u64).saturating_sub(1));
+    at / BLOCK_BYTES..=last / BLOCK_BYTES
+}
 
 const FIRST_LINE: &str = "sluice cache 1";
 

@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 
-use crate::marks::BLOCK_BYTES;
+use crate::marks::blocks_of;
 use crate::runs::{RUNS_BYTES_MAX, Runs};
 
 /// A result of a statement.
@@ -108,8 +108,7 @@ impl<E: Engine> Tail<E> {
 
     /// Notes that these bytes are about to be written to the cache.
     pub fn touch(&mut self, at: u64, length: usize) {
-        let last = at.saturating_add((length as u64).saturating_sub(1));
-        (at / BLOCK_BYTES..=last / BLOCK_BYTES).for_each(|block| self.engine.touch(block));
+        blocks_of(at, length).for_each(|block| self.engine.touch(block));
     }
 
     /// Takes what has been written to the cache, which therefore has all of every flush. A long tail is appended before it is flushed.

@@ -394,6 +394,30 @@ fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
 }
 
 #[test]
+fn a_node_keeps_its_copy_when_the_database_is_another_one() {
+    let Some(cluster) = Cluster::start() else { return };
+    let a = cluster.node("a");
+    cluster.wait_for_owner(&a, "a");
+    assert!(send(a.addresses[0], "kept"));
+    let marks = a.folder.path().join("store/mail.marks");
+    a.kill();
+    // As if the marks were those of a store that this database does not know.
+    let text = std::fs::read_to_string(&marks).unwrap();
+    let known = text.lines().find_map(|line| line.strip_prefix("volume ")).unwrap();
+    let text = text.replace(known, &"0".repeat(known.len()));
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("store")).unwrap();
+    std::fs::copy(a.folder.path().join("store/mail"), place.path().join("store/mail")).unwrap();
+    std::fs::write(place.path().join("store/mail.marks"), &text).unwrap();
+    let before = std::fs::read(place.path().join("store/mail")).unwrap();
+    let store = format!("folder = \"{}/store\"", place.path().display());
+    let config = cluster.text("a", "synchronous = false").replace("folder = \"FOLDER/store\"", &store);
+    let again = Gateway::with_files(&config, &files(SECRET));
+    again.wait_for_log("a copy of another cluster's store");
+    assert!(std::fs::read(place.path().join("store/mail")).unwrap() == before);
+}
+
+#[test]
 fn nothing_is_taken_where_one_server_alone_acknowledges() {
     let Some(cluster) = Cluster::start() else { return };
     let a = Gateway::with_files(&cluster.text("a", ""), &files(SECRET));

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cluster::{BLOCK_BYTES, Malformed, Marks, each};
+use cluster::{BLOCK_BYTES, Malformed, Marks, blocks_of, each};
 use mailbox::File;
 use store::Device as _;
 
@@ -77,8 +77,11 @@ impl Cache {
         let length = fs::metadata(path).map(|found| found.len()).ok();
         Cache::is_none_or_ours(path)?;
         let marks = fs::read_to_string(&beside).ok().and_then(|text| Marks::read(&text));
-        let is_right =
-            |marks: &Marks| marks.volume == volume.name && marks.boot == boot && length == Some(volume.bytes);
+        if marks.as_ref().is_some_and(|marks| marks.volume != volume.name) {
+            let why = "a copy of another cluster's store: if it is not needed any more, move it and its marks away";
+            return Err(io::Error::other(format!("{}: {why}", path.display())));
+        }
+        let is_right = |marks: &Marks| marks.boot == boot && length == Some(volume.bytes);
         let believed = marks.filter(is_right);
         if believed.is_none() && !remove(path)? {
             return Ok(None);
@@ -180,12 +183,6 @@ impl Cache {
         (inner.written, inner.tail_bytes) = (written, tail_bytes);
         Ok(flush)
     }
-}
-
-/// The blocks of a run.
-fn blocks_of(at: u64, length: usize) -> std::ops::RangeInclusive<u64> {
-    let last = at.saturating_add((length as u64).saturating_sub(1));
-    at / BLOCK_BYTES..=last / BLOCK_BYTES
 }
 
 struct Fault(String);
