@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::harness::{Arrived, Behaviour, Gateway, Sink, base64, eicar, mail_with, wait_for};
 
@@ -171,6 +172,27 @@ fn what_commands_send_is_inspected_and_what_is_wrong_has_its_status() {
         assert_eq!(machine.sendmail(None, words, input), Some(status), "{words:?}");
     }
     assert_eq!(machine.sendmail(None, &["-bi"], ""), Some(0));
+}
+
+#[test]
+fn a_mail_that_is_long_in_coming_is_taken_as_soon_as_it_is_whole() {
+    let machine = Machine::new();
+    let _gateway = machine.serve();
+    let mut command = Command::new(machine.folder.path().join("sendmail"));
+    command.arg("-C").arg(machine.config()).args(["-i", "ann@example.org"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"Subject: slow\n\n").unwrap();
+    input.write_all(&b"a line of the mail\n".repeat(20_000)).unwrap();
+    let written = || crate::harness::files(&machine.maildrop()).iter().any(|file| file.metadata().unwrap().len() > 0);
+    wait_for(|| written().then_some(()), "a part of the mail");
+    // The server looks each second, and sees that it is not whole.
+    std::thread::sleep(Duration::from_secs(3));
+    drop(input);
+    assert!(child.wait().unwrap().success());
+    let start = Instant::now();
+    assert!(machine.next().text().contains("Subject: slow\r\n"));
+    assert!(start.elapsed() < Duration::from_secs(40), "it waited for the next minute");
 }
 
 #[test]

@@ -101,11 +101,11 @@ impl Maildrop {
         let (mut seen, mut tried) = (None, None::<Instant>);
         self.removed = self.stale(&queue::taken(&site.store.state()));
         loop {
-            let changed = self.folder.metadata().map(|facts| (facts.mtime(), facts.mtime_nsec())).ok();
+            let changed = self.folder.metadata().and_then(|facts| facts.modified()).ok();
             if changed != seen || tried.is_none_or(|tried| tried.elapsed() > TRY_EVERY) {
                 tried = Some(Instant::now());
                 // What is taken in changes the folder, too: it is looked at once more.
-                seen = changed;
+                seen = changed.filter(|changed| is_settled(*changed));
                 self.take_in(&site).await;
                 self.forget(&site).await;
             }
@@ -225,6 +225,11 @@ impl Maildrop {
         let is_trusted = self.trusted.contains(&user);
         Handover { key: key(facts), user, number, is_trusted, from, name, recipients, notify, ret, envid }
     }
+}
+
+/// Whether a folder of this time shows it when it changes again: its clock ticks a few hundred times a second.
+fn is_settled(changed: SystemTime) -> bool {
+    SystemTime::now().duration_since(changed).is_ok_and(|age| age >= LOOK_EVERY)
 }
 
 async fn hand(site: &Site, Dropped { mut file, handover }: Dropped) -> Result<(), Untaken> {

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use proto::smtp::Return;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use self::envelope::Envelope;
 use self::flags::{Flags, Mode};
@@ -168,7 +169,12 @@ fn put<R: io::BufRead>(
     // The mode has to be the one that is asked for, whatever the caller's mask is.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
     let written = write(&mut file, envelope, header, lines, bytes_max, folder);
-    written.inspect_err(|_| drop(std::fs::remove_file(&path)))
+    written.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+    // The server looks when the folder has changed, which the file's new mode alone does not show.
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    let _ = utimensat(CWD, folder, &times, AtFlags::empty());
+    Ok(())
 }
 
 fn write<R: io::BufRead>(
