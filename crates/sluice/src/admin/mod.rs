@@ -43,7 +43,7 @@ use crate::output::Failure;
 use crate::process::beside;
 use crate::process::privileges::{self, Account};
 use crate::quarantine::place::Place;
-use crate::serve::site::{BUILT_IN, FIRST_STEPS};
+use crate::serve::reading::{BUILT_IN, FIRST_STEPS};
 use crate::store;
 use access::Access;
 use site::Site;

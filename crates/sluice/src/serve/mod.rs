@@ -11,7 +11,9 @@
 
 mod bell;
 mod ids;
+mod inspector;
 mod logins;
+pub mod reading;
 mod reload;
 mod rights;
 mod scorer;

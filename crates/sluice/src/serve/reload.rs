@@ -18,7 +18,8 @@ use edge::porch::control::Control;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
-use super::site::{NeedsProcess, Site};
+use super::reading::NeedsProcess;
+use super::site::Site;
 use super::watcher::{Stamp, Watcher, stamps};
 use crate::cli::Serve;
 use crate::output::Failure;

@@ -1,10 +1,9 @@
 //! Everything that is made from one reading of the configuration.
 
-use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
+use edge::message::asking;
 use edge::message::intrusion::Sentinel;
 use edge::message::memory;
 use edge::message::notice::Notices;
@@ -19,33 +18,31 @@ use edge::porch::filter::{AllowAll, Filter};
 use edge::porch::runtime::{Measure, Runtime, Settings, Signatures};
 use edge::recipients::directory::Directory;
 use edge::scanner::door::Clamd;
-use edge::settings::Rulings;
+use edge::settings::{Listener, Rulings};
 use edge::trust::warden::Warden;
-use flow::Inspector;
-use inspect::Engine;
-use jail::{Bells, Children, Counts, Jails, Launch, Local, Memory, Suspects};
+use jail::Bells;
 
 use super::ids::Intrusion;
+use super::inspector::{self, Common, Rules};
 use super::logins::Users;
+use super::reading::{NeedsProcess, Reading, check_fixed};
 use super::rights;
 use super::scorer::SpamRules;
-use super::watcher::{Stamp, stamps};
+use super::watcher::Stamp;
 use super::web::WebLists;
 use crate::cli::Serve;
-use crate::config::clamd_conf;
-use crate::config::{Config, Isolation};
-use crate::database;
-use crate::database::{Loaded, Wanted};
+use crate::config::Config;
+use crate::database::{self, Loaded, Wanted};
 use crate::dnsbl::ask::{self, Lists, Own};
 use crate::learned::{Bounds, Memories};
-use crate::logging;
 use crate::lookups::Lookups;
 use crate::output::Failure;
-use crate::process::privileges;
-use crate::process::supervise::lead::lead;
 use crate::resolver::Resolver;
 use crate::resolver::blocks::Blocks;
 use crate::store::gateway::Store;
+
+/// A socket that the event loop takes which serves the metrics.
+type MetricsSocket = Arc<Mutex<Option<TcpListener>>>;
 
 /// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
 #[derive(Clone)]
@@ -88,125 +85,34 @@ pub struct Site {
     common: Common,
 }
 
-/// A new configuration that this process cannot take over, and a new one can; the reason.
-#[derive(Debug)]
-pub struct NeedsProcess(pub String);
-
-impl std::fmt::Display for NeedsProcess {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NeedsProcess {}
-
-/// What all inspections have in common, whatever their signatures.
-#[derive(Clone)]
-struct Common {
-    /// What those in this process hold.
-    memory: Arc<Memory>,
-    /// What is counted of processes that inspect, and what they died of.
-    counts: Arc<Counts>,
-    suspects: Arc<Suspects>,
-    /// What they wake event loops by.
-    bells: Arc<Bells>,
-}
-
-/// The name of the configuration that is served without another one.
-pub const BUILT_IN: &str = "built-in configuration";
-
-/// Its text.
-pub const FIRST_STEPS: &str = r#"
-[metrics]
-address = "127.0.0.1:2081"
-
-[[listener]]
-protocol = "smtp"
-address = "127.0.0.1:2525"
-forward = "store:"
-
-[store]
-folder = "store"
-size = "256M"
-imap = ["127.0.0.1:2143"]
-webmail = ["127.0.0.1:2080"]
-relay = "smtp://127.0.0.1:2525"
-"#;
-
 impl Site {
     /// Reads configuration and signatures and opens the listening sockets that `old` does not have.
     ///
     /// # Errors
     /// When something cannot be read, understood or opened; nothing has changed then.
     pub fn load(args: &Serve, old: Option<&Site>) -> Result<Site, Failure> {
-        let mut config = match (&args.config, &args.clamd_conf) {
-            (Some(path), _) => Config::read(path)?,
-            (None, Some(_)) => Config::default(),
-            (None, None) => Config::parse(FIRST_STEPS, BUILT_IN)?,
-        };
-        config.has_credentials()?;
-        let stamps = stamps(&config.lists);
-        let undone = match &args.clamd_conf {
-            Some(path) => clamd_conf::apply(&mut config, path)?,
-            None => Vec::new(),
-        };
-        config.check()?;
-        config.database.paths.extend(args.database.databases.iter().cloned());
-        if !config.serves() {
-            return Err("the configuration has no [[listener]], and no address in [clamd] or [store]".into());
-        }
-        if old.is_none() {
-            logging::start(&config.log);
-        }
-        undone.iter().for_each(|what| tracing::warn!(what, "unsupported option ignored"));
-        config.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-        let mut wanted = config.database.wanted(args.database.cache.as_ref());
-        wanted.certificates = args.database.certificates.clone().or(wanted.certificates);
-        wanted.choose(&args.database.pua);
+        let Reading { config, stamps, wanted } = Reading::of(args, old.is_none())?;
         if let Some(old) = old {
             check_fixed(&old.config, &config)?;
             rights::check_reload(args, &config, &wanted).map_err(NeedsProcess)?;
         }
-        let (pool, common) = match old {
-            Some(old) => (old.runtime.means.pool.clone(), old.common.clone()),
-            None => (
-                Pool::new(config.resources.head_pool_bytes),
-                Common {
-                    memory: Arc::new(Memory::new(config.resources.inspection_pool_bytes)),
-                    counts: Arc::default(),
-                    suspects: Arc::default(),
-                    bells: Arc::new(Bells::new(threads(&config))?),
-                },
-            ),
+        // The event loops that run are those of the start.
+        let threads = old.map_or_else(|| threads(&config), |old| old.threads);
+        let common = match old {
+            Some(old) => old.common.clone(),
+            None => Common::new(&config, threads)?,
         };
         let before = old.map(|old| &*old.runtime);
         let (metrics, known) = before.map(|old| (old.metrics.clone(), old.known.clone())).unwrap_or_default();
         let generation = before.map_or(1, |old| old.signatures.generation + 1);
-        // The event loops that run are those of the start.
-        let threads = old.map_or_else(|| threads(&config), |old| old.threads);
-        let metrics_socket = match (config.metrics.address, before) {
-            (Some(address), Some(old)) if old.settings.metrics == Some(address) => old.metrics_socket.clone(),
-            (Some(address), _) => Arc::new(Mutex::new(Some(metrics_socket(address)?))),
-            (None, _) => Arc::default(),
-        };
+        let pool = before.map_or_else(|| Pool::new(config.resources.head_pool_bytes), |old| old.means.pool.clone());
+        let metrics_socket = metrics_socket(config.metrics.address, before)?;
         let identities = Arc::new(Identities::load(&config.tls)?);
-        let tls = match config.tls.certificates.is_empty() {
-            true => None,
-            false => Some(tls::server(identities.clone(), config.tls.minimum)?),
-        };
+        let has_tls = !config.tls.certificates.is_empty();
+        let tls = has_tls.then(|| tls::server(identities.clone(), config.tls.minimum)).transpose()?;
         let opener = config.opens_tls().then(|| Opener::new(&config.tls)).transpose()?;
         let house = old.map_or_else(|| Arc::new(House::new(0)), |old| old.house.clone());
-        let doors = config.listeners.iter().map(|listener| {
-            let (spam, authentication) = (config.spam.as_ref(), config.authentication.as_ref());
-            let rulings = Rulings::new(listener, &config.attachments, spam, authentication);
-            let known = before
-                .and_then(|old| old.doors.iter().find(|door| door.listener.place.address == listener.place.address));
-            match known {
-                Some(door) => door.with_settings(listener.clone(), rulings, &config.tls).map(Arc::new),
-                None => Door::open(listener.clone(), rulings, &config.tls, threads, house.clone()).map(Arc::new),
-            }
-        });
-        let doors = doors.collect::<Result<Vec<_>, String>>()?;
+        let doors = doors(&config, threads, &house, before)?;
         let store = local_store(&config, old)?;
         let clamd = Arc::new(Clamd::load(&config.clamd, before.map(|old| &*old.clamd), threads)?);
         match old {
@@ -214,11 +120,7 @@ impl Site {
             // What strangers have made is read after this.
             None => rights::settle(args, &config, &wanted)?,
         }
-        let database = match old.filter(|old| old.wanted == wanted) {
-            Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
-            None => Arc::new(wanted.open(&mut |_, _| ())?),
-        };
-        database.warn();
+        let database = database(&wanted, old)?;
         let lookups = Lookups::start(&config, old.map(|old| &old.lookups))?;
         let tables = lookups.recipients();
         let recipients = Directory::load(&config.recipients, &tables, &config.tls, before.map(|old| &*old.recipients))?;
@@ -229,7 +131,7 @@ impl Site {
         let before_intrusion = old.and_then(|old| old.intrusion.as_deref());
         let intrusion = Intrusion::load(&config, &metrics, before_intrusion)?.map(Arc::new);
         let rules = Rules { spam: spam.as_deref(), web: web.as_deref(), intrusion: intrusion.as_deref() };
-        let (inspector, measure) = inspector(&config, threads, &database, rules, &common)?;
+        let (inspector, measure) = inspector::start(&config, threads, &database, rules, &common)?;
         let own = old.map_or_else(ask::nothing_seen, |old| old.own.clone());
         let old_resolver = old.and_then(|old| old.resolver.as_ref());
         let resolver = config.asks_dns().then(|| Resolver::start(&config.dns, &metrics, old_resolver)).transpose()?;
@@ -240,13 +142,7 @@ impl Site {
             inspector,
             passwords: config.archives.passwords.iter().map(|word| word.as_bytes().into()).collect(),
             pool,
-            resolver: resolver.clone().map(|resolver| {
-                let resolver = ask::first(&lists, resolver);
-                match &spam {
-                    Some(spam) => Blocks::before(resolver, spam.blocks.clone()),
-                    None => resolver,
-                }
-            }),
+            resolver: resolver.as_ref().map(|resolver| asked(resolver, &lists, spam.as_deref())),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
             sentinel: intrusion.as_ref().map(|intrusion| intrusion.lookout.clone() as Arc<dyn Sentinel>),
             metrics: metrics.clone(),
@@ -315,7 +211,7 @@ impl Site {
         let generation = self.runtime.signatures.generation + 1;
         let rules =
             Rules { spam: self.spam.as_deref(), web: self.web.as_deref(), intrusion: self.intrusion.as_deref() };
-        let (inspector, measure) = inspector(&self.config, self.threads, &database, rules, &self.common)?;
+        let (inspector, measure) = inspector::start(&self.config, self.threads, &database, rules, &self.common)?;
         let runtime = Runtime {
             means: Means { inspector, ..self.runtime.means.clone() },
             measure: with_store(with_lookups(measure, &self.lookups), self.store.as_ref()),
@@ -346,6 +242,39 @@ impl Site {
     }
 }
 
+/// The signatures; those of before where nothing has changed.
+fn database(wanted: &Wanted, old: Option<&Site>) -> Result<Arc<Loaded>, Failure> {
+    let database = match old.filter(|old| old.wanted == *wanted) {
+        Some(old) => wanted.refresh(&old.database)?.map_or_else(|| old.database.clone(), Arc::new),
+        None => Arc::new(wanted.open(&mut |_, _| ())?),
+    };
+    database.warn();
+    Ok(database)
+}
+
+/// The doors of the listeners: those that are open go on with new settings.
+fn doors(config: &Config, threads: usize, house: &Arc<House>, old: Option<&Runtime>) -> Result<Vec<Arc<Door>>, String> {
+    let open = |listener: &Listener| {
+        let (spam, authentication) = (config.spam.as_ref(), config.authentication.as_ref());
+        let rulings = Rulings::new(listener, &config.attachments, spam, authentication);
+        let mut doors = old.into_iter().flat_map(|old| &old.doors);
+        match doors.find(|door| door.listener.place.address == listener.place.address) {
+            Some(door) => door.with_settings(listener.clone(), rulings, &config.tls).map(Arc::new),
+            None => Door::open(listener.clone(), rulings, &config.tls, threads, house.clone()).map(Arc::new),
+        }
+    };
+    config.listeners.iter().map(open).collect()
+}
+
+/// Answers to what inspections ask: from lists here, then from the DNS.
+fn asked(resolver: &Arc<Resolver>, lists: &Arc<Lists>, spam: Option<&SpamRules>) -> Arc<dyn asking::Resolver> {
+    let resolver = ask::first(lists, resolver.clone());
+    match spam {
+        Some(spam) => Blocks::before(resolver, spam.blocks.clone()),
+        None => resolver,
+    }
+}
+
 /// Who keeps what was learned; nobody where mails are not scored, or nothing says where it is.
 fn memories(
     config: &Config,
@@ -359,24 +288,6 @@ fn memories(
     let reports = config.spam.as_ref().and_then(|spam| spam.fuzzy).unwrap_or_default();
     let bounds = Bounds { words_max: rules.words_max, senders, reports };
     Memories::start(bayes, bounds, metrics, old).map(Some)
-}
-
-/// Checks what a process settles once, when it starts.
-fn check_fixed(old: &Config, new: &Config) -> Result<(), NeedsProcess> {
-    let (before, after) = (&old.resources, &new.resources);
-    let fixed = [
-        ("threads", old.threads == new.threads),
-        ("user and group", (&old.user, &old.group) == (&new.user, &new.group)),
-        ("confine", old.confine == new.confine),
-        ("head_pool_bytes", before.head_pool_bytes == after.head_pool_bytes),
-        ("inspection_pool_bytes", before.inspection_pool_bytes == after.inspection_pool_bytes),
-        ("[log]", old.log == new.log),
-    ];
-    let changed: Vec<&str> = fixed.iter().filter(|(_, is_same)| !is_same).map(|(name, _)| *name).collect();
-    match changed.is_empty() {
-        true => Ok(()),
-        false => Err(NeedsProcess(format!("changed: {}", changed.join(", ")))),
-    }
 }
 
 /// The mail store: the same through all reloads.
@@ -442,107 +353,25 @@ fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
     Arc::new(move |metrics| measure(metrics) + &store.numbers())
 }
 
-/// Rules of all kinds that inspections have besides signatures.
-#[derive(Clone, Copy)]
-struct Rules<'r> {
-    spam: Option<&'r SpamRules>,
-    web: Option<&'r WebLists>,
-    intrusion: Option<&'r Intrusion>,
-}
-
-/// Who inspects with these signatures, processes of their own or this one, and how that is measured.
-fn inspector(
-    config: &Config,
-    threads: usize,
-    database: &Loaded,
-    Rules { spam, web, intrusion }: Rules<'_>,
-    common: &Common,
-) -> Result<(Arc<dyn Inspector>, Measure), Failure> {
-    let (limits, memory_bytes) = (config.limits.limits(), config.resources.inspection_pool_bytes);
-    if config.isolation == Isolation::None {
-        let engine = Arc::new(Engine { database: database.database.clone(), limits });
-        let memory = common.memory.clone();
-        let measure = move |metrics: &Metrics| {
-            metrics.inspection_pool_free_bytes.set(memory.free_bytes() as u64);
-            processes(None, &[], metrics)
-        };
-        let local = Local::new(engine, Some(common.memory.clone()))
-            .with_pages(web.and_then(|web| web.pages.clone()))
-            .with_intrusion(intrusion.and_then(|intrusion| intrusion.rules.clone()));
-        let local = match spam.and_then(|spam| spam.scorer.clone()) {
-            Some(scorer) => local.scoring_apart(scorer)?,
-            None => local,
-        };
-        return Ok((Arc::new(local), Arc::new(measure)));
-    }
-    let launch: Box<dyn Launch> = match lead() {
-        Some(lead) => Box::new(lead),
-        None => Box::new(Children { user: privileges::is_root().then_some(privileges::NOBODY) }),
-    };
-    let bells = common.bells.clone();
-    let settings = jail::Settings { count: threads, limits, memory_bytes, launch, bells };
-    let (counts, suspects) = (common.counts.clone(), common.suspects.clone());
-    let rules = spam.map(SpamRules::file).transpose()?.flatten();
-    let pages = web.map(WebLists::file).transpose()?.flatten();
-    let intrusion = intrusion.map(Intrusion::file).transpose()?.flatten();
-    let handed = jail::Signatures { rules, pages, intrusion, ..database.signatures()? };
-    let (jails, confined) = Jails::start(settings, handed, counts.clone(), suspects)?;
-    tracing::info!(processes = threads, %confined, "inspections are isolated");
-    let missing = confined.missing();
-    if !confined.is_enough() {
-        tracing::warn!(missing, "inspections are not confined as they should be");
-    } else if !missing.is_empty() {
-        tracing::info!(missing, "not all layers of the isolation can be had here");
-    }
-    let jails = Arc::new(jails);
-    // The metrics do not keep jails that nobody inspects with any more.
-    let measured = Arc::downgrade(&jails);
-    let measure = move |metrics: &Metrics| {
-        let jails = measured.upgrade();
-        metrics.inspection_pool_free_bytes.set(jails.as_ref().map_or(0, |jails| jails.free_bytes()));
-        metrics.inspection_processes_started_total.set(counts.started.load(Relaxed));
-        metrics.inspection_processes_lost_total.set(counts.lost.load(Relaxed));
-        metrics.inspections_banned_total.set(counts.banned.load(Relaxed));
-        let template = jails.as_ref().and_then(|jails| jails.template());
-        processes(template, &jails.map_or_else(Vec::new, |jails| jails.processes()), metrics)
-    };
-    Ok((jails, Arc::new(measure)))
-}
-
-/// The processes, each with its own numbers, in Prometheus' text format.
-fn processes(template: Option<jail::Ready>, jails: &[jail::Process], metrics: &Metrics) -> String {
-    let name = |jail: &jail::Process| format!("process=\"jail_{}\"", jail.number);
-    let pid = |pid: Option<u32>| pid.map_or_else(String::new, |pid| pid.to_string());
-    let edge = format!("process=\"edge\",pid=\"{}\"", std::process::id());
-    let resident = jails.iter().map(|jail| (format!("{},pid=\"{}\"", name(jail), pid(jail.pid)), jail.resident_bytes));
-    let mut text = String::new();
-    let mut family = |name: &str, kind: &str, help: &str, values: Vec<(String, u64)>| {
-        let _ = write!(text, "# HELP sluice_process_{name} {help}\n# TYPE sluice_process_{name} {kind}\n");
-        for (labels, value) in values {
-            let _ = writeln!(text, "sluice_process_{name}{{{labels}}} {value}");
-        }
-    };
-    let template = template.map(|at| (format!("process=\"jails\",pid=\"{}\"", at.pid), at.resident_bytes));
-    let edge = (edge, metrics.resident_bytes.get());
-    let resident = std::iter::once(edge).chain(template).chain(resident).collect();
-    family("resident_bytes", "gauge", "Resident memory of a process.", resident);
-    let each = |of: fn(&jail::Process) -> u64| jails.iter().map(|jail| (name(jail), of(jail))).collect();
-    family("inspections_total", "counter", "Inspections begun by a process.", each(|jail| jail.inspections));
-    family("starts_total", "counter", "Starts of an inspection process.", each(|jail| jail.starts));
-    text
-}
-
 /// What the socket for the metrics is called.
 pub fn metrics_name(address: SocketAddr) -> String {
     format!("metrics {address}")
 }
 
-fn metrics_socket(address: SocketAddr) -> Result<TcpListener, String> {
-    if let Some(socket) = listening::inherited(&metrics_name(address)).and_then(|mut sockets| sockets.pop()) {
-        return Ok(TcpListener::from(socket));
+/// The socket for the metrics; an old one stays where its address does.
+fn metrics_socket(address: Option<SocketAddr>, old: Option<&Runtime>) -> Result<MetricsSocket, String> {
+    let Some(address) = address else { return Ok(Arc::default()) };
+    if let Some(old) = old.filter(|old| old.settings.metrics == Some(address)) {
+        return Ok(old.metrics_socket.clone());
     }
-    let socket = TcpListener::bind(address).and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
-    socket.map_err(|error| format!("cannot listen on {address} for the metrics: {error}"))
+    let open = || {
+        let socket = TcpListener::bind(address)?;
+        socket.set_nonblocking(true).map(|()| socket)
+    };
+    let inherited = listening::inherited(&metrics_name(address)).and_then(|mut sockets| sockets.pop());
+    let socket = inherited.map_or_else(open, |socket| Ok(TcpListener::from(socket)));
+    let socket = socket.map_err(|error| format!("cannot listen on {address} for the metrics: {error}"))?;
+    Ok(Arc::new(Mutex::new(Some(socket))))
 }
 
 fn threads(config: &Config) -> usize {

@@ -7,7 +7,7 @@ use webmail::html::{Html, Text, put};
 use crate::config::Config;
 use crate::config::shown::{Entry, in_force, is_changed};
 use crate::config::source::Source;
-use crate::serve::site::{BUILT_IN, FIRST_STEPS};
+use crate::serve::reading::{BUILT_IN, FIRST_STEPS};
 
 /// Keys in force, or what is wrong with the configuration.
 pub fn entries(path: &Path) -> Result<Vec<Entry>, String> {
