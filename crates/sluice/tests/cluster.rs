@@ -18,7 +18,7 @@ struct Cluster {
     /// Lines of its table that say where the database is, and the file of authorities.
     database: String,
     authorities: String,
-    _server: Option<Database>,
+    server: Option<Database>,
 }
 
 impl Cluster {
@@ -27,12 +27,12 @@ impl Cluster {
         let server = Database::start(Kind::Postgresql)?;
         server.permit_schemas();
         let database = format!("database = \"{}\"\ntls = true\npassword_file = \"FOLDER/password\"", server.url());
-        Some(Cluster { database, authorities: server.authorities(), _server: Some(server) })
+        Some(Cluster { database, authorities: server.authorities(), server: Some(server) })
     }
 
     fn on(replicas: &Replicas) -> Cluster {
         let database = format!("database = \"{}\"", replicas.url());
-        Cluster { database, authorities: "/etc/ssl/certs/ca-certificates.crt".into(), _server: None }
+        Cluster { database, authorities: "/etc/ssl/certs/ca-certificates.crt".into(), server: None }
     }
 
     fn text(&self, name: &str, more: &str) -> String {
@@ -277,6 +277,20 @@ fn a_store_moves_and_a_drained_node_has_none() {
 }
 
 #[test]
+fn two_machines_of_one_name_do_not_take_the_store_from_each_other() {
+    let Some(cluster) = Cluster::start() else { return };
+    let first = cluster.node("a");
+    cluster.wait_for_owner(&first, "a");
+    let second = cluster.node("a");
+    second.wait_for_log("another node is called a");
+    assert!(send(second.addresses[0], "handed over"), "{}", second.log());
+    assert!(!first.log().contains("another node has the store"));
+    first.kill();
+    second.wait_for_log("this node has the store");
+    assert_eq!(subjects(second.addresses[1]), ["handed over"]);
+}
+
+#[test]
 fn an_owner_that_was_paused_writes_no_more_and_ends() {
     let Some(cluster) = Cluster::start() else { return };
     let a = cluster.node("a");
@@ -341,6 +355,7 @@ fn a_store_goes_into_a_cluster_and_out_of_it() {
 fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
     const MAIL_BYTES: usize = 12 << 20;
     let Some(cluster) = Cluster::start() else { return };
+    let server = cluster.server.as_ref().unwrap();
     let node = |name| {
         let text = cluster.text(name, "synchronous = false").replace("\"64M\"", "\"256M\"");
         Gateway::with_files(&text, &files(SECRET))
@@ -353,6 +368,8 @@ fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
     former.kill();
     let a = node("a");
     cluster.wait_for_owner(&a, "a");
+    // A fold that a former owner did not finish, and one that a later owner has begun.
+    server.say("insert into sluice.block values (1, 0, 1, 0, '\\x00'), (1, 0, 1000000, 1000, '\\x00')");
     let mut wire = Wire::connect(a.addresses[1]);
     assert!(wire.line().starts_with("* OK"));
     assert!(ask(&mut wire, "LOGIN tim secret").status.starts_with("OK"));
@@ -367,12 +384,14 @@ fn a_long_tail_becomes_blocks_which_a_new_node_reads() {
         let done = wait_for(|| Some(wire.line()).filter(|line| line.starts_with("x ")), "APPEND");
         assert!(done.starts_with("x OK"), "{done}");
     }
+    let stray = || server.say("select string_agg(epoch::text, ' ') from sluice.block where octet_length(bytes) = 1");
     let tail = || {
         let (_, said) = cluster.command(&a, &["status", "--json"]);
         let status: serde_json::Value = serde_json::from_str(&said).unwrap();
         (status["store"]["tail_bytes"].as_u64().unwrap(), status["store"]["blocks"].as_u64().unwrap())
     };
     wait_for(|| Some(tail()).filter(|&(tail, blocks)| tail < 32 << 20 && blocks >= 64), "a fold");
+    assert_eq!(stray().trim(), "1000");
     assert!(send(a.addresses[0], "behind the blocks"), "{}", a.log());
     a.kill();
     let b = node("b");

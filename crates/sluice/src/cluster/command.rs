@@ -204,8 +204,8 @@ async fn import(database: &Database, path: &Path) -> Result<ExitCode, Failure> {
         return Err("a node has taken the cluster's store: stop all nodes first".into());
     }
     let epoch = volume.renewal.epoch + 1;
-    // What another attempt has left.
-    session.clean().await?;
+    // Blocks of another attempt.
+    session.clean(epoch).await?;
     let mut bytes = vec![0; usize::try_from(BLOCK_BYTES)?];
     let (mut copied, all) = (0u64, file.len().div_ceil(BLOCK_BYTES));
     for block in 0..all {

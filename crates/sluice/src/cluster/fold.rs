@@ -42,6 +42,7 @@ pub async fn run(database: Database, epoch: u64, file: File, notes: Arc<Notes>) 
             Err(error) => {
                 tracing::warn!(%error, flush = batch.flush, "the tail of the store is not folded");
                 notes.unfold(batch);
+                is_clean = false;
                 pause = (pause * 2).min(Duration::from_secs(60));
             }
         }
@@ -51,8 +52,8 @@ pub async fn run(database: Database, epoch: u64, file: File, notes: Arc<Notes>) 
 async fn fold(database: &Database, epoch: u64, file: &File, batch: &Batch, is_clean: &mut bool) -> Result<(), String> {
     let mut session: Session = database.connect().await?;
     if !std::mem::replace(is_clean, true) {
-        // What former owners did not finish.
-        session.clean().await?;
+        // Blocks of former owners' folds, or of a fold that failed.
+        session.clean(epoch).await?;
     }
     let mut bytes = vec![0; usize::try_from(BLOCK_BYTES).unwrap_or(0)];
     for &block in &batch.blocks {

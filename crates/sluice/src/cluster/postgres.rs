@@ -62,6 +62,12 @@ const TAKE: &str = "
 
 const RELEASE: &str = "update sluice.volume set owner = null where id = $1 and epoch = $2";
 
+/// A node that waits comes at every look, and an owner at every renewal: one that was not seen for two leases is gone.
+const APPEAR: &str = "
+    insert into sluice.node as n (name, address, flush) values ($1, $2, $3)
+    on conflict (name) do update set address = $2, flush = $3, seen = now()
+    where n.address = $2 or n.seen < now() - 2 * make_interval(secs => $4)";
+
 const LOOK: &str = "
     select v.name, v.bytes, v.owner, v.epoch, v.token, v.flush, v.folded, v.wanted, n.address,
         coalesce((select drained from sluice.node where name = $2), false) as drained
@@ -73,11 +79,14 @@ pub struct Database {
     config: Config,
     tls: Option<Securing>,
     synchronous: bool,
+    /// In seconds.
+    lease: f64,
 }
 
 /// A connection to the primary.
 pub struct Session {
     client: Client,
+    lease: f64,
     warned: Arc<AtomicBool>,
     append: Statement,
 }
@@ -125,7 +134,8 @@ impl Database {
         config.ssl_mode(if is_secured { SslMode::Require } else { SslMode::Disable });
         config.application_name("sluice cluster").connect_timeout(CONNECT_WAIT).tcp_user_timeout(ANSWER_WAIT);
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        Ok(Database { config, tls, synchronous: settings.synchronous })
+        let (synchronous, lease) = (settings.synchronous, settings.lease().as_secs_f64());
+        Ok(Database { config, tls, synchronous, lease })
     }
 
     /// Connects to the primary, and makes the tables if they are not there.
@@ -158,7 +168,7 @@ impl Database {
         }
         warned.store(false, SeqCst);
         let append = client.prepare(APPEND).await?;
-        Ok(Ok(Session { client, warned, append }))
+        Ok(Ok(Session { client, lease: self.lease, warned, append }))
     }
 }
 
@@ -236,10 +246,17 @@ impl Session {
     }
 
     /// Says that a node is there, and how far its cache is.
+    ///
+    /// # Errors
+    /// When a node of this name is elsewhere, and was seen a moment ago.
     pub async fn appear(&self, node: &str, address: &str, flush: u64) -> Result<(), String> {
-        let insert = "insert into sluice.node (name, address, flush) values ($1, $2, $3)
-            on conflict (name) do update set address = $2, flush = $3, seen = now()";
-        self.run(insert, &[&node, &address, &signed(flush)]).await
+        let with: [&(dyn ToSql + Sync); 4] = [&node, &address, &signed(flush), &self.lease];
+        if answered(self.client.execute(APPEAR, &with)).await? == 1 {
+            return Ok(());
+        }
+        let other = self.rows("select address from sluice.node where name = $1", &[&node]).await?;
+        let other = other.first().map_or_else(String::new, |row| row.get(0));
+        Err(format!("another node is called {node}: {other} (this one is {address})"))
     }
 
     /// The volume, which is made if it is not there.
@@ -335,11 +352,11 @@ impl Session {
         change.commit().await.map(|()| true)
     }
 
-    /// Deletes blocks of folds that were never made.
-    pub async fn clean(&self) -> Result<(), String> {
-        let orphans = "delete from sluice.block b where b.volume = $1 and not exists (select 1 from sluice.fold f
-            where f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch)";
-        self.run(orphans, &[&VOLUME]).await
+    /// Deletes blocks of folds that were never made, up to those of `epoch`: a later owner may be making its own.
+    pub async fn clean(&self, epoch: u64) -> Result<(), String> {
+        let orphans = "delete from sluice.block b where b.volume = $1 and b.epoch <= $2 and not exists (select 1
+            from sluice.fold f where f.volume = b.volume and f.flush = b.flush and f.epoch = b.epoch)";
+        self.run(orphans, &[&VOLUME, &signed(epoch)]).await
     }
 }
 

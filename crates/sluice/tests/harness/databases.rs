@@ -92,6 +92,11 @@ impl Database {
         format!("{}/server.crt", self.at())
     }
 
+    /// Runs a statement in the database, as its superuser; what it says.
+    pub fn say(&self, statement: &str) -> String {
+        self.postgres("mail", statement)
+    }
+
     /// Lets its user make schemas.
     pub fn permit_schemas(&self) {
         self.postgres("mail", "GRANT CREATE ON DATABASE mail TO sluice");
@@ -148,13 +153,28 @@ impl Database {
         }
     }
 
-    fn postgres(&self, database: &str, text: &str) {
+    fn postgres(&self, database: &str, text: &str) -> String {
         let (at, port) = (self.at(), self.port);
-        let mut words =
-            vec!["-u", "postgres", "--", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", &at, "-d", database, "-c", text];
+        let mut words = vec![
+            "-u",
+            "postgres",
+            "--",
+            "psql",
+            "-qAt",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            &at,
+            "-d",
+            database,
+            "-c",
+            text,
+        ];
         let port = port.to_string();
         words.extend(["-p", &port]);
-        assert!(Command::new("runuser").args(words).stdout(Stdio::null()).status().unwrap().success());
+        let done = Command::new("runuser").args(words).stderr(Stdio::inherit()).output().unwrap();
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).unwrap()
     }
 
     /// Starts its server, if it has one, and waits until it answers.
