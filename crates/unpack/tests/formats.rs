@@ -22,19 +22,9 @@ fn tables() -> String {
     let mut page = String::new();
     for (title, formats) in SECTIONS.into_iter().filter(|(_, formats)| !formats.is_empty()) {
         let _ = writeln!(page, "\n## {title}\n");
-        page += "| format | supported | not decoded (scanned as is) | input | memory | decoder | fuzz target | compared with |\n";
-        page += "|---|---|---|---|---|---|---|---|\n";
+        page += "| format | supported | not decoded (scanned as is) | input | memory |\n|---|---|---|---|---|\n";
         for format in formats {
-            let cells = [
-                format.name,
-                format.methods,
-                format.not_read,
-                format.reads.name(),
-                format.memory,
-                format.decoder,
-                &format!("`{}`", format.fuzz),
-                format.compared_with,
-            ];
+            let cells = [format.name, format.methods, format.not_read, format.reads.name(), format.memory];
             let _ = writeln!(page, "| {} |", cells.join(" | "));
         }
     }
