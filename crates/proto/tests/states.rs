@@ -201,7 +201,7 @@ fn the_page_of_states_is_that_of_the_tables() {
     assert!(written == page(), "docs/doors/states.md is not up to date");
 }
 
-/// What comes of a command, as the page says it.
+/// Result of a command, as the page says it.
 #[derive(PartialEq)]
 enum Cell {
     To(String),
@@ -209,18 +209,18 @@ enum Cell {
     No(String),
 }
 
-/// A table: what it is about, the names of its states, the ways of a diagram that no command alone leads, and the rows.
+/// A table: its heading and introduction, the names of its states, and the rows.
 struct Chapter {
     head: &'static str,
     states: Vec<String>,
-    ways: &'static [&'static str],
     rows: Vec<(String, Vec<Cell>)>,
 }
 
 fn page() -> String {
     let mut page = String::from(
-        "# Sessions and their states\n\nGenerated from the state tables of `proto`: \
-         `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n",
+        "# Sessions and their states\n\nThe commands that the servers allow in each state; a session begins in the first \
+         one. Commands that are not offered, or not allowed for the client, are refused too. Generated from the state \
+         tables of `proto`: `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n",
     );
     for chapter in [smtp(), pop3(), imap()] {
         page += &chapter.text();
@@ -235,10 +235,9 @@ fn smtp() -> Chapter {
         Turn::No(code, _, text) => Cell::No(format!("{code} {text}")),
     };
     Chapter {
-        head: "## SMTP and LMTP, the server\n\nThe next state after each command if sender, recipient and content are \
-               accepted, or the refusal. Commands that are not offered, or not allowed for the client, are refused too.",
+        head: "## SMTP and LMTP\n\nThe next state after each command if sender, recipient and content are accepted, or \
+               the refusal. A refused BDAT leads to Refused.",
         states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
-        ways: &["Recipients --> Refused: BDAT, refused"],
         rows: TABLE.iter().map(|(_, name, turns)| (name.to_string(), turns.iter().map(cell).collect())).collect(),
     }
 }
@@ -251,10 +250,8 @@ fn pop3() -> Chapter {
         Turn::No(reason) => Cell::No(format!("-ERR {reason}")),
     };
     Chapter {
-        head: "## POP3, the server\n\nThe next state after each command with the reply +OK; a failed login leads back to \
-               Authorization. Commands that are not offered, or not allowed for the client, are refused too.",
+        head: "## POP3\n\nThe next state after each command with the reply +OK; a failed login leads back to Authorization.",
         states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
-        ways: &["Named --> Authorization: a login, refused", "Update --> [*]"],
         rows: TABLE.iter().map(|(verb, turns)| (verb.name().into(), turns.iter().map(cell).collect())).collect(),
     }
 }
@@ -271,11 +268,9 @@ fn imap() -> Chapter {
         (names.join(", "), turns.iter().map(cell).collect())
     };
     Chapter {
-        head: "## IMAP, the server\n\nThe next state after each command with the reply OK. A session with PREAUTH begins in \
-               Authenticated; deleting the selected mailbox leads there. Commands that are not offered, or not allowed for \
-               the client, are refused too.",
+        head: "## IMAP\n\nThe next state after each command with the reply OK. A session with PREAUTH begins in \
+               Authenticated. A refused SELECT or EXAMINE, and deleting the selected mailbox, lead back there.",
         states: Phase::ALL.map(|phase| format!("{phase:?}")).to_vec(),
-        ways: &["Selected --> Authenticated: SELECT, EXAMINE, refused by NO"],
         rows: TABLE.iter().map(row).collect(),
     }
 }
@@ -284,26 +279,13 @@ impl Chapter {
     fn text(&self) -> String {
         let mut rows: Vec<(String, &Vec<Cell>)> = Vec::new();
         for (name, cells) in &self.rows {
-            // Commands of which the same comes share a row.
+            // Commands with equal cells share a row.
             match rows.iter_mut().find(|(_, others)| *others == cells) {
                 Some((names, _)) => *names += &format!(", {name}"),
                 None => rows.push((name.clone(), cells)),
             }
         }
-        let mut text = format!("\n{}\n\n```mermaid\nstateDiagram-v2\n    [*] --> {}\n", self.head, self.states[0]);
-        for (from, state) in self.states.iter().enumerate() {
-            for (name, cells) in &rows {
-                match &cells[from] {
-                    Cell::To(next) if next == "Closed" || next == "Logout" => {
-                        text += &format!("    {state} --> [*]: {name}\n")
-                    }
-                    Cell::To(next) if next != state => text += &format!("    {state} --> {next}: {name}\n"),
-                    _ => {}
-                }
-            }
-        }
-        self.ways.iter().for_each(|way| text += &format!("    {way}\n"));
-        text += "```\n\n| command |";
+        let mut text = format!("\n{}\n\n| command |", self.head);
         self.states.iter().for_each(|state| text += &format!(" {state} |"));
         text += "\n| --- |";
         self.states.iter().for_each(|_| text += " --- |");
