@@ -1,4 +1,4 @@
-//! One connection to whichever server, and what it is asked.
+//! One connection to a server of any kind.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::settings::{Kind, Settings};
 use crate::{ldap, mysql, postgresql, sqlite, tls};
 
-/// What is asked, and of whom.
+/// Everything that a connection needs to know: servers, credentials and the query.
 pub struct Plan {
     tls: Option<Arc<ClientConfig>>,
     of: Of,
@@ -33,10 +33,10 @@ pub enum Connection {
 }
 
 impl Plan {
-    /// What settings ask for; `authorities` is a file with certificates of those who vouch for servers.
+    /// Plans connections by the settings; `authorities` is a file with the certificate authorities of servers.
     ///
     /// # Errors
-    /// What is wrong in them, or in the file if a server has to show a certificate.
+    /// Invalid settings, or an unusable file of authorities if a server has to show a certificate.
     pub fn new(settings: &Settings, authorities: &Path) -> Result<Plan, String> {
         settings.check()?;
         let of = match settings.kind()? {
@@ -48,14 +48,14 @@ impl Plan {
         let is_secured = match &of {
             Of::Postgresql(plan) => plan.is_secured(),
             Of::Ldap(plan) => plan.is_secured(),
-            // The one reads the file itself, the other has no server.
+            // MySQL reads the file itself; SQLite has no server.
             Of::Mysql(_) | Of::Sqlite(_) => false,
         };
         let tls = is_secured.then(|| tls::trusting(authorities)).transpose()?;
         Ok(Plan { tls, of })
     }
 
-    /// Its servers.
+    /// Iterates over the servers.
     pub fn servers(&self) -> impl Iterator<Item = Server<'_>> {
         let count = match &self.of {
             Of::Postgresql(plan) => plan.servers(),
@@ -66,7 +66,7 @@ impl Plan {
         (0..count).map(|number| Server { number, tls: self.tls.as_ref() })
     }
 
-    /// Whether this is the password of the entry with this name. Without LDAP nobody has one.
+    /// Returns whether this is the password of the entry with this name; always false without LDAP.
     pub async fn is_password(&self, server: Server<'_>, name: &str, password: &str) -> Result<bool, Error> {
         match &self.of {
             Of::Ldap(plan) => ldap::Connection::is_password(plan, server, name, password).await,
@@ -76,7 +76,7 @@ impl Plan {
 }
 
 impl Connection {
-    /// Connects.
+    /// Connects to a server.
     pub async fn open(plan: &Plan, server: Server<'_>) -> Result<Connection, Error> {
         Ok(match &plan.of {
             Of::Postgresql(plan) => Connection::Postgresql(postgresql::Connection::open(plan, server).await?),
@@ -86,7 +86,7 @@ impl Connection {
         })
     }
 
-    /// What is there for a key: rows that say anything.
+    /// Asks for the rows of a key, without rows that have no value.
     pub async fn rows(&mut self, plan: &Plan, key: &Key) -> Result<Vec<Row>, Error> {
         let rows = match (self, &plan.of) {
             (Connection::Postgresql(open), Of::Postgresql(plan)) => open.rows(plan, key).await,

@@ -11,16 +11,16 @@ use crate::row::{Error, ROWS_MAX, Row};
 use crate::server::{Server, is_near};
 use crate::settings::{Scope, Settings};
 
-/// Results by which a server says that it cannot now: busy, unavailable, time limit, and what it calls other.
+/// Results that mean "not now": busy, unavailable, time limit, other.
 const FOR_NOW: [u32; 4] = [51, 52, 3, 80];
 
-/// The password is wrong, or whoever has it may not log in.
+/// The password is wrong, or its owner may not log in.
 const WRONG_PASSWORD: u32 = 49;
 
-/// There is no such entry as that below which is searched: for a base with `%d`, a domain that nobody has.
+/// The base of the search does not exist: for a base with `%d`, an unknown domain.
 const NO_SUCH_OBJECT: u32 = 32;
 
-/// What is asked, and of whom.
+/// Servers, credentials and the search.
 pub struct Plan {
     servers: Vec<String>,
     tls: Option<bool>,
@@ -38,10 +38,10 @@ pub struct Connection {
 }
 
 impl Plan {
-    /// What these settings ask for.
+    /// Plans the search by the settings.
     ///
     /// # Errors
-    /// What is wrong in them.
+    /// Invalid settings.
     pub fn new(settings: &Settings) -> Result<Plan, String> {
         let text = |text: &Option<String>, what| {
             Pattern::parse(text.as_deref().unwrap_or_default()).map_err(|error| format!("{what}: {error}"))
@@ -71,12 +71,12 @@ impl Plan {
         })
     }
 
-    /// Whether a server is to show a certificate.
+    /// Returns whether any server has to show a certificate.
     pub fn is_secured(&self) -> bool {
         self.servers.iter().any(|server| self.secures(server))
     }
 
-    /// How many servers there are.
+    /// Returns the number of servers.
     pub fn servers(&self) -> usize {
         self.servers.len()
     }
@@ -100,7 +100,7 @@ impl Plan {
 }
 
 impl Connection {
-    /// Connects to the server with this number.
+    /// Connects to a server.
     pub async fn open(plan: &Plan, server: Server<'_>) -> Result<Connection, Error> {
         let mut ldap = plan.connect(server).await?;
         if let Some((dn, password)) = &plan.bind {
@@ -109,12 +109,12 @@ impl Connection {
         Ok(Connection { ldap })
     }
 
-    /// What is there for a key.
+    /// Searches for the entries of a key.
     pub async fn rows(&mut self, plan: &Plan, key: &Key) -> Result<Vec<Row>, Error> {
         let base = plan.base.fill(key, |part| ldap3::dn_escape(part).into_owned());
         let filter = plan.filter.fill(key, |part| ldap3::ldap_escape(part).into_owned());
         let (Some(base), Some(filter)) = (base, filter) else { return Ok(Vec::new()) };
-        // "1.1" is none (RFC 4511, section 4.5.1.8).
+        // "1.1" asks for no attributes (RFC 4511, section 4.5.1.8).
         let wanted: Vec<&str> = match plan.attributes.is_empty() {
             true => vec!["1.1"],
             false => plan.attributes.values().map(String::as_str).collect(),
@@ -133,9 +133,9 @@ impl Connection {
             .collect()
     }
 
-    /// Whether this is the password of an entry: over a connection of its own, which ends with it.
+    /// Returns whether this is the password of an entry, by a bind over a separate connection.
     pub async fn is_password(plan: &Plan, server: Server<'_>, name: &str, password: &str) -> Result<bool, Error> {
-        // Without a password whoever binds is nobody, which succeeds (RFC 4513, section 5.1.2).
+        // A bind without a password is anonymous and succeeds (RFC 4513, section 5.1.2).
         if name.is_empty() || password.is_empty() {
             return Ok(false);
         }
@@ -162,7 +162,7 @@ fn row(plan: &Plan, entry: SearchEntry) -> Result<Row, Error> {
     Ok(row)
 }
 
-/// The host of a URL, without brackets.
+/// Host of a URL, without brackets.
 fn host(server: &str) -> Option<&str> {
     let rest = server.split_once("://")?.1;
     let authority = rest.split(['/', '?']).next()?;

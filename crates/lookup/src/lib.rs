@@ -1,20 +1,20 @@
-//! What a site keeps in databases and directories: PostgreSQL, MySQL and MariaDB, SQLite, LDAP.
+//! Look-ups in databases and directories: PostgreSQL, MySQL and MariaDB, SQLite, LDAP.
 //!
-//! A [`Table`] is a query with `%s` (the key), `%u` (its local part) and `%d` (its domain), as in Postfix's `pgsql_table(5)`,
-//! `mysql_table(5)` and `ldap_table(5)`. Of a key nothing becomes text of a query: in SQL each place is a parameter
-//! (`statement.rs`), in a filter what could mean something is escaped (RFC 4515, RFC 4514).
+//! A [`Table`] is a query with `%s` (the key), `%u` (its local part) and `%d` (its domain), as in Postfix's
+//! `pgsql_table(5)`, `mysql_table(5)` and `ldap_table(5)`. Keys never become text of a query: in SQL each placeholder
+//! is a parameter (`statement.rs`), in a filter special characters are escaped (RFC 4515, RFC 4514).
 //!
 //! ```text
-//!  find ── remembered? ── rows
-//!           │ no
-//!           └─ queue ── up to `connections_max` connections, on one thread ── rows, none, or an Error
+//!  find ── cached? ── rows
+//!            │ no
+//!            └─ queue ── up to `connections_max` connections, on one thread ── rows, none, or an Error
 //! ```
-//! Whoever asks has an answer in `seconds_max`. **That a server is away is an [`Error`], never an empty answer.** Not here: what
-//! rows mean. The crate knows nothing of mail.
+//! Each question is answered within `seconds_max`. **An unreachable server is an [`Error`], never an empty answer.**
+//! The meaning of rows is left to callers: the crate knows nothing of mail.
 //!
-//! Bounds: [`WAITING_MAX`] questions that wait, [`ROWS_MAX`] rows of an answer, [`VALUE_BYTES_MAX`] bytes of a value,
-//! `entries_max` answers of each kind that are remembered, [`KEY_BYTES_MAX`] bytes of a key. What is asked for while it is asked
-//! already waits for the same answer (`pending.rs`).
+//! Bounds: [`WAITING_MAX`] waiting questions, [`ROWS_MAX`] rows of an answer, [`VALUE_BYTES_MAX`] bytes of a value,
+//! `entries_max` cached answers of each kind, [`KEY_BYTES_MAX`] bytes of a key. Simultaneous questions about one key
+//! share an answer (`pending.rs`).
 #![forbid(unsafe_code)]
 
 mod connection;

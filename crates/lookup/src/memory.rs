@@ -1,7 +1,7 @@
-//! What was answered before, for a while, in bounded memory.
+//! Cache of answers, bounded in time and memory.
 //!
-//! Answers with rows and without are remembered apart, so that whoever tries out names pushes nobody out who is there. Each
-//! half has two generations: when the young one is full it becomes the old one, and what was in that is forgotten.
+//! Answers with rows and answers without are kept apart, so that guessed names displace no existing ones. Each half has
+//! two generations: when the young one is full it replaces the old one, whose answers are dropped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::pattern::Key;
 use crate::row::Row;
 
-/// Rows that were found.
+/// Rows of an answer.
 pub type Rows = Arc<[Row]>;
 
 /// Answers by keys.
@@ -29,18 +29,18 @@ struct Half {
 }
 
 impl Memory {
-    /// So many answers of each kind at most, each for so long.
+    /// Makes a cache of at most `most` answers of each kind, each valid for its duration.
     pub fn new(found: Duration, missing: Duration, most: usize) -> Memory {
         let half = |keep| Half { keep, most: most.div_ceil(2), young: HashMap::new(), old: HashMap::new() };
         Memory { found: half(found), missing: half(missing) }
     }
 
-    /// What was answered.
+    /// Returns the cached answer.
     pub fn find(&self, key: &Key, now: Instant) -> Option<Rows> {
         self.found.find(key, now).or_else(|| self.missing.find(key, now))
     }
 
-    /// Remembers an answer, in place of the one before.
+    /// Stores an answer, in place of an earlier one.
     pub fn learn(&mut self, key: &Key, rows: &Rows, now: Instant) {
         let (half, other) = match rows.is_empty() {
             true => (&mut self.missing, &mut self.found),

@@ -11,7 +11,7 @@ use crate::server::{Server, is_near};
 use crate::settings::Settings;
 use crate::statement::{Statement, Style};
 
-/// What is asked, and of whom.
+/// Servers, credentials and the query.
 pub struct Plan {
     servers: Vec<Opts>,
     statement: Statement,
@@ -23,10 +23,10 @@ pub struct Connection {
 }
 
 impl Plan {
-    /// What these settings ask for.
+    /// Plans the query by the settings.
     ///
     /// # Errors
-    /// What is wrong in them.
+    /// Invalid settings.
     pub fn new(settings: &Settings, authorities: &Path) -> Result<Plan, String> {
         let server = |url: &String| {
             let opts = Opts::from_url(url).map_err(|error| error.to_string())?;
@@ -36,7 +36,7 @@ impl Plan {
                 SslOpts::default().with_root_certs(vec![authorities]).with_disable_built_in_roots(true)
             });
             let password = settings.password.clone().or_else(|| opts.pass().map(str::to_owned));
-            // What the URL says of a socket holds; the server's own is not looked for.
+            // A socket is the one of the URL; the path that the server reports is ignored.
             let builder = OptsBuilder::from_opts(opts).pass(password).ssl_opts(tls).prefer_socket(false);
             Ok::<_, String>(builder.into())
         };
@@ -46,20 +46,20 @@ impl Plan {
         })
     }
 
-    /// How many servers there are.
+    /// Returns the number of servers.
     pub fn servers(&self) -> usize {
         self.servers.len()
     }
 }
 
 impl Connection {
-    /// Connects to the server with this number.
+    /// Connects to a server.
     pub async fn open(plan: &Plan, server: Server<'_>) -> Result<Connection, Error> {
         let opts = plan.servers.get(server.number).ok_or(Error::away("no such server"))?.clone();
         Ok(Connection { conn: Conn::new(opts).await.map_err(failed)? })
     }
 
-    /// What is there for a key.
+    /// Runs the query for a key.
     pub async fn rows(&mut self, plan: &Plan, key: &Key) -> Result<Vec<Row>, Error> {
         let Some(values) = plan.statement.fill(key) else { return Ok(Vec::new()) };
         let parameters = Params::Positional(values.into_iter().map(Value::from).collect());
@@ -90,7 +90,7 @@ fn row(found: mysql_async::Row) -> Result<Row, Error> {
     Ok(row)
 }
 
-/// A server that shuts down, or has too many connections, will be there again.
+/// Sorts errors: a server that shuts down, or has too many connections, is unreachable for now.
 fn failed(error: mysql_async::Error) -> Error {
     let is_for_now = match &error {
         mysql_async::Error::Io(_) | mysql_async::Error::Other(_) => true,

@@ -1,11 +1,11 @@
-//! Texts with `%s`, `%u` and `%d`, and the keys that are put there.
+//! Texts with the placeholders `%s`, `%u` and `%d`, and the keys that fill them.
 
 use std::fmt;
 
-/// The longest key that is asked for, in bytes; nobody has a longer one.
+/// Maximum length of a key, in bytes; longer ones are not looked up.
 pub const KEY_BYTES_MAX: usize = 512;
 
-/// What a table is asked for: an address, or a name alone.
+/// Key of a look-up: an address, or a name without a domain.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     local: String,
@@ -13,7 +13,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a local part and a domain. None if no table can have it: it is empty, too long, or has control characters.
+    /// Makes a key of a local part and a domain. `None` if it is empty, too long, or has control characters.
     pub fn new(local: &str, domain: Option<&str>) -> Option<Key> {
         let bytes = local.len().saturating_add(domain.map_or(0, str::len));
         let is_odd = |text: &str| text.is_empty() || text.contains(char::is_control);
@@ -23,7 +23,7 @@ impl Key {
         Some(Key { local: local.to_owned(), domain: domain.map(str::to_owned) })
     }
 
-    /// Of an address, whose last `@` counts.
+    /// Makes a key of an address; its last `@` counts.
     pub fn of(address: &str) -> Option<Key> {
         match address.rsplit_once('@') {
             Some((local, domain)) => Key::new(local, Some(domain)),
@@ -41,7 +41,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// A text with places for a key.
+/// Text with placeholders for a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(Vec<Piece>);
 
@@ -54,10 +54,10 @@ enum Piece {
 }
 
 impl Pattern {
-    /// Reads a text; `%%` is a percent sign.
+    /// Parses a text; `%%` is a percent sign.
     ///
     /// # Errors
-    /// What stands behind another percent sign.
+    /// The character after another percent sign.
     pub fn parse(text: &str) -> Result<Pattern, String> {
         let mut pieces = vec![Piece::Text(String::new())];
         let mut characters = text.chars();
@@ -74,18 +74,18 @@ impl Pattern {
         Ok(Pattern(pieces))
     }
 
-    /// The one place that a percent sign with this letter behind it is.
+    /// Makes a pattern of one placeholder, `%` and this letter.
     pub fn of(letter: Option<char>) -> Result<Pattern, String> {
         Ok(Pattern(vec![place(letter)?]))
     }
 
-    /// Whether it is the same for all keys.
+    /// Returns whether the text is the same for all keys.
     pub fn is_constant(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
     }
 
-    /// The text for a key, each part of which is changed by `escape`. None if it lacks what is to be put there: a table for
-    /// domains is not asked for a name that has none.
+    /// Fills the placeholders with the parts of a key, each changed by `escape`. `None` if the key has no domain and
+    /// the text needs one.
     pub fn fill(&self, key: &Key, escape: impl Fn(&str) -> String) -> Option<String> {
         let mut text = String::new();
         for piece in &self.0 {

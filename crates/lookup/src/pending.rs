@@ -1,4 +1,4 @@
-//! Questions under way: who asks what is asked already waits for the same answer.
+//! Questions in progress: further questions about the same key wait for the same answer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ use crate::memory::Rows;
 use crate::pattern::Key;
 use crate::row::Error;
 
-/// Who waits for the answer to a question.
+/// Channel to a caller that waits for an answer.
 pub type Waiter = oneshot::Sender<Result<Rows, Error>>;
 
-/// Whoever waits, by key.
+/// Waiting callers, by key.
 #[derive(Debug, Default)]
 pub struct Pending(Mutex<HashMap<Key, Vec<Waiter>>>);
 
 impl Pending {
-    /// Waits for an answer. Whether that is to be asked for: nobody has waited for it yet.
+    /// Adds a waiting caller. Returns whether it is the first, and the question has to be asked.
     pub fn join(&self, key: &Key, waiter: Waiter) -> bool {
         let mut all = self.all();
         let waiting = all.entry(key.clone()).or_default();
@@ -25,7 +25,7 @@ impl Pending {
         waiting.len() == 1
     }
 
-    /// Whether anybody still waits for it; if not, who asks next has to ask anew.
+    /// Returns whether a caller still waits; if not, the question is forgotten.
     pub fn is_wanted(&self, key: &Key) -> bool {
         let mut all = self.all();
         let is_wanted = all.get(key).is_some_and(|waiting| waiting.iter().any(|waiter| !waiter.is_closed()));
@@ -35,7 +35,7 @@ impl Pending {
         is_wanted
     }
 
-    /// Tells all who wait.
+    /// Sends the answer to all waiting callers.
     pub fn answer(&self, key: &Key, answer: &Result<Rows, Error>) {
         let waiting = self.all().remove(key).unwrap_or_default();
         waiting.into_iter().for_each(|waiter| _ = waiter.send(answer.clone()));

@@ -1,4 +1,4 @@
-//! PostgreSQL. The query is prepared once a connection, so the server says of which type each parameter is.
+//! PostgreSQL. The query is prepared once per connection, by which the server reports the type of each parameter.
 
 use std::error::Error as _;
 
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::statement::{Statement, Style};
 use crate::tls::Securing;
 
-/// What is asked, and of whom.
+/// Servers, credentials and the query.
 pub struct Plan {
     servers: Vec<(Config, bool)>,
     statement: Statement,
@@ -26,10 +26,10 @@ pub struct Connection {
 }
 
 impl Plan {
-    /// What these settings ask for.
+    /// Plans the query by the settings.
     ///
     /// # Errors
-    /// What is wrong in them.
+    /// Invalid settings.
     pub fn new(settings: &Settings) -> Result<Plan, String> {
         let server = |url: &String| {
             let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| describe(&error))?;
@@ -49,19 +49,19 @@ impl Plan {
         })
     }
 
-    /// Whether a server is to show a certificate.
+    /// Returns whether any server has to show a certificate.
     pub fn is_secured(&self) -> bool {
         self.servers.iter().any(|(_, is_secured)| *is_secured)
     }
 
-    /// How many servers there are.
+    /// Returns the number of servers.
     pub fn servers(&self) -> usize {
         self.servers.len()
     }
 }
 
 impl Connection {
-    /// Connects to the server with this number.
+    /// Connects to a server.
     pub async fn open(plan: &Plan, server: Server<'_>) -> Result<Connection, Error> {
         let (config, is_secured) = plan.servers.get(server.number).ok_or(Error::away("no such server"))?;
         let client = match (is_secured, server.tls) {
@@ -81,7 +81,7 @@ impl Connection {
         Ok(Connection { client, prepared })
     }
 
-    /// What is there for a key.
+    /// Runs the query for a key.
     pub async fn rows(&mut self, plan: &Plan, key: &Key) -> Result<Vec<Row>, Error> {
         let Some(values) = plan.statement.fill(key) else { return Ok(Vec::new()) };
         let parameters: Vec<_> =
@@ -105,7 +105,7 @@ fn row(found: &tokio_postgres::Row) -> Result<Row, Error> {
     Ok(row)
 }
 
-/// A value as text.
+/// Value as text.
 struct Text(String);
 
 impl<'a> FromSql<'a> for Text {
@@ -131,7 +131,7 @@ impl<'a> FromSql<'a> for Text {
     }
 }
 
-/// A server that shuts down, or has too many connections, will be there again.
+/// Sorts errors: a server that shuts down, or has too many connections, is unreachable for now.
 fn failed(error: tokio_postgres::Error) -> Error {
     let is_for_now =
         error.code().is_none_or(|code| matches!(code.code().get(..2), Some("08" | "53" | "57" | "58" | "40")));
@@ -142,7 +142,7 @@ fn failed(error: tokio_postgres::Error) -> Error {
     }
 }
 
-/// The error with what is behind it.
+/// Describes an error with its source.
 fn describe(error: &tokio_postgres::Error) -> String {
     let behind = error.source().map_or_else(String::new, |source| format!(": {source}"));
     format!("{error}{behind}")

@@ -1,40 +1,40 @@
-//! What a server answers.
+//! Rows of an answer, and errors.
 
 use std::fmt;
 
-/// Rows that one key may have; more are a wrong query.
+/// Maximum number of rows of a key; more mean a wrong query.
 pub const ROWS_MAX: usize = 100;
 
-/// The longest value, in bytes.
+/// Maximum length of a value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// A row of a table, or an entry of a directory.
+/// Row of a table, or entry of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Of an entry its distinguished name.
+    /// Distinguished name of an entry.
     pub name: Option<String>,
     fields: Vec<(String, String)>,
 }
 
-/// Why there is no answer. It says nothing of what is in the table.
+/// Reason for a missing answer; it says nothing about the content of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The server cannot be reached, or takes too long: it may be there again at any time.
+    /// The server is unreachable or too slow; a later attempt may succeed.
     Away(String),
-    /// It does not want to, or its answer makes no sense: somebody has to change something.
+    /// The server refuses the query, or its answer is invalid: the configuration has to change.
     Refused(String),
 }
 
 impl Row {
-    /// Of an entry with this distinguished name.
+    /// Makes a row of the entry with this distinguished name.
     pub(crate) fn of_entry(name: String) -> Row {
         Row { name: Some(name), fields: Vec::new() }
     }
 
-    /// Puts a value there.
+    /// Adds a value.
     ///
     /// # Errors
-    /// When it is too long.
+    /// The value is too long.
     pub(crate) fn put(&mut self, name: &str, value: String) -> Result<(), Error> {
         if value.len() > VALUE_BYTES_MAX {
             return Err(Error::Refused(format!("{name} is longer than 64 KiB")));
@@ -43,17 +43,17 @@ impl Row {
         Ok(())
     }
 
-    /// The value of a column; none if it is NULL, or there is none.
+    /// Returns the value of a column; `None` if it is NULL or missing.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// All columns with their values, in order.
+    /// Iterates over columns and values, in order.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Whether it says anything: an aggregate without anything to count gives a row of NULLs, too.
+    /// Returns whether any value is present: an aggregate over no rows gives a row of NULLs.
     pub(crate) fn is_something(&self) -> bool {
         self.name.is_some() || self.fields.iter().any(|(_, value)| !value.is_empty())
     }

@@ -1,4 +1,4 @@
-//! `[[lookup]]`: where a table is, and what it is asked.
+//! `[[lookup]]`: servers of a table, and its query.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// What the rest of the configuration calls it.
+    /// Name by which the rest of the configuration refers to the table.
     pub name: String,
     /// Its servers, asked in this order until one can be reached: `postgresql://USER@HOST/DATABASE`,
     /// `mysql://USER@HOST/DATABASE`, `ldap://HOST`, `ldaps://HOST`, `ldapi://PATH`; or one file, `sqlite:/PATH`.
@@ -21,52 +21,52 @@ pub struct Settings {
     pub tls: Option<bool>,
     /// SQL with `'%s'`, `'%u'` and `'%d'`.
     pub query: Option<String>,
-    /// LDAP: below which entry is searched, with `%s`, `%u` and `%d`.
+    /// LDAP: base of the search, with `%s`, `%u` and `%d`.
     pub base: Option<String>,
-    /// LDAP: how far.
+    /// LDAP: depth of the search.
     #[serde(default)]
     pub scope: Scope,
-    /// LDAP: which entry is meant, with `%s`, `%u` and `%d`.
+    /// LDAP: filter of the search, with `%s`, `%u` and `%d`.
     pub filter: Option<String>,
-    /// LDAP: the attributes that stand for columns, by the names of these.
+    /// LDAP: attributes by the names of their columns.
     #[serde(default)]
     pub attributes: BTreeMap<String, String>,
-    /// LDAP: who searches; none: anybody may.
+    /// LDAP: entry that searches; without it, the search is anonymous.
     pub bind_dn: Option<String>,
-    /// LDAP: whether passwords are checked by the server, as a bind of the entry that was found.
+    /// LDAP: whether the server checks passwords, by a bind of the found entry.
     #[serde(default)]
     pub bind: bool,
-    /// Connections at a time.
+    /// Maximum number of simultaneous connections.
     #[serde(default = "connections")]
     pub connections_max: usize,
-    /// Seconds for an answer, connecting included.
+    /// Seconds for an answer, including the connection.
     #[serde(default = "seconds")]
     pub seconds_max: u64,
-    /// Seconds for which an answer is remembered; 0: not at all.
+    /// Seconds for which an answer is cached; 0: not at all.
     #[serde(default = "minute")]
     pub valid_seconds: u64,
-    /// Seconds for which it is remembered that nothing was found.
+    /// Seconds for which an empty answer is cached.
     #[serde(default = "minute")]
     pub unknown_seconds: u64,
-    /// How many of each are remembered.
+    /// Maximum number of cached answers of each kind.
     #[serde(default = "entries")]
     pub entries_max: usize,
 }
 
-/// How far a search goes.
+/// Depth of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// The entry alone.
+    /// The base entry only.
     Base,
-    /// Those right below it.
+    /// The entries directly below the base.
     One,
-    /// All of it.
+    /// The whole tree.
     #[default]
     Sub,
 }
 
-/// What is spoken with a server.
+/// Kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// PostgreSQL.
@@ -80,7 +80,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is called.
+    /// Returns the name of the kind.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Postgresql => "postgresql",
@@ -102,10 +102,10 @@ impl Kind {
 }
 
 impl Settings {
-    /// What is spoken with all of its servers.
+    /// Returns the kind of the servers.
     ///
     /// # Errors
-    /// When there is none, or they differ.
+    /// There are no servers, or they are of different kinds.
     pub fn kind(&self) -> Result<Kind, String> {
         let mut kinds = self.servers.iter().map(|server| {
             Kind::of(server).ok_or("a server is postgresql://, mysql://, ldap://, ldaps://, ldapi:// or sqlite:/PATH")
@@ -117,20 +117,20 @@ impl Settings {
         }
     }
 
-    /// The file, if it is one.
+    /// Returns the path of an SQLite file.
     pub fn file(&self) -> Option<&str> {
         self.servers.first()?.strip_prefix("sqlite:")
     }
 
-    /// How long somebody waits for an answer.
+    /// Returns the maximum wait for an answer.
     pub const fn wait(&self) -> Duration {
         Duration::from_secs(self.seconds_max)
     }
 
-    /// Whether it goes together.
+    /// Checks that the settings fit each other.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason.
     pub fn check(&self) -> Result<(), String> {
         let is_named = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_');
         if self.name.is_empty() || !self.name.chars().all(is_named) {
@@ -166,7 +166,7 @@ impl Settings {
     }
 }
 
-/// Without the password, and without one that stands in a URL.
+/// Prints without the password, and without passwords in URLs.
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Settings({:?})", self.name)

@@ -1,5 +1,5 @@
-//! SQLite: a file, which is read and never written. Whoever writes it is waited for for a second. A file that was replaced by
-//! another of its name is opened anew.
+//! SQLite: a file that is only read. A question waits one second for a writer. A file that was replaced is opened
+//! again.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -14,32 +14,32 @@ use crate::row::{Error, ROWS_MAX, Row};
 use crate::settings::Settings;
 use crate::statement::{Statement, Style};
 
-/// How long a writer is waited for.
+/// Wait for a writer.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// What is asked, and of which file.
+/// File and query.
 pub struct Plan {
     path: PathBuf,
     statement: Arc<Statement>,
 }
 
-/// The file, and which one it was when it was opened.
+/// Open file with its identity at that time.
 struct Opened {
     file: rusqlite::Connection,
     identity: (u64, u64),
 }
 
-/// The file, opened when it is asked.
+/// File that is opened by the first question.
 pub struct Connection {
     file: Option<Opened>,
     path: PathBuf,
 }
 
 impl Plan {
-    /// What these settings ask for.
+    /// Plans the query by the settings.
     ///
     /// # Errors
-    /// What is wrong in them.
+    /// Invalid settings.
     pub fn new(settings: &Settings) -> Result<Plan, String> {
         let path = settings.file().ok_or("a file is sqlite:/PATH")?.into();
         let statement = Statement::parse(settings.query.as_deref().unwrap_or_default(), Style::Marked)?;
@@ -48,12 +48,12 @@ impl Plan {
 }
 
 impl Connection {
-    /// The file is opened when it is asked.
+    /// Returns a connection without opening the file.
     pub fn open(plan: &Plan) -> Connection {
         Connection { file: None, path: plan.path.clone() }
     }
 
-    /// What is there for a key. A thread waits for the disk.
+    /// Runs the query for a key, on a thread that may wait for the disk.
     pub async fn rows(&mut self, plan: &Plan, key: &Key) -> Result<Vec<Row>, Error> {
         let Some(values) = plan.statement.fill(key) else { return Ok(Vec::new()) };
         let (file, path, statement) = (self.file.take(), self.path.clone(), plan.statement.clone());

@@ -1,11 +1,12 @@
-//! A query in SQL, taken apart into its text and what is put there.
+//! SQL queries, split into text and parameters.
 //!
-//! A literal in single quotes that holds a place (`'%s'`, `'@%d'`) becomes one parameter as a whole, and so does a place outside of
-//! quotes. The text that the server reads is the configuration's alone, so nothing that a key holds can mean anything there.
+//! A literal in single quotes with a placeholder (`'%s'`, `'@%d'`) becomes one parameter as a whole; so does a
+//! placeholder outside of quotes. The text that the server reads comes from the configuration alone, so a key cannot
+//! change its meaning.
 
 use crate::pattern::{Key, Pattern};
 
-/// How parameters are written.
+/// Form of parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `$1`, `$2`: PostgreSQL.
@@ -17,16 +18,16 @@ pub enum Style {
 /// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// What the server prepares.
+    /// Text that the server prepares.
     pub text: String,
     parameters: Vec<Pattern>,
 }
 
 impl Statement {
-    /// Takes a query apart.
+    /// Splits a query.
     ///
     /// # Errors
-    /// When it has no place, or one where none can be.
+    /// The query has no placeholder, or one in a place where a parameter is impossible.
     pub fn parse(query: &str, style: Style) -> Result<Statement, String> {
         let mut reader = Reader { rest: query, text: String::new(), parameters: Vec::new(), style };
         while let Some(character) = reader.rest.chars().next() {
@@ -39,7 +40,7 @@ impl Statement {
         }
     }
 
-    /// The parameters for a key; none if it has no domain, and one is asked for.
+    /// Returns the parameters for a key; `None` if it has no domain and one is needed.
     pub fn fill(&self, key: &Key) -> Option<Vec<String>> {
         self.parameters.iter().map(|pattern| pattern.fill(key, str::to_owned)).collect()
     }
@@ -53,7 +54,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads what begins with this character.
+    /// Reads the token that begins with this character.
     fn read(&mut self, character: char) -> Result<(), String> {
         match character {
             '\'' => self.literal(),
@@ -69,7 +70,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes so many bytes as they are.
+    /// Copies bytes unchanged.
     fn pass(&mut self, bytes: usize) -> Result<(), String> {
         let (taken, rest) = self.rest.split_at_checked(bytes).ok_or("it ends too soon")?;
         self.text.push_str(taken);
@@ -114,7 +115,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What stands in other quotes.
+    /// Copies text in other quotes.
     fn name(&mut self, quote: char) -> Result<(), String> {
         let end = closed(self.rest, quote)?;
         match self.rest.get(..end).is_some_and(|name| name.contains('%')) {
@@ -126,7 +127,7 @@ impl Reader<'_> {
     }
 }
 
-/// Where a quoted text ends, behind its last quote; doubled quotes are part of it.
+/// Returns the end of a quoted text, after its closing quote; doubled quotes belong to the text.
 fn closed(text: &str, quote: char) -> Result<usize, String> {
     let mut at = 1_usize;
     loop {

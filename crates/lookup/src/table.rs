@@ -1,4 +1,4 @@
-//! A table: its thread, its connections, and what it remembers.
+//! A table: its thread, connections and cache.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -18,27 +18,27 @@ use crate::pending::{Pending, Waiter};
 use crate::row::{Error, Row};
 use crate::settings::Settings;
 
-/// Questions that wait for a connection; who comes then has an [`Error`] at once.
+/// Maximum number of waiting questions; a further one gets an [`Error`] at once.
 pub const WAITING_MAX: usize = 1_000;
 
-/// How long a connection is kept that nobody needs.
+/// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How long servers that could not be reached are not tried again.
+/// Pause after a failed connection to all servers.
 const AWAY: Duration = Duration::from_secs(2);
 
-/// How often a table was asked since it was started.
+/// Counts since the start.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Its server was asked for a key, or for a password.
+    /// Questions and password checks sent to a server.
     pub asked: AtomicU64,
-    /// It was remembered what is there for a key, or asked for already.
+    /// Questions answered by the cache or by another question in progress.
     pub spared: AtomicU64,
-    /// Whoever asked was told that nobody can say.
+    /// Questions that ended in an [`Error`].
     pub failed: AtomicU64,
 }
 
-/// A table of a server. Its thread ends when nobody has it any more.
+/// Table of a server. Its thread ends with the last reference.
 pub struct Table {
     settings: Settings,
     kind: &'static str,
@@ -49,7 +49,7 @@ pub struct Table {
 }
 
 enum Question {
-    /// Without a waiter: for those who wait for it together.
+    /// Without a caller: the callers wait together.
     Rows(Key, Option<Waiter>),
     Password {
         name: String,
@@ -65,10 +65,10 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Starts its thread. Nobody is asked yet; `authorities` are certificates of those who vouch for servers.
+    /// Starts the thread, without connecting; `authorities` are the certificate authorities of servers.
     ///
     /// # Errors
-    /// When something is wrong in the settings, or there is no thread.
+    /// Invalid settings, or no thread.
     pub fn start(settings: &Settings, authorities: &Path) -> Result<Table, String> {
         let kind = settings.kind()?.name();
         let plan = Plan::new(settings, authorities)?;
@@ -80,7 +80,7 @@ impl Table {
         let told = pending.clone();
         let serve = move || {
             LocalSet::new().block_on(&runtime, serve(Rc::new(Desk::new(name, plan, wait, asked, told)), most));
-            // A disk that hangs is not waited for.
+            // Do not wait for a hanging disk.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("lookup".into());
@@ -98,7 +98,7 @@ impl Table {
         })
     }
 
-    /// What it was started with.
+    /// Returns the settings of the table.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
@@ -108,15 +108,15 @@ impl Table {
         self.kind
     }
 
-    /// How often it was asked.
+    /// Returns the counts.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What is there for a key, or was a moment ago. What is asked for already is not asked for again.
+    /// Returns the rows of a key, from the cache if possible. Simultaneous calls for one key share a question.
     ///
     /// # Errors
-    /// When nobody can say.
+    /// The server gives no answer.
     pub async fn find(&self, key: &Key) -> Result<Arc<[Row]>, Error> {
         if let Some(rows) = self.memory().find(key, Instant::now()) {
             self.counts.spared.fetch_add(1, Relaxed);
@@ -131,10 +131,10 @@ impl Table {
         self.learned(key, self.answer(answered).await)
     }
 
-    /// What is there for a key now: asked for after this was called.
+    /// Returns the rows of a key by a question that begins after this call.
     ///
     /// # Errors
-    /// As [`Table::find`].
+    /// As for [`Table::find`].
     pub async fn find_now(&self, key: &Key) -> Result<Arc<[Row]>, Error> {
         let (waiter, answered) = oneshot::channel();
         self.put(Question::Rows(key.clone(), Some(waiter)))?;
@@ -148,10 +148,10 @@ impl Table {
         answer
     }
 
-    /// Whether this is the password of an entry of LDAP, as the server sees it. An empty one never is.
+    /// Asks the LDAP server whether this is the password of an entry; an empty password never is.
     ///
     /// # Errors
-    /// When it cannot say.
+    /// The server gives no answer.
     pub async fn is_password(&self, name: &str, password: &str) -> Result<bool, Error> {
         let (answer, answered) = oneshot::channel();
         let question = Question::Password { name: name.to_owned(), password: password.to_owned(), answer };
@@ -180,14 +180,14 @@ impl Table {
     }
 }
 
-/// Where questions lie, and what those who answer them share.
+/// Queue of questions and the state that connections share.
 struct Desk {
     name: String,
     plan: Plan,
     wait: Duration,
     asked: Turn<mpsc::Receiver<Question>>,
     pending: Arc<Pending>,
-    /// Until when servers are left alone, and why.
+    /// End of the pause after failed connections, with the error.
     away: RefCell<Option<(Instant, Error)>>,
 }
 
@@ -203,7 +203,7 @@ impl Desk {
         Desk { name, plan, wait, asked: Turn::new(asked), pending, away: RefCell::default() }
     }
 
-    /// Answers questions over one connection, until nobody asks any more.
+    /// Answers questions over one connection until the queue is empty.
     async fn work(self: Rc<Desk>) {
         let mut kept = None;
         loop {
@@ -216,8 +216,8 @@ impl Desk {
         }
     }
 
-    /// Answers one; what is left is the connection, if it is good for another. In a task of its own: an answer that a client
-    /// library panics at is none.
+    /// Answers one question; returns the connection if it can be reused. It runs in a separate task, so that a panic of
+    /// a client library is an error of one answer.
     async fn take(self: Rc<Desk>, question: Question, kept: Option<Connection>) -> Option<Connection> {
         match question {
             Question::Rows(_, Some(waiter)) if waiter.is_closed() => kept,
@@ -252,7 +252,7 @@ impl Desk {
         }
     }
 
-    /// Asks over the connection that is kept, and over a new one if that has died.
+    /// Asks over the open connection, or over a new one if that has died.
     async fn rows(&self, kept: &mut Option<Connection>, key: &Key) -> Result<Vec<Row>, Error> {
         if let Some(connection) = kept {
             match connection.rows(&self.plan, key).await {
@@ -266,7 +266,7 @@ impl Desk {
         rows
     }
 
-    /// Connects to the first server that can be reached.
+    /// Connects to the first reachable server.
     async fn open(&self) -> Result<Connection, Error> {
         self.look_away()?;
         let mut failed = Error::away("no server");
@@ -295,7 +295,7 @@ impl Desk {
         Err(failed)
     }
 
-    /// What was said a moment ago by servers that could not be reached.
+    /// Returns the error of the last failed connection during the pause.
     fn look_away(&self) -> Result<(), Error> {
         match &*self.away.borrow() {
             Some((until, error)) if Instant::now() < *until => Err(error.clone()),
@@ -378,7 +378,7 @@ mod tests {
             ("servers = ['ldap://x']\nbase = 'dc=x'\nfilter = '(uid=%s)'\nbind_dn = 'cn=x'", "needs a password"),
             ("servers = ['ldap://']\nbase = 'dc=x'\nfilter = '(uid=%s)'", "no host"),
             ("servers = ['sqlite:x']\nquery = \"'%s'\"", "sqlite:/PATH"),
-            // A server elsewhere has to show a certificate of somebody whom we believe.
+            // A server on another machine has to show a certificate of a trusted authority.
             ("servers = ['postgresql://u@db.a.test/x']\nquery = \"'%s'\"", "/nonexistent"),
         ] {
             let error = table(text).1.err().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! TLS to servers: certificates of the configuration's authorities, and nobody else's.
+//! TLS to servers, with the certificate authorities of the configuration only.
 
 use std::future::Future;
 use std::io;
@@ -16,10 +16,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Trusts the certificates of a file.
+/// Trusts the authorities in a file.
 ///
 /// # Errors
-/// When there are none in it; the message names it.
+/// The file has no certificates; the message names it.
 pub fn trusting(authorities: &Path) -> Result<Arc<ClientConfig>, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", authorities.display());
     let read = CertificateDer::pem_file_iter(authorities).and_then(|all| all.collect::<Result<Vec<_>, _>>());
@@ -32,14 +32,14 @@ pub fn trusting(authorities: &Path) -> Result<Arc<ClientConfig>, String> {
     Ok(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// How connections to PostgreSQL are secured.
+/// TLS for connections to PostgreSQL.
 #[derive(Clone)]
 pub struct Securing(pub Arc<ClientConfig>);
 
-/// The same for one server.
+/// TLS for one server.
 pub struct SecuringFor(TlsConnector, ServerName<'static>);
 
-/// A connection within TLS.
+/// Connection within TLS.
 pub struct Secure(tokio_rustls::client::TlsStream<Socket>);
 
 impl MakeTlsConnect<Socket> for Securing {

@@ -1,4 +1,4 @@
-//! Built without the feature `mysql`: a table that asks for it is refused.
+//! Stand-in for builds without the feature `mysql`: a table with MySQL is refused.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use crate::row::{Error, Row};
 use crate::server::Server;
 use crate::settings::Settings;
 
-/// There is none.
+/// Never exists.
 pub enum Plan {}
 
-/// There is none.
+/// Never exists.
 pub enum Connection {}
 
 impl Plan {
