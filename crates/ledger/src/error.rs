@@ -1,26 +1,26 @@
-//! What goes wrong with the file, in words for the log.
+//! Errors of the file, in words for the log.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
-/// What went wrong.
+/// Error of the ledger.
 #[derive(Debug)]
 pub enum Error {
     /// The file is no database, or is damaged.
     Damaged(PathBuf),
     /// The file is that of another program, or of a later version of this one.
     Foreign(PathBuf),
-    /// There is no room left on the disk.
+    /// The disk is full.
     Full(PathBuf),
-    /// Somebody else was at it for too long.
+    /// Another process held the file for too long.
     Busy(PathBuf),
     /// It cannot be opened or used for another reason.
     Failed(PathBuf, String),
-    /// What was to be imported is no snapshot: the line, and why.
+    /// A line of an imported snapshot is invalid: its number, and the reason.
     Line(u64, String),
-    /// What was to be told could not be written.
+    /// An exported snapshot could not be written.
     Io(std::io::Error),
 }
 

@@ -1,11 +1,11 @@
-//! Where the host keeps what was learned: words and mails, for the site and for each user, behind a small trait.
+//! Storage of what the spam filter has learned, for the site and for each user, behind a small trait.
 //!
-//! [`Ledger`] is what may be asked and told; [`Sqlite`] is one file of SQLite with a write-ahead log, which several processes
-//! may have open at once. Each call is one transaction: a process that is killed leaves all of it or nothing.
+//! [`Ledger`] is the trait; [`Sqlite`] is one file of SQLite with a write-ahead log, which several processes may have
+//! open at once. Each call is one transaction: a killed process leaves all of it or nothing.
 //!
-//! This crate knows nothing of mails: it is told ids and keys. Bounds: a word's key is five bytes, an owner's name and an id
-//! [`NAME_BYTES_MAX`]; of words so many are kept as whoever calls [`Ledger::expire`] says, of mails [`MAILS_MAX`] an owner, of marks
-//! [`MARKS_MAX`] in all, of senders as many as whoever calls [`Ledger::forget_senders`] says.
+//! The crate knows no mails, only ids and keys. Bounds: a token's key has five bytes, an owner's name and an id
+//! [`NAME_BYTES_MAX`]; tokens are bounded by calls of [`Ledger::expire`], mails by [`MAILS_MAX`] for each owner, marks
+//! by [`MARKS_MAX`] in all, and senders by calls of [`Ledger::forget_senders`].
 #![forbid(unsafe_code)]
 
 mod error;
@@ -16,228 +16,228 @@ pub use sqlite::Sqlite;
 
 use learn::{Corpus, Key, Snapshot, Standing, Tokens};
 
-/// The longest name of an owner, and the longest id of a mail.
+/// Maximum length of an owner's name, and of a mail's id.
 pub const NAME_BYTES_MAX: usize = 998;
 
-/// Mails that are remembered of an owner, the newest; of older ones it is not known any more that they were learned.
+/// Mails that are remembered for each owner; the oldest are forgotten, and count as not learned.
 pub const MAILS_MAX: u64 = 500_000;
 
-/// A digest of who sends to whom, or of who has sent before.
+/// Digest of a sender with a recipient, or of a former sender.
 pub type Mark = [u8; 16];
 
-/// Marks that are kept, about; beyond it those that were seen longest ago are forgotten.
+/// Approximate maximum number of marks; those unseen for longest are forgotten.
 pub const MARKS_MAX: u64 = 1_000_000;
 
-/// A digest of a name of a sender, or of a mail.
+/// Digest of the name of a sender, or of a mail.
 pub type Name = [u8; 16];
 
-/// What is kept of senders, where nothing else is said.
+/// Default number of names of senders.
 pub const SENDERS_MAX: u64 = 1_000_000;
 
-/// A mail, as it is compared with those that were reported as spam.
+/// Sketch of a mail, for comparison with reported spam.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fuzzy {
-    /// The shingles of its text in their places; none where it is too short.
+    /// Shingles of the text, by position; empty if the text is too short.
     pub shingles: Vec<u64>,
-    /// Digests of what is attached.
+    /// Digests of the attachments.
     pub parts: Vec<Name>,
 }
 
-/// How much a mail is like one that was reported.
+/// Similarity of a mail to a reported one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Alike {
-    /// Shingles that both have in the same place.
+    /// Number of equal shingles at equal positions.
     pub places: u8,
-    /// Whether something that is attached was attached to one that was reported.
+    /// Whether a reported mail has an equal attachment.
     pub has_part: bool,
 }
 
-/// A mail that counts for who has sent it.
+/// Effect of a mail on the reputation of its sender.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Conduct {
-    /// The mail's own name, where it is to count once.
+    /// Name of the mail, if it counts only once.
     pub mail: Option<Name>,
-    /// The names of its sender.
+    /// Names of the sender.
     pub sender: Vec<Name>,
-    /// Those it was written to, where it is one of the site's own, and what that is worth.
+    /// Recipients of an outgoing mail, who gain [`Conduct::welcome`].
     pub recipients: Vec<Name>,
-    /// See [`Conduct::recipients`].
+    /// Points for each of [`Conduct::recipients`].
     pub welcome: f64,
-    /// What a mail leaves of what came before, up to 1.
+    /// Weight of earlier mails, at most 1.
     pub dilution: f64,
 }
 
-/// How a mail counts.
+/// Kind of effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Counts {
-    /// By its score, before and after it was moved.
+    /// A score, before and after its correction by the reputation.
     Rated {
-        /// The score by which it counts.
+        /// Score before the correction.
         score: f64,
-        /// The score to which it is moved when it comes again.
+        /// Score after the correction, for a repetition of the mail.
         moved: f64,
     },
-    /// By what somebody says: points above 0 for spam, below for ham.
+    /// A lesson: points above 0 for spam, below for ham.
     Taught(f64),
-    /// No more.
+    /// The end of an earlier effect.
     Forgotten,
 }
 
-/// A mail that may have to come again.
+/// Request of greylisting for a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// Who sends to each of its recipients: all of them have to have waited.
+    /// Sender with each recipient: all have to have waited.
     pub triplets: Vec<Mark>,
-    /// Who may have delivered often enough that nobody has to wait.
+    /// Senders that are exempt after enough deliveries.
     pub vouchers: Vec<Mark>,
-    /// How long it has to wait, in seconds.
+    /// Minimum wait, in seconds.
     pub delay: i64,
 }
 
-/// A mail that is to be learned.
+/// Mail to learn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lesson {
     /// Whether it is spam.
     pub is_spam: bool,
-    /// Names that it may be known by; it is remembered by the first.
+    /// Possible ids of the mail; the first one is remembered.
     pub ids: Vec<Box<str>>,
-    /// When it came, in seconds since 1970.
+    /// Time of arrival, in seconds since 1970.
     pub at: i64,
-    /// Its words.
+    /// Tokens of the mail.
     pub tokens: Tokens,
-    /// Whether it is learned anew where it was learned as the opposite.
+    /// Whether an earlier, opposite lesson is replaced.
     pub corrects: bool,
 }
 
-/// What came of a lesson.
+/// Result of a lesson.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
-    /// It was learned.
+    /// The mail was learned.
     New,
-    /// It was known as the opposite, which was taken back first.
+    /// The opposite lesson was undone, and the mail learned.
     Corrected,
-    /// It was known already.
+    /// The mail was known already.
     Known,
 }
 
-/// What is kept of an owner, in numbers.
+/// Numbers about an owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Mails.
+    /// Numbers of learned mails.
     pub corpus: Corpus,
-    /// Words.
+    /// Number of tokens.
     pub words: u64,
-    /// When the word was of use that was so longest ago, and last.
+    /// Times of use of the token unused for longest, and of the one used last.
     pub oldest: i64,
     /// See [`Summary::oldest`].
     pub newest: i64,
-    /// When words were last looked through for old ones.
+    /// Time of the last expiry.
     pub expired: i64,
-    /// Mails that are remembered.
+    /// Number of remembered mails.
     pub mails: u64,
-    /// Names of senders and mails that have a standing.
+    /// Number of names of senders and mails.
     pub senders: u64,
-    /// Texts of mails that were reported.
+    /// Number of reported texts.
     pub reports: u64,
 }
 
-/// Where it is kept. The owner is a user, or the site: the empty name.
+/// Storage. The owner is a user, or the site: the empty name.
 pub trait Ledger: Send {
-    /// How many mails were learned, and in how many each of these words was; words that nobody knows are left out.
+    /// Returns how many mails were learned, and in how many of them each token occurred; unknown tokens are left out.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The file cannot be read.
     fn recall(&mut self, owner: &str, keys: &[Key]) -> Result<(Corpus, Vec<learn::Counts>), Error>;
 
-    /// These words were of use at that time.
+    /// Notes that these tokens were used at that time.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn touch(&mut self, owner: &str, keys: &[Key], at: i64) -> Result<(), Error>;
 
-    /// Learns mails, all or none.
+    /// Learns all of the mails, or none.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn learn(&mut self, owner: &str, lessons: &[Lesson]) -> Result<Vec<Learned>, Error>;
 
-    /// Takes back what was learned of a mail that is known by one of these ids; whether there was anything.
+    /// Undoes the lesson of a mail with one of these ids. Returns whether there was one.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn forget(&mut self, owner: &str, ids: &[Box<str>], tokens: &Tokens) -> Result<bool, Error>;
 
-    /// Forgets words that were of no use for longest, where there are more than `words_max`, and mails beyond [`MAILS_MAX`]:
-    /// how many words.
+    /// Forgets the tokens unused for longest beyond `words_max`, and mails beyond [`MAILS_MAX`]. Returns the number of
+    /// tokens.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn expire(&mut self, owner: &str, words_max: u64, now: i64) -> Result<u64, Error>;
 
-    /// Whether a mail has waited, or somebody vouches for it; notes that it has come.
+    /// Notes the arrival of a mail. Returns whether it has waited, or a sender is exempt.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn greet(&mut self, greeting: &Greeting, now: i64) -> Result<bool, Error>;
 
-    /// These have delivered a mail.
+    /// Counts a delivery for these senders.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn vouch(&mut self, vouchers: &[Mark], now: i64) -> Result<(), Error>;
 
-    /// What names of senders and mails are known for, in their order.
+    /// Returns the standings of names of senders and mails, in their order.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The file cannot be read.
     fn standings(&mut self, owner: &str, names: &[Name]) -> Result<Vec<Standing>, Error>;
 
-    /// A mail counts for who has sent it.
+    /// Counts a mail for its sender.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn count(&mut self, owner: &str, conduct: &Conduct, counts: Counts, now: i64) -> Result<(), Error>;
 
-    /// Forgets names that were seen last before `since`, and beyond `most` those that were so longest ago: how many.
+    /// Forgets names unseen since `since`, and those unseen for longest beyond `most`. Returns their number.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn forget_senders(&mut self, most: u64, since: i64) -> Result<u64, Error>;
 
-    /// How much a mail is like one that was reported.
+    /// Compares a mail with the reported ones.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The file cannot be read.
     fn alike(&mut self, owner: &str, fuzzy: &Fuzzy) -> Result<Alike, Error>;
 
-    /// A mail is reported as spam, or (`false`) is none: then all that are nearly the same are forgotten.
+    /// Reports a mail as spam, or with `false` forgets all nearly equal reports.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn report(&mut self, owner: &str, fuzzy: &Fuzzy, is_spam: bool, now: i64) -> Result<(), Error>;
 
-    /// Forgets what was reported last before `since`, and beyond `most` mails what was so longest ago.
+    /// Forgets reports older than `since`, and the oldest beyond `most` mails.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The file cannot be written.
     fn forget_reports(&mut self, most: u64, since: i64) -> Result<(), Error>;
 
-    /// The numbers.
+    /// Returns the numbers of an owner.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// The file cannot be read.
     fn summary(&mut self, owner: &str) -> Result<Summary, Error>;
 
-    /// All that is kept of an owner, as a snapshot.
+    /// Exports everything about an owner as a snapshot.
     ///
     /// # Errors
-    /// When it cannot be read, or `each` fails.
+    /// The file cannot be read, or `each` fails.
     fn export(&mut self, owner: &str, each: &mut dyn FnMut(Snapshot) -> std::io::Result<()>) -> Result<(), Error>;
 
-    /// Puts a snapshot in the place of all that is kept of an owner, all or nothing.
+    /// Replaces everything about an owner by a snapshot, or changes nothing.
     ///
     /// # Errors
-    /// When it cannot be written, or a line is an error.
+    /// The file cannot be written, or a line is an error.
     fn import(
         &mut self,
         owner: &str,

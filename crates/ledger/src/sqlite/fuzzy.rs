@@ -1,7 +1,8 @@
-//! Mails that were reported as spam, by the shingles of their texts and the digests of what was attached.
+//! Reports of spam: shingles of texts, and digests of attachments.
 //!
-//! A text has a row for each shingle, a number of its value and its place; the texts that share most rows with another are those
-//! that it is like. What is nearly known is not kept a second time. Bounds: [`ROWS_MAX`] texts that have one shingle are looked at.
+//! A text has a row for each shingle, a number made of its value and its position; the texts that share the most rows
+//! are the most similar. A text that nearly equals a reported one is not stored again. Bounds: at most [`ROWS_MAX`]
+//! texts with one shingle are compared.
 
 use std::collections::HashMap;
 
@@ -10,13 +11,13 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 use super::{Done, signed};
 use crate::{Alike, Fuzzy};
 
-/// From so many shingles on a text is one that is known.
+/// Number of equal shingles from which on a text counts as reported already.
 const SAME_PLACES: u8 = 29;
 
-/// Texts that have one shingle.
+/// Maximum number of compared texts with one shingle.
 const ROWS_MAX: i64 = 256;
 
-/// What the fourth form has besides.
+/// Tables that form 4 added.
 pub(super) const TABLES: &str = "
     CREATE TABLE text (id INTEGER PRIMARY KEY, owner INTEGER NOT NULL, count INTEGER NOT NULL, last INTEGER NOT NULL);
     CREATE TABLE shingle (
@@ -29,13 +30,13 @@ pub(super) const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// The rows of a text: values that tell their places too.
+/// Returns the rows of a text: values that include the position.
 fn rows(fuzzy: &Fuzzy) -> impl Iterator<Item = i64> {
     let place = |(place, value): (u32, &u64)| value.rotate_left(place).wrapping_add(u64::from(place)).cast_signed();
     (0..).zip(&fuzzy.shingles).map(place)
 }
 
-/// The text that it is most like, and in how many places.
+/// Returns the most similar text, and the number of equal shingles.
 fn nearest(transaction: &Transaction<'_>, owner: i64, fuzzy: &Fuzzy) -> Done<Option<(i64, u8)>> {
     let mut ask = transaction.prepare_cached("SELECT text FROM shingle WHERE owner = ?1 AND value = ?2 LIMIT ?3")?;
     let mut shared: HashMap<i64, u8> = HashMap::new();
@@ -80,7 +81,7 @@ pub(super) fn report(transaction: &Transaction<'_>, owner: i64, fuzzy: &Fuzzy, n
     rows(fuzzy).try_for_each(|value| tell.execute([owner, value, text]).map(drop))
 }
 
-/// Somebody says that it is none: what is known of it, and of all that is nearly the same, is forgotten.
+/// Forgets the reports of a mail, and all nearly equal ones.
 pub(super) fn withdraw(transaction: &Transaction<'_>, owner: i64, fuzzy: &Fuzzy) -> Done<()> {
     for digest in &fuzzy.parts {
         transaction.execute("DELETE FROM part WHERE owner = ?1 AND digest = ?2", params![owner, digest])?;
@@ -96,7 +97,7 @@ fn remove(transaction: &Transaction<'_>, text: i64) -> Done<()> {
     transaction.execute("DELETE FROM text WHERE id = ?1", [text]).map(drop)
 }
 
-/// Forgets texts and attachments that were reported last before `since`, and of each kind beyond `most` those that were so longest ago.
+/// Forgets texts and attachments older than `since`, and the oldest of each kind beyond `most`.
 pub(super) fn forget(transaction: &Transaction<'_>, most: u64, since: i64) -> Done<()> {
     transaction.execute("DELETE FROM part WHERE last < ?1", [since])?;
     transaction.execute(

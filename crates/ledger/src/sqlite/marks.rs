@@ -1,26 +1,26 @@
-//! Marks: of mails that have to wait, and of those who have delivered.
+//! Marks of greylisting: of waiting mails, and of senders that have delivered.
 //!
-//! A mark of the first kind counts 0 until it has waited, and 1 from then on; one of the second counts deliveries, one an hour at
-//! most, so that a burst is one. Bounds: so many marks as [`forget`] is told, and a tenth more between two times.
+//! A mark of the first kind counts 0 until it has waited, then 1. A mark of the second kind counts deliveries, at most
+//! one an hour, so that a burst is one. Bounds: the number given to [`forget`], and a tenth more between two calls.
 
 use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::{Done, signed};
 use crate::{Greeting, Mark};
 
-/// New marks after which old ones are looked for.
+/// Number of new marks after which old ones are forgotten.
 pub(super) const FORGET_EVERY: u64 = 100_000;
 
-/// Who has waited has to come within so many seconds: after two days it begins anew.
+/// Maximum time until a retry, in seconds: two days, then the wait begins anew.
 const COME_SECONDS: i64 = 172_800;
 
-/// How long is known who has waited or delivered, after the last time: 36 days, for what comes once a month.
+/// Time for which a mark is kept after its last use: 36 days, for monthly mail.
 const KEEP_SECONDS: i64 = 36 * 86_400;
 
-/// A mark that is seen again within this time is not written, and counts once.
+/// Time within which a repeated mark is not written, and counts once.
 const HOUR_SECONDS: i64 = 3_600;
 
-/// In how many hours somebody has delivered who vouches.
+/// Number of hours with deliveries that exempt a sender.
 const DELIVERIES_MIN: i64 = 3;
 
 struct Row {
@@ -39,7 +39,7 @@ fn put(transaction: &Transaction<'_>, mark: &Mark, row: &Row) -> Done<()> {
     tell.execute(params![mark, row.first, row.last, row.count]).map(drop)
 }
 
-/// Whether somebody has delivered often enough.
+/// Returns whether a sender is exempt.
 pub(super) fn is_vouched(transaction: &Transaction<'_>, vouchers: &[Mark], now: i64) -> Done<bool> {
     for mark in vouchers {
         let row = find(transaction, mark)?;
@@ -50,7 +50,7 @@ pub(super) fn is_vouched(transaction: &Transaction<'_>, vouchers: &[Mark], now: 
     Ok(false)
 }
 
-/// Whether a mail has waited for all of its recipients, and how many marks are new.
+/// Returns whether a mail has waited for all of its recipients, and the number of new marks.
 pub(super) fn wait(transaction: &Transaction<'_>, greeting: &Greeting, now: i64) -> Done<(bool, u64)> {
     let (mut has_waited, mut added) = (true, 0);
     for mark in &greeting.triplets {
@@ -64,7 +64,7 @@ pub(super) fn wait(transaction: &Transaction<'_>, greeting: &Greeting, now: i64)
                 let count = i64::from(now.saturating_sub(row.first) >= greeting.delay);
                 Row { last: now.max(row.last), count, ..row }
             }
-            // It is new, or has come too late.
+            // New, or too late.
             _ => Row { first: now, last: now, count: i64::from(greeting.delay <= 0) },
         };
         has_waited &= row.count > 0;
@@ -73,7 +73,7 @@ pub(super) fn wait(transaction: &Transaction<'_>, greeting: &Greeting, now: i64)
     Ok((has_waited, added))
 }
 
-/// Those for whom a delivery counts now.
+/// Returns the senders for which a delivery counts now.
 pub(super) fn due(transaction: &Transaction<'_>, vouchers: &[Mark], now: i64) -> Done<Vec<Mark>> {
     let mut due = Vec::new();
     for mark in vouchers {
@@ -84,7 +84,7 @@ pub(super) fn due(transaction: &Transaction<'_>, vouchers: &[Mark], now: i64) ->
     Ok(due)
 }
 
-/// Counts a delivery; how many marks are new.
+/// Counts a delivery; returns the number of new marks.
 pub(super) fn vouch(transaction: &Transaction<'_>, vouchers: &[Mark], now: i64) -> Done<u64> {
     let mut added = 0;
     for mark in vouchers {
@@ -97,7 +97,7 @@ pub(super) fn vouch(transaction: &Transaction<'_>, vouchers: &[Mark], now: i64) 
     Ok(added)
 }
 
-/// Forgets marks that nobody asks about any more, and beyond `most` those that were seen longest ago.
+/// Forgets expired marks, and those unseen for longest beyond `most`.
 pub(super) fn forget(transaction: &Transaction<'_>, most: u64, now: i64) -> Done<()> {
     transaction.execute(
         "DELETE FROM mark WHERE last < ?1 OR count = 0 AND first < ?2",
@@ -106,7 +106,7 @@ pub(super) fn forget(transaction: &Transaction<'_>, most: u64, now: i64) -> Done
     let all: i64 = transaction.query_row("SELECT count(*) FROM mark", [], |row| row.get(0))?;
     let surplus = all.saturating_sub(signed(most));
     if surplus > 0 {
-        // Those that wait go before those that have waited.
+        // Waiting marks go first.
         transaction.execute(
             "DELETE FROM mark WHERE id IN (SELECT id FROM mark ORDER BY min(count, 1), last LIMIT ?1)",
             [surplus],

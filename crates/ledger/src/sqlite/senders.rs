@@ -1,8 +1,7 @@
-//! What senders are known for, and mails by their own names: a row each, with a count, a sum and when it was seen last.
+//! Reputation of senders, and mails by their own names: a row each, with a count, a sum and the time of the last use.
 //!
-//! A mail that was rated counts 1, one that somebody has said something about 2: so it is known what is to be taken back when
-//! somebody says the opposite. The row of a mail has the names that it has counted for, with what it has added to each: whoever
-//! says later what it is may not know any more who has signed it.
+//! A rated mail has the count 1, a mail with a lesson 2, so that an opposite lesson undoes the right amount. The row of
+//! a mail has the names it counted for, with the amount added to each: a later lesson may not know the signer any more.
 
 use learn::Standing;
 use rusqlite::{OptionalExtension as _, Transaction, params};
@@ -10,7 +9,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 use super::{Done, signed};
 use crate::{Conduct, Counts, Name};
 
-/// How often a mail counts that somebody has said something about.
+/// Count of a mail with a lesson.
 const TAUGHT: u32 = 2;
 
 pub(super) fn find(transaction: &Transaction<'_>, owner: i64, name: &Name) -> Done<Standing> {
@@ -35,7 +34,7 @@ fn remove(transaction: &Transaction<'_>, owner: i64, name: &Name) -> Done<()> {
     tell.execute(params![owner, name]).map(drop)
 }
 
-/// A mail counts, in the way that is said.
+/// Counts a mail by its kind of effect.
 pub(super) fn count(
     transaction: &Transaction<'_>,
     owner: i64,
@@ -70,10 +69,10 @@ pub(super) fn count(
     }
 }
 
-/// What a mail has added to the total of a name.
+/// Amount that a mail has added to the total of a name.
 type Added = (Name, f64);
 
-/// What one owner has of senders, within a transaction.
+/// Senders of one owner, within a transaction.
 struct Book<'t> {
     transaction: &'t Transaction<'t>,
     owner: i64,
@@ -81,7 +80,7 @@ struct Book<'t> {
 }
 
 impl Book<'_> {
-    /// What a mail has added, the last time that it counted.
+    /// Returns the amounts that a mail has added the last time.
     fn added(&self, mail: &Name) -> Done<Option<Vec<Added>>> {
         let mut ask = self.transaction.prepare_cached("SELECT added FROM sender WHERE owner = ?1 AND name = ?2")?;
         let bytes = ask.query_row(params![self.owner, mail], |row| row.get::<_, Option<Vec<u8>>>(0)).optional()?;
@@ -92,7 +91,7 @@ impl Book<'_> {
         Ok(bytes.flatten().map(|bytes| bytes.as_chunks().0.iter().filter_map(read).collect()))
     }
 
-    /// Changes what names are known for; what that has added.
+    /// Changes the standings of names; returns the amounts added.
     fn add(&self, names: &[Name], by: impl Fn(Standing) -> Standing) -> Done<Vec<Added>> {
         let add = |name: &Name| {
             let before = find(self.transaction, self.owner, name)?;
@@ -110,7 +109,7 @@ impl Book<'_> {
         })
     }
 
-    /// Notes how a mail has counted, and what it has added.
+    /// Notes how a mail has counted, and the amounts added.
     fn note(&self, mail: Option<&Name>, standing: Standing, added: &[Added]) -> Done<()> {
         let Some(mail) = mail else { return Ok(()) };
         put(self.transaction, self.owner, mail, standing, self.now)?;
@@ -122,7 +121,7 @@ impl Book<'_> {
     }
 }
 
-/// Forgets names that were seen last before `since`, and beyond `most` those that were so longest ago.
+/// Forgets names unseen since `since`, and those unseen for longest beyond `most`.
 pub(super) fn forget(transaction: &Transaction<'_>, most: u64, since: i64) -> Done<u64> {
     let old = transaction.execute("DELETE FROM sender WHERE last < ?1", [since])?;
     let all: i64 = transaction.query_row("SELECT count(*) FROM sender", [], |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! Files that are learned in, damaged, full, and shared.
+//! Tests over files that are damaged, full, or shared.
 
 use super::*;
 
@@ -296,7 +296,7 @@ fn a_mail_is_like_those_that_were_reported_until_somebody_says_that_it_is_none()
     ledger.report("", &text(500, 0), true, 30).unwrap();
     assert_eq!(ledger.summary("").unwrap().reports, 2, "what is nearly the same is kept once");
     assert_eq!([0, 1, 10, 32].map(|changed| places(&mut ledger, &text(100, changed))), [32, 31, 22, 0]);
-    // The same values in other places say nothing.
+    // Equal values at other positions do not count.
     let mut turned = text(100, 0);
     turned.shingles.rotate_left(1);
     assert_eq!(places(&mut ledger, &turned), 0);
