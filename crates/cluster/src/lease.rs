@@ -1,20 +1,21 @@
-//! The lease of an owner: until when it may believe that the volume is its own, and when others may take the volume over.
+//! Lease of an owner: how long it may rely on owning the volume, and when another node may take the volume over.
 //!
-//! No two clocks are compared. The owner renews by writing a new random token into the volume's row, and believes for four fifths of the lease
-//! from when it asked. Another node takes over when it has seen the token unchanged for a whole lease by its own clock. So clocks may be
-//! hours apart, on the database too, and may go wrong by a tenth each. A count in place of the token would come to the same value twice
-//! when a failover of the database loses a renewal.
+//! Clocks of machines are never compared. The owner renews by writing a new random token into the volume's row, and
+//! relies on the lease for four fifths of its length from the time of the request. Another node takes over when it has
+//! seen the token unchanged for a whole lease by its own clock. So clocks may be hours apart, the database's too, and
+//! each may run wrong by a tenth. A counter in place of the token could reach the same value twice when a failover of
+//! the database loses a renewal.
 //!
-//! Writes need no lease, since the epoch fences them. Reads do: a former owner would show mailboxes as they were.
+//! Writes need no lease, since the epoch fences them. Reads do: a former owner would show outdated mailboxes.
 
-/// What an owner has to do.
+/// Next action of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duty {
     /// Nothing before this time, in milliseconds.
     Wait(u64),
-    /// Ask for more time.
+    /// Renew the lease.
     Renew,
-    /// Serve nobody any more.
+    /// Stop serving.
     End,
 }
 
@@ -22,27 +23,27 @@ pub enum Duty {
 #[derive(Debug, Clone, Copy)]
 pub struct Lease {
     lease_ms: u64,
-    /// When the last renewal that was granted was asked for.
+    /// Time of the request of the last granted renewal.
     asked_ms: u64,
 }
 
 impl Lease {
-    /// A lease that was asked for at `asked_ms`, and granted.
+    /// Makes a lease that was requested at `asked_ms`, and granted.
     pub fn new(lease_ms: u64, asked_ms: u64) -> Lease {
         Lease { lease_ms, asked_ms }
     }
 
-    /// Notes that a renewal which was asked for at `asked_ms` has been granted.
+    /// Notes that a renewal requested at `asked_ms` has been granted.
     pub fn renewed(&mut self, asked_ms: u64) {
         self.asked_ms = self.asked_ms.max(asked_ms);
     }
 
-    /// When the owner has to have ended.
+    /// Returns the time at which the owner has to have stopped.
     pub fn ends_ms(&self) -> u64 {
         self.asked_ms.saturating_add(self.lease_ms / 5 * 4)
     }
 
-    /// What to do at a time. A renewal is due after three tenths of the lease.
+    /// Returns the action due at a time. A renewal is due after three tenths of the lease.
     pub fn duty(&self, now_ms: u64) -> Duty {
         let due = self.asked_ms.saturating_add(self.lease_ms / 10 * 3);
         match now_ms {
@@ -58,11 +59,11 @@ impl Lease {
 pub struct Renewal {
     /// Counts owners.
     pub epoch: u64,
-    /// Another one for each renewal.
+    /// Random value, new with each renewal.
     pub token: u64,
 }
 
-/// What a node that waits has seen of the owner's renewals.
+/// Renewals of the owner as a waiting node has seen them.
 #[derive(Debug, Clone, Copy)]
 pub struct Vigil {
     lease_ms: u64,
@@ -70,12 +71,13 @@ pub struct Vigil {
 }
 
 impl Vigil {
-    /// A node that has seen nothing yet.
+    /// Makes the state of a node that has seen nothing yet.
     pub fn new(lease_ms: u64) -> Vigil {
         Vigil { lease_ms, seen: None }
     }
 
-    /// Whether the owner has been silent for a whole lease, now that the database has answered with this. `now_ms` is the time after the answer.
+    /// Returns whether the owner has been silent for a whole lease, given the database's answer; `now_ms` is the time
+    /// after the answer.
     pub fn is_over(&mut self, renewal: Renewal, now_ms: u64) -> bool {
         match self.seen {
             Some((seen, since)) if seen == renewal => now_ms.saturating_sub(since) >= self.lease_ms,

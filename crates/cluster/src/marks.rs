@@ -28,21 +28,21 @@ pub fn blocks_of(at: u64, length: usize) -> RangeInclusive<u64> {
 
 const FIRST_LINE: &str = "sluice cache 1";
 
-/// What is known of a cache.
+/// State of a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marks {
-    /// Names the volume among all of the world.
+    /// Token of the volume, unique among all volumes.
     pub volume: String,
-    /// Names the boot of the machine.
+    /// Id of the machine's boot.
     pub boot: String,
     /// All flushes up to this one are in the cache.
     pub flush: u64,
-    /// Blocks that cannot be believed.
+    /// Blocks that have to be read again.
     pub touched: BTreeSet<u64>,
 }
 
 impl Marks {
-    /// The lines.
+    /// Writes the lines.
     pub fn text(&self) -> String {
         let Marks { volume, boot, flush, touched } = self;
         let mut text = format!("{FIRST_LINE}\nvolume {volume}\nboot {boot}\nflush {flush}\n");
@@ -50,12 +50,13 @@ impl Marks {
         text
     }
 
-    /// The line of a block that is touched, to be appended.
+    /// Returns the line of a touched block, to be appended.
     pub fn line(block: u64) -> String {
         format!("+ {block}\n")
     }
 
-    /// Reads the lines; none if they are not whole. A last line without its end was being written, before its block was.
+    /// Reads the lines; `None` if they are incomplete. A last line without its end was cut off before its block was
+    /// written.
     pub fn read(text: &str) -> Option<Marks> {
         let end = text.rfind('\n')? + 1;
         let mut lines = text[..end].lines();

@@ -1,10 +1,11 @@
-//! Runs: what was written since the last flush, as it is stored in a row.
+//! Runs: writes since the last flush, as a row stores them.
 //!
-//! A run is its offset (u64), its length (u32), both little-endian, and its bytes. A run that continues the one before it is added to it.
+//! A run is its offset (u64), its length (u32), both little-endian, and its bytes. A run that continues the one before
+//! it is added to it.
 
 use alloc::vec::Vec;
 
-/// The bytes of a row at which it is stored before the flush asks for it.
+/// Size of a row at which it is stored before the flush.
 pub const RUNS_BYTES_MAX: usize = 4 << 20;
 
 const HEAD_BYTES: usize = 12;
@@ -13,16 +14,16 @@ const HEAD_BYTES: usize = 12;
 #[derive(Debug, Default, Clone)]
 pub struct Runs {
     bytes: Vec<u8>,
-    /// Where the head of the last run is, and where in the volume it ends.
+    /// Position of the last run's head, and the run's end in the volume.
     last: Option<(usize, u64)>,
 }
 
-/// A row that is no sequence of runs.
+/// A row that is not a sequence of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
 impl Runs {
-    /// Adds what was written at `at`.
+    /// Adds a write at `at`.
     pub fn push(&mut self, at: u64, bytes: &[u8]) {
         let length = bytes.len() as u64;
         match self.last {
@@ -51,17 +52,17 @@ impl Runs {
         }
     }
 
-    /// The row.
+    /// Returns the row.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether nothing was written.
+    /// Returns whether there are no runs.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Forgets them, and keeps their room.
+    /// Removes the runs and keeps the capacity.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(RUNS_BYTES_MAX);
@@ -72,7 +73,7 @@ impl Runs {
 /// Calls `write` for each run of a row, in order.
 ///
 /// # Errors
-/// [`Malformed`] after the last whole run, and what `write` fails with.
+/// [`Malformed`] after the last whole run, or the error of `write`.
 pub fn each<E: From<Malformed>>(mut row: &[u8], mut write: impl FnMut(u64, &[u8]) -> Result<(), E>) -> Result<(), E> {
     while !row.is_empty() {
         let (head, rest) = row.split_first_chunk::<HEAD_BYTES>().ok_or(Malformed)?;

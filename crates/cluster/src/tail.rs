@@ -1,23 +1,23 @@
-//! Flushes: each is one row of the database, of which it is known in the end whether it is there.
+//! Flushes: each is one row of the database, whose fate becomes known in the end.
 //!
-//! An answer may be missing, because the connection is gone, or say less than it seems to: PostgreSQL reports a commit whose wait for
-//! standbys was cut short as a success with a warning. Both are [`Answer::Unknown`]. What became of the row is asked of whoever is primary
-//! now: a row that is there becomes certain when a later commit of our own has been replicated; a row that is not there is sent again. The
-//! number of a flush is given once in an epoch, so a row that arrives twice is stored once.
+//! An answer may be missing, because the connection is lost, or mislead: PostgreSQL reports a commit whose wait for
+//! standbys was cut short as a success with a warning. Both are [`Answer::Unknown`]. Then the current primary is asked
+//! for the row: a row that exists becomes certain when a later commit of our own has been replicated; a missing row is
+//! sent again. The number of a flush is given once in an epoch, so a row that arrives twice is stored once.
 
 use alloc::boxed::Box;
 
 use crate::marks::blocks_of;
 use crate::runs::{RUNS_BYTES_MAX, Runs};
 
-/// A result of a statement.
+/// Result of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// It was committed and replicated.
     Done,
     /// It changed no row.
     Refused,
-    /// Nothing is known: no answer, no answer in time, or a warning.
+    /// Unknown: no answer, no answer in time, or a warning.
     Unknown,
 }
 
@@ -35,20 +35,21 @@ pub trait Engine {
     /// Appends the row of `flush`, if the volume has this epoch and an older flush.
     fn append(&mut self, epoch: u64, flush: u64, runs: &[u8]) -> Answer;
 
-    /// The volume's row as the primary has it, over a connection that no earlier statement can still arrive by; none if there is none.
+    /// Returns the volume's row at the primary, if it exists, over a new connection, which no earlier statement can
+    /// arrive by.
     fn standing(&mut self) -> Option<Standing>;
 
-    /// Commits a change of no consequence to the volume's row, if it has this epoch and this flush: when it is done, everything before it is
-    /// replicated. The primary may be another one than a moment ago, and miss the flush.
+    /// Commits a change without effect to the volume's row, if it has this epoch and this flush: once it is done,
+    /// everything before it is replicated. The primary may have changed meanwhile, and miss the flush.
     fn settle(&mut self, epoch: u64, flush: u64) -> Answer;
 
-    /// Waits before the next attempt. False: no attempt is left.
+    /// Waits before the next attempt; false if there is none.
     fn wait(&mut self) -> bool;
 
-    /// Notes that a block is written for the first time since the last fold, before it is.
+    /// Notes that a block is about to be written for the first time since the last fold.
     fn touch(&mut self, block: u64);
 
-    /// Notes that nothing can be written any more.
+    /// Notes that writing has ended for good.
     fn lose(&mut self, lost: Lost);
 }
 
@@ -78,18 +79,18 @@ impl<E: Engine + ?Sized> Engine for Box<E> {
     }
 }
 
-/// The volume can be written by this owner no more.
+/// Reason for which this owner can write no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// Another node has taken it over.
     Taken,
-    /// The database could not be asked for as long as attempts were made.
+    /// The database was unreachable in all attempts.
     Unreachable,
     /// The database has another history than this owner: acknowledged flushes are missing, or there are more.
     Diverged,
 }
 
-/// What an owner writes.
+/// Writes of an owner.
 #[derive(Debug)]
 pub struct Tail<E> {
     engine: E,
@@ -101,7 +102,7 @@ pub struct Tail<E> {
 }
 
 impl<E: Engine> Tail<E> {
-    /// The tail of a volume that was taken over, as its row says.
+    /// Makes the tail of a volume that was taken over, from its row.
     pub fn new(engine: E, standing: Standing) -> Tail<E> {
         Tail { engine, epoch: standing.epoch, flush: standing.flush, runs: Runs::default(), lost: None }
     }
@@ -111,7 +112,7 @@ impl<E: Engine> Tail<E> {
         blocks_of(at, length).for_each(|block| self.engine.touch(block));
     }
 
-    /// Takes what has been written to the cache, which therefore has all of every flush. A long tail is appended before it is flushed.
+    /// Adds a write to the cache, which has all bytes of every flush. A long tail is appended before its flush.
     ///
     /// # Errors
     /// [`Lost`], for good.
@@ -123,10 +124,10 @@ impl<E: Engine> Tail<E> {
         }
     }
 
-    /// Makes everything that was written durable. Returns the number of the last flush.
+    /// Makes all writes durable. Returns the number of the last flush.
     ///
     /// # Errors
-    /// [`Lost`], for good: nothing is known of what was written since the last flush.
+    /// [`Lost`], for good: the fate of the writes since the last flush is unknown.
     pub fn flush(&mut self) -> Result<u64, Lost> {
         if let Some(lost) = self.lost {
             return Err(lost);
@@ -147,7 +148,7 @@ impl<E: Engine> Tail<E> {
     fn append(&mut self) -> Result<(), Lost> {
         let (epoch, number) = (self.epoch, self.flush + 1);
         let mut answer = self.engine.append(epoch, number, self.runs.bytes());
-        // A statement that changed nothing is looked into too: an earlier one of the same number may have arrived late.
+        // A refused statement is checked too: an earlier one of the same number may have arrived late.
         while answer != Answer::Done {
             let Some(standing) = self.engine.standing() else {
                 if !self.engine.wait() {

@@ -21,7 +21,7 @@ pub enum Statement {
     Take { seen: Renewal, token: u64 },
 }
 
-/// What goes wrong, in 1,000 statements.
+/// Faults in 1,000 statements.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     pub lost: u64,
@@ -99,7 +99,7 @@ impl Database {
         applies
     }
 
-    /// What was delayed may arrive, the primary may be lost.
+    /// Lets delayed statements arrive, or loses the primary.
     fn weather(&mut self) {
         if !self.late.is_empty() && self.chance(300) {
             let at = self.random() as usize % self.late.len();
@@ -140,7 +140,7 @@ impl Database {
     }
 }
 
-/// The engine of an owner, with so many attempts for each flush.
+/// Engine of an owner, with a number of attempts for each flush.
 #[derive(Debug)]
 pub struct Link {
     pub database: Shared,
@@ -170,7 +170,7 @@ impl Engine for Link {
     fn lose(&mut self, _lost: cluster::Lost) {}
 }
 
-/// Takes the volume over, however often that has to be tried; none if another row was seen meanwhile.
+/// Takes the volume over, in as many attempts as needed; `None` if another row was seen meanwhile.
 pub fn take(database: &Shared) -> Option<Standing> {
     let (before, seen) = database.borrow().row();
     loop {
@@ -179,7 +179,7 @@ pub fn take(database: &Shared) -> Option<Standing> {
         match answer {
             Answer::Done => return Some(Standing { epoch: before.epoch + 1, flush: database.borrow().row().0.flush }),
             Answer::Refused => return None,
-            // Whether it is ours cannot be known: whoever tries again takes over from what may be itself.
+            // The owner is unknown: a node that tries again may take over from itself.
             Answer::Unknown if database.borrow().row().1 != seen => return None,
             Answer::Unknown => {}
         }

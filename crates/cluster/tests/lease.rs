@@ -1,4 +1,4 @@
-//! Leases: nodes whose clocks go wrong, whose processes are paused, over a database that does everything wrong that it can.
+//! Leases of nodes with wrong clocks and paused processes, over a faulty database.
 
 use cluster::{Answer, Duty, Lease, Vigil};
 
@@ -6,9 +6,9 @@ use super::database::{Database, Faults, Shared, Statement};
 
 const LEASE_MS: u64 = 10_000;
 
-/// A node, with a clock that goes too fast or too slow by up to a tenth.
+/// Node whose clock is wrong by up to a tenth.
 struct Node {
-    /// Milliseconds of its own in 1,000 true ones.
+    /// Milliseconds of its clock in 1,000 true ones.
     pace: u64,
     offset: u64,
     paused_until: u64,
@@ -21,7 +21,7 @@ impl Node {
         self.offset + now * self.pace / 1_000
     }
 
-    /// What a node does when it comes to its turn. `latency` is how long the database takes, in true milliseconds.
+    /// Lets a node act in its turn. `latency` is the time of the database's answer, in true milliseconds.
     fn act(&mut self, database: &Shared, now: u64, latency: u64) {
         let asked = self.clock(now);
         match &mut self.owns {
@@ -82,7 +82,7 @@ fn schedule(seed: u64) -> (u64, u64) {
         if nodes[at].paused_until <= now {
             nodes[at].act(&database, now, latency);
         }
-        // A paused node believes what it believed, and shows it to nobody.
+        // A paused node relies on its lease, and shows it to nobody.
         let believing = nodes.iter().filter(|node| node.paused_until <= now && node.believes(now)).count();
         assert!(believing <= 1, "{seed}: {believing} owners at {now} ms");
         owned += step * believing as u64;

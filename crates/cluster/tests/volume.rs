@@ -1,4 +1,4 @@
-//! The store on a shared volume: owners follow each other at any time, over a database that does everything wrong that it can.
+//! The store on a shared volume: owners follow each other at any time, over a faulty database.
 
 use cluster::{Lost, Malformed, Standing, Tail, each};
 use store::memory::Memory;
@@ -8,7 +8,7 @@ use super::database::{Database, Faults, Link, Shared, take};
 
 const LENGTH: usize = 1 << 20;
 
-/// A cache in memory before a tail, as hosts put them together.
+/// Cache in memory before a tail, as in hosts.
 #[derive(Debug)]
 struct Disk {
     cache: Memory,
@@ -69,7 +69,7 @@ fn deliver(volume: &mut Volume<Disk>, inbox: u32, text: &[u8]) -> Result<u32, st
     Ok(uid)
 }
 
-/// Runs owners after each other; every mail that was acknowledged is there once in the end, whole.
+/// Runs owners after each other; in the end every acknowledged mail is there once and whole.
 fn schedule(seed: u64) -> usize {
     let faults = Faults { lost: 60, answer_lost: 60, warned: 60, late: 60, failover: 30 };
     let database = Database::new(seed, Faults::default());
@@ -87,10 +87,10 @@ fn schedule(seed: u64) -> usize {
         let text = format!("{seed} {number}");
         match deliver(&mut volume, inbox, text.as_bytes()) {
             Ok(uid) => acknowledged.push((uid, text)),
-            // It may be there all the same, as after any answer that was lost.
+            // The write may have arrived, as after any lost answer.
             Err(_) => succeed(&database, &mut volume, &mut former),
         }
-        // An owner that was paused goes on.
+        // A paused owner continues.
         if let Some(mut late) = former.take() {
             assert!(deliver(&mut late, inbox, b"late").is_err(), "{seed}: a former owner wrote");
         }
@@ -104,13 +104,13 @@ fn schedule(seed: u64) -> usize {
     acknowledged.len()
 }
 
-/// Another node takes over, with the one before it still there.
+/// Lets another node take over while the former owner is still there.
 fn succeed(database: &Shared, volume: &mut Volume<Disk>, former: &mut Option<Volume<Disk>>) {
     let opened = std::iter::from_fn(|| {
         let disk = take_over(database, 200)?;
         Some(Volume::open(disk, Options::default()).ok())
     });
-    // Opening writes, and may fail as any write.
+    // Opening writes, and may fail like any write.
     let next = opened.take(100).flatten().next();
     let next = next.or_else(|| Some(Volume::open(take_over(database, 200)?, Options::default()).unwrap()));
     if let Some(next) = next {
