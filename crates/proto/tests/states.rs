@@ -219,8 +219,9 @@ struct Chapter {
 fn page() -> String {
     let mut page = String::from(
         "# Sessions and their states\n\nThe commands that the servers allow in each state; a session begins in the first \
-         one. Commands that are not offered, or not allowed for the client, are refused too. Generated from the state \
-         tables of `proto`: `SLUICE_WRITE_PAGES=1 cargo test -p sluice-proto --test all states::`.\n",
+         one. A number is that of the refusal, below the table. Commands that are not offered, or not allowed for the \
+         client, are refused too. Generated from the state tables of `proto`: `SLUICE_WRITE_PAGES=1 cargo test \
+         -p sluice-proto --test all states::`.\n",
     );
     for chapter in [smtp(), pop3(), imap()] {
         page += &chapter.text();
@@ -289,16 +290,27 @@ impl Chapter {
         self.states.iter().for_each(|state| text += &format!(" {state} |"));
         text += "\n| --- |";
         self.states.iter().for_each(|_| text += " --- |");
+        let mut refusals: Vec<&String> = Vec::new();
         for (name, cells) in &rows {
             text += &format!("\n| {name} |");
             for cell in *cells {
                 text += &match cell {
                     Cell::To(next) => format!(" → {next} |"),
                     Cell::Stays => " stays |".into(),
-                    Cell::No(refusal) => format!(" {refusal} |"),
+                    Cell::No(refusal) => {
+                        let known = refusals.iter().position(|other| *other == refusal);
+                        if known.is_none() {
+                            refusals.push(refusal);
+                        }
+                        format!(" no ({}) |", known.map_or(refusals.len(), |at| at + 1))
+                    }
                 };
             }
         }
-        text + "\n"
+        text += "\n\n";
+        for (number, refusal) in refusals.iter().enumerate() {
+            text += &format!("{}. `{refusal}`\n", number + 1);
+        }
+        text
     }
 }

@@ -22,9 +22,9 @@ fn tables() -> String {
     let mut page = String::new();
     for (title, formats) in SECTIONS.into_iter().filter(|(_, formats)| !formats.is_empty()) {
         let _ = writeln!(page, "\n## {title}\n");
-        page += "| format | supported | not decoded (scanned as is) | input | memory |\n|---|---|---|---|---|\n";
+        page += "| format | supported | not decoded (scanned as is) | input |\n|---|---|---|---|\n";
         for format in formats {
-            let cells = [format.name, format.methods, format.not_read, format.reads.name(), format.memory];
+            let cells = [format.name, format.methods, format.not_read, format.reads.name()];
             let _ = writeln!(page, "| {} |", cells.join(" | "));
         }
     }
