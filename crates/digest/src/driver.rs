@@ -19,7 +19,7 @@ pub(crate) fn compress<F: Function<N>, const N: usize>(streams: &mut [(&mut [u32
     }
 }
 
-/// The digest, of `B` bytes, of what is there whole.
+/// Computes the digest, of `B` bytes, of a whole content.
 pub(crate) fn digest<F: Function<N>, const N: usize, const B: usize>(content: &[u8]) -> [u8; B] {
     let (blocks, rest) = content.as_chunks();
     let mut state = F::INITIAL;
@@ -27,7 +27,7 @@ pub(crate) fn digest<F: Function<N>, const N: usize, const B: usize>(content: &[
     finish::<F, N, B>(state, rest, content.len() as u64)
 }
 
-/// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
+/// Computes the digest after `rest` (less than a block), the end of `length` bytes.
 pub(crate) fn finish<F: Function<N>, const N: usize, const B: usize>(
     mut state: [u32; N],
     rest: &[u8],

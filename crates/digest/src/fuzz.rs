@@ -17,11 +17,11 @@ struct Known {
     content: Vec<u8>,
 }
 
-/// Fuzz body: two bytes at a time say what is done with which stream. Each must come to the digests that it has alone, and
-/// no more room may be made than is allowed.
+/// Fuzz body: two bytes at a time select an action and a stream. Each stream must give the digests that it has alone,
+/// within the bounds.
 ///
 /// # Panics
-/// If one does not.
+/// A digest differs, or a bound is exceeded.
 pub fn fuzz_batch(data: &[u8]) {
     let (Some((&size, data)), mut left) = (data.split_first(), BYTES_MAX) else { return };
     let (room_bytes, stream_bytes_max) = (usize::from(size % 64) << 14, 1 << (10 + size % 10));

@@ -129,7 +129,7 @@ impl Words for u32 {
     }
 }
 
-/// Words beside others: what the first wait for themselves, the second compute.
+/// Two sets of words: while the first ones wait for a result, the second compute.
 #[derive(Clone, Copy)]
 pub(crate) struct Two<W>(pub W, pub W);
 
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Every kind of vectors and plain words, whatever this machine would choose.
+    /// Tests every kind of vectors and plain words, whatever this machine would choose.
     #[test]
     fn every_path_is_the_same() {
         assert_paths_agree::<md5::Md5, 4>(md5::INITIAL, u32::from_le_bytes);

@@ -1,9 +1,8 @@
 //! Digests: MD5, SHA-1 and SHA-256, of one stream and of many side by side.
 //!
-//! This crate knows nothing of signatures, mails or files. A digest of several streams at once costs little more than that
-//! of one ([`md5`], [`sha1`], [`sha256`]; how, [`lanes`] says). A [`Batch`] brings streams together: what they have to say
-//! waits there until enough of them do. It is a plain value, and whoever runs the loop owns it: no thread, no lock, no
-//! clock.
+//! The crate knows nothing of signatures, mails or files. Several streams side by side cost little more than one
+//! ([`md5`], [`sha1`], [`sha256`]; [`lanes`] explains it). A [`Batch`] collects the bytes of streams until enough of
+//! them wait. It is a plain value of the event loop's owner: no thread, no lock, no clock.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

@@ -22,12 +22,12 @@ pub fn compress(streams: &mut [(&mut State, &[Block])]) {
     driver::compress::<Sha1, _>(streams);
 }
 
-/// The digest of what is there whole.
+/// Computes the digest of a whole content.
 pub fn digest(content: &[u8]) -> [u8; 20] {
     driver::digest::<Sha1, _, _>(content)
 }
 
-/// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
+/// Computes the digest after `rest` (less than a block), the end of `length` bytes.
 pub fn finish(state: State, rest: &[u8], length: u64) -> [u8; 20] {
     driver::finish::<Sha1, _, _>(state, rest, length)
 }

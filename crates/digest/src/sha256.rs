@@ -22,12 +22,12 @@ pub fn compress(streams: &mut [(&mut State, &[Block])]) {
     driver::compress::<Sha256, _>(streams);
 }
 
-/// The digest of what is there whole.
+/// Computes the digest of a whole content.
 pub fn digest(content: &[u8]) -> [u8; 32] {
     driver::digest::<Sha256, _, _>(content)
 }
 
-/// The digest, when what came last is `rest` (less than a block) and `length` bytes came in all.
+/// Computes the digest after `rest` (less than a block), the end of `length` bytes.
 pub fn finish(state: State, rest: &[u8], length: u64) -> [u8; 32] {
     driver::finish::<Sha256, _, _>(state, rest, length)
 }
@@ -74,7 +74,7 @@ impl Function<8> for Sha256 {
         // Written out, so that the words stay in registers.
         for constants in CUBE_ROOTS.as_chunks::<16>().0 {
             steps!(constants: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-            // What the next sixteen steps take; after the last ones it is for nothing.
+            // Schedules the words of the next sixteen steps; after the last ones without use.
             spread!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }
         for (before, now) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {

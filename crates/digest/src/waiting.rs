@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use crate::lanes::BLOCK_BYTES;
 
-/// How much of one stream lies together. Whole blocks: none lies in two pieces if what is taken before are blocks, too.
+/// Length of a piece. It is a multiple of a block, so no block spans two pieces if blocks are taken before.
 pub(crate) const PIECE_BYTES: usize = 16 << 10;
 
 const _: () = assert!(PIECE_BYTES.is_multiple_of(BLOCK_BYTES), "no block lies in two pieces");
@@ -16,9 +16,9 @@ const _: () = assert!(PIECE_BYTES.is_multiple_of(BLOCK_BYTES), "no block lies in
 #[derive(Debug)]
 pub(crate) struct Room {
     pieces: Vec<Piece>,
-    /// The first of the pieces that nobody has.
+    /// First unused piece.
     spare: Option<usize>,
-    /// How many have been made and nobody has.
+    /// Number of unused pieces.
     spares: usize,
     pieces_max: usize,
 }
@@ -47,7 +47,7 @@ impl Waiting {
 }
 
 impl Room {
-    /// One of so many bytes, of which none are there yet.
+    /// Makes an empty room of this size.
     pub(crate) const fn new(bytes_max: usize) -> Room {
         Room { pieces: Vec::new(), spare: None, spares: 0, pieces_max: bytes_max / PIECE_BYTES }
     }
@@ -60,7 +60,7 @@ impl Room {
         }
     }
 
-    /// Bytes that are there.
+    /// Returns the number of held bytes.
     pub(crate) const fn held_bytes(&self) -> usize {
         self.pieces.len() * PIECE_BYTES
     }

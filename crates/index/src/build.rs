@@ -26,7 +26,7 @@ struct List {
 }
 
 impl Builder {
-    /// A document begins: what is added from here on is of it. Its number is above that of the one before.
+    /// Begins a document, whose number is above that of the one before; terms that are added next belong to it.
     pub fn begin(&mut self, document: Document) {
         debug_assert!(self.documents.last().is_none_or(|last| last.number < document.number));
         self.documents.push(document);

@@ -10,7 +10,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The number that `from` begins with, which is taken off it; none if there is none.
+/// Takes a number off the front of `from`; `None` if it does not begin with one.
 pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {

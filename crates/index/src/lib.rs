@@ -1,21 +1,21 @@
-//! An inverted index of texts, in which any substring is found: terms, the segments that hold them, and what a search is of them.
+//! Inverted index of texts that finds any substring: terms, the segments that hold them, and searches.
 //!
 //! ```text
 //!  text ── Cutter ──► terms ── Builder ──► segment ─┐
 //!  text ── Query ───► parts ───────────────────────┼─ Segment::search ──► documents
-//!                            segments ── Merger ───┘
+//!                             segments ── Merger ───┘
 //! ```
 //!
-//! A term is a run of letters and digits in lower case. What is searched for is cut in the same way, and looked for among the terms
-//! rather than in the texts: there are few of them, and each stands there once. So a search reads the terms of a segment, a few
-//! megabytes for a hundred thousand mails, and the lists of those in which it was found; no table of trigrams is needed to find
-//! substrings. Only of scripts without blanks between words (Chinese, Thai) each three characters in a row are a term.
+//! A term is a run of letters and digits in lower case. A query is cut in the same way, and its parts are searched for
+//! in the terms, not in the texts: terms are few, and each is stored once. So a search reads the terms of a segment, a
+//! few megabytes for a hundred thousand mails, and the lists of the matching ones; substrings need no table of
+//! trigrams. Only in scripts without blanks between words (Chinese, Thai) every three characters in a row are a term.
 //!
-//! A search finds each document that holds the text, and if [`Query::is_exact`], no other. Where it is not, there are several
-//! words, and whoever asks has to look whether they stand beside each other.
+//! A search finds each document with the text and, if [`Query::is_exact`], no other. Otherwise the query has several
+//! words, and the caller has to check that they are adjacent.
 //!
-//! Knows no mail and no store: documents are numbers, a segment is bytes that a [`Source`] reads. Damage is an error, and no panic.
-//! Bounds: a block of terms in each segment under way, and the documents of each, eight bytes a document.
+//! The crate knows no mail and no store: documents are numbers, a segment is bytes that a [`Source`] reads. Damage is
+//! an error, never a panic. Bounds: a block of terms for each open segment, and eight bytes for each of its documents.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -18,7 +18,7 @@ pub struct Merger<S> {
 #[derive(Debug)]
 struct Input<S> {
     entries: Entries<S>,
-    /// The places that its documents get; none for those that go.
+    /// New positions of the documents; `None` for removed ones.
     places: Vec<Option<usize>>,
     next: Option<Entry>,
 }

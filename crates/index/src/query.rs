@@ -7,7 +7,7 @@ use memchr::memmem::Finder;
 
 use crate::terms::{Class, DENSE, TERM_CHARACTERS_MAX, WITHIN_MAX, lower};
 
-/// Parts of a search; what has more words is looked for by the first of them.
+/// Maximum number of parts; of a longer query the first words are searched for.
 pub const PARTS_MAX: usize = 16;
 
 /// A text that is searched for.
@@ -31,10 +31,10 @@ struct Run {
 }
 
 impl Query {
-    /// Builds the query for a text, in whatever case.
+    /// Builds the query for a text; case does not matter.
     pub fn new(text: &str) -> Query {
         let runs = runs(text);
-        // What terms leave out may be missing in what is found.
+        // Characters that terms leave out may be missing in the documents found.
         let is_plain = |character| !matches!(Class::of(character), Class::Blank | Class::Mark) && character != 'İ';
         let is_alone = runs.len() == 1 && text.chars().all(is_plain);
         let is_exact = is_alone && runs.iter().all(|run| run.length <= if run.is_dense { DENSE } else { WITHIN_MAX });
@@ -74,7 +74,7 @@ fn runs(text: &str) -> Vec<Run> {
             continue;
         }
         if !goes_on {
-            // What a run of the other class stands in front of begins there.
+            // A run after one of the other class begins a term.
             let is_first = is_open && runs.is_empty();
             runs.push(Run { text: String::new(), length: 0, is_dense, is_open: [is_first, true] });
         }

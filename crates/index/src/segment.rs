@@ -29,7 +29,7 @@ const TERMS_BYTES: usize = 32 << 10;
 /// Lists of a block, in bytes, after which another one begins.
 const LISTS_BYTES: usize = 128 << 10;
 
-/// The most that is read into memory at once. A list of more documents than four million is none of ours.
+/// Maximum length of one read. A list of more than four million documents is damage.
 const PIECE_BYTES_MAX: u32 = 32 << 20;
 
 /// Where segments are read from.
@@ -48,7 +48,7 @@ pub trait Source {
     /// Fills `buffer` from an offset.
     ///
     /// # Errors
-    /// When it cannot, since less is there too.
+    /// The source cannot be read, or ends before.
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> Result<(), Self::Error>;
 }
 
@@ -71,7 +71,7 @@ impl Source for &[u8] {
 pub enum Wrong<E> {
     /// The source of the segment fails.
     Source(E),
-    /// It is none, or of another version.
+    /// Not a segment, or one of another version.
     Malformed,
 }
 
@@ -166,10 +166,10 @@ struct BlockHeader {
 }
 
 impl<S: Source> Segment<S> {
-    /// Reads which documents it has.
+    /// Reads the documents of a segment.
     ///
     /// # Errors
-    /// When it cannot be read, or is none.
+    /// The source cannot be read, or is not a segment.
     pub fn open(mut source: S) -> Result<Segment<S>, Wrong<S::Error>> {
         let mut header = [0; HEADER_BYTES];
         read(&mut source, 0, &mut header)?;
@@ -188,10 +188,10 @@ impl<S: Source> Segment<S> {
         &self.documents
     }
 
-    /// The places of the documents that may hold what is searched for in one of `fields`; the partial ones are among them.
+    /// Returns the positions of documents that may have the query in one of `fields`, partial documents included.
     ///
     /// # Errors
-    /// When it cannot be read, or is damaged.
+    /// The segment cannot be read, or is damaged.
     pub fn search(&mut self, fields: &[Field], query: &Query) -> Result<Bits, Wrong<S::Error>> {
         let mut found: Vec<Bits> = query.parts.iter().map(|_| Bits::new(self.documents.len())).collect();
         let mut at = self.first;
@@ -368,7 +368,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Adds a term, which is behind those before; what was there is returned if it has to be written before.
+    /// Adds a term, in ascending order. Returns a full block that has to be written first.
     pub fn push(&mut self, field: Field, term: &[u8], list: &[u8]) -> Option<Vec<u8>> {
         let is_full = self.terms.len() + term.len() > TERMS_BYTES || self.lists.len() + list.len() > LISTS_BYTES;
         let before = if is_full || self.field.is_some_and(|before| before != field) { self.take() } else { None };

@@ -5,10 +5,11 @@ use alloc::string::String;
 /// The longest term, in characters. A longer run becomes several that overlap.
 pub const TERM_CHARACTERS_MAX: usize = 32;
 
-/// How far apart the terms of a longer run begin: whatever has at most one character more lies in one of them.
+/// Distance between the beginnings of terms in a longer run: a substring of at most one character more lies within one
+/// of them.
 const STRIDE: usize = TERM_CHARACTERS_MAX / 2;
 
-/// The longest run of which it is certain that it lies in one term, wherever it stands in a run.
+/// Maximum length of a substring that lies within one term wherever it begins.
 pub(crate) const WITHIN_MAX: usize = STRIDE + 1;
 
 /// Characters of a term in a script without blanks.
@@ -44,11 +45,11 @@ impl Class {
     }
 }
 
-/// A character in lower case, as it stands in terms.
+/// Emits a character in lower case, as terms have it.
 pub(crate) fn lower(character: char, mut tell: impl FnMut(char)) {
     match character {
         '\0'..='\x7f' => tell(character.to_ascii_lowercase()),
-        // One letter, whatever its place in a word.
+        // One letter, at any position in a word.
         'ς' => tell('σ'),
         // Without the dot that it has besides.
         'İ' => tell('i'),
@@ -67,7 +68,7 @@ pub fn lowered(text: &str) -> String {
 /// Cuts a text that comes in pieces; however it comes, the terms are the same.
 #[derive(Debug, Clone, Default)]
 pub struct Cutter {
-    /// The run under way: of words what is not emitted yet and [`STRIDE`] before it, of others the last two.
+    /// The current run: of words the characters not emitted yet and [`STRIDE`] before them, of others the last two.
     run: String,
     /// Characters in it.
     length: usize,
@@ -95,7 +96,7 @@ impl Cutter {
         }
     }
 
-    /// The text is over, or something stands between what was read and what comes.
+    /// Flushes the pending run, at the end of the text or before a gap.
     pub fn end(&mut self, tell: &mut impl FnMut(&str)) {
         let kept = match (self.is_begun, self.is_dense) {
             (false, _) => 0,

@@ -41,7 +41,7 @@ fn lower(text: &str) -> String {
     lower.map(|character| if character == 'ς' { 'σ' } else { character }).collect()
 }
 
-/// Short texts of few characters, so that what is searched for is found often.
+/// Short texts of few characters, so that queries often match.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         8 => "[ab]{1,4}", 2 => "[ab]{30,60}", 4 => "[ ,.@\n]{1,2}", 2 => "[密码压]{1,6}", 1 => "[ÄßςΣİi\u{307}1]{1,3}",

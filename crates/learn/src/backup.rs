@@ -40,7 +40,7 @@ impl Snapshot {
     /// Reads a line, without its end.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason for which the line is invalid.
     pub fn read(line: &[u8]) -> Result<Snapshot, &'static str> {
         if line.len() > LINE_BYTES_MAX {
             return Err("the line is too long");

@@ -5,7 +5,7 @@
 //! than the bound, or find no step that does any good. Here so many are forgotten that as many are left as are wanted, but for those
 //! of one age: they stay together.
 
-/// So many words are kept at least, whatever the bound.
+/// Minimum number of words that are kept, whatever the bound.
 const WORDS_MIN: u64 = 100_000;
 
 /// Below so many words to forget it is not worth it.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pattern::expression::{Expression, Flags, Progress, Search, Want};
 use stream::Fuel;
 
-/// Steps that may be spent on one text. What is left then stays as it is.
+/// Maximum steps for one text; the rest of the text stays unchanged.
 const STEPS_MAX: u64 = 5_000_000;
 
 /// An expression of this crate.
@@ -19,7 +19,7 @@ fn own(text: &str) -> Expression {
     }
 }
 
-/// A search for whether an expression matches, and its memory: what is built for one text serves the next.
+/// Search that tests for a match, with memory that the next text reuses.
 pub(crate) fn search(expression: &Expression) -> Search {
     expression.search(Want::Hit)
 }
@@ -30,7 +30,7 @@ pub(crate) fn matches(search: &mut Search, text: &[u8]) -> bool {
     matches!(search.run(text, &mut Fuel::new(STEPS_MAX)), Progress::Match(_))
 }
 
-/// A search for what is taken out or written anew, and its memory.
+/// Search for ranges that are removed or rewritten, with its memory.
 pub(crate) fn places(text: &str) -> Search {
     own(text).search(Want::Span)
 }

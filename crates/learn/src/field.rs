@@ -34,7 +34,7 @@ const IGNORED: &[&str] = &[
     "x-vm-v*-data", "x-vm-vheader", "x-xemacs-list", "xref",
 ];
 
-/// Fields of which only that they are there is of use.
+/// Fields of which only the presence counts.
 #[rustfmt::skip]
 const MARKED: &[&str] = &[
     "arc-message-signature", "arc-seal", "autocrypt", "dkim-signature", "domainkey-signature", "x-face",
@@ -42,7 +42,7 @@ const MARKED: &[&str] = &[
     "x-google-dkim-signature", "x-gpg-fingerprint", "x-gpg-key-fingerprint", "x-pgp-fingerprint", "x-pgp-key-fingerprint",
 ];
 
-/// Whether a name is in a list of names, whatever its case.
+/// Returns whether a list has a name, without regard to case.
 fn is_among(names: &[&str], name: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     let is_it = |one: &&str| {
@@ -101,7 +101,8 @@ const RECEIVED_MAX: usize = 2;
 const HEADER_BYTES_MAX: usize = 65_536;
 
 impl Collector<'_> {
-    /// The fields of a header in order: name, and value unfolded and decoded. `mailboxes` finds who stands in a value.
+    /// Returns the fields of a header in order: name, and value unfolded and decoded. `mailboxes` reads the addresses
+    /// of a value.
     pub fn header<'f>(
         &mut self,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,

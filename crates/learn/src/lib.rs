@@ -1,13 +1,14 @@
-//! Learning from mails: SpamAssassin's words, how likely a mail is spam by them, and how words are forgotten.
+//! Learning from mails: SpamAssassin's tokens, the probability of spam, and expiry.
 //!
-//! A mail is taken apart into words by a [`Collector`]; [`Tokens`] are the keys under which they are kept. A [`Corpus`] says how
-//! many mails were learned, [`Counts`] in how many of them a word was, and [`probability`] what both say of a mail.
-//! [`Standing`] is what senders are known for. [`Snapshot`] reads and writes what `sa-learn --backup` writes, and [`expire`] says which words are old.
+//! A [`Collector`] cuts a mail into words; [`Tokens`] are the keys under which they are stored. A [`Corpus`] has the
+//! number of learned mails, [`Counts`] the number of those with a word, and [`probability`] combines both. [`Standing`]
+//! is the reputation of a sender. [`Snapshot`] reads and writes the format of `sa-learn --backup`, and [`expire`]
+//! selects old words.
 //!
-//! This crate knows nothing of MIME and of HTML, and keeps nothing: who calls hands in texts and counts. Bounds: [`KEYS_MAX`]
-//! words of a mail, and the numbers of words that SpamAssassin takes from each part of it.
+//! The crate knows neither MIME nor HTML, and stores nothing: callers pass texts and counts. Bounds: [`KEYS_MAX`] words
+//! of a mail, and the numbers of words that SpamAssassin takes from each part of it.
 //!
-//! Where SpamAssassin 4 counts in its own way, that way counts, so that what it has learned holds here and the other way round.
+//! Where SpamAssassin 4 counts in an unusual way, this crate does the same, so that learned words are interchangeable.
 #![forbid(unsafe_code)]
 
 pub mod backup;

@@ -91,7 +91,7 @@ impl Collector<'_> {
     }
 }
 
-/// An address of mail: who, and the domain by each of its ends.
+/// Splits a mail address: local part, and the domain by each of its suffixes.
 pub(crate) fn addresses(word: &[u8], mut take: impl FnMut(&[u8])) {
     let Some(last) = word.len().checked_sub(1) else { return };
     // Something stands on both sides of the sign.
@@ -209,7 +209,8 @@ fn without_titles(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where what a capital letter begins ends: at the last blank before the next one, or with the text.
+/// Returns the end of a title that begins with a capital letter: the last blank before the next title, or the end of
+/// the text.
 fn title_end(text: &[u8], begin: usize) -> Option<usize> {
     if !text.get(begin)?.is_ascii_uppercase() {
         return None;

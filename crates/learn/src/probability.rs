@@ -13,7 +13,7 @@ const STRENGTH: f64 = 0.030;
 /// Words that are no further from 0.5 say nothing.
 const DISTANCE_MIN: f64 = 0.346;
 
-/// As many words count, those that say most.
+/// Maximum number of words that count, the most significant ones.
 const WORDS_MAX: usize = 150;
 
 /// Numbers of learned mails.
@@ -78,7 +78,7 @@ pub fn opinion(counts: impl Iterator<Item = Counts>, corpus: Corpus, hapaxes: bo
     Some(Opinion { probability, words: known.into_iter().map(|(key, _)| key).collect() })
 }
 
-/// Fisher's method, both ways, and what lies between.
+/// Combines probabilities by Fisher's method in both directions; the result lies between them.
 fn combined(probabilities: &[f64], corpus: Corpus) -> Option<f64> {
     let total = corpus.spam.saturating_add(corpus.ham) as f64;
     if probabilities.is_empty() || total == 0.0 {

@@ -27,7 +27,7 @@ impl Room {
         Room { stop_words: stop_words.iter().map(search).collect(), fields: Searches::default() }
     }
 
-    /// About how many bytes of memory it holds. Each automaton is bounded; who has several rooms adds them up.
+    /// Returns an estimate of its memory in bytes. Each automaton is bounded.
     pub fn bytes(&self) -> usize {
         self.stop_words.iter().chain(self.fields.all()).map(Search::memory).sum()
     }

@@ -65,7 +65,7 @@ impl Searches {
         replace(&mut self.version, value, 1, |_, _| {});
     }
 
-    /// The relays on the way of a mail, without the names of what is told of them.
+    /// Keeps the relays in the path of a mail, without the names of attributes.
     pub(crate) fn path(&mut self, value: &mut Vec<u8>) {
         replace(&mut self.relay_word, value, usize::MAX, |_, out| out.push(b' '));
     }
@@ -96,7 +96,7 @@ impl Searches {
         replace(&mut self.usual, value, usize::MAX, |_, out| out.push(b' '));
     }
 
-    /// The form of a boundary in place of it: what programs write looks alike.
+    /// Replaces a boundary by its form: those of one program look alike.
     pub(crate) fn content_type(&mut self, value: &mut Vec<u8>) {
         let mut boundary = Vec::new();
         replace(&mut self.boundary, value, usize::MAX, |groups, out| {

@@ -1,18 +1,18 @@
-//! Mails that are nearly the same: a sketch of a text, by its shingles.
+//! Near-duplicates of mails: a sketch of a text, by its shingles.
 //!
 //! ```text
-//! words    = runs of letters, in lower case; what holds a digit, an @ or a :// is left out
+//! words    = runs of letters, in lower case; without those that have a digit, an @ or a ://
 //! shingles = each three words in a row
 //! sketch   = for each of 32 hash functions the least value of all shingles
 //! ```
 //!
-//! The share of places in which two sketches agree is about the share of shingles that the texts have in common (A. Broder,
-//! "On the resemblance and containment of documents", 1997; min-wise hashing). Names, links and numbers that change from copy to
-//! copy cost three shingles each. Short texts are alike by chance, so one of fewer than [`WORDS_MIN`] different words, or of
+//! The share of equal positions of two sketches estimates the share of common shingles (A. Broder, "On the resemblance
+//! and containment of documents", 1997; min-wise hashing). A name, link or number that changes from copy to copy costs
+//! three shingles. Short texts are similar by chance, so a text of fewer than [`WORDS_MIN`] different words, or of
 //! fewer than [`BYTES_MIN`] letters in them, has no sketch.
 //!
-//! The hash is no secret: whoever wants to can write a text that shares places with another, and gains that his own is taken for it.
-//! Bounds: [`WORDS_MAX`] words of a mail.
+//! The hash is not secret: a sender can write a text that shares positions with another one, and only makes it look
+//! like that one. Bounds: [`WORDS_MAX`] words of a mail.
 
 use std::collections::HashSet;
 

@@ -1,22 +1,22 @@
-//! The standing of senders: how many mails of a sender were rated, and how; SpamAssassin's TxRep.
+//! Reputation of senders: number and sum of the scores of their mails; SpamAssassin's TxRep.
 //!
-//! A sender is known by several names (an address, with and without where it sends from, a domain, a host), each with a
-//! [`Standing`]. [`pull`] says how far a mail is moved towards what its sender is known for: of each name the distance between
-//! the score and the mean that the mail would make, weighted.
+//! A sender has several names (an address, with and without its origin, a domain, a host), each with a [`Standing`].
+//! [`pull`] is the weighted correction of a mail's score towards its sender's history: for each name the distance
+//! between the score and the mean that includes the mail.
 //!
 //! ```text
 //! pull = factor * sum(weight * ((total + score) / (count + 1) - score)) / sum(weight)
 //! ```
 //!
-//! Where both are spam and the mail is worse than the sender, or both are ham and it is better, the mail is not moved back: it is
-//! moved on, by `total / (count + 1)`. So does SpamAssassin 4.0.1; its manual has another formula, and words that say neither.
+//! If the mail is spam and worse than a spamming sender, or ham and better than a good one, the score is not moved back
+//! but further, by `total / (count + 1)`, as in SpamAssassin 4.0.1; its manual has another formula.
 
 /// Record of one name of a sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Standing {
     /// Mails.
     pub count: u32,
-    /// The sum of their scores, and of what was learned.
+    /// Sum of their scores and of lessons.
     pub total: f64,
 }
 
@@ -35,7 +35,7 @@ impl Standing {
         if is_back { self.total / mails } else { distance }
     }
 
-    /// One more mail, with that score: what came before counts less.
+    /// Adds a mail with this score; earlier mails lose weight.
     #[must_use]
     pub fn with(self, score: f64, dilution: f64) -> Standing {
         let count = f64::from(self.count);
@@ -46,8 +46,7 @@ impl Standing {
         Standing { count: self.count.saturating_add(1), total }
     }
 
-    /// Somebody says of a mail that it is spam (`points` above 0) or ham: it counts as what the sender is known for, and so
-    /// much more.
+    /// Applies a lesson about a mail (`points` above 0 for spam): it counts as the sender's mean and the points.
     #[must_use]
     pub fn taught(self, points: f64, dilution: f64) -> Standing {
         let mean = self.mean().unwrap_or(0.0).abs();

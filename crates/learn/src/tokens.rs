@@ -10,16 +10,16 @@ use crate::room::Room;
 /// The key of a word: the last five bytes of its SHA-1, as SpamAssassin stores it.
 pub type Key = [u8; 5];
 
-/// The most words of one mail; what comes behind is left out.
+/// Maximum number of words of one mail; further ones are left out.
 pub const KEYS_MAX: usize = 32_768;
 
-/// Words that are taken of what is seen, and of what is not, each: no further line is looked at then.
+/// Maximum number of words of the visible and of the hidden text, each; beyond it no further line is read.
 const BODY_WORDS_MAX: usize = 50_000;
 
 /// Words that are taken of addresses, and of the header, each.
 const OTHER_WORDS_MAX: usize = 10_000;
 
-/// How mails are taken apart, and when what was learned may be asked.
+/// Settings of cutting mails, and the minimum of learned mails.
 #[derive(Debug, Clone)]
 pub struct Terms {
     /// Words that match one of them say nothing (`bayes_stopword_...`).
@@ -90,7 +90,7 @@ impl Tokens {
     }
 }
 
-/// Takes a mail apart. What is handed in may come in any order.
+/// Cuts a mail into words. Its parts may come in any order.
 #[derive(Debug)]
 pub struct Collector<'t> {
     pub(crate) terms: &'t Terms,
@@ -160,12 +160,12 @@ impl<'t> Collector<'t> {
         Tokens::of(self.keys.into_iter().collect())
     }
 
-    /// Whether so many words of this region are there that no further text is looked at.
+    /// Returns whether this region has so many words that no further text is read.
     pub(crate) fn is_full(&self, region: Region) -> bool {
         self.counts[region.place()] >= region.words_max() || self.keys.len() >= KEYS_MAX
     }
 
-    /// Takes a word, with what stands before it.
+    /// Adds a word with its prefix.
     pub(crate) fn take(&mut self, prefix: &[u8], word: &[u8], region: Region) {
         self.counts[region.place()] += 1;
         if !(prefix.is_empty() && word.is_empty()) {
@@ -173,7 +173,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Whether a word is in the lists of those that say nothing.
+    /// Returns whether a word is a stop word.
     pub(crate) fn is_stop_word(&mut self, word: &[u8]) -> bool {
         if self.terms.stop_words.is_empty() {
             return false;
