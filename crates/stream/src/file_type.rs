@@ -128,7 +128,7 @@ file_types! {
     MacBinary "macbinary",
     /// A shell link.
     Lnk "lnk",
-    /// An ActiveMime file, what Office puts beside web pages.
+    /// An ActiveMime file, which Office puts beside web pages.
     ActiveMime "activemime",
     /// An ISO 9660 or UDF image.
     Iso "iso",

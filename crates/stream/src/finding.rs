@@ -26,7 +26,7 @@ pub enum Class {
     Malformed,
     /// Two readers could disagree about the content, and both readings were inspected.
     TwoReadings,
-    /// All content was inspected; what asks for more of one object at a time than is kept was asked of a part of it.
+    /// All content was inspected; a check that needs more of one object than is kept was applied to a part of it.
     Partial,
     /// Opening the content has its reader fetch more from elsewhere, which is not inspected.
     External,
@@ -45,7 +45,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// The class in lower case, as it stands in logs and configuration.
+    /// Returns the class in lower case, as logs and configuration have it.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Truncated => "truncated",

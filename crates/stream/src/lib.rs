@@ -1,13 +1,14 @@
 //! The vocabulary that every part of Sluice shares.
 //!
-//! A [`Stage`] takes a prefix of its input, tells one [`Event`] and returns. Stages never call each other: the driver
-//! (crate `inspect`) owns the windows and the fuel and is the only place where bytes move on.
+//! A [`Stage`] takes a prefix of its input, emits one [`Event`] and returns. Stages never call each other: the driver
+//! (crate `inspect`) owns the windows and the fuel, and is the only place where bytes move on.
 //!
-//! This crate knows no format and no protocol; it does no I/O. It holds the verb ([`Stage`], [`Step`], [`Event`]), what
-//! a stage is given ([`Window`], [`Fuel`], [`ReadAt`], of which [`Spool`] is one), what it tells ([`Object`], [`Note`], [`Finding`],
-//! [`FileType`]) and the bounds of an inspection ([`Limits`]).
+//! This crate knows no format and no protocol, and does no I/O. It has the verb ([`Stage`], [`Step`], [`Event`]), the
+//! tools of a stage ([`Window`], [`Fuel`], [`ReadAt`], of which [`Spool`] is one), the content of events ([`Object`],
+//! [`Note`], [`Finding`], [`FileType`]) and the bounds of an inspection ([`Limits`]).
 //!
 //! # The law
+//!
 //! However the input is cut, whatever the fuel and the window, the events are the same once adjacent content is joined.
 //! Every stage is tested against it by `law::holds` (feature `law`).
 #![no_std]

@@ -1,7 +1,7 @@
 //! The bounds of one inspection.
 
-/// All bounds of one inspection. What is held, how deep, how many and how much is made out of little is bounded; how
-/// much is inspected is not. Reaching a bound is a [`Class::Limit`](crate::Class::Limit) finding, never a silent clean.
+/// All bounds of one inspection: on memory, depth, counts and ratios. The length of the inspected content has no bound.
+/// Reaching a bound is a [`Class::Limit`](crate::Class::Limit) finding, never a silent clean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Limits {

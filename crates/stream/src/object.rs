@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use crate::Coding::*;
 use crate::FileType;
 
-/// An object that begins within another: what its container says of it, before its content is seen.
+/// An object that begins within another one, as its container describes it before its content.
 ///
 /// Everything here is a claim of hostile content. Text is valid UTF-8, bounded by
 /// [`Limits::name_bytes_max`](crate::Limits::name_bytes_max), and may still hold control characters.
@@ -33,12 +33,12 @@ pub struct Object {
     pub entry: Option<Box<Entry>>,
 }
 
-/// A container's record of a member, beside the name. Claims, all of them; none is what the record leaves open at the
-/// place where it stands.
+/// Record of a member in its container, besides the name. All of it is a claim; `None` if the record leaves a value
+/// open at its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Entry {
-    /// The bytes that the member takes in the container, compressed and encrypted as it is there.
+    /// Size of the member in the container, compressed and encrypted.
     pub packed: Option<u64>,
     /// The bytes of its content.
     pub size: Option<u64>,
@@ -49,7 +49,7 @@ pub struct Entry {
     /// How many bytes before the place where the stage stands the record begins, of formats whose members are found one by
     /// one; 0 of others.
     pub record_bytes: u16,
-    /// How many records before it, behind the last member, are of what has no content: folders, links.
+    /// Number of records without content (folders, links) between the last member and this one.
     pub empty_before: u32,
     /// The archive that it is in and where that begins, where an archive was found in the container and is not the container.
     pub archive: Option<(FileType, u64)>,

@@ -8,12 +8,12 @@ use core::ops::Range;
 
 use crate::ReadAt;
 
-/// Bytes of one allocation: memory follows what is kept without copying it.
+/// Bytes of one allocation: memory grows with the kept bytes, which are never copied.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The ranges that a stage asked for by [`Event::Keep`](crate::Event::Keep), in memory.
+/// Ranges that a stage has requested by [`Event::Keep`](crate::Event::Keep), in memory.
 ///
-/// The driver says what passes and how much may still be kept; beyond that a range stays as it is, short.
+/// The driver passes the bytes and the remaining allowance; a range that exceeds it stays short.
 #[derive(Debug, Default)]
 pub struct Spool {
     /// Asked for and still to come, in ascending order.
@@ -34,8 +34,8 @@ impl Spool {
     /// How many ranges may wait to come.
     pub const RANGES_MAX: usize = 64;
 
-    /// Asks for a range of what follows `at`; whether it is granted. Refused are ranges that begin before `at` or before
-    /// the end of one asked for earlier, and more than [`Spool::RANGES_MAX`] at a time.
+    /// Requests a range after `at`. Returns whether it is granted. Refused are ranges that begin before `at` or before
+    /// the end of an earlier one, and more than [`Spool::RANGES_MAX`] at a time.
     pub fn ask(&mut self, range: Range<u64>, at: u64) -> bool {
         let from = self.wanted.back().map_or(at, |last| last.end.max(at));
         if range.start < from || self.wanted.len() == Spool::RANGES_MAX {
@@ -47,8 +47,8 @@ impl Spool {
         true
     }
 
-    /// Keeps what is wanted of `bytes`, which stand at `offset`, but not more than `allowed` of them. Returns whether
-    /// something was refused for the first time; from then on nothing is kept any more.
+    /// Keeps the requested parts of `bytes`, which begin at `offset`, at most `allowed` bytes. Returns whether a byte
+    /// was refused for the first time; from then on nothing is kept.
     pub fn pass(&mut self, offset: u64, bytes: &[u8], allowed: u64) -> bool {
         let end = offset.saturating_add(bytes.len() as u64);
         let mut allowed = allowed;

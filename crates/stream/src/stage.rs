@@ -5,30 +5,33 @@ use core::ops::Range;
 
 use crate::{Finding, Fuel, Object, Window};
 
-/// Something that reads a stream and tells what it saw.
+/// A reader of a stream that emits events.
 ///
 /// # Calling order
-/// `step` as long as there is input, then `finish` until it returns [`Event::End`]. A stage that has told
+///
+/// `step` as long as there is input, then `finish` until it returns [`Event::End`]. A stage that has emitted
 /// [`Event::End`] is not called again, whatever input remains.
 ///
-/// # What the driver promises
-/// * Bytes that were not taken are offered again, with more behind them.
+/// # Promises of the driver
+///
+/// * Bytes that were not taken are offered again, with more after them.
 /// * The window has room for at least one byte whenever a stage is called. The driver empties it after each
 ///   [`Event::Wrote`].
 ///
-/// # What a stage promises
-/// * **Progress.** Given input and fuel it takes at least one byte or tells something other than [`Event::Idle`]: it
-///   never waits for two bytes to arrive together. What it must see whole (a header) it copies into a bounded buffer of
-///   its own.
+/// # Promises of a stage
+///
+/// * **Progress.** Given input and fuel it takes at least one byte or emits an event other than [`Event::Idle`]: it
+///   never waits for two bytes to arrive together. A header that it needs as a whole is copied into its own bounded
+///   buffer.
 /// * **Bounds.** One call handles at most the input it was given and fills at most the window it was given. Memory
 ///   beyond its size at rest is bounded by [`Limits`](crate::Limits).
-/// * **Balance.** Each [`Event::Open`] has its [`Event::Close`]; `finish` closes what is still open before it ends.
+/// * **Balance.** Each [`Event::Open`] has its [`Event::Close`]; `finish` closes open objects before it ends.
 ///   Content ([`Event::Verbatim`], [`Event::Wrote`]) belongs to the innermost open object, and there is none outside of
 ///   one, except for a stage with a single unnamed output (a transfer decoder).
 /// * **Portable.** It holds nothing of the thread that it is called in: the next call may come from another.
-/// * **No error.** What is wrong with the content is a [`Note`]; afterwards the stage goes on as best it can or ends.
+/// * **No error.** Invalid content is a [`Note`]; afterwards the stage continues as well as it can, or ends.
 pub trait Stage: Send {
-    /// Takes a prefix of `input` and tells one thing.
+    /// Takes a prefix of `input` and emits one event.
     ///
     /// Burns at least as many units of fuel as bytes taken or written, and at least one when it does anything.
     /// Without fuel it takes nothing and is [`Event::Idle`].
@@ -39,11 +42,11 @@ pub trait Stage: Send {
     /// [`Event::Idle`] means that the fuel ran out. `kept` holds the ranges that were asked for by [`Event::Keep`].
     fn finish(&mut self, kept: &dyn ReadAt, output: &mut Window, fuel: &mut Fuel) -> Event;
 
-    /// After [`Note::Fork`]: the stage that reads, from the next byte on, what can be read another way.
+    /// Returns the stage of the second reading after [`Note::Fork`], which begins at the next byte.
     ///
-    /// It ends (with [`Event::End`]) where the two readings meet again, or with the stream. What it tells before it opens
-    /// anything is content of the object that was open at the fork, in a copy of the reading's own, which it may close. The
-    /// driver may not ask; then the second reading is not inspected, which is a finding of the driver's.
+    /// It ends (with [`Event::End`]) where the two readings meet again, or with the stream. Content before its first
+    /// object belongs to its own copy of the object that was open at the fork, which it may close. If the driver does
+    /// not ask, the second reading is not inspected, and the driver emits a finding.
     fn alternative(&mut self) -> Option<Box<dyn Stage>> {
         None
     }
@@ -73,11 +76,11 @@ pub enum Event {
     Close,
     /// A remark on the content.
     Note(Note),
-    /// The stage asks that this range of its own input, none of it taken yet, be kept for `finish`. The range may reach
-    /// beyond the end of the input. It may ask again, in ascending order. A refusal is the driver's finding; the stage
-    /// goes on without, or with what was kept of the front.
+    /// Requests that this range of the input, none of it taken yet, be kept for `finish`. The range may reach beyond
+    /// the end of the input. Further requests have to ascend. A refusal is the driver's finding; the stage continues
+    /// without the range, or with its kept front.
     Keep(Range<u64>),
-    /// The stage is done; bytes that it has not taken are none of its business.
+    /// The stage is done and takes no further bytes.
     End,
 }
 
@@ -86,8 +89,9 @@ pub enum Event {
 pub enum Note {
     /// Something to report and, by policy, to act on.
     Finding(Finding),
-    /// From the next byte on the content can be read in another way; see [`Stage::alternative`]. The finding says what
-    /// is ambiguous; its class is that of an ambiguity, or `TwoReadings` where it is none as long as both are inspected.
+    /// The content has a second reading from the next byte on; see [`Stage::alternative`]. The finding names the
+    /// ambiguity; its class is `Ambiguous`, or `TwoReadings` if the ambiguity is harmless once both readings are
+    /// inspected.
     Fork(Finding),
 }
 
@@ -112,8 +116,8 @@ impl Event {
 
 /// Bytes that can be read again at their offset in the stream.
 pub trait ReadAt {
-    /// Copies what is kept from `offset` on into `buffer` and returns how many bytes that were: fewer than fit only
-    /// where a gap or the end follows, 0 when that offset is not kept.
+    /// Copies kept bytes from `offset` on into `buffer` and returns their number: fewer than fit only before a gap or
+    /// the end, 0 if that offset is not kept.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize;
 }
 

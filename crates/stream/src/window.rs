@@ -70,7 +70,7 @@ impl Window {
     /// Removes `count` bytes from the front.
     ///
     /// # Panics
-    /// If fewer are there: a mistake of the caller.
+    /// Fewer bytes are present, by a mistake of the caller.
     pub fn take(&mut self, count: usize) {
         assert!(count <= self.len(), "took more than the window holds");
         self.start = self.start.saturating_add(count);
@@ -85,7 +85,7 @@ impl Window {
         self.end = 0;
     }
 
-    /// Moves what waits to the front, so that all free space is behind it.
+    /// Moves the bytes to the front, so that all free space follows them.
     fn compact(&mut self) {
         if self.start == 0 {
             return;

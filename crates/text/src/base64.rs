@@ -1,7 +1,7 @@
 //! Base64 (RFC 4648, section 4).
 //!
-//! Known wrongs, on purpose: what is left of a last quantum counts whatever its padding, and bits that are left over are
-//! dropped, as lenient readers do.
+//! Known wrongs, on purpose: an incomplete last quantum counts whatever its padding, and leftover bits are dropped, as
+//! lenient readers do.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,7 +37,7 @@ pub fn decode(characters: impl IntoIterator<Item = u8>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The bytes that a text stands for; what is not of the alphabet, padding too, is passed over.
+/// Decodes a text; characters outside of the alphabet, padding included, are skipped.
 pub fn decode_loosely(text: &str) -> Vec<u8> {
     decode(text.bytes().filter(|&byte| value(byte).is_some())).unwrap_or_default()
 }

@@ -1,10 +1,12 @@
-//! Charsets by the names that mails give them, with the meaning that Perl's `Encode` gives to both.
+//! Charsets by the names in mails, with the meaning of Perl's `Encode`.
 //!
-//! What browsers read into a name is wider than what Perl does: `gb2312` has no characters of GBK, Windows-1252 has five holes, and
-//! what does not fit is refused by [`Charset::strict`], so that its callers may guess. [`Charset::lossy`] puts U+FFFD for it.
+//! Browsers read more into a name than Perl: here `gb2312` has no characters of GBK, and Windows-1252 has five holes.
+//! [`Charset::strict`] refuses invalid bytes, so that its callers may guess; [`Charset::lossy`] replaces them by
+//! U+FFFD.
 //!
-//! Left out: UTF-16 and UTF-32 by name ([`utf16`](crate::utf16) reads UTF-16), EBCDIC, code pages of DOS other than 866,
-//! ISO-2022-KR, VISCII. Known wrongs: of the charsets of East Asia a few characters that only one of the two tables has.
+//! Left out: UTF-16 and UTF-32 by name ([`utf16`](crate::utf16) reads UTF-16), EBCDIC, code pages of DOS other than
+//! 866, ISO-2022-KR, VISCII. Known wrongs: in the charsets of East Asia a few characters that only one of the two
+//! tables has.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::string::String;
@@ -36,7 +38,7 @@ enum Table {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holes {
     None,
-    /// Bytes that come to control characters are none.
+    /// Bytes that decode to control characters are invalid.
     Controls,
     /// Bytes below 0xA0 stand for control characters.
     Low,
@@ -126,7 +128,7 @@ impl Charset {
     /// Windows-1252.
     pub const WINDOWS_1252: Charset = Charset { table: Table::Of(tables::WINDOWS_1252), holes: Holes::Controls };
 
-    /// The charset of that name, whatever its case.
+    /// Finds the charset of a name, without regard to case.
     pub fn find(name: &str) -> Option<Charset> {
         let name = name.trim_end().to_ascii_lowercase();
         let plain = |table| Some(Charset { table, holes: Holes::None });
@@ -170,7 +172,7 @@ impl Charset {
         }
     }
 
-    /// The characters of `bytes`, U+FFFD for what is none.
+    /// Decodes `bytes`, with U+FFFD for invalid ones.
     pub fn lossy(self, bytes: &[u8]) -> String {
         match self.table {
             Table::Ascii => {
@@ -277,7 +279,7 @@ fn is_control(character: char) -> bool {
 }
 
 impl Holes {
-    /// Whether Perl's charset has what the bytes say.
+    /// Returns whether Perl's charset has the characters of these bytes.
     fn allow(self, bytes: &[u8]) -> bool {
         let rows: fn(u8) -> bool = match self {
             Holes::Gb2312 => |row| matches!(row, 0xA1..=0xA9 | 0xB0..=0xF7),

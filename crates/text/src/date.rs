@@ -49,7 +49,7 @@ pub fn parse_date(text: &[u8]) -> Option<i64> {
     civil(digits(year)?, month_of(month)?, two(day).or(digits(day).filter(|_| day.len() == 1))?)
 }
 
-/// The day of the field `Date`, as days since 1970, whatever the zone: as SENTON and the like compare it.
+/// Parses the day of the field `Date`, as days since 1970, in its own zone, as SENTON and the like compare it.
 pub fn parse_sent(text: &[u8]) -> Option<i64> {
     let text = match text.iter().position(|&byte| byte == b',') {
         Some(comma) => text.get(comma + 1..)?,

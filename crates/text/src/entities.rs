@@ -26,9 +26,8 @@ pub fn code(name: &[u8]) -> Option<u32> {
     u32::from_str_radix(found?, 16).ok()
 }
 
-/// The character that a reference stands for, without its `&` and `;`: a name, or `#` and a number, hexadecimal behind `x`.
-/// Numbers of no character are U+FFFD, and those of control characters stand for what Windows-1252 has there (WHATWG HTML,
-/// 13.2.5.80).
+/// Returns the character of a reference, without its `&` and `;`: a name, or `#` and a number, hexadecimal after `x`.
+/// Invalid numbers are U+FFFD, and those of control characters are read as Windows-1252 (WHATWG HTML, 13.2.5.80).
 pub fn character(reference: &[u8]) -> Option<char> {
     let Some(number) = reference.strip_prefix(b"#") else {
         return char::from_u32(code(reference)?);
@@ -51,7 +50,7 @@ pub fn character(reference: &[u8]) -> Option<char> {
     Some(char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER))
 }
 
-/// The characters of Windows-1252 where ISO 8859-1 has control characters; what it leaves open stays.
+/// Characters of Windows-1252 at the control characters of ISO 8859-1; its holes stay.
 const WINDOWS_1252: [u16; 32] = [
     0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8d, 0x017d,
     0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,
@@ -61,7 +60,7 @@ const WINDOWS_1252: [u16; 32] = [
 /// The longest reference that is looked for, without its `&` and `;`.
 const REFERENCE_BYTES_MAX: usize = 32;
 
-/// Text with its references in UTF-8; what is none stays as it stands. The `;` may be missing behind a number.
+/// Decodes the references in a text to UTF-8; unknown ones stay unchanged. The `;` may be missing after a number.
 pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'&', text) else { return Cow::Borrowed(text) };
     let (before, mut rest) = text.split_at(first);
@@ -85,7 +84,7 @@ pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// The character of a reference at the beginning of what stands behind an `&`, and how many bytes it takes.
+/// Reads a reference after an `&`. Returns its character and its length.
 fn reference(behind: &[u8]) -> Option<(char, usize)> {
     let is_part = |(at, byte): &(usize, &u8)| {
         *at < REFERENCE_BYTES_MAX && (byte.is_ascii_alphanumeric() || *at == 0 && **byte == b'#')

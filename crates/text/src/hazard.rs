@@ -1,6 +1,7 @@
-//! Characters that nobody sees: control characters, the controls of bidirectional text, the separators of lines and paragraphs,
-//! blanks without width, and tags. A terminal obeys the first, and the others make a line read as another, or hide a word from a
-//! search. Joiners (U+200C, U+200D) and selectors of variants are none, since words and pictures are written with them.
+//! Invisible characters: control characters, the controls of bidirectional text, the separators of lines and
+//! paragraphs, blanks without width, and tags. A terminal obeys the first; the others make a line read as another, or
+//! hide a word from a search. Joiners (U+200C, U+200D) and variation selectors are not included, since words and
+//! pictures need them.
 
 use alloc::borrow::Cow;
 use alloc::string::String;

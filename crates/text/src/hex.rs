@@ -32,7 +32,7 @@ pub const fn pair(high: u8, low: u8) -> Option<u8> {
     if high | low == NONE { None } else { Some(high << 4 | low) }
 }
 
-/// The bytes that digits stand for; nothing if one is none, or half of a byte is left over.
+/// Decodes digits; `None` after an invalid digit or an odd number of them.
 pub fn decode(digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     rest.is_empty().then(|| pairs.iter().map(|&[high, low]| pair(high, low)).collect())?

@@ -18,7 +18,7 @@ pub fn is_host(host: &[u8]) -> bool {
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let fits = |(at, label): (usize, &&[u8])| {
         let outer = |byte: Option<&u8>| byte.is_some_and(|byte| inner(byte) && *byte != b'-');
-        // Only what is below the domain may have a low line.
+        // Only labels below the domain may have a low line.
         let is_below = labels.len() - at > 2;
         (1..=63).contains(&label.len())
             && outer(label.first())
@@ -166,12 +166,11 @@ fn adapted(delta: u32, count: u32, is_first: bool) -> u32 {
     steps + 36 * delta / (delta + 38)
 }
 
-/// The IPv4 address that a host stands for where its last label is a number, however it is written: of one to four numbers in
-/// decimal, octal or hexadecimal, of which the last fills the rest (URL Standard, "IPv4 parser"). None for names; an error for what
-/// ends in a number and is no address.
+/// Returns the IPv4 address of a host whose last label is a number, in any notation: one to four numbers in decimal,
+/// octal or hexadecimal, of which the last fills the rest (URL Standard, "IPv4 parser"). `None` for names.
 ///
 /// # Errors
-/// When the host is neither a name nor an address.
+/// The host ends in a number and is not an address.
 #[allow(clippy::result_unit_err)]
 pub fn ipv4(host: &str) -> Result<Option<Ipv4Addr>, ()> {
     let host = host.strip_suffix('.').unwrap_or(host);

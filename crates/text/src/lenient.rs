@@ -1,16 +1,17 @@
-//! HTML as the reader of mails that SpamAssassin stands on cuts it: Perl's `HTML::Parser`, marked sections on.
+//! HTML as SpamAssassin's reader splits it: Perl's `HTML::Parser`, with marked sections.
 //!
-//! What is a tag to it is none to a browser and the other way round, and the differences decide which rules hit. A page is
-//! held whole; the [`Reader`] may be given more of it, and what is incomplete then is read again together with it. Text is cut
-//! where the other reader cuts it, its references undone.
+//! Tags of this reader and of browsers differ, and the differences decide which rules hit. A page is held whole; the
+//! [`Reader`] may get more of it, and reads an incomplete token again with the next piece. Text is cut where the other
+//! reader cuts it, its references decoded.
 //!
 //! ```text
 //! a < b <A HREF=x&amp;y>c   Text "a " · Text "< b " · Open a [href: x&y] · Text "c"
 //! ```
 //!
-//! Bounds: time near linear in the page; memory that of the page. Attributes of one tag beyond [`ATTRIBUTES_MAX`] are left out.
+//! Bounds: time near linear in the page; memory that of the page. Attributes of one tag beyond [`ATTRIBUTES_MAX`] are
+//! left out.
 //!
-//! Known wrongs: marked sections may stand in each other 64 deep, deeper ones are not kept apart.
+//! Known wrongs: marked sections may be nested 64 deep; deeper ones are merged.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -39,13 +40,13 @@ pub enum Token<'a> {
         /// Attributes of the tag.
         attributes: Attributes,
     },
-    /// A tag that closes an element, or what stands for one.
+    /// A tag that closes an element, or its equivalent.
     Close(&'a str),
     /// Text.
     Text(Cow<'a, str>),
-    /// A comment or what counts as one, with what delimits it.
+    /// A comment or its equivalent, with its delimiters.
     Comment(&'a str),
-    /// A document type, with what delimits it.
+    /// A document type, with its delimiters.
     Declaration(&'a str),
 }
 
@@ -95,7 +96,7 @@ pub struct Reader {
 enum Found {
     /// A piece ends at this offset.
     End(usize),
-    /// It is none.
+    /// No token.
     Nothing,
     /// It is incomplete.
     Incomplete,
@@ -107,7 +108,7 @@ impl Reader {
         Reader::default()
     }
 
-    /// Reads on, and tells what is complete.
+    /// Reads more of the page, and emits complete tokens.
     pub fn read(&mut self, more: &str, tell: &mut impl FnMut(Token<'_>)) {
         let page = if self.rest.is_empty() {
             Cow::Borrowed(more)
@@ -120,7 +121,7 @@ impl Reader {
         self.rest = page.get(taken..).unwrap_or_default().into();
     }
 
-    /// The page is over: tells what is left of it.
+    /// Ends the page, and emits the rest of it.
     pub fn end(mut self, tell: &mut impl FnMut(Token<'_>)) {
         let page = core::mem::take(&mut self.rest);
         let mut at = 0;
@@ -237,7 +238,8 @@ impl Reader {
         memchr(b'<', page.as_bytes().get(at..)?).map(|found| at + found)
     }
 
-    /// The end of the section, if it comes before anything else that counts in it: where what is behind it begins.
+    /// Returns the end of the section if it comes before other markup that counts in it, as the beginning of the text
+    /// after it.
     fn section_piece(
         &mut self,
         page: &str,
@@ -246,7 +248,7 @@ impl Reader {
         tell: &mut impl FnMut(Token<'_>),
     ) -> Option<usize> {
         let tag = self.markup(page, at);
-        // In one that is read for tags, only what stands before the next.
+        // In a section with tags, only text before the next tag.
         let within = tag.filter(|_| self.section() == Some(Section::Include)).unwrap_or(page.len());
         let end = at + memmem::find(page.as_bytes().get(at..within)?, b"]]>")?;
         let next = tag.filter(|&next| next < end);
@@ -271,7 +273,7 @@ impl Reader {
         }
     }
 
-    /// Text up to the end of what has come so far: its last word may go on.
+    /// Emits text up to the end of the page so far, except for the last word, which may continue.
     fn last_words(&self, page: &str, begin: usize, tell: &mut impl FnMut(Token<'_>)) -> usize {
         let text = &page[begin..];
         let is_word = |at: usize| !is_blank(text.as_bytes()[at]);
@@ -308,7 +310,7 @@ impl Reader {
         Found::End(at + end + 1)
     }
 
-    /// Tells the end of what the page's end closed.
+    /// Closes elements at the end of the page.
     fn close_pending(&mut self, tell: &mut impl FnMut(Token<'_>)) {
         if let Some(pending) = self.pending.take() {
             tell(Token::Close(pending));
@@ -405,7 +407,7 @@ fn bogus(page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
     Found::End(at + end + 1)
 }
 
-/// Where the end of the element stands, and what is behind it.
+/// Finds the end tag of the element: its beginning, and the text after it.
 fn closing(page: &str, begin: usize, name: &str) -> Option<(usize, usize)> {
     if name == "plaintext" {
         return None;
@@ -442,7 +444,7 @@ fn tag(page: &str, at: usize) -> Option<(&str, Attributes, usize)> {
         if *bytes.get(next)? == b'>' {
             return Some((&page[at..name_end], attributes, next + 1));
         }
-        // Whatever it is, it begins a name.
+        // Any other byte begins a name.
         let begin = next;
         let first = page[begin..].chars().next()?.len_utf8();
         let end = run(begin + first, b"=>");

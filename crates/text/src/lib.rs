@@ -1,8 +1,8 @@
-//! Text, as others write bytes in it and characters in bytes: Base64, hexadecimal digits, charsets, UTF-16, dates,
-//! the names of characters and of hosts, characters that nobody sees, and the tags, attributes and text of HTML.
+//! Text encodings: Base64, hexadecimal digits, charsets, UTF-16, dates, the names of characters and of hosts, invisible
+//! characters, and the tags, attributes and text of HTML.
 //!
-//! This crate knows no stage and finds nothing: it is given bytes and returns bytes or characters. What is done about junk is
-//! its callers' business, since each reader that they follow does something else about it.
+//! This crate knows no stage and emits no findings: it takes bytes and returns bytes or characters. The handling of
+//! junk is left to callers, since each reader that they follow handles it in its own way.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

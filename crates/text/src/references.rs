@@ -31,7 +31,7 @@ fn code(name: &str) -> Option<char> {
     char::from_u32(u32::from_str_radix(found?, 16).ok()?)
 }
 
-/// Undoes the references in `text`; in prose those that begin a longer word, too.
+/// Decodes the references in `text`; in prose also those at the beginning of a longer word.
 pub fn decode(text: &str, is_prose: bool) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());

@@ -1,8 +1,8 @@
 //! UTF-16, whole or byte by byte.
 //!
-//! Surrogates without a partner become U+FFFD. [`Reader`] finds the byte order by the byte order mark, which it drops, else
-//! by the label, else by what is likelier after the first two bytes; an odd last byte becomes U+FFFD with it, and is
-//! dropped from what is decoded whole.
+//! Surrogates without a partner become U+FFFD. [`Reader`] finds the byte order by the byte order mark, which it drops,
+//! else by the label, else by the likelier order of the first two bytes; it replaces an odd last byte by U+FFFD, and
+//! the functions for whole texts drop it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -54,7 +54,7 @@ pub struct Reader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
-    /// Not known before the first unit; what it is without a mark, if the label says so.
+    /// Unknown before the first unit, with the order of the label for a text without a mark.
     Open(Option<Endian>),
     Known(Endian),
 }
@@ -89,7 +89,7 @@ impl Reader {
         }
     }
 
-    /// The text is over: the character that stands for what was begun, if anything was.
+    /// Ends the text. Returns U+FFFD for an incomplete character.
     pub fn end(&mut self) -> Option<char> {
         (self.half.take().is_some() | self.high.take().is_some()).then_some(REPLACEMENT_CHARACTER)
     }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use text::lenient::{Reader, Token};
 
-/// Pieces of which the test makes pages.
+/// Pieces for generated pages.
 const PIECES: [&str; 64] = [
     "<",
     ">",
