@@ -1,5 +1,5 @@
-//! Storing a message in pieces, as it comes in. Nobody sees it before a transaction points to it; a message that none points
-//! to is garbage.
+//! Storing a message in pieces, as it arrives. It is invisible before a transaction points to it; a message without
+//! such a transaction is garbage.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -31,7 +31,7 @@ enum Mode {
         piece: Vec<u8>,
         positions: Vec<u64>,
     },
-    /// A message with this id is there: what comes has to be the same.
+    /// A message with this id exists: the content has to be equal.
     Comparing(Content),
 }
 
@@ -40,11 +40,11 @@ enum Mode {
 pub struct Sealed {
     pub(crate) number: u64,
     pub(crate) message: Message,
-    /// It was there before.
+    /// Whether the message existed before.
     pub(crate) is_known: bool,
     /// The opening of the volume that it belongs to: in another one its records may be something else.
     pub(crate) opened: u32,
-    /// While somebody has it, what it consists of stays where it is.
+    /// Keeps the segments of the message in place while the value exists.
     pub(crate) _alive: Arc<()>,
 }
 
@@ -64,14 +64,14 @@ impl Sealed {
         self.message.size
     }
 
-    /// Whether a message with this id and this content was there before: nothing was written.
+    /// Returns whether a message with this id and this content existed before: nothing was written.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 }
 
 impl<D: Device> Volume<D> {
-    /// Begins a message. Without an id it gets one; with one that is known, its content has to be what is there.
+    /// Begins a message. Without an id it gets one; with a known id, its content has to equal the stored one.
     pub fn append(&mut self, id: Option<u128>) -> Result<Append, Error> {
         self.writable()?;
         let number = self.next_number;
@@ -127,8 +127,8 @@ impl<D: Device> Volume<D> {
         Ok(())
     }
 
-    /// Ends a message. `digest` is whatever the host wants to know of it later without reading it again (envelope,
-    /// structure), at most one piece long; messages of one `thread` have the same number there.
+    /// Ends a message. `digest` is any data of the host for later use without the message (envelope, structure), at
+    /// most one piece long; messages of one `thread` have the same number there.
     pub fn seal(&mut self, append: Append, digest: &[u8], thread: u64) -> Result<Sealed, Error> {
         let Append { number, id, size, mode, alive, opened } = append;
         self.belongs(opened)?;
@@ -164,7 +164,7 @@ impl<D: Device> Volume<D> {
         Ok(Sealed { number, message, is_known: false, opened, _alive: alive })
     }
 
-    /// Reads a message that no transaction points to yet, as [`Volume::read`] one that is there.
+    /// Reads a message before any transaction points to it, as [`Volume::read`] reads a visible one.
     pub fn read_sealed(&mut self, sealed: &Sealed, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
         self.belongs(sealed.opened)?;
         self.log.write_out()?;
@@ -179,7 +179,7 @@ impl<D: Device> Volume<D> {
         Ok(done)
     }
 
-    /// Refuses what was begun before the volume was opened anew.
+    /// Refuses messages that were begun before the volume was opened again.
     pub(crate) fn belongs(&self, opened: u32) -> Result<(), Error> {
         if opened == self.log.opened { Ok(()) } else { Err(Error::Failed) }
     }

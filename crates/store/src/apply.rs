@@ -140,7 +140,7 @@ impl State {
         Ok(Pairs::new())
     }
 
-    /// Notes something of a message that is there.
+    /// Sets the note of an existing message.
     pub(crate) fn note(&mut self, mailbox: u32, uid: u32, value: Option<&[u8]>) -> Result<(), Refused> {
         let mailbox = self.mailbox_mut(mailbox)?;
         mailbox.entry(uid).ok_or(Refused::NoSuchMessage)?;
@@ -281,7 +281,7 @@ impl Mailbox {
         uids.runs().flat_map(|(first, last)| self.from(first).take_while(move |&(uid, _)| uid <= last))
     }
 
-    /// The bits of keywords; those that are new to the mailbox get one if `adds`, and have none otherwise.
+    /// Returns the bits of keywords; with `adds` new keywords get a bit, otherwise they are left out.
     fn bits_of(&mut self, keywords: &[String], adds: bool) -> Result<u64, Refused> {
         let mut bits = 0;
         for keyword in keywords {

@@ -224,7 +224,7 @@ fn mailbox(source: &mut impl Source) -> Result<Mailbox, Malformed> {
     Ok(mailbox)
 }
 
-/// The entry before: what follows differs little.
+/// The previous entry: the next one differs little.
 #[derive(Default)]
 struct Before {
     uid: u32,

@@ -1,6 +1,6 @@
-//! How numbers and names stand in records: LEB128 numbers, names with their length before them.
+//! Numbers and names in records: LEB128 numbers, names after their length.
 //!
-//! What is read is checked against what is there: no length allocates more than the bytes that follow it.
+//! Input is checked against its own length: no stated length allocates more than the bytes that follow it.
 
 use alloc::vec::Vec;
 

@@ -23,8 +23,8 @@ struct Copied {
 }
 
 impl<D: Device> Volume<D> {
-    /// Copies what is live in the segment where that is least, if less than `live_percent_max` of it is. Returns
-    /// whether there was one. Its room can be used after two [checkpoints](Volume::checkpoint).
+    /// Copies the live records of the segment with the fewest, if less than `live_percent_max` of it is live. Returns
+    /// whether there was one. Its room is free after two [checkpoints](Volume::checkpoint).
     pub fn compact(&mut self, live_percent_max: u64) -> Result<bool, Error> {
         self.writable()?;
         self.publish()?;

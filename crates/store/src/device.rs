@@ -24,7 +24,7 @@ pub trait Device {
     /// Returns when everything written before is on stable storage. After a failure nothing is known of it.
     fn flush(&mut self) -> Result<(), DeviceError>;
 
-    /// Says that the contents of a range are not needed any more; what is read there afterwards is anything.
+    /// Declares the contents of a range unused; later reads of it may return anything.
     fn discard(&mut self, at: u64, length: u64) -> Result<(), DeviceError>;
 }
 

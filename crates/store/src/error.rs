@@ -4,11 +4,11 @@ use core::fmt;
 
 use crate::device::DeviceError;
 
-/// Why a call did not do what it was asked for.
+/// Reason for which a call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// The device failed. If it was a write or a flush, nothing is written any more until the volume has been opened anew:
-    /// nobody knows what of it is on stable storage.
+    /// The device failed. After a failed write or flush nothing more is written until the volume is opened again, since
+    /// the content of stable storage is unknown.
     Device(DeviceError),
     /// An earlier write or flush failed.
     Failed,
@@ -16,9 +16,9 @@ pub enum Error {
     ReadOnly,
     /// The volume is full. Deleting is still possible.
     Full,
-    /// The caller asked for what cannot be; nothing has changed.
+    /// The call is invalid; nothing has changed.
     Refused(Refused),
-    /// Stored bytes differ from those that were written.
+    /// Stored bytes differ from the written ones.
     Damaged(Damage),
     /// The record is not there any more: compaction has moved it. Look the message up again.
     Moved,
@@ -42,7 +42,7 @@ pub enum Refused {
     Name,
     /// The account would have more than its quota.
     OverQuota,
-    /// A message with this id is there and has other bytes: whoever wrote it is wrong, or attacks.
+    /// A message with this id and other bytes exists: an error of its author, or an attack.
     KnownIdOtherContent,
     /// A mailbox has at most [`KEYWORDS_MAX`](crate::KEYWORDS_MAX) keywords.
     TooManyKeywords,
@@ -54,11 +54,11 @@ pub enum Refused {
     TooLarge,
     /// A mailbox has given 2^32 - 1 UIDs.
     NoMoreUids,
-    /// Operations that do not follow from what was before: only a damaged volume has such.
+    /// Operations that contradict the state: only in a damaged volume.
     Inconsistent,
 }
 
-/// Something that is not what was written.
+/// A record whose checksum or content does not match what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Damage {
     /// The damaged thing.

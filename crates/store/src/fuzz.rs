@@ -10,8 +10,8 @@ use crate::volume::Volume;
 /// The largest volume that is tried.
 const DEVICE_BYTES: usize = 8192 + 12 * (16 << 10);
 
-/// Fuzz body: a device with these bytes at its head. Whatever is on it, opening ends, and what was opened can be read,
-/// verified and written to.
+/// Fuzz body: a device that begins with these bytes. Opening ends whatever they are, and an open volume can be read,
+/// verified and written.
 pub fn fuzz_open(data: &[u8]) {
     let mut bytes = data.get(..data.len().min(DEVICE_BYTES)).unwrap_or_default().to_vec();
     bytes.resize(DEVICE_BYTES, 0);
@@ -20,7 +20,7 @@ pub fn fuzz_open(data: &[u8]) {
         let Ok(mut volume) = Volume::open(Memory::from_bytes(bytes.clone()), options) else { continue };
         let numbers: Vec<u64> = volume.state().messages().map(|(number, _)| number).take(100).collect();
         for number in numbers {
-            // A size may be anything; what is read is what is there.
+            // Stated sizes may be wrong; reads return the bytes that exist.
             let _ = volume.read(number, 0, &mut [0; 100]);
             let _ = volume.digest(number);
         }

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   append ─ write ─ seal ──► Sealed ─┐
-//!   transaction ─ deliver, store, … ◄─┘ ─ stage ──► commit: one flush for all that was staged
+//!   transaction ─ deliver, store, … ◄─┘ ─ stage ──► commit: one flush for all staged transactions
 //!   state() ──► State: a snapshot of everything, which costs nothing and never changes
 //! ```
 //!
-//! A [`Volume`] is kept on a [`Device`], a flat space of bytes: a file, a block device, memory. It is a log of segments with
-//! checkpoints (`docs/engine/store.md` has the format, and what a crash leaves). [`paper`] has the calls of the paper that the
-//! store began with.
+//! A [`Volume`] is kept on a [`Device`], a flat space of bytes: a file, a block device, memory. It is a log of segments
+//! with checkpoints (`docs/engine/store.md` has the format and the effects of crashes). [`paper`] has the calls of the
+//! paper that the store began with.
 //!
-//! It knows nothing of IMAP's commands, of MIME, or of who may read what. It opens nothing, has no clock, no thread and no
-//! timer: hosts hand in the device, the time and an identity.
+//! The crate knows neither IMAP's commands nor MIME nor rights. It opens nothing, and has no clock, thread or timer:
+//! hosts pass the device, the time and an identity.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -184,7 +184,7 @@ impl<D: Device> Log<D> {
         Ok(head)
     }
 
-    /// Hands the device what has been gathered; it need not be on stable storage then.
+    /// Passes gathered records to the device, without a flush.
     pub fn write_out(&mut self) -> Result<(), Error> {
         if self.failed {
             return Err(Error::Failed);

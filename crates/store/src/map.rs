@@ -1,8 +1,8 @@
-//! A map from numbers to values whose copies share what they have in common: a snapshot costs nothing, and a change copies
-//! the path to what it changes.
+//! A persistent map from numbers to values: copies share their nodes, so a snapshot costs nothing, and a change copies
+//! the path to its leaf.
 //!
-//! A radix tree over six bits a level, with nodes that hold only what is there. Keys are handed out in ascending order
-//! (UIDs, numbers of messages), so leaves are full but for what was deleted.
+//! A radix tree over six bits a level, whose nodes hold only existing children. Keys are given in ascending order
+//! (UIDs, numbers of messages), so leaves are full except for deletions.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -39,7 +39,7 @@ impl<V: Clone> Map<V> {
         self.length
     }
 
-    /// Whether there are none.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -176,7 +176,7 @@ fn slot(key: u64, level: u32) -> u32 {
     (key >> (BITS * level)) as u32 & 63
 }
 
-/// Where among what is present the slot of a key is, or would be.
+/// Returns the position of a key's slot among the present ones, or its place if it is absent.
 fn place(present: u64, key: u64, level: u32) -> Result<usize, usize> {
     let bit = 1u64 << slot(key, level);
     let at = (present & (bit - 1)).count_ones() as usize;

@@ -13,11 +13,11 @@ const PAGE_BYTES: usize = 4096;
 /// Unit that a disk writes as a whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
-/// Bytes, of which those that were not flushed may be lost.
+/// Bytes in memory; unflushed ones may be lost.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     stable: Vec<u8>,
-    /// Pages as they read now, where they differ from what is stable.
+    /// Pages whose current content differs from the stable one.
     cached: BTreeMap<usize, Vec<u8>>,
     /// Faults of the device.
     pub faults: Faults,
@@ -176,7 +176,7 @@ impl Device for Memory {
     }
 
     fn discard(&mut self, at: u64, length: u64) -> Result<(), DeviceError> {
-        // Whatever is read there afterwards has to be harmless: the worst is what was there.
+        // Reads after it have to be harmless: the worst is the old content.
         let length = usize::try_from(length).map_err(|_| DeviceError { call: Call::Discard, at, code: 0 })?;
         self.check(Call::Discard, at, length).map(drop)
     }

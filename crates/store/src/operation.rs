@@ -22,7 +22,7 @@ impl Uids {
         Uids(Vec::from([(1, u32::MAX)]))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -148,7 +148,7 @@ pub(crate) enum Operation {
         uid: u32,
         value: Option<Box<[u8]>>,
     },
-    /// All mailboxes get a new UIDVALIDITY: what was salvaged may lack UIDs that clients have seen.
+    /// Give all mailboxes a new UIDVALIDITY: after a salvage UIDs that clients have seen may be missing.
     Renumber,
 }
 

@@ -22,7 +22,7 @@ pub struct File {
     uid: u32,
 }
 
-/// Opens a mailbox; makes it if there is none. It stands at the first mail.
+/// Opens a mailbox, which is made if missing, at its first mail.
 pub fn mail_open<D: Device>(volume: &mut Volume<D>, name: &[u8]) -> Result<File, Error> {
     let known = volume.state().account_named(ACCOUNT).map(|(account, _)| account);
     if let Some((mailbox, _)) = known.and_then(|account| volume.state().mailbox_named(account, name)) {
@@ -46,8 +46,8 @@ pub fn mail_seek<D: Device>(volume: &Volume<D>, file: &mut File, position: usize
     Ok(())
 }
 
-/// Writes a mail to several mailboxes, once. With an id that is known the mail has to be the one that is there; if it is
-/// another, [`Refused::KnownIdOtherContent`] says so, and nothing is written. Durable when it returns.
+/// Writes a mail to several mailboxes, once. With a known id the mail has to equal the stored one; another one is
+/// refused as [`Refused::KnownIdOtherContent`], and nothing is written. Durable when it returns.
 pub fn mail_nwrite<D: Device>(
     volume: &mut Volume<D>,
     files: &[File],

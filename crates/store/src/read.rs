@@ -51,8 +51,8 @@ impl Content {
         Ok(length)
     }
 
-    /// Reads the piece that `offset` is in, if it is not held. [`Error::Moved`]: what is there is something else, or damaged;
-    /// look the message up again, and if it is where it was it is damaged.
+    /// Reads the piece at `offset`, if it is not held. [`Error::Moved`]: the place holds something else, or is damaged;
+    /// look the message up again, and if its place is the same it is damaged.
     pub fn hold<D: Device>(&mut self, device: &D, geometry: &Geometry, offset: u64) -> Result<(), Error> {
         if offset >= self.message.size {
             return Ok(());
@@ -80,7 +80,7 @@ impl Content {
     }
 }
 
-/// The digest that the host derived of a message when it was stored; empty if there is none.
+/// Returns the digest that the host stored with a message; empty without one.
 pub fn digest<D: Device>(device: &D, geometry: &Geometry, number: u64, message: &Message) -> Result<Vec<u8>, Error> {
     if message.digest == 0 {
         return Ok(Vec::new());

@@ -7,8 +7,8 @@ use crc32fast::Hasher;
 
 /// A header, in bytes.
 pub const HEADER_BYTES: usize = 56;
-/// Unit that devices write as a whole. A commit ends at a multiple of it, so that nothing that was acknowledged shares
-/// a sector with what is written later.
+/// Unit that devices write as a whole. A commit ends at a multiple of it, so that later writes share no sector with
+/// acknowledged data.
 pub const SECTOR_BYTES: usize = 512;
 
 const MAGIC: [u8; 4] = *b"SlRe";
@@ -112,12 +112,12 @@ pub(crate) fn seeded(volume: u64, place: u64, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The four bytes at `at`; 0 where there are none.
+/// The four bytes at `at`; 0 beyond the end.
 pub(crate) fn number(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)))
 }
 
-/// The eight bytes at `at`; 0 where there are none.
+/// The eight bytes at `at`; 0 beyond the end.
 pub(crate) fn long(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

@@ -1,7 +1,7 @@
 //! Content of a volume, as plain values: accounts, mailboxes, messages.
 //!
-//! A [`State`] is a snapshot of all of it: its copies share what they have in common and never change. What is not kept
-//! in it is the content of messages, only where that is.
+//! A [`State`] is a snapshot of all of it: copies share their content and never change. It has the places of messages,
+//! not their content.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,14 @@ use core::num::NonZeroU64;
 use crate::error::Refused;
 use crate::map::Map;
 
-/// Longest name of an account or a mailbox, in bytes: what IMAP's clients send in a line.
+/// Maximum length of the name of an account or a mailbox, in bytes: as much as IMAP's clients send in a line.
 pub const NAME_BYTES_MAX: usize = 1024;
 /// Keywords of a mailbox: the bits of [`Entry::flags`] that are not system flags.
 pub const KEYWORDS_MAX: usize = 56;
 /// Longest keyword, in bytes.
 pub const KEYWORD_BYTES_MAX: usize = 128;
-/// Runs of expunged UIDs that a mailbox remembers, for clients that ask what vanished (RFC 7162); the oldest go first.
+/// Runs of expunged UIDs that a mailbox remembers, for clients that ask for vanished messages (RFC 7162); the oldest go
+/// first.
 pub const VANISHED_MAX: usize = 1024;
 /// Longest name of an annotation, in bytes.
 pub const ANNOTATION_NAME_BYTES_MAX: usize = 512;
@@ -63,7 +64,7 @@ pub struct Account {
     pub name: Box<[u8]>,
     /// Its bounds.
     pub quota: Quota,
-    /// Bytes of the messages in its mailboxes, each as often as it is there.
+    /// Bytes of the messages in its mailboxes, each counted per copy.
     pub used_bytes: u64,
     /// How many those are.
     pub used_messages: u64,
@@ -93,7 +94,7 @@ pub struct Mailbox {
     pub name: Box<[u8]>,
     /// Ascending over the whole volume, never given twice.
     pub uid_validity: u32,
-    /// The next UID; 0 when there are none left.
+    /// The next UID; 0 when all are used.
     pub uid_next: u32,
     /// The last transaction that changed something in it.
     pub highest_modseq: u64,
@@ -384,7 +385,7 @@ impl Place {
         }
     }
 
-    /// Where a piece is; nothing if there is none.
+    /// Returns the place of a piece; `None` if it does not exist.
     pub fn piece(&self, piece: u32, stride: u64) -> Option<u64> {
         let within = |first: u64, piece: u32| first.checked_add(u64::from(piece).checked_mul(stride)?);
         let runs = match self {
@@ -424,7 +425,7 @@ mod tests {
         assert!(size_of::<Message>() <= 96);
     }
 
-    /// Nothing is left of what was noted, whatever shares its hash.
+    /// A removed note is gone whatever shares its hash.
     #[test]
     fn mailboxes_are_found_by_what_is_noted_of_them() {
         let mut state = State::new(1);

@@ -1,7 +1,7 @@
-//! The two superblocks: what a volume is, and from which checkpoint its state is read.
+//! The two superblocks: the identity of a volume, and the checkpoint from which its state is read.
 //!
-//! Each has a sector to itself. They are written in turn, so one of them is always whole; both are rewritten when a volume is
-//! opened to be written, since its count is what makes the epochs of this session unlike any before.
+//! Each has its own sector. They are written in turn, so one of them is always whole; both are rewritten when a volume
+//! is opened for writing, since their count makes the epochs of this session unique.
 
 use crate::error::Error;
 use crate::record::{self, SECTOR_BYTES};
@@ -117,7 +117,7 @@ pub(crate) struct Superblock {
     pub closed_at: u64,
     pub closed_sequence: u64,
     pub current: Root,
-    /// The one before; number 0 if there is none.
+    /// The previous root; number 0 without one.
     pub previous: Root,
 }
 
@@ -149,7 +149,7 @@ impl Superblock {
         out
     }
 
-    /// The superblock in this slot; nothing if there is none, or not all of it.
+    /// Decodes the superblock in this slot; `None` if it is missing or incomplete.
     pub fn decode(bytes: &[u8; SECTOR_BYTES], slot: u64) -> Option<Result<Self, Error>> {
         let checksum = record::number(bytes, ENCODED_BYTES);
         if bytes[..8] != MAGIC || u64::from(record::seeded(0, slot, &bytes[..ENCODED_BYTES])) != checksum {

@@ -92,7 +92,7 @@ impl<D: Device> Transaction<'_, D> {
         Ok(number)
     }
 
-    /// Sets the bounds of an account; what it has more already stays.
+    /// Sets the bounds of an account; content beyond them stays.
     pub fn set_quota(&mut self, account: u32, quota: Quota) -> Result<(), Error> {
         self.apply(&Operation::SetQuota { account, quota }).map(drop)
     }
@@ -124,7 +124,7 @@ impl<D: Device> Transaction<'_, D> {
         self.apply(&Operation::Subscribe { account, name: named(name)?, subscribed }).map(drop)
     }
 
-    /// Says what a mailbox is for.
+    /// Sets the special use of a mailbox.
     pub fn set_special_use(&mut self, mailbox: u32, special_use: SpecialUse) -> Result<(), Error> {
         self.apply(&Operation::SetSpecialUse { mailbox, special_use }).map(drop)
     }
@@ -166,8 +166,8 @@ impl<D: Device> Transaction<'_, D> {
         self.grow(&operation).map(drop)
     }
 
-    /// Notes something of a message in a mailbox, in place of what was noted before; without a value it is forgotten. It goes with the
-    /// message, and does not follow it into another mailbox.
+    /// Sets the note of a message in a mailbox, or removes it. It goes with the message, and does not follow it into
+    /// another mailbox.
     pub fn note(&mut self, mailbox: u32, uid: u32, value: Option<&[u8]>) -> Result<(), Error> {
         if value.is_some_and(|value| value.len() > NOTE_BYTES_MAX) {
             return Err(Refused::TooManyAnnotations.into());
@@ -213,8 +213,8 @@ impl<D: Device> Transaction<'_, D> {
         Ok(uid)
     }
 
-    /// Changes flags; returns the UIDs of those that changed. Those that another transaction changed after
-    /// `unchanged_since` are left alone and returned second (RFC 7162).
+    /// Changes flags; returns the UIDs of changed messages. Messages that another transaction changed after
+    /// `unchanged_since` stay unchanged, and are returned second (RFC 7162).
     pub fn store(
         &mut self,
         mailbox: u32,
@@ -236,7 +236,7 @@ impl<D: Device> Transaction<'_, D> {
         Ok((changed.into_iter().map(|(uid, _)| uid).collect(), late))
     }
 
-    /// Removes messages from a mailbox; returns the UIDs of those that were there.
+    /// Removes messages from a mailbox; returns the UIDs of those that existed.
     pub fn expunge(&mut self, mailbox: u32, uids: &Uids) -> Result<Vec<u32>, Error> {
         let gone = self.apply(&Operation::Expunge { mailbox, uids: uids.clone() })?;
         Ok(gone.into_iter().map(|(uid, _)| uid).collect())
@@ -253,7 +253,7 @@ impl<D: Device> Transaction<'_, D> {
     }
 
     /// Ends the transaction: it will be durable and visible after the next [`Volume::commit`]. Returns its number, the
-    /// MODSEQ of what it changed. One without operations takes none.
+    /// MODSEQ of its changes. Without operations it takes no number.
     pub fn stage(mut self) -> Result<u64, Error> {
         if self.operations.is_empty() {
             return Ok(self.before.commits);

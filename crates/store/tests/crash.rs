@@ -18,7 +18,7 @@ enum Event {
     Acknowledged(u64),
 }
 
-/// A device that notes what happens to it.
+/// A device that records its writes.
 struct Tape {
     memory: Memory,
     events: Rc<RefCell<Vec<Event>>>,
@@ -93,8 +93,8 @@ fn a_power_failure_after_any_write_loses_nothing_that_was_acknowledged() {
     assert!(writes > 500 && lost > 100 && lost < images, "{writes} writes, {images} images, {lost} without the last");
 }
 
-/// Opens what a power failure left: it is what was after some transaction, and not before the last one that was
-/// acknowledged. Returns which.
+/// Opens the device after a power failure: it has the state after some transaction, at least the last acknowledged one.
+/// Returns which.
 fn check(device: Memory, history: &History, acknowledged: u64, seed: u64, writes: u64) -> u64 {
     let place = format!("write {writes}, seed {seed}");
     let mut volume = open(device, CHECKPOINT_BYTES).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -107,7 +107,7 @@ fn check(device: Memory, history: &History, acknowledged: u64, seed: u64, writes
     assert!(commit >= acknowledged, "{place}: {commit} is there, {acknowledged} was acknowledged");
     let found = dump(&volume).unwrap_or_else(|error| panic!("{place}: {error}"));
     assert_eq!(hash(&found), history.after_commit(commit), "{place}: after transaction {commit}");
-    // Now and then life goes on, and fails again: what was discarded does not come back.
+    // Sometimes the volume is used on, and fails again: discarded records do not come back.
     if writes % 8 == seed % 8 {
         let mut fork = History { random: history.random.clone(), ..History::new(seed ^ writes, 120_000) };
         fork.model = found;

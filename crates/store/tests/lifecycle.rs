@@ -204,7 +204,7 @@ fn a_device_that_fails_ends_the_writing_and_nothing_acknowledged_is_lost() {
         };
         assert!(matches!(error, Error::Device(_) | Error::Failed), "{error}");
         assert_eq!(deliver(&mut volume, &[inbox], b"more"), Err(Error::Failed));
-        // Readers go on with what was acknowledged.
+        // Readers continue with acknowledged data.
         assert_eq!(volume.state().mailbox(inbox).unwrap().entries.len(), acknowledged.len());
         for seed in [0, 1, 2, u64::MAX] {
             let reopened = open(volume.device().after_power_failure(seed), 16 << 10).unwrap();

@@ -194,7 +194,7 @@ pub fn dump<D: Device>(volume: &Volume<D>) -> Result<Model, Error> {
     Ok(Model { accounts: accounts.collect(), mailboxes })
 }
 
-/// Random operations on a volume, and what should have become of it after each.
+/// Random operations on a volume, and the expected state after each.
 pub struct History {
     pub random: Random,
     pub model: Model,
@@ -615,7 +615,7 @@ fn a_volume_does_what_the_reference_does() {
         }
         volume.commit().unwrap();
         assert_eq!(dump(&volume).unwrap(), history.model);
-        // What was a snapshot is one still, whatever became of the volume.
+        // Snapshots stay unchanged whatever happens to the volume.
         for (state, model) in snapshots {
             assert_eq!(state.mailboxes().count(), model.mailboxes.len());
             for (number, mailbox) in state.mailboxes() {
@@ -628,7 +628,7 @@ fn a_volume_does_what_the_reference_does() {
 
 #[test]
 fn years_of_use_leave_no_garbage_and_lose_nothing() {
-    // Two years of a mailbox that gets a few mails a day, most of which are deleted after a while; and longer on demand.
+    // Two years of a mailbox that gets a few mails a day, most of which are deleted later; longer on demand.
     let days = std::env::var("SLUICE_STORE_DAYS").ok().and_then(|days| days.parse().ok()).unwrap_or(730u64);
     let mut volume = volume(256, 64 << 10);
     let mut history = History::new(3, 250_000);

@@ -76,7 +76,7 @@ fn begin(volume: &mut Volume<Memory>) -> Result<(), Error> {
 
 type Life = fn(&mut Volume<Memory>, u32, u64) -> Result<(), Error>;
 
-/// The lives of a server, of which each ends by a kill.
+/// Runs of a server, each of which ends by a kill.
 const LIVES: [(&str, Life); 6] = [
     ("a mail comes and goes", |volume, inbox, life| {
         deliver(volume, inbox, &mail(life, 3_000))?;
