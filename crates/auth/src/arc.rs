@@ -1,7 +1,7 @@
-//! Authenticated Received Chain (RFC 8617): what hands a mail has gone through, and what each of them found.
+//! Authenticated Received Chain (RFC 8617): the intermediaries of a mail, and the results of each.
 //!
-//! A chain passes if its sets are whole and numbered without a gap, every seal verifies, and so does the newest signature of
-//! the message. Older signatures of the message say what has changed since, and nothing about the chain.
+//! A chain passes if its sets are whole and numbered without a gap, every seal verifies, and so does the newest
+//! signature of the message. Older signatures of the message show later changes, and do not affect the chain.
 //!
 //! Bounds: [`SETS_MAX`] sets; more of them fail.
 
@@ -30,7 +30,7 @@ pub enum Outcome {
     Pass,
     /// It is not.
     Fail,
-    /// A key could not be asked for. Whoever adds to the chain calls it a failure.
+    /// A key could not be looked up. A sealer reports a failure.
     TempError,
 }
 
@@ -69,7 +69,7 @@ pub struct Chain {
 struct Set {
     /// The number of the field with the results.
     results: usize,
-    /// That of the signature of the message, and what it says if it is the newest.
+    /// Index of the field with the message signature.
     signature: usize,
     seal: Seal,
 }
@@ -80,7 +80,7 @@ struct Seal {
     says: Says,
 }
 
-/// `cv=`: what the sealer found of the chain before.
+/// `cv=`: the sealer's result for the chain before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     None,
@@ -99,7 +99,7 @@ impl Newest {
     /// Reads the chain of a header (section 5.2, steps 1 to 3).
     ///
     /// # Errors
-    /// What is wrong with its structure.
+    /// The structural error.
     pub fn read(header: &Header) -> Result<Option<Newest>, &'static str> {
         let Some(chain) = Chain::read(header)? else { return Ok(None) };
         for (at, set) in chain.sets.iter().enumerate() {

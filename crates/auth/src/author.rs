@@ -46,7 +46,7 @@ const DOMAINS_MAX: usize = 2;
 fn domains(value: &[u8]) -> Vec<Box<str>> {
     let mut domains: Vec<Box<str>> = Vec::new();
     for address in addresses(value) {
-        // What stands before the domain may be anything: bytes of an old charset do not hide it.
+        // The local part may be anything: bytes of an old charset do not hide the domain.
         let domain = address.rsplit(|&byte| byte == b'@').next().filter(|domain| domain.len() < address.len());
         let domain = domain.and_then(|domain| core::str::from_utf8(domain).ok()).and_then(domain::host);
         if let Some(domain) = domain.filter(|domain| !domains.contains(domain)) {
@@ -59,10 +59,10 @@ fn domains(value: &[u8]) -> Vec<Box<str>> {
     domains
 }
 
-/// The addresses of a list: what stands in angle brackets, else the whole item, without comments and white space.
+/// The addresses of a list: the text in angle brackets, else the whole item, without comments and white space.
 fn addresses(value: &[u8]) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
-    // What stands between commas, and within brackets if they are open. An item that had brackets is nothing besides.
+    // Text between commas, or within open brackets. Text outside of an item's brackets is ignored.
     let (mut item, mut bracket, mut had) = (Vec::new(), None::<Vec<u8>>, false);
     let mut at = 0;
     while let Some(&byte) = value.get(at) {

@@ -36,7 +36,7 @@ pub struct Wanted {
     pub form: Canonicalization,
     /// Its algorithm.
     pub hash: Hash,
-    /// How many bytes of the form are hashed; all of them where there is none.
+    /// Number of bytes of the canonical form to hash; `None` for all of them.
     pub len: Option<u64>,
 }
 
@@ -79,8 +79,8 @@ impl BodyHashes {
         }
     }
 
-    /// A digest, once the body is complete, and how many bytes of the form it does not cover; none if the form is shorter
-    /// than what was to be hashed.
+    /// Returns the digest of a complete body, and the number of uncovered bytes of its form; `None` if the form is
+    /// shorter than requested.
     pub fn digest(&self, wanted: Wanted) -> Option<(&[u8], u64)> {
         let form = self.forms.iter().find(|form| form.canonical.form == wanted.form)?;
         let running = form.staged.running.iter().find(|running| running.hash == wanted.hash)?;
@@ -269,7 +269,7 @@ impl Running {
             rest = back;
             cut.digest = Some(self.context.clone().finish());
         }
-        // Behind the last cut nobody reads it off.
+        // No digest is taken after the last cut.
         if self.cuts.last().is_some_and(|last| last.digest.is_none()) {
             self.context.update(rest);
         }
@@ -343,7 +343,7 @@ mod tests {
         ring::digest::digest(&SHA256, bytes).as_ref().to_vec()
     }
 
-    /// The law, and the plain way: whatever the cut, the same.
+    /// Compares with the plain algorithm, however the body is cut.
     fn holds(body: &[u8]) {
         for form in FORMS {
             let canonical = plainly(form, body);

@@ -79,7 +79,7 @@ pub struct Check {
     results: Option<Results>,
 }
 
-/// How much of the mail is there.
+/// Progress of the mail.
 #[derive(Debug)]
 enum Content {
     /// The header is not complete.
@@ -170,7 +170,7 @@ impl Check {
         self.is_stirred = true;
     }
 
-    /// Time is up: what was not answered is a temporary error.
+    /// Ends the wait: missing answers are temporary errors.
     pub fn give_up(&mut self) {
         self.senders.give_up();
         self.inquiry.give_up();
@@ -252,7 +252,7 @@ impl Check {
 }
 
 impl Claims {
-    /// Reads a header, and asks for what will be wanted.
+    /// Reads a header, and asks the questions that it needs.
     fn read(header: Option<Header>, limits: &dkim::Limits, inquiry: &mut Inquiry) -> Claims {
         let header_cut = header.is_none();
         let header = header.unwrap_or_default();
@@ -293,7 +293,7 @@ impl Claims {
         }
     }
 
-    /// Verifies what can be. Returns what was found, once that is all.
+    /// Verifies everything whose answers are present. Returns the results once they are complete.
     fn settle(
         &mut self,
         body: &crate::body::BodyHashes,

@@ -9,7 +9,7 @@ pub const BYTES_MAX: usize = 253;
 /// The longest label.
 pub const LABEL_BYTES_MAX: usize = 63;
 
-/// The longest name with letters beyond ASCII, in bytes: what is longer is too long in ASCII, too.
+/// Maximum length of a name with letters beyond ASCII, in bytes: longer ones are too long in ASCII, too.
 const INTERNATIONAL_BYTES_MAX: usize = 4 * BYTES_MAX;
 
 /// A name in lower case and without its last dot, if it can be asked for: no empty label, none too long, nor the whole.
@@ -28,7 +28,7 @@ fn ascii(name: &str) -> Option<Cow<'_, str>> {
     idna::domain_to_ascii_cow(name.as_bytes(), idna::AsciiDenyList::EMPTY).ok()
 }
 
-/// As [`normalised`], of letters, digits, hyphens and underscores alone: what headers may name.
+/// As [`normalised`], for names of letters, digits, hyphens and underscores: those that headers may have.
 pub fn host(name: &str) -> Option<Box<str>> {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     normalised(name).filter(|name| name.bytes().all(is_fit))
@@ -44,7 +44,7 @@ pub fn parent(name: &str) -> Option<&str> {
     name.split_once('.').map(|(_, parent)| parent)
 }
 
-/// The domain of an address: what stands behind its last `@`.
+/// The domain of an address, after its last `@`.
 pub fn of_address(address: &str) -> Option<&str> {
     address.rsplit_once('@').map(|(_, domain)| domain)
 }
@@ -72,7 +72,7 @@ mod tests {
             ("straße\u{3002}example.", Some("xn--strae-oqa.example")),
             ("_dmarc.пример.example", Some("_dmarc.xn--e1afmkfd.example")),
             ("xn--bcher-kva.bücher", Some("xn--bcher-kva.xn--bcher-kva")),
-            // What cannot stand in a name, and what is too long.
+            // Invalid characters, and names that are too long.
             ("a\u{fffd}.example", None),
             (&"ü.".repeat(600), None),
         ] {

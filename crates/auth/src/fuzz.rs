@@ -65,8 +65,8 @@ fn answer(ask: &Ask, texts: &[&[u8]]) -> Answer {
     Answer { id: ask.id, outcome, security: Security::Unknown }
 }
 
-/// Fuzz body: texts of the DNS, a line each, an empty line, then a mail with its signatures and chain. However it is cut, and
-/// whenever answers come, the results are the same; and what is written of them can be read.
+/// Fuzz body: texts of the DNS, a line each, an empty line, then a mail with its signatures and chain. However the mail
+/// is cut, and whenever answers arrive, the results are the same; and the written field can be read.
 pub fn fuzz_mail(data: &[u8]) {
     let at = memchr::memmem::find(data, b"\n\n").unwrap_or(data.len());
     let texts: Vec<&[u8]> = data[..at].split(|&byte| byte == b'\n').collect();

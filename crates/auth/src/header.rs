@@ -29,8 +29,8 @@ pub struct Field<'a> {
 }
 
 impl Header {
-    /// Cuts a header into fields: lines that end with CRLF, without the empty one. A line that begins with white space belongs
-    /// to the one before it. What has no colon is no field.
+    /// Splits a header into fields: lines that end with CRLF, without the empty one. A line that begins with white
+    /// space belongs to the one before it. A line without a colon is ignored.
     pub fn new(bytes: Vec<u8>) -> Header {
         let mut fields: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
@@ -66,8 +66,8 @@ impl Header {
         self.named(name).iter().filter_map(|&index| self.field(index).map(|field| field.value()))
     }
 
-    /// The fields that a list of names selects: each name takes the last one that has not been taken (section 5.4.2), and
-    /// nothing where there is none. The field `own` is never taken.
+    /// Selects fields by a list of names: each name takes the last field that has not been taken (section 5.4.2), or
+    /// none. The field `own` is never taken.
     pub fn select(&self, names: &[Box<str>], own: usize) -> Vec<usize> {
         let mut left: BTreeMap<&[u8], &[usize]> = BTreeMap::new();
         let mut selected = Vec::new();

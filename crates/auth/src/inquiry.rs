@@ -1,9 +1,9 @@
-//! Questions and answers of the DNS for one mail.
+//! Questions to the DNS for one mail, and their answers.
 //!
-//! Parts of the check look here for what they need ([`Inquiry::look`]). What is not known yet becomes a question, once for all
-//! who want it, and the part comes back when there is an answer. Questions are counted and the bytes of answers too: beyond
-//! the bounds whatever is wanted is [`Outcome::Unavailable`]. Whoever must not suffer from what others ask for has an inquiry
-//! of its own.
+//! Parts of the check look up answers here ([`Inquiry::look`]). A missing answer becomes a question, once for all
+//! parts, and the part is called again when the answer arrives. The number of questions and the bytes of answers are
+//! bounded: beyond that every look-up is [`Outcome::Unavailable`]. A part that must not suffer from the questions of
+//! another one has its own inquiry.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use flow::{Answer, Ask, Outcome, Question, Record, RecordKind, Security};
 
 use crate::domain;
 
-/// Something is not known yet; whoever wants it has to come back when there are further answers.
+/// An answer is missing; the caller has to ask again after further answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pending;
 
@@ -31,8 +31,8 @@ impl Limits {
     /// For SPF, which may want 10 terms with 10 hosts each for either of two names, and explanations.
     pub const SENDERS: Limits = Limits { questions_max: 288, answer_bytes_max: 16 << 10, bytes_max: 1 << 20 };
 
-    /// For keys (16 of signatures, 51 of a chain) and policies (8 questions for each domain of the author's organization):
-    /// those of a mail's forger cannot use up what its author's policy needs.
+    /// Limits for keys (16 of signatures, 51 of a chain) and policies (8 questions for each domain of the author's
+    /// organization): a forger's keys cannot use up the questions of the author's policy.
     pub const CONTENT: Limits = Limits { questions_max: 256, answer_bytes_max: 16 << 10, bytes_max: 4 << 20 };
 }
 
@@ -155,7 +155,7 @@ impl Inquiry {
         });
     }
 
-    /// Time is up: what has not been answered is unavailable, and so is all that anybody may still want.
+    /// Ends the wait: missing answers, and all later look-ups, are unavailable.
     pub fn give_up(&mut self) {
         self.limits.questions_max = 0;
         self.handed_out = self.asked.len();

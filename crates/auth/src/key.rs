@@ -58,7 +58,7 @@ impl Algorithm {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     public: Public,
-    /// `t=y`: whoever publishes it is trying things out.
+    /// `t=y`: the domain is testing.
     pub testing: bool,
     /// `t=s`: the signer's identity has the very domain of the signature.
     pub strict: bool,
@@ -80,7 +80,7 @@ pub enum KeyError {
     Revoked,
     /// It is not for mail.
     Service,
-    /// It is of a kind that nobody knows.
+    /// Unknown kind.
     Kind,
 }
 
@@ -101,17 +101,17 @@ impl KeyError {
 pub enum Refusal {
     /// It is for another algorithm.
     Algorithm,
-    /// It is too short, or longer than anybody computes with.
+    /// Too short, or too long to compute with.
     Size,
     /// The signature is not one of it over these bytes.
     Signature,
 }
 
 impl Key {
-    /// Reads what a text record holds.
+    /// Reads a text record.
     ///
     /// # Errors
-    /// Why it is no key.
+    /// The reason for which it is not a key.
     pub fn parse(text: &[u8]) -> Result<Key, KeyError> {
         let tags = Tags::parse(text).ok_or(KeyError::Syntax)?;
         if tags.text("v").is_some_and(|version| version != "DKIM1" || tags.first() != Some("v")) {
@@ -145,10 +145,10 @@ impl Key {
         }
     }
 
-    /// Whether a signature is one of this key over `signed`.
+    /// Verifies a signature by this key over `signed`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason for which it does not verify.
     pub fn verify(&self, algorithm: Algorithm, signed: &[u8], signature: &[u8]) -> Result<(), Refusal> {
         let hash = match algorithm.hash() {
             Hash::Sha1 => "sha1",
@@ -164,7 +164,7 @@ impl Key {
                     .verify(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, signed, signature),
                 (Public::Rsa { modulus: n, exponent: e }, Algorithm::RsaSha1) => RsaPublicKeyComponents { n, e }
                     .verify(&RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, signed, signature),
-                // What is signed is the hash, once more (RFC 8463 section 3).
+                // Ed25519 signs the hash, which it hashes again (RFC 8463 section 3).
                 (Public::Ed25519(key), Algorithm::Ed25519Sha256) => UnparsedPublicKey::new(&ED25519, key)
                     .verify(ring::digest::digest(&ring::digest::SHA256, signed).as_ref(), signature),
                 _ => return Err(Refusal::Algorithm),
@@ -212,7 +212,7 @@ fn components(der: &[u8]) -> Option<Public> {
     (!modulus.is_empty() && !exponent.is_empty()).then_some(Public::Rsa { modulus, exponent })
 }
 
-/// The content of the element at the start, and what follows it. Lengths of up to three bytes.
+/// Splits off the element at the start; returns its content and the rest. Lengths of up to three bytes.
 fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = der.split_first()?;
     let (&len, rest) = rest.split_first()?;

@@ -1,15 +1,16 @@
-//! Mail authentication without I/O: SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463), DMARC (RFC 9989), ARC (RFC 8617), and what
-//! is told of them (RFC 8601).
+//! Mail authentication without I/O: SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463), DMARC (RFC 9989), ARC (RFC 8617), and
+//! their results (RFC 8601).
 //!
-//! [`Check`] is the whole of it: a client, an envelope and the bytes of a mail go in, with any cut; questions for the DNS come
-//! out ([`flow::Ask`]) and their answers go in, in any order; [`Results`] come out. [`spf`], [`dkim`], [`dmarc`] and [`arc`]
-//! are its parts, each usable alone. [`report`] writes `Authentication-Results` and reads those of others.
+//! [`Check`] is the whole of it: a client, an envelope and the bytes of a mail go in, with any cut; questions for the
+//! DNS come out ([`flow::Ask`]) and their answers go in, in any order; [`Results`] come out. [`spf`], [`dkim`],
+//! [`dmarc`] and [`arc`] are its parts, each usable alone. [`report`] writes `Authentication-Results` and reads
+//! incoming ones.
 //!
-//! Each part is a function of what has been answered so far ([`Inquiry`]): it comes to its result, or says which further
-//! questions it has, and is asked again. So no part has a state of its own between two answers, the order of answers does not
-//! matter, and two parts that want the same are asked once.
+//! Each part is a function of the answers so far ([`Inquiry`]): it returns its result, or asks further questions and is
+//! called again. So no part has a state between two answers, the order of answers does not matter, and equal questions
+//! of two parts are asked once.
 //!
-//! Nothing here opens a socket or looks at a clock: the host looks names up and hands in the time, in seconds since 1970.
+//! The crate opens no socket and reads no clock: the host looks names up and passes the time, in seconds since 1970.
 //! Bounds are fields of [`Limits`] and constants of the parts; `docs/engine/authentication.md` has a table of them.
 #![forbid(unsafe_code)]
 

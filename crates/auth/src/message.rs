@@ -34,7 +34,7 @@ pub enum LineEnds {
 pub struct Message {
     limits: Limits,
     ends: LineEnds,
-    /// The last byte of what was fed, for line ends that are cut.
+    /// Last byte of the previous input, for line ends that are cut.
     last: u8,
     state: State,
 }
@@ -45,7 +45,7 @@ enum State {
     Header { bytes: Vec<u8>, line: usize },
     /// The header is too long: as much of its last line as is needed to see its end.
     Passing { line: Vec<u8> },
-    /// The body, once it is known what is to be hashed.
+    /// The body, with its hashes.
     Body { hashes: BodyHashes },
 }
 
@@ -54,7 +54,7 @@ enum State {
 pub enum Progress {
     /// More is wanted.
     More,
-    /// The header is complete, or too long and there is none. [`Message::begin_body`] has to follow.
+    /// The header is complete, or `None` if it is too long. [`Message::begin_body`] has to follow.
     Header(Option<Header>),
 }
 
@@ -93,7 +93,7 @@ impl Message {
         }
     }
 
-    /// Says what is to be hashed of the body.
+    /// Sets the hashes of the body.
     pub fn begin_body(&mut self, wanted: impl IntoIterator<Item = Wanted>) {
         self.last = 0;
         self.state = State::Body { hashes: BodyHashes::new(wanted) };
@@ -142,7 +142,7 @@ impl Message {
                 if line.ends_with(b"\r\n") {
                     line.clear();
                 } else if line.len() > 2 {
-                    // What is left of a long line is that it is not empty, and whether it may end.
+                    // Of a long line only two facts are kept: it is not empty, and how it may end.
                     line.drain(1..line.len() - 1);
                 }
                 is_empty

@@ -1,8 +1,8 @@
-//! `Authentication-Results` (RFC 8601): written of what was found, read of what others have found, and recognised where it
+//! `Authentication-Results` (RFC 8601): written from our results, read from those of others, and recognised where it
 //! pretends to be ours.
 //!
-//! Bounds: what is written has at most [`SHOWN_BYTES_MAX`] bytes of each value that is not ours; of what is read, at most
-//! [`RESULTS_MAX`] results count.
+//! Bounds: at most [`SHOWN_BYTES_MAX`] bytes of each foreign value are written, and at most [`RESULTS_MAX`] results are
+//! read.
 
 use std::fmt::Write as _;
 
@@ -18,7 +18,7 @@ pub const RESULTS_MAX: usize = 64;
 /// The name of the field.
 pub const NAME: &str = "Authentication-Results";
 
-/// The whole field, folded, its last line end included. `authserv_id` is our name, and `helo` what the client calls itself.
+/// Returns the whole field, folded, with its last line end. `authserv_id` is our name, `helo` the client's.
 pub fn field(authserv_id: &str, helo: &str, results: &Results) -> String {
     let mut out = format!("{NAME}: {}", value_of(authserv_id));
     for result in methods(helo, results) {
@@ -56,7 +56,7 @@ fn dkim_of(report: &dkim::Report) -> String {
     let mut out = format!("dkim={}", report.outcome.name());
     match (report.outcome, report.key_bits) {
         (dkim::Outcome::Pass, Some(bits)) if report.bytes_unsigned > 0 => {
-            // Anybody may have put them there (RFC 6376, section 8.2).
+            // A third party may have added them (RFC 6376, section 8.2).
             let told = format!("{bits}-bit key, {} bytes at the end not signed", report.bytes_unsigned);
             out.push_str(&comment(&told));
         }
@@ -95,7 +95,7 @@ fn arc_of(report: &arc::Report) -> String {
     format!("arc={}{}", report.outcome.name(), comment(&report.reason))
 }
 
-/// A comment of what is harmless in one.
+/// Writes a comment of its harmless characters.
 fn comment(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -105,7 +105,7 @@ fn comment(text: &str) -> String {
     format!(" ({shown})")
 }
 
-/// A value as it is, if it can be that, else quoted; without what no header may hold.
+/// Writes a value as it is, or quoted, without characters that a header may not have.
 fn value_of(text: &str) -> String {
     let shown: String = text.chars().filter(|character| !character.is_control()).take(SHOWN_BYTES_MAX).collect();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_+@!#$&*'^`{|}~/".contains(&byte) || !byte.is_ascii();
@@ -148,7 +148,7 @@ pub fn parse(value: &[u8]) -> Option<Told> {
     let text = String::from_utf8_lossy(value);
     let mut cursor = Cursor { rest: &text };
     let authserv_id = cursor.value().filter(|id| !id.is_empty())?;
-    // A version, which nobody has ever changed.
+    // A version, which has never changed.
     cursor.skip();
     if !cursor.rest.starts_with(';') {
         let _ = cursor.value();
@@ -163,8 +163,8 @@ pub fn parse(value: &[u8]) -> Option<Told> {
     Some(Told { authserv_id: authserv_id.into(), results })
 }
 
-/// Whether a field says that it is ours, or is so odd that somebody may take it for one: those that come in are to be removed
-/// (RFC 8601 section 5).
+/// Returns whether an incoming field claims to be ours, or may be taken for it, and has to be removed (RFC 8601 section
+/// 5).
 pub fn is_forged(value: &[u8], authserv_id: &str) -> bool {
     match parse(value) {
         Some(told) => {
@@ -234,7 +234,7 @@ impl Cursor<'_> {
         word.into()
     }
 
-    /// The string whose inside is the last `len` bytes and what follows it.
+    /// Reads a quoted string whose content begins with the last `len` bytes.
     fn quoted(&mut self, len: usize) -> Option<String> {
         let inside = &self.rest[self.rest.len() - len..];
         let mut out = String::new();
@@ -253,7 +253,7 @@ impl Cursor<'_> {
         None
     }
 
-    /// `method=result` and what belongs to it.
+    /// Reads `method=result` and its properties.
     fn result(&mut self) -> Option<Found> {
         let method = self.value()?.to_ascii_lowercase();
         if !self.eat('=') {
@@ -268,7 +268,7 @@ impl Cursor<'_> {
             }
             let name = name.to_ascii_lowercase();
             self.skip();
-            // A value may begin with what ends other words.
+            // A value may begin with a character that ends other words.
             let value = match self.rest.starts_with('=') {
                 true => None,
                 false => self.value(),

@@ -47,7 +47,7 @@ impl<'a> Tags<'a> {
         self.range(name).map(|range| trimmed(&self.text[range]))
     }
 
-    /// A value as text. A value that is none counts as empty.
+    /// Returns a value as text; an invalid one as empty.
     pub fn text(&self, name: &str) -> Option<&'a str> {
         self.get(name).map(|value| core::str::from_utf8(value).unwrap_or(""))
     }
@@ -62,12 +62,12 @@ impl<'a> Tags<'a> {
         self.text(name).map(|value| value.split(':').map(|item| item.trim_matches(is_white)))
     }
 
-    /// A value in Base64, white space within it passed over; `Some(None)` if it is none.
+    /// Decodes a value in Base64, with white space ignored; `Some(None)` if it is invalid.
     pub fn base64(&self, name: &str) -> Option<Option<Vec<u8>>> {
         self.get(name).map(base64)
     }
 
-    /// A number; `Some(None)` if it is none. What is larger than fits is the largest.
+    /// Parses a number; `Some(None)` if it is invalid. Larger numbers saturate.
     pub fn number(&self, name: &str) -> Option<Option<u64>> {
         self.text(name).map(|text| {
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

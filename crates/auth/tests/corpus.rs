@@ -12,7 +12,7 @@ const BODIES: [(&str, Body); 4] = [
     ("auth_spf", auth::fuzz_spf),
 ];
 
-/// Pieces of which mutants are made, besides the mails.
+/// Pieces of mutants, besides the mails.
 const PIECES: [&[u8]; 12] =
     [b"", b";", b"=", b"\r\n", b"\n", b"%{", b"}", b"\"", b"\\", b"\xff", b"(", b"v=spf1 include:%{d}"];
 

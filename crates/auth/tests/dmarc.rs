@@ -147,7 +147,7 @@ fn a_policy_that_nobody_understands_is_none_unless_reports_are_wanted() {
     assert_eq!((report.outcome, report.policy), (Outcome::Fail, Some(Policy::None)));
 }
 
-/// Aggregate reports of others say what they were told of SPF and DKIM, the policy, and what came of it.
+/// Aggregate reports of receivers have their results of SPF and DKIM, the policy, and the disposition.
 #[test]
 fn what_others_have_reported_is_what_comes_out_here() {
     let (mut count, mut wrong) = (0, Vec::new());

@@ -105,7 +105,7 @@ fn case(chance: &mut Chance) -> (String, String, Zone) {
     for number in 0..6 {
         let host = format!("h{number}.example");
         match chance.below(8) {
-            // One that nobody answers for: exchangers of it are asked as well.
+            // A name without an answer: exchangers of it are looked up too.
             0 if number > 3 => add(&host, "SERVFAIL", ""),
             1 if number > 3 => {}
             _ => {
@@ -114,7 +114,7 @@ fn case(chance: &mut Chance) -> (String, String, Zone) {
             }
         }
         let domain = format!("d{number}.example");
-        // Exchangers are hosts that are there: pyspf counts those that are not among what was asked in vain.
+        // Exchangers exist: pyspf counts missing ones among the void look-ups.
         if chance.below(2) == 0 {
             add(&domain, "MX", &format!("h{}.example", chance.below(4)));
         }
@@ -237,7 +237,7 @@ fn what_is_signed_here_verifies_elsewhere() {
     assert_eq!((signatures[0].outcome, signatures[0].key_bits), (dkim::Outcome::Pass, Some(2_048)));
     fs::write(path("mail"), mail).unwrap();
     fs::write(path("text"), text).unwrap();
-    // Its clock is today's, and the signature has expired: what is computed is the same.
+    // Its clock is today's, and the signature has expired: the computation is the same.
     let script = "import dkim\nd = dkim.DKIM(open('mail', 'rb').read())\ndkim.validate_signature_fields = lambda *a, **k: None\n\
                   print(d.verify(dnsfunc=lambda *a, **k: open('text', 'rb').read()))";
     let output = Command::new(PYTHON).args(["-c", script]).current_dir(folder.path()).output().unwrap();

@@ -54,7 +54,7 @@ fn answered<T>(zone: &Zone, mut ask: impl FnMut(&mut Inquiry) -> Result<T, Pendi
     }
 }
 
-/// Files of which the first lines are keys, then an empty one, then the mail.
+/// Files with keys in the first lines, then an empty line, then the mail.
 #[test]
 fn mails_that_others_have_signed_verify() {
     let mut count = 0;
@@ -68,7 +68,7 @@ fn mails_that_others_have_signed_verify() {
             });
             let (signatures, chain) = verify(mail.as_bytes(), &zone, 1_667_843_700, Limits::default());
             let is_chained = mail.contains("ARC-Seal");
-            // A list has changed what was signed before, and sealed it: the signature of whoever sealed last is whole.
+            // A list has changed the signed content, and sealed it: the signature of the last sealer is whole.
             for signature in signatures.iter().filter(|_| !is_chained) {
                 assert_eq!(signature.outcome, Outcome::Pass, "{} {signature:?}", path.display());
             }

@@ -123,7 +123,7 @@ fn zone(data: &Yaml) -> Zone {
                 Some(entry) => {
                     for (kind, value) in entry {
                         let kind = match kind.as_str().unwrap() {
-                            // What is published as SPF is published as TXT, unless that is there.
+                            // Records of type SPF are also published as TXT, unless a TXT exists.
                             "SPF" if has_texts => continue,
                             "SPF" => "TXT",
                             kind => kind,

@@ -129,7 +129,7 @@ fn a_mail_is_judged_alike_whatever_the_cut_and_the_order_of_answers() {
     }
 }
 
-/// One byte of the mail changed: nothing panics, and what is signed no longer verifies.
+/// With one byte of the mail changed nothing panics, and signed content no longer verifies.
 #[test]
 fn a_mail_that_was_changed_does_not_pass() {
     let (body, header) = (MAIL.find("Hi.").unwrap(), MAIL.find("Is dinner").unwrap());
@@ -158,7 +158,7 @@ fn every_mutant_of_a_mail_is_judged() {
     }
 }
 
-/// RFC 8616: what the client and the header write with letters beyond ASCII, the DNS has as A-labels.
+/// RFC 8616: names with letters beyond ASCII in client and header are A-labels in the DNS.
 #[test]
 fn domains_beyond_ascii_are_asked_for_as_the_dns_has_them() {
     let zone = Zone::default()

@@ -30,7 +30,7 @@ pub fn documents(path: &Path) -> Vec<Yaml> {
     YamlLoader::load_from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The text of a scalar, whatever YAML takes it for.
+/// The text of a scalar, whatever type YAML gives it.
 pub fn text(yaml: &Yaml) -> Option<String> {
     Some(match yaml {
         Yaml::String(text) | Yaml::Real(text) => text.clone(),

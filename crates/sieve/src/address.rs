@@ -16,7 +16,7 @@ pub const ADDRESSES_MAX: usize = 1_000;
 pub struct Address {
     /// Before the last `@`.
     pub local: String,
-    /// Domain, after the `@`; empty if there is none.
+    /// Domain, after the `@`; empty without one.
     pub domain: String,
 }
 

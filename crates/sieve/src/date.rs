@@ -61,7 +61,7 @@ fn calendar(days: i64) -> (i64, i64, i64) {
 }
 
 impl Date {
-    /// A moment, within what mails can say.
+    /// Makes a date, within the range of dates in mails.
     pub fn new(seconds: i64, zone: i32) -> Date {
         Date { seconds: seconds.clamp(-62_135_596_800, SECONDS_MAX), zone: zone.clamp(-1_439, 1_439) }
     }

@@ -39,7 +39,7 @@ impl Regex {
         })
     }
 
-    /// Whether it matches, and what: the whole and its groups.
+    /// Returns the match and its groups.
     pub fn find(&self, value: &str) -> Option<Vec<String>> {
         let captures = self.0.captures(value)?;
         let text = |group: Option<regex::Match<'_>>| group.map_or(String::new(), |group| group.as_str().into());

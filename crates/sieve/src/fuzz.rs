@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::{Action, Limits, Mail, Setting, compile, run};
 
-/// Fuzz body: a script, a line of `=====`, and a mail. It is run within its bounds, twice with the same outcome; whatever goes
-/// wrong, the mail is kept.
+/// Fuzz body: a script, a line of `=====`, and a mail. The script runs within its bounds, twice with the same outcome;
+/// after any error the mail is kept.
 pub fn fuzz_sieve(data: &[u8]) {
     const CUT: &[u8] = b"\n=====\n";
     let at = data.windows(CUT.len()).position(|window| window == CUT).unwrap_or(data.len());

@@ -5,11 +5,11 @@
 //!   mail ───► Mail (a View) ──────┴─► run ─► actions: keep, fileinto, redirect, discard, reject, vacation
 //! ```
 //!
-//! [`compile`] checks a script with all that it includes, and says where something is wrong. [`run`] runs it over a mail and
-//! tells what is to be done; to do it is the host's business. Extensions are those of [`EXTENSIONS`].
+//! [`compile`] checks a script with all that it includes, and reports the place of an error. [`run`] runs it over a
+//! mail and returns actions, which the host executes. Extensions are those of [`EXTENSIONS`].
 //!
-//! A script is a user's and a mail anybody's: depth, lengths and counts are bounded, and a run burns fuel. Whatever goes wrong
-//! in a run, the mail is kept. This crate opens no file, asks no clock and sends nothing.
+//! A script comes from a user, a mail from a stranger: depth, lengths and counts are bounded, and a run burns fuel.
+//! After any error in a run the mail is kept. This crate opens no file, reads no clock and sends nothing.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]

@@ -56,9 +56,9 @@ pub trait View {
     fn size(&self) -> u64;
     /// Its header fields, in their order.
     fn fields(&self) -> &[Field];
-    /// Its body as it stands.
+    /// Its body, undecoded.
     fn body(&self) -> String;
-    /// The parts of its body, and the messages in it. The content of a multipart is what stands around its parts.
+    /// The parts of its body, and the messages in it. The content of a multipart is the text around its parts.
     fn parts(&self) -> Vec<Part>;
 }
 
@@ -71,7 +71,7 @@ pub struct Mail<'a> {
 }
 
 impl<'a> Mail<'a> {
-    /// Reads the header of a mail of which the first bytes are here, and which has `size` bytes as a whole.
+    /// Reads the header of a mail of `size` bytes, of which these are the first.
     pub fn new(bytes: &'a [u8], size: u64) -> Mail<'a> {
         let (fields, body) = header(bytes);
         Mail { size, fields, body }
@@ -115,7 +115,7 @@ fn header(bytes: &[u8]) -> (Vec<Field>, &[u8]) {
                 let room = VALUE_BYTES_MAX.saturating_sub(value.len());
                 let start = value.len();
                 value.extend_from_slice(line.get(..room).unwrap_or(line));
-                // A fold stands between words, whatever the line begins with.
+                // A fold is white space between words, whatever the line begins with.
                 value.iter_mut().skip(start).take(1).for_each(|first| *first = b' ');
             }
             (Some((name, value)), _) if !is_folded => {
@@ -134,7 +134,7 @@ fn header(bytes: &[u8]) -> (Vec<Field>, &[u8]) {
     (fields.iter().map(|(name, value)| Field::new(name, value.trim_ascii())).collect(), rest)
 }
 
-/// A line without its end, and what follows.
+/// Splits off a line, without its end.
 fn line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
     let (line, after) = bytes.split_at(end);
@@ -181,7 +181,8 @@ fn entity(fields: &[Field], body: &[u8], depth: usize, parts: &mut Vec<Part>) {
     parts.push(Part { kind, content });
 }
 
-/// The text before and behind the delimiter lines, and the parts between them. Without a boundary there are none.
+/// Splits a multipart: the text before and after the delimiter lines, and the parts between them; no parts without a
+/// boundary.
 fn multipart<'a>(body: &'a [u8], boundary: &[u8]) -> (Vec<u8>, Vec<&'a [u8]>) {
     let mut parts = Vec::new();
     let mut around = Vec::new();

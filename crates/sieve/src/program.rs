@@ -10,7 +10,7 @@ use crate::expression::Regex;
 /// A script with all that it includes, checked and ready to run.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The script, then those that it includes.
+    /// The script, then the included ones.
     pub(crate) scripts: Vec<Script>,
     /// Extensions that are required by any of them.
     pub(crate) required: Vec<&'static str>,
@@ -163,7 +163,7 @@ pub(crate) enum Modifier {
 #[derive(Debug, Clone)]
 pub(crate) enum Test {
     Constant(bool),
-    /// Whether capabilities are there (RFC 5463).
+    /// Whether capabilities exist (RFC 5463).
     Has(bool),
     /// A test that cannot be run, in a script that asked for a capability which is not there.
     Unknown(String),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// Pieces of which mutants are made, besides the scripts.
+/// Pieces of mutants, besides the scripts.
 const PIECES: [&[u8]; 16] = [
     b"",
     b";",

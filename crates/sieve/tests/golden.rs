@@ -1,5 +1,5 @@
-//! Scripts of the standards, and what comes of them: `tests/golden/*.sieve` has a script, a line `=====`, a mail, and behind
-//! another such line what is to be done. `BLESS=1` writes that anew.
+//! Scripts of the standards with their results: `tests/golden/*.sieve` has a script, a line `=====`, a mail, and after
+//! another such line the actions. `BLESS=1` writes the actions again.
 
 use std::fs;
 use std::path::Path;

@@ -284,7 +284,7 @@ fn theirs(folder: &Path, script: &str, mail: &str) -> Vec<String> {
     for line in out.lines() {
         is_implicit |= line == "Implicit keep:";
         if is_implicit && told.iter().any(|line| line.starts_with("store INBOX")) {
-            // It is shown though the mail is there already, and stored once.
+            // Listed although the mail exists already, and stored once.
             continue;
         }
         if let Some(mailbox) = line.strip_prefix(" * store message in folder: ") {

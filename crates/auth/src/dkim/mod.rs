@@ -1,7 +1,7 @@
-//! DomainKeys Identified Mail (RFC 6376, with RFC 8301 and 8463): whether a domain vouches for a mail.
+//! DomainKeys Identified Mail (RFC 6376, with RFC 8301 and 8463): signatures of domains over a mail.
 //!
-//! [`Signature`] is what a field says; [`Signature::verify`] is the check of one, once the header is there, the body hashed and
-//! the key answered. [`sign`] makes signatures. What each result means is RFC 8601's section 2.7.1.
+//! [`Signature`] is the content of a field; [`Signature::verify`] checks it, once the header is complete, the body
+//! hashed and the key answered. [`sign`] makes signatures. The results have the meaning of RFC 8601, section 2.7.1.
 //!
 //! Bounds: [`Limits`]; [`NAMES_MAX`] names of fields in a signature.
 
@@ -21,7 +21,7 @@ pub(crate) use verify::key;
 /// Limits of verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Signatures of one mail that are verified, from the top; of others it is only told that they are there.
+    /// Maximum number of verified signatures of a mail, from the top; further ones are only counted.
     pub signatures_max: usize,
     /// Keys of fewer bits verify nothing.
     pub key_bits_min: u32,
@@ -50,7 +50,7 @@ pub enum Outcome {
     Neutral,
     /// Its key could not be asked for.
     TempError,
-    /// It cannot be verified, today or tomorrow: there is no key, or it is none.
+    /// Permanently unverifiable: the key is missing or invalid.
     PermError,
 }
 
@@ -79,7 +79,7 @@ pub struct Report {
     pub domain: Box<str>,
     /// `s=`.
     pub selector: Box<str>,
-    /// `i=`, or what stands for it.
+    /// `i=`, or its default.
     pub identity: Box<str>,
     /// `a=`, if it is known.
     pub algorithm: Option<Algorithm>,

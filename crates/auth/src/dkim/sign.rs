@@ -1,7 +1,7 @@
-//! Signatures of our own (RFC 6376 section 5).
+//! Our own signatures (RFC 6376 section 5).
 //!
-//! Both forms are relaxed. Each field that is signed is signed as often as it is there and once more, so that none can be
-//! added. The host brings the key and the randomness; keys of RSA have 2,048 to 4,096 bits.
+//! Both canonical forms are relaxed. Each signed field is listed once more than it occurs, so that none can be added.
+//! The host passes the key and the randomness; keys of RSA have 2,048 to 4,096 bits.
 
 use std::fmt::Write as _;
 
@@ -72,7 +72,7 @@ pub const WANTED: Wanted = Wanted { form: Canonicalization::Relaxed, hash: Hash:
 /// Signer of mails.
 #[derive(Debug, Clone, Copy)]
 pub struct Signer<'a> {
-    /// With what.
+    /// Key of the signature.
     pub key: &'a SigningKey,
     /// For which domain; the key stands at `selector._domainkey.domain`.
     pub domain: &'a str,
@@ -80,15 +80,15 @@ pub struct Signer<'a> {
     pub selector: &'a str,
     /// Fields that are signed, in lower case: [`NAMES`], as a rule.
     pub names: &'a [&'a str],
-    /// For how many seconds the signature holds; without end where there is none.
+    /// Seconds until the signature expires; `None` for never.
     pub seconds: Option<u64>,
 }
 
 impl SigningKey {
-    /// Reads DER: PKCS#8, or of RSA what it was before that (RFC 8017 appendix A.1.2).
+    /// Reads DER: PKCS#8, or PKCS#1 for RSA (RFC 8017 appendix A.1.2).
     ///
     /// # Errors
-    /// It is none.
+    /// The bytes are not a supported key.
     pub fn from_der(der: &[u8]) -> Result<SigningKey, SignError> {
         if let Ok(key) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der) {
             return Ok(SigningKey::Ed25519(Box::new(key)));
@@ -120,10 +120,10 @@ impl SigningKey {
 }
 
 impl Signer<'_> {
-    /// The `DKIM-Signature` of a mail, folded, its last line end included; to be put in front of its header.
+    /// Returns the `DKIM-Signature` of a mail, folded, with its last line end, to be put in front of its header.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason for which there is no signature.
     pub fn sign(
         &self,
         header: &Header,

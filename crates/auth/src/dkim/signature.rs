@@ -39,10 +39,10 @@ pub(crate) struct Base {
 }
 
 impl Signature {
-    /// Reads the field of a number, which is a `DKIM-Signature`.
+    /// Reads the `DKIM-Signature` field with this index.
     ///
     /// # Errors
-    /// What is told of one that cannot be verified.
+    /// The result for a signature that cannot be verified.
     pub fn parse(header: &Header, index: usize) -> Result<Signature, Box<Report>> {
         let malformed = |reason| Box::new(Report::new(Outcome::Neutral, reason));
         let value = header.field(index).ok_or_else(|| malformed("no field"))?.value();
@@ -107,7 +107,7 @@ impl Signature {
 }
 
 impl Base {
-    /// Reads what signatures have in common.
+    /// Reads the tags that all kinds of signatures have.
     pub fn read(tags: &Tags<'_>, index: usize) -> Result<Base, &'static str> {
         let algorithm = Algorithm::from_name(tags.text("a").ok_or("no algorithm")?).ok_or("algorithm is unknown")?;
         let (header_form, body_form) = forms(tags.text("c")).ok_or("canonicalization is unknown")?;

@@ -21,7 +21,7 @@ pub struct Judge<'a> {
     pub body: &'a BodyHashes,
     /// Seconds since 1970.
     pub now: u64,
-    /// Limits of what is accepted.
+    /// Limits on keys and signatures.
     pub limits: Limits,
 }
 
@@ -126,7 +126,7 @@ impl Base {
         self.check_signature(judge, key, &self.signed(judge.header))
     }
 
-    /// The signature over what is signed.
+    /// Checks the signature over the signed fields.
     pub(crate) fn check_signature(&self, judge: &Judge<'_>, key: &Key, signed: &[u8]) -> Result<(), Stop> {
         if key.is_for(crate::key::Algorithm::RsaSha256) && key.bits() < judge.limits.key_bits_min {
             return Err((Outcome::Policy, "key is too short"));

@@ -9,7 +9,7 @@ use crate::domain;
 use crate::inquiry::{Inquiry, Pending};
 use crate::{dkim, spf};
 
-/// Authenticated identifiers, and those that could not be checked.
+/// Authenticated identifiers, and identifiers that could not be checked.
 #[derive(Debug, Clone, Copy)]
 pub struct Identifiers<'a> {
     /// Identifier of the envelope's sender.
@@ -131,7 +131,7 @@ fn standing_of_dkim(outcome: dkim::Outcome) -> Standing {
     }
 }
 
-/// The best standing of those that are the author's.
+/// Returns the best standing of the identifiers that align with the author.
 fn aligned<'a>(
     tree: &mut Tree<'_>,
     strict: bool,
@@ -169,8 +169,8 @@ impl Tree<'_> {
         }
         let records = walk::records(self.domain, self.inquiry)?;
         let organization = walk::organization(self.domain, &records);
-        // What is not below the author's organization is not asked for its own: whoever forges a mail has names of his own
-        // that nobody can answer for, and they would make a temporary error of a failure.
+        // An identifier outside of the author's organization is not looked up: the names of a forger may never be
+        // answered, and would turn a failure into a temporary error.
         if !domain::is_within(identifier, organization) {
             return Ok(false);
         }

@@ -1,10 +1,10 @@
-//! Domain-based Message Authentication, Reporting and Conformance (RFC 9989): whether what was authenticated is the author's,
-//! and what the author's domain asks for where it is not.
+//! Domain-based Message Authentication, Reporting and Conformance (RFC 9989): whether an authenticated identifier is
+//! the author's, and the policy that the author's domain requests otherwise.
 //!
 //! Organizations are found by walking up the tree of names ([`walk`]); there is no list of public suffixes. Reports
 //! (RFC 9990, 9991) are not written here.
 //!
-//! Bounds: eight questions a walk, one walk for each domain that was authenticated.
+//! Bounds: eight questions a walk, one walk for each authenticated domain.
 
 mod evaluate;
 mod record;
@@ -16,14 +16,14 @@ pub use record::{BYTES_MAX, Policy, Record, Suffix};
 /// Result of DMARC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nobody asks for anything, or there is no author.
+    /// There is no policy, or no author.
     #[default]
     None,
     /// Something that was authenticated is the author's.
     Pass,
     /// Nothing is.
     Fail,
-    /// The policy, or what would pass, could not be asked for.
+    /// The policy, or an identifier that might pass, could not be looked up.
     TempError,
     /// The author cannot be told.
     PermError,
@@ -47,13 +47,13 @@ impl Outcome {
 pub struct Report {
     /// The result.
     pub outcome: Outcome,
-    /// Why there is none.
+    /// Reason for a result without a decision; empty otherwise.
     pub reason: Box<str>,
     /// The author's domain.
     pub domain: Box<str>,
     /// Domain of the record that applies; empty without one.
     pub policy_domain: Box<str>,
-    /// Policy for this author, whatever the result: `p`, `sp` or `np`.
+    /// Policy for this author, independent of the result: `p`, `sp` or `np`.
     pub policy: Option<Policy>,
     /// Requested action for a failed mail: the policy, one step weaker if it is tested; `None` if the mail has not
     /// failed.

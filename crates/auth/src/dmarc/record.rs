@@ -1,7 +1,7 @@
 //! Records of DMARC (RFC 9989 section 4.7).
 //!
-//! Bounds: a record has at most [`BYTES_MAX`] bytes. Tags that nobody knows are passed over, and so are those that were taken
-//! out of the standard (`pct`, `rf`, `ri`).
+//! Bounds: a record has at most [`BYTES_MAX`] bytes. Unknown tags are ignored, and so are those that the standard has
+//! dropped (`pct`, `rf`, `ri`).
 
 /// The longest record that is read.
 pub const BYTES_MAX: usize = 8 << 10;

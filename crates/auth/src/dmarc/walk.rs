@@ -65,7 +65,7 @@ fn is_dmarc(text: &[u8]) -> bool {
 /// As [`record_at`].
 pub fn records<'a>(domain: &'a str, inquiry: &mut Inquiry) -> Result<Vec<(&'a str, Record)>, Stop> {
     let steps = steps(domain);
-    // All at once: only where somebody says `psd=` would one at a time have been fewer.
+    // All at once: one at a time would save questions only where a record has `psd=`.
     for name in &steps {
         let _ = record_at(name, inquiry);
     }

@@ -13,7 +13,7 @@ use crate::inquiry::{Found, Inquiry, Pending};
 /// Terms of one check that ask the DNS (section 4.6.4).
 const LOOKUPS_MAX: u32 = 10;
 
-/// Terms that may ask for what is not there.
+/// Maximum number of terms whose names do not exist.
 const VOIDS_MAX: u32 = 2;
 
 /// Mail exchangers of one term, and names of the client.
@@ -22,11 +22,11 @@ const HOSTS_MAX: usize = 10;
 /// The longest explanation.
 const EXPLANATION_BYTES_MAX: usize = 1_024;
 
-/// Checks whether a client may send in a sender's name: the domain of the envelope's sender, or that of the client's own name
-/// where there is none.
+/// Checks whether a client may send in the name of a sender: the domain of the envelope's sender, or of the client's
+/// own name for the null sender.
 ///
 /// # Errors
-/// There are further questions.
+/// Answers are missing.
 pub fn check(query: &Query<'_>, inquiry: &mut Inquiry) -> Result<Report, Pending> {
     let (local, name) = match query.sender {
         "" => ("postmaster", query.helo),
@@ -95,7 +95,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Follows the policy of a domain. It calls itself at most once for each lookup, of which there are ten.
+    /// Follows the policy of a domain. The recursion is bounded by the ten look-ups.
     fn host(&mut self, domain: &str) -> Result<Decision, Stop> {
         let Some(record) = self.record(domain)? else {
             self.reason = format!("{domain} has no policy").into();
@@ -216,7 +216,8 @@ impl Check<'_> {
         }
     }
 
-    /// The client's names that have its address (section 5.5), the first ten of them. What cannot be looked up is none.
+    /// Returns the client's names that have its address (section 5.5), of its first ten. Names that cannot be looked up
+    /// are left out.
     fn validated_names(&mut self, counted: bool) -> Result<Vec<Box<str>>, Stop> {
         let found = self.inquiry.look(&reverse_name(self.query.client), RecordKind::Ptr)?;
         if counted {

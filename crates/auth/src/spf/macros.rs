@@ -24,7 +24,7 @@ enum Piece {
 pub struct Macro {
     /// Letter of the value, in lower case.
     pub letter: Letter,
-    /// Written in upper case: what URLs do not allow is escaped.
+    /// Written in upper case: characters that URLs do not allow are escaped.
     escaped: bool,
     /// How many parts on the right are kept; none for all.
     kept: Option<usize>,
@@ -50,7 +50,7 @@ pub enum Letter {
     ValidatedName,
     /// `v`: `in-addr` or `ip6`.
     Family,
-    /// `h`: what the client calls itself.
+    /// `h`: the client's HELO name.
     Helo,
     /// `c`: the client's address, as people read it. For explanations.
     ReadableAddress,
@@ -84,7 +84,7 @@ impl Letter {
 }
 
 impl MacroString {
-    /// Reads the value of a modifier that nobody knows: any macro string.
+    /// Reads the value of an unknown modifier: any macro string.
     pub fn parse(text: &str) -> Option<MacroString> {
         MacroString::read(text, false, true)
     }
@@ -126,8 +126,7 @@ impl MacroString {
         Some(MacroString { pieces })
     }
 
-    /// The string with all macros replaced by what `value` says. Where it cannot say, its error; none where the string
-    /// becomes too long.
+    /// Expands all macros by `value`; `None` if the string becomes too long.
     ///
     /// # Errors
     /// Those of `value`.
@@ -148,7 +147,7 @@ impl MacroString {
 }
 
 impl Piece {
-    /// Reads what begins with `%`, and how long it is.
+    /// Reads the piece that begins with `%`, and its length.
     fn read(text: &str, all_letters: bool) -> Option<(Piece, usize)> {
         match text.as_bytes().get(1)? {
             b'%' => Some((Piece::Escape("%"), 2)),

@@ -32,7 +32,7 @@ pub struct Query<'a> {
 /// Result (section 2.6).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// No policy, or nobody to have one.
+    /// No policy, or no domain.
     #[default]
     None,
     /// The policy says nothing about the client.

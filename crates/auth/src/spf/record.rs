@@ -19,7 +19,7 @@ pub struct Record {
     pub explanation: Option<MacroString>,
 }
 
-/// A mechanism and what it means.
+/// A mechanism and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
     /// The result where it matches: pass, fail, soft fail or neutral.
@@ -33,7 +33,7 @@ pub struct Directive {
 /// Test for a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mechanism {
-    /// Anybody.
+    /// Any client.
     All,
     /// Clients that pass the policy of another domain.
     Include(MacroString),
@@ -68,7 +68,7 @@ impl Record {
     /// Reads a text that [`is_spf`].
     ///
     /// # Errors
-    /// The term that cannot be understood, or what is wrong with the whole.
+    /// The invalid term, or the reason for which the whole is invalid.
     pub fn parse(text: &[u8]) -> Result<Record, Box<str>> {
         if text.len() > BYTES_MAX {
             return Err("record too long".into());

@@ -19,7 +19,7 @@ enum Takes {
     List,
 }
 
-/// A tag: its name, what it takes, which extension it needs, of which group only one may stand, and where it may stand.
+/// A tag: its name, its argument, its extension, its exclusive group, and its commands.
 type Tag = (&'static str, Takes, &'static str, &'static str, &'static [&'static str]);
 
 const MATCHED: &[&str] = &[
@@ -139,7 +139,7 @@ impl<'a> Arguments<'a> {
         self.tags.iter().find(|(tag, _)| tag.0 == name).and_then(|(_, value)| *value)
     }
 
-    /// The tag of a group that is there.
+    /// Returns the tag of a group, if the command has one.
     pub fn of(&self, group: &str) -> Option<&'static str> {
         self.tags.iter().find(|(tag, _)| tag.3 == group).map(|(tag, _)| tag.0)
     }

@@ -22,7 +22,7 @@ impl Compiler<'_, '_> {
         let mut statements: Vec<Statement> = Vec::new();
         // An `if` before, to which `elsif` and `else` belong.
         let mut is_open = false;
-        // A branch before is taken whatever the mail, since a capability is there: no other is ever run.
+        // An earlier branch is always taken, since a capability exists: later ones are never run.
         let mut is_settled = false;
         for node in nodes {
             let line = node.place.line;
@@ -74,7 +74,7 @@ impl Compiler<'_, '_> {
             _ if has_test => return Err(Error::new(node.place, format!("{} takes one test", node.name))),
             _ => return Err(Error::new(node.place, "else takes no test")),
         };
-        // Whatever it holds, it is never run.
+        // The block is never run.
         let block = if decided(&test) == Some(false) { Vec::new() } else { self.block(block)? };
         Ok((test, block))
     }

@@ -46,7 +46,7 @@ pub(super) fn implied(extension: &str) -> &'static [&'static str] {
     }
 }
 
-/// A string with `${hex:...}` and `${unicode:...}` decoded (RFC 5228, section 2.4.2.4); what is not well formed stays.
+/// Decodes `${hex:...}` and `${unicode:...}` in a string (RFC 5228, section 2.4.2.4); malformed ones stay.
 pub(super) fn decode_characters(source: &str) -> Result<String, String> {
     let mut out = alloc::vec::Vec::new();
     let mut rest = source;

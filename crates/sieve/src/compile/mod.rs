@@ -36,7 +36,7 @@ pub enum Location {
 
 /// The scripts that there are beside the one that is compiled.
 pub trait Scripts {
-    /// The text of one, if it is there.
+    /// Returns the text of a script, if it exists.
     fn script(&self, location: Location, name: &str) -> Option<String>;
 }
 
@@ -47,10 +47,10 @@ impl Scripts for () {
     }
 }
 
-/// Checks a script and what it includes.
+/// Checks a script and the scripts that it includes.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error.
 pub fn compile(source: &str, scripts: &dyn Scripts) -> Result<Program, Error> {
     let mut shared =
         Shared { scripts, done: Vec::new(), names: Vec::new(), stack: Vec::new(), required: BTreeSet::new() };
@@ -133,7 +133,7 @@ struct Compiler<'a, 'b> {
     globals: BTreeSet<String>,
     /// Variables that it uses.
     variables: BTreeSet<String>,
-    /// It asked `ihave` for a capability that is not there: what is wrong from there on fails when it is reached.
+    /// `ihave` has asked for a missing capability: later errors fail when they are reached.
     lacks: bool,
 }
 
@@ -167,7 +167,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Takes an extension into use, with those that it brings; whether it is known.
+    /// Enables an extension, with those that it implies. Returns whether it is known.
     fn enable(&mut self, name: &str) -> bool {
         let Some(known) = EXTENSIONS.iter().find(|known| **known == name) else { return false };
         self.required.insert(known);

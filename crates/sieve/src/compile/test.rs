@@ -110,7 +110,7 @@ impl Compiler<'_, '_> {
         Ok(test)
     }
 
-    /// Whether all capabilities are there (RFC 5463); then they need no `require`.
+    /// Checks whether all capabilities exist (RFC 5463); then they need no `require`.
     fn has_capabilities(&mut self, node: &Node) -> Result<Test, Error> {
         self.need(node.place, "ihave", "ihave")?;
         let mut arguments = Arguments::new(self, node)?;

@@ -1,4 +1,4 @@
-//! Commands that do something with the mail: what goes together, and what does not.
+//! Commands that act on the mail, and the combinations that are allowed.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -70,7 +70,7 @@ impl<'a> Machine<'a> {
         Ok(Flow::Next)
     }
 
-    /// Adds an action, if it goes with those that are there (RFC 5228, section 2.10.4; RFC 5429, section 2.4).
+    /// Adds an action, if it is compatible with the earlier ones (RFC 5228, section 2.10.4; RFC 5429, section 2.4).
     fn act(&mut self, action: Action) -> Result<(), String> {
         let is_reject = |action: &Action| matches!(action, Action::Reject { .. });
         let is_vacation = |action: &Action| matches!(action, Action::Vacation(_));
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
         if self.added > self.setting.limits.added_fields_max {
             return Err(format!("more than {} fields are added", self.setting.limits.added_fields_max));
         }
-        // Whatever a mail brought into a variable, it ends no field.
+        // A variable may hold text of the mail: it must not end the field.
         let value: String =
             value.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
         let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -221,7 +221,7 @@ fn is_same(left: Option<&str>, right: Option<&str>) -> bool {
     left == right || (is_inbox(left) && is_inbox(right))
 }
 
-/// Adds flags that are not there yet. A string may hold several, and what is no flag is left out.
+/// Adds new flags. A string may hold several; invalid ones are left out.
 fn add(flags: &mut Vec<String>, texts: &[String]) {
     for flag in texts.iter().flat_map(|text| text.split_whitespace()) {
         let is_known = flags.iter().any(|known| known.eq_ignore_ascii_case(flag));

@@ -30,7 +30,7 @@ impl Comparator {
     }
 }
 
-/// A number of any length: what begins with no digit is greater than all (RFC 4790, section 9.1).
+/// Reads a number of any length; text without a leading digit is greater than all numbers (RFC 4790, section 9.1).
 fn number(text: &str) -> (bool, usize, &str) {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let digits = text.get(..digits).unwrap_or_default();

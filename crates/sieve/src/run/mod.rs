@@ -78,7 +78,7 @@ impl Host for () {
 /// Facts about a mail besides its content.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// The sender of the envelope, empty if there is none.
+    /// The sender of the envelope; empty for the null sender.
     pub from: &'a str,
     /// The recipient of the envelope.
     pub to: &'a str,
@@ -88,7 +88,7 @@ pub struct Setting<'a> {
     pub now: i64,
     /// Time zone of the recipient, in minutes east of Greenwich.
     pub zone: i32,
-    /// How likely the mail is spam, in percent; none if nobody looked.
+    /// Probability of spam, in percent; `None` if the mail was not checked.
     pub spam_percent: Option<u8>,
     /// Result of the virus scan, as RFC 5235 counts: 0 without a scan, 1 for none, up to 5.
     pub virus: u8,
@@ -168,7 +168,7 @@ pub struct Seen {
 /// A failure of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The name of the script; empty if it is none that was included.
+    /// Name of the included script; empty in the main one.
     pub script: String,
     /// The line of the command.
     pub line: u32,

@@ -56,7 +56,7 @@ impl Machine<'_> {
                 }
                 if let (Source::Flags(_), false) = (source, matches!(matching.kind, Match::Count(_) | Match::Regex(_)))
                 {
-                    // They are lists of flags, as what they are compared with.
+                    // Keys are lists of flags, like the values.
                     keys = keys.iter().flat_map(|key| key.split_whitespace()).map(str::to_string).collect();
                 }
                 self.matches(matching, &values, &keys)?
@@ -64,7 +64,7 @@ impl Machine<'_> {
         })
     }
 
-    /// Whether the mail was seen before; what is to be noted of it is, for the end of the run.
+    /// Returns whether the mail is a duplicate, and notes its id for the end of the run.
     fn duplicate(&mut self, duplicate: &Duplicate) -> Result<bool, String> {
         let handle = duplicate.handle.as_ref().map(|handle| self.text(handle)).transpose()?.unwrap_or_default();
         let id = match &duplicate.unique_id {
@@ -76,7 +76,7 @@ impl Machine<'_> {
                 field.map(|field| field.raw.trim().to_string()).unwrap_or_default()
             }
         };
-        // What has no name is no duplicate of anything.
+        // A mail without an id is never a duplicate.
         if id.is_empty() {
             return Ok(false);
         }
@@ -93,7 +93,7 @@ impl Machine<'_> {
         Ok(is_known)
     }
 
-    /// Whether a value fits a key; what wildcards matched is kept.
+    /// Matches values against keys; keeps the matches of wildcards.
     pub(super) fn matches(&mut self, matching: &Matching, values: &[String], keys: &[String]) -> Result<bool, String> {
         let comparator = matching.comparator;
         if let Match::Count(relation) = matching.kind {

@@ -1,6 +1,6 @@
-//! Answers to a sender while one is away (RFC 5230): who gets one, and what it says.
+//! Vacation answers (RFC 5230): their recipients and content.
 //!
-//! Whether the same sender had one lately is the host's to know, by [`Vacation::handle`] and [`Vacation::seconds`].
+//! The host remembers recent answers to a sender, by [`Vacation::handle`] and [`Vacation::seconds`].
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -85,7 +85,7 @@ impl Machine<'_> {
         found.map(|field| field.value.as_str())
     }
 
-    /// Words of all fields of a name, without comments, in lower case: those that commas separate, without parameters.
+    /// Words of all fields of a name, split at commas, without comments and parameters, in lower case.
     fn words(&self, name: &str) -> Vec<String> {
         let bare = self.all(name).map(mime::without_comments);
         let words = bare.flat_map(|value| {
@@ -177,8 +177,8 @@ impl Machine<'_> {
     }
 }
 
-/// Handle of an answer without `:handle`: its strings as they stand in the script, so that it is the same whatever the
-/// mail puts into variables (RFC 5230, section 4.2).
+/// Handle of an answer without `:handle`: its strings as the script has them, so that it does not depend on variables
+/// (RFC 5230, section 4.2).
 fn default_handle(vacation: &program::Vacation) -> String {
     let source = |text: &Option<Text>, default: &str| text.as_ref().map_or(default.to_string(), Text::source);
     let subject = source(&vacation.subject, "<default-subject>");
