@@ -18,7 +18,7 @@ use dnsbl::zone::loader::Loader;
 const DAY_MS: u64 = 86_400_000;
 const CONNECTIONS: usize = 100_000;
 
-/// How far away the list is, for what connections wait.
+/// Round trip to the list, for the waits of connections.
 const LIST_AWAY_MS: u64 = 40;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -126,7 +126,7 @@ fn report(title: &str, text: &str, trace: &[(u64, u32)]) {
     };
     let ((queries, upkeep, hits), (fewer, fewer_upkeep, more)) = (share(&classic), share(&prefixes));
     let line = |what: &str, queries: u64, upkeep: u64, hits: u64| {
-        // What is not known is known after a round trip to the list.
+        // A miss takes a round trip to the list.
         let wait = (1_000 - hits) * LIST_AWAY_MS / 10;
         println!(
             "  by {what:8}{queries} queries and {upkeep} of upkeep, hits {}.{} %, wait {}.{:02} ms in the mean",

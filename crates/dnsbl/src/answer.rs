@@ -15,7 +15,7 @@ use crate::zone::dataset::{Access, Dataset, Sink};
 use crate::zone::value::{Key, ValueId};
 use crate::zone::{Zone, Zones, generic};
 
-/// The largest UDP response, whatever the client says that it takes.
+/// Maximum UDP response, whatever the client accepts.
 pub const UDP_BYTES_MAX: usize = 2_048;
 
 /// How many records an answer has at most.
@@ -24,7 +24,7 @@ const RECORDS_MAX: usize = 4_096;
 /// Bytes of the OPT record in a response.
 const OPT_BYTES: usize = 11;
 
-/// By what a query came.
+/// Transport of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// UDP: the response has to fit a packet.
@@ -130,7 +130,7 @@ impl Found {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -352,7 +352,7 @@ impl Turn<'_> {
         Outcome::Respond(Response::Positive)
     }
 
-    /// Answers what is asked of prefixes; `None` where nothing is, and the name is one like any other.
+    /// Answers queries about prefixes; `None` for any other name.
     fn special(
         &self,
         zone: &Zone,
@@ -409,7 +409,7 @@ impl Turn<'_> {
         is_above(asked) || of_prefixes().unwrap_or(false)
     }
 
-    /// Collects what is known of a name, as far as the client may know it. Returns whether the name exists.
+    /// Collects the records of a name, as far as the client may see them. Returns whether the name exists.
     fn look_up(&self, zone: &Zone, access: Option<(Access, &Dataset)>, asked: &Asked<'_>, found: &mut Found) -> bool {
         match access {
             Some((Access::Empty, _)) => zone.is_fixed(asked),

@@ -1,9 +1,8 @@
-//! Lists that travel as files: a manifest that says what the newest version is, and what changed since older ones
-//! (`docs/engine/list-deltas.md`).
+//! Lists as files: a manifest of the newest version, and deltas from older ones (`docs/engine/list-deltas.md`).
 //!
-//! Nothing here is signed or hashed: the host checks the manifest's signature before it reads it, and the digest of what
-//! [`apply`] makes before it believes it. So a delta may be any bytes; the worst that it makes is a file of the size allowed
-//! that is thrown away.
+//! This module neither signs nor hashes: the host verifies the manifest's signature before parsing, and the digest of
+//! the result of [`apply`] before use. So a delta may be any bytes; at worst it makes a file of the allowed size that
+//! is thrown away.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -96,11 +95,11 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     Some(digits.chunks_exact(2).map(|two| two[0] << 4 | two[1]).collect())
 }
 
-/// Delta from `old` to `new`, line by line: `=N` keeps the next N lines, `-N` leaves them out, `+N` has N new ones
-/// after it.
+/// Returns the delta from `old` to `new`, line by line: `=N` keeps the next N lines, `-N` leaves them out, `+N` has N
+/// new ones after it.
 ///
-/// Lines that both have once each keep their place where their order is the same; whatever stands between them is written
-/// anew. That is as good as any for lists, which have each line once.
+/// Lines that occur once in both keep their place where their order is the same; the lines between them are written
+/// anew. For lists, whose lines are unique, no delta is better.
 pub fn diff(old: &[u8], new: &[u8]) -> Vec<u8> {
     let (old, new) = (lines(old), lines(new));
     let front = old.iter().zip(&new).take_while(|(one, other)| one == other).count();
@@ -161,7 +160,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
-/// Lines that stay: those that are there once in both, as many as keep their order.
+/// Returns the kept lines: those that occur once in both, as many as keep their order.
 fn anchors(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
     let (old_once, new_once) = (once(old), once(new));
     let both = new.iter().enumerate().filter_map(|(index, line)| {
@@ -171,7 +170,7 @@ fn anchors(old: &[&[u8]], new: &[&[u8]]) -> Vec<(usize, usize)> {
     longest_rise(&both.collect::<Vec<_>>())
 }
 
-/// Where lines stand that are there once; `None` for others.
+/// Returns the positions of lines that occur once; `None` for others.
 fn once<'a>(lines: &[&'a [u8]]) -> HashMap<&'a [u8], Option<usize>> {
     let mut places = HashMap::with_capacity(lines.len());
     for (index, line) in lines.iter().enumerate() {

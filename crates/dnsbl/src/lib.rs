@@ -1,11 +1,10 @@
-//! Block lists over DNS (DNSBL, RFC 5782), without I/O: what `rbldnsd` serves and more, and the client that asks.
+//! Block lists over DNS (DNSBL, RFC 5782), without I/O: the service of `rbldnsd` and more, and a client.
 //!
-//! [`zone`] reads rbldnsd's data files and finds what is listed. [`answer`] makes a response of a query: the classic ones
-//! (A and TXT of an address or name), and prefix answers, in which one response speaks for all the neighbours
-//! ([`prefix`], `docs/engine/pbl-draft.md`).
+//! [`zone`] reads rbldnsd's data files and looks up listings. [`answer`] turns a query into a response: the classic
+//! ones (A and TXT of an address or name), and prefix answers, in which one response covers all neighbours ([`prefix`],
+//! `docs/engine/pbl-draft.md`).
 //!
-//! Nothing here opens a file or a socket, or looks at a clock: the host feeds bytes and hands in the time, in seconds since
-//! 1970.
+//! The crate opens no file or socket, and reads no clock: the host passes bytes and the time, in seconds since 1970.
 #![forbid(unsafe_code)]
 
 pub mod answer;

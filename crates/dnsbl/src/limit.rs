@@ -1,8 +1,8 @@
-//! Limits by prefix: how many queries a network may ask, and how many equal responses it gets.
+//! Limits by prefix: of the queries of a network, and of equal responses to it.
 //!
-//! Equal responses are what a forged source address is used for: the victim gets them all. So of what is left out every
-//! other one is sent cut off (TC), and a real client comes again by TCP. A network is a /24 or a /48. The table has a fixed
-//! size: a network that comes into a full place takes that of another, which begins anew.
+//! Equal responses are the sign of a forged source address, whose owner gets them all. So every second response beyond
+//! the limit is truncated (TC), and a real client asks again by TCP; the others are dropped. A network is a /24 or a
+//! /48. The table has a fixed size: a network whose place is taken replaces the other one, which begins anew.
 
 use core::net::IpAddr;
 
@@ -30,7 +30,7 @@ pub struct Limiter {
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     key: u64,
-    /// Thousandths of what is left.
+    /// Thousandths of the remaining allowance.
     left: u32,
     milliseconds: u64,
     turn: bool,
@@ -43,7 +43,7 @@ impl Limiter {
         Limiter { a_second, places }
     }
 
-    /// Counts something of a client; `what` tells apart what is counted by itself. `now` in milliseconds.
+    /// Counts an event of a client; `what` separates independent counts. `now` is in milliseconds.
     pub fn count(&mut self, client: IpAddr, what: u64, now: u64) -> Verdict {
         if self.places.is_empty() {
             return Verdict::Pass;

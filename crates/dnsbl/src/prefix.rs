@@ -34,7 +34,7 @@ const ALL: u8 = 3;
 pub enum Prefix<H> {
     /// One has to ask for each address.
     AskSingle,
-    /// Addresses that are answered, and for which hosts. What is in none is not listed.
+    /// Answers with their hosts. Hosts in no class are not listed.
     Classes(Vec<([u8; 4], H)>),
 }
 
@@ -240,7 +240,7 @@ fn read<H>(bytes: &[u8], each: impl Fn(u8, usize, &mut Input<'_>) -> Option<H>) 
     input.0.is_empty().then_some(Prefix::Classes(classes))
 }
 
-/// Fuzz body: any answer. What is read is written and read again alike.
+/// Fuzz body: any answer. A valid one is written and read again unchanged.
 pub fn fuzz_read(data: &[u8]) {
     let mut out = Vec::new();
     if let Some(prefix) = read4(data) {

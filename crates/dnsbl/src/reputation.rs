@@ -1,8 +1,9 @@
-//! A site's own reputation: what its machines have seen of an address, worth half as much after each half-life.
+//! Local reputation: the observations of a site about addresses, whose weight halves after each half-life.
 //!
-//! Events add to a score; what is trusted takes off. From a threshold on an address is listed, and it leaves the list by
-//! itself as its score decays, or at once when it is forgiven. An IPv6 address counts as its network of 64 bits. The ledger is text, a line an address, so that it can
-//! be read, merged and mended; the zone that other machines ask is made of it in rbldnsd's form.
+//! Events add to a score; trust subtracts. An address is listed from a threshold on, and leaves the list as its score
+//! decays, or at once when it is forgiven. An IPv6 address counts as its network of 64 bits. The ledger is text, a line
+//! an address, so that it can be read, merged and repaired; the zone for other machines is made from it in rbldnsd's
+//! form.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::fmt::Write as _;
 /// Event of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
-    /// Mail that nobody found fault with.
+    /// Mail without findings.
     Trust,
     /// Recipients that do not exist, asked for one after the other.
     Harvest,
@@ -65,7 +66,7 @@ pub struct Limits {
     pub half_life_seconds: u64,
     /// From which score on an address is listed.
     pub threshold: f64,
-    /// The largest score, so that nobody is listed for ever for what went on for a day.
+    /// Maximum score, so that one bad day does not list an address for ever.
     pub score_max: f64,
     /// The smallest, so that trust that was earned can be lost.
     pub score_min: f64,
@@ -94,7 +95,7 @@ pub struct Standing {
     pub is_listed: bool,
     /// When something was seen last, in seconds since 1970.
     pub last: u64,
-    /// How often what was seen.
+    /// Number of events of each kind.
     pub counts: Vec<(Event, u32)>,
 }
 
@@ -118,7 +119,7 @@ impl Ledger {
         Ledger { limits, entries: BTreeMap::new() }
     }
 
-    /// Reads a ledger. Lines that are none are passed over, and counted.
+    /// Reads a ledger. Invalid lines are skipped, and counted.
     pub fn read(text: &str, limits: Limits) -> (Ledger, usize) {
         let mut ledger = Ledger::new(limits);
         let mut wrong = 0;
@@ -144,7 +145,7 @@ impl Ledger {
         text
     }
 
-    /// Notes what was seen of an address at `now`, in seconds since 1970.
+    /// Records an event of an address at `now`, in seconds since 1970.
     pub fn note(&mut self, address: IpAddr, event: Event, now: u64) {
         let limits = &self.limits;
         let entry = self.entries.entry(subject(address)).or_default();
@@ -171,7 +172,7 @@ impl Ledger {
         self.entries.remove(&subject(address)).is_some()
     }
 
-    /// Forgets the addresses of which next to nothing is left, and as many more as there are too many.
+    /// Forgets addresses with decayed scores, and as many more as exceed the bound.
     pub fn forget(&mut self, now: u64) {
         let limits = &self.limits;
         self.entries.retain(|_, entry| decayed(entry, limits, now).abs() >= 0.05);

@@ -6,7 +6,7 @@ use crate::zone::Zone;
 use crate::zone::asked::is_mapped;
 use crate::zone::dataset::Body;
 
-/// How long a client may keep what a zone is capable of, in seconds.
+/// Time to live of a capability, in seconds.
 const CAPABILITY_TTL: u32 = 86_400;
 
 /// How many stretches of a prefix are looked at.
@@ -98,7 +98,7 @@ pub fn capability(zone: &Zone, subzone: &[u8]) -> Option<Said> {
     Some((text(b"v=pbl1 p4=24 p6=48"), CAPABILITY_TTL))
 }
 
-/// Says what is listed of a /24; `None` if the zone cannot be asked so.
+/// Returns the listings of a /24; `None` if the zone has no prefixes.
 pub fn ip4(zone: &Zone, first: u32, subzone: &[u8], find: &mut Find<'_>) -> Option<Said> {
     let (classes, ttl) = classes4(zone, first, subzone, find)?;
     let mut out = Vec::new();
@@ -109,7 +109,7 @@ pub fn ip4(zone: &Zone, first: u32, subzone: &[u8], find: &mut Find<'_>) -> Opti
     Some((text(&out), ttl))
 }
 
-/// Says what is listed of half a /24, in the form of an AAAA record.
+/// Returns the listings of half a /24, in the form of an AAAA record.
 pub fn half(zone: &Zone, first: u32, subzone: &[u8], find: &mut Find<'_>) -> Option<Said> {
     let (mut bitmap, mut ttl) = (0_u128, u32::MAX);
     each_stretch4(zone, first & !0xff, subzone, |host, last| {
@@ -177,7 +177,7 @@ fn boundaries4(zone: &Zone, first: u32, subzone: &[u8]) -> Option<Vec<u64>> {
     (any && !unknown).then_some(starts)
 }
 
-/// Says what is listed of a /48; `None` if the zone cannot be asked so.
+/// Returns the listings of a /48; `None` if the zone has no prefixes.
 pub fn ip6(zone: &Zone, first: u128, subzone: &[u8], find: &mut Find<'_>) -> Option<Said> {
     boundaries4(zone, 0, subzone)?;
     let mut out = Vec::new();

@@ -1,9 +1,9 @@
-//! Zones sent whole (AXFR, RFC 5936), for secondaries that are not ours.
+//! Zone transfers (AXFR, RFC 5936), for secondaries of other software.
 //!
-//! A zone of networks becomes a zone of names: `*.2.0.192` stands for a /24. A name that exists keeps wildcards above it
-//! away, so each name that has others below it gets a wildcard of its own for what it inherits, and what is excluded is
-//! there with nothing but a record of a type that nobody asks for. Known wrongs of the form, not of the data: a text that
-//! names the listed address names the network's first one, and names that only lead to others exist.
+//! A zone of networks becomes a zone of names: `*.2.0.192` stands for a /24. An existing name hides the wildcards above
+//! it, so each name with others below it gets its own wildcard for inherited values, and an excluded name has only a
+//! record of an unused type. Known wrongs of the form, not of the data: a text that names the listed address names the
+//! network's first one, and names that only lead to others exist.
 
 use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl<'a> Transfer<'a> {
         Some(Transfer { zone, id: query.id, question: query.question.name.to_vec(), names, stage: Stage::Head })
     }
 
-    /// Makes the next message in `out`; `false` if there is none.
+    /// Writes the next message to `out`; `false` at the end.
     pub fn next(&mut self, out: &mut Vec<u8>) -> bool {
         if self.stage == Stage::Done {
             return false;
@@ -132,8 +132,8 @@ impl<'a> Transfer<'a> {
         found.write(owner, writer)
     }
 
-    /// Name to ask on behalf of a name. A wildcard stands for the addresses below it that have no name or wildcard of
-    /// their own, which are all alike; `None` if there are none.
+    /// Returns the name to look up on behalf of a name. A wildcard stands for the addresses below it without a name or
+    /// wildcard of their own, which are all alike; `None` if there are none.
     fn asked(&self, name: &[u8], form: Form) -> Option<Vec<u8>> {
         let (count, whole, base) = match form {
             Form::Plain => return Some(name.to_vec()),

@@ -146,7 +146,7 @@ fn rules_find_what_was_asked_when_the_client_connected() {
         assert_eq!(subject(&client, name), None, "{name}");
     }
 
-    // What was answered is not asked again, nor is a neighbour.
+    // Neither the same address nor a neighbour is queried again.
     let connected = server.lookup(&mut client, "198.51.100.1", 0);
     assert!(connected.listed.is_empty());
     server.lookup(&mut client, "192.0.2.7", 1);
@@ -156,7 +156,7 @@ fn rules_find_what_was_asked_when_the_client_connected() {
     assert_eq!(client.lookup_in(3, 1, [192, 0, 2, 8].into(), 2), Some(Verdict::default()));
     assert_eq!(client.transmit(), None);
 
-    // What is under way is waited for, by both.
+    // Both wait for a query in progress.
     assert_eq!(client.lookup(4, [203, 0, 113, 1].into(), 3), None);
     assert_eq!(client.lookup_in(5, 1, [203, 0, 113, 1].into(), 3), None);
     server.serve(&mut client, 4);
@@ -211,7 +211,7 @@ fn a_slow_resolver_is_helped_out_and_a_dead_list_is_left_alone() {
     client.advance(limits.timeout_ms);
     let (_, verdict) = client.verdict().unwrap();
     assert_eq!((verdict.score, verdict.is_partial), (2, true), "other.test did not answer");
-    // It goes on not answering: after a few times nobody waits for it.
+    // It still does not answer: after a few times no lookup waits for it.
     let mut now = limits.timeout_ms;
     let mut waited = 0;
     for number in 0..20 {
@@ -452,7 +452,7 @@ fn keys_are_not_shown_and_local_lists_ask_nobody() {
             .all(|transmit| !transmit.packet.windows(7).any(|seven| seven.eq_ignore_ascii_case(b"\x02bl\x04tes")))
     );
     assert_eq!(client.conclude(1).unwrap().score, 3);
-    // Data that has run out says nothing, and nobody is asked instead.
+    // Expired data lists nothing, and causes no queries.
     let old = zones("bl.test", Kind::Ip4Set, &format!("$TIMESTAMP 2001:01:01 2002:01:01\n{LIST}"));
     client.set_local(&old, 1_500_000_000);
     client.lookup(2, Ipv4Addr::new(192, 0, 2, 7).into(), 0);
@@ -460,7 +460,7 @@ fn keys_are_not_shown_and_local_lists_ask_nobody() {
     assert_eq!((verdict.score, verdict.is_partial), (0, true));
 }
 
-/// Every address of prefixes with all kinds of listings: what the client says is what the classic answer says.
+/// For every address of prefixes with all kinds of listings the client agrees with the classic answer.
 #[test]
 fn prefixes_say_of_every_address_what_the_classic_answer_says() {
     let sets = [

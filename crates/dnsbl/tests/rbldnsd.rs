@@ -16,7 +16,7 @@ use dnsbl::zone::loader::Loader;
 use dnsbl::zone::{Spec, Zones};
 use proto::dns::{Message, Name, Record, flag, kind, rcode};
 
-/// Questions in all where nobody says how many.
+/// Default number of questions.
 const QUERIES: u64 = 12_000;
 
 #[test]
@@ -95,8 +95,8 @@ impl Tally {
     }
 }
 
-/// Whether two responses are the same, records of a section in any order, but for what we do otherwise on purpose: a
-/// response that is cut off says so, and one to a client that speaks EDNS has OPT and so a little less room.
+/// Returns whether two responses are equal, with records of a section in any order, except for intended differences: a
+/// truncated response is marked, and one to a client with EDNS has OPT and so a little less room.
 fn explained(packet: &[u8], theirs: &Message, ours: &Message, cut_off: &mut u64) -> bool {
     let without_opt = |message: &Message| -> Vec<Record> {
         message.additionals.iter().filter(|record| record.kind != kind::OPT).cloned().collect()
@@ -129,7 +129,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// The port that is free may be somebody else's a moment later.
+    /// A free port may be taken a moment later.
     fn start(program: &Path, site: &Site) -> Peer {
         (0..10).find_map(|_| Peer::try_start(program, site)).expect("no port is free for long enough")
     }
@@ -608,7 +608,7 @@ impl Site {
         self.write(&text)
     }
 
-    /// A question about what is listed or near it, in one of the zones, at times an odd one.
+    /// Makes a question about a listed address or one near it, in one of the zones, sometimes an odd one.
     fn question(&self, random: &mut Random) -> Vec<u8> {
         let index = random.index(self.zones.len());
         let (zone, pool) = (self.zones[index], &self.pools[index]);

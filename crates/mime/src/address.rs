@@ -23,7 +23,7 @@ pub struct Address {
     pub name: Option<Vec<u8>>,
     /// Before the last `@` that is not quoted, without quotes.
     pub local: Vec<u8>,
-    /// Domain, after the `@`; empty if there is none.
+    /// Domain, after the `@`; empty without one.
     pub domain: Vec<u8>,
     /// Whether the grammar has such an address, with a local part and a domain.
     pub is_whole: bool,
@@ -205,7 +205,7 @@ impl Reader<'_> {
         Some(byte)
     }
 
-    /// The address of a host, in which a colon is none of a route.
+    /// Reads the address of a host, whose colons do not end a route.
     fn literal(&mut self) {
         let end = self.rest.iter().position(|&byte| byte == b']').map_or(self.rest.len(), |at| at + 1);
         let (text, rest) = self.rest.split_at(end);
@@ -237,7 +237,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// `name|local|domain` of each, with `!` before those that are not whole.
+    /// `name|local|domain` of each, with `!` before incomplete ones.
     fn told(value: &str) -> Vec<alloc::string::String> {
         let text = |bytes: &[u8]| alloc::string::String::from_utf8_lossy(bytes).into_owned();
         let tell = |entry: Entry| match entry {

@@ -22,7 +22,7 @@ pub(crate) use sink::{Sink, Spill};
 use uuencode::Uuencode;
 use yenc::Yenc;
 
-/// One byte of so many is junk in what is not Base64: text has more, of full stops alone.
+/// Least share of junk bytes in content that is not Base64, one in this number: text has more by its full stops alone.
 const JUNK_SHARE: u64 = 64;
 
 const SOFT_BREAK: &str = "Heuristics.Ambiguous.QuotedPrintable.SoftBreak";
@@ -42,7 +42,7 @@ pub struct Decoder {
     alternative: Option<Other>,
 }
 
-/// Another reading of what follows.
+/// A second reading of the following content.
 #[derive(Debug, Clone)]
 enum Other {
     Ended,
@@ -96,7 +96,7 @@ impl Decoder {
         }
     }
 
-    /// Whether so much of what was decoded is not of the alphabet that it is hardly in this coding.
+    /// Returns whether so much of the content is outside of the alphabet that the coding is unlikely.
     pub fn is_junk(&self) -> bool {
         matches!(&self.inner, Inner::Base64(base64) if base64.junk_bytes().saturating_mul(JUNK_SHARE) > self.offset)
     }

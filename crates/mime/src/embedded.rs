@@ -36,7 +36,7 @@ pub struct Embedded {
 enum At {
     LineStart,
     Middle,
-    /// The file has ended with what has been told.
+    /// The file has ended; all of it was emitted.
     Close,
     Done,
 }

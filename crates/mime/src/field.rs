@@ -52,7 +52,7 @@ pub(crate) struct ContentType {
     pub media_type: Option<Box<str>>,
     /// The boundary as different readers take it, likeliest first; empty when there is no such parameter.
     pub boundaries: Vec<Box<[u8]>>,
-    /// The boundary is longer than what is kept of it.
+    /// Whether the boundary exceeds its kept length.
     pub boundary_cut: bool,
     /// Whether readings of the boundary, or parameters, were left out.
     pub more: bool,

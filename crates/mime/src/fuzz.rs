@@ -109,7 +109,7 @@ fn run(mut stage: Box<dyn Stage>, input: &[u8], cut: Cut, depth: u32) -> Vec<Tol
             event => {
                 match &event {
                     Event::Open(_) => open += 1,
-                    // A second reading may close what was open where it began.
+                    // A second reading may close objects that were open at its beginning.
                     Event::Close if open == 0 && may_close => may_close = false,
                     Event::Close => open = open.checked_sub(1).expect("closed what was not open"),
                     _ => {}

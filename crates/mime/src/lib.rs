@@ -1,6 +1,6 @@
 //! Real-world mail, read as it streams, in bounded memory.
 //!
-//! * [`Parser`] reads a message and tells its header fields and parts, raw; where two mail readers could disagree it
+//! * [`Parser`] reads a message and emits its header fields and parts, raw; where two mail readers could disagree it
 //!   offers the second reading.
 //! * [`Decoder`] undoes a transfer coding.
 //! * [`Embedded`] finds files written into text (uuencode, BinHex, yEnc).
@@ -10,9 +10,9 @@
 //! * [`header_text`] reads the text of a header field.
 //! * [`looks_like_mail`] recognises a message by its head.
 //!
-//! This crate knows nothing of SMTP, of mail stores, of what is done with a part, and of the meaning of any field but
+//! This crate knows nothing of SMTP, of mail stores, of the use of parts, and of the meaning of any field but
 //! `Content-Type`, `Content-Transfer-Encoding` and `Content-Disposition`. Standards: RFC 5322, 2045, 2046, 2047, 2231,
-//! 6532, and what mail readers do beyond them.
+//! 6532, and the habits of mail readers beyond them.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

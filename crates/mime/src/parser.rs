@@ -1,9 +1,9 @@
-//! The parser of messages (RFC 5322, 2045, 2046), told as a stream.
+//! The parser of messages (RFC 5322, 2045, 2046), as a stream of events.
 //!
 //! Each header field is a `Field` object with its raw bytes; each body that is not a container a `Part` with its raw,
-//! still encoded bytes; multiparts and messages that stand in the clear are containers. Text before the first and after
-//! the last delimiter of a multipart is told as a `Part` without media type, from its first byte on that is not a line
-//! end. The content of an object is always one run of the input. Nothing is decoded but names.
+//! still encoded bytes; multiparts and unencoded messages are containers. Text before the first and after the last
+//! delimiter of a multipart is a `Part` without media type, from its first byte on that is not a line end. The content
+//! of an object is always one run of the input. Only names are decoded.
 //!
 //! ```text
 //!            blank line                       delimiter
@@ -13,18 +13,21 @@
 //! ```
 //!
 //! # Second readings
-//! Where two mail readers could disagree, [`Note::Fork`] is told and [`Stage::alternative`] is a parser of the second
-//! reading, which ends where the readings meet again: at a delimiter of a multipart around the place. At most
-//! [`FORKS_MAX`] are offered in one message, then one finding `Heuristics.Ambiguous.Mime.Forks` stands for the rest. An
+//!
+//! Where two mail readers could disagree, [`Note::Fork`] is emitted, and [`Stage::alternative`] is a parser of the
+//! second reading, which ends where the readings meet again: at a delimiter of a multipart around the place. At most
+//! [`FORKS_MAX`] are offered in one message; one finding `Heuristics.Ambiguous.Mime.Forks` replaces the others. An
 //! object of a second reading that begins before the fork has no `raw_offset`.
 //!
 //! # Bounds
+//!
 //! [`Parser::worst_case_bytes`]. Of a boundary `Limits::name_bytes_max` bytes count; at most 64 multiparts are open at
-//! once whatever the limits say.
+//! once whatever the limits.
 //!
 //! # Known wrongs
-//! What stands behind a boundary on its line (white space, or what is told as ambiguous) is content only of the second
-//! reading, which goes on with the part that the first one ends there.
+//!
+//! The rest of a delimiter line (white space, or text with an ambiguity finding) is content only of the second reading,
+//! which continues the part that the first one ends there.
 
 mod body;
 mod boundary;
@@ -76,7 +79,7 @@ enum Advance {
     Content(usize),
     /// So many bytes have been taken and are no content, or not yet.
     Took(usize),
-    /// The header ends here; what is held belongs to the body.
+    /// The header ends here; the held bytes belong to the body.
     HeaderEnd(HeaderEnd),
     /// The bytes held are the beginning of a delimiter line.
     Delimiter(Delimiter),
@@ -97,7 +100,7 @@ enum HeaderEnd {
     Clear,
     /// By a line that is not a field; the line is held.
     NotField,
-    /// At once: what was to be read as a message does not begin like one.
+    /// Immediately: the content of a message part does not begin like a message.
     NoMessage,
     /// By a delimiter line; it is held.
     Delimiter(Delimiter),

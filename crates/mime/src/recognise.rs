@@ -94,7 +94,7 @@ fn field_name(line: &[u8]) -> Option<&[u8]> {
     good.then_some(name)
 }
 
-/// Whether what follows the name of a `Content-Type` field declares a multipart.
+/// Returns whether the rest of a `Content-Type` field declares a multipart.
 fn is_multipart(rest: &[u8]) -> bool {
     let value = rest.trim_ascii_start().strip_prefix(b":").unwrap_or_default().trim_ascii_start();
     value.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))

@@ -83,7 +83,7 @@ fn the_law_holds_over_every_public_mail() {
 
 #[test]
 fn real_mail_is_hardly_ever_ambiguous() {
-    // The shapes that a file of its own shows are not what people send.
+    // Mails in the folder `forms` are made by hand.
     let mut mails = crate::packs::own();
     mails.retain(|(path, _)| !path.to_string_lossy().contains("/forms/"));
     let public = crate::packs::folder("mail-spamassassin/spamassassin-corpus");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mime::Parser;
 use stream::{Event, Fuel, Limits, Note, Nothing, Stage, Step, Window};
 
-/// Counts what is allocated, for all threads: there is one test here.
+/// Counts allocations of all threads: this is the only test here.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -46,7 +46,7 @@ fn the_worst_mails_stay_below_the_worst_case() {
     }
 }
 
-/// Runs a parser, and each second reading as it is offered, without holding anything of what is told.
+/// Runs a parser, and each second reading as it is offered, without keeping events.
 fn run(mut parser: Parser, mail: &[u8]) {
     let mut window = Window::with_capacity(4096);
     let mut at = 0;

@@ -112,7 +112,7 @@ fn text(bytes: &[u8]) -> String {
     text.replace("\r\n", "\n")
 }
 
-/// The same out of what Mime4J's tests expect.
+/// Reads the expectations of Mime4J's tests in the same form.
 fn wanted(path: &Path) -> Vec<String> {
     let xml = text(&std::fs::read(path).expect("the expectation stands beside the message"));
     let mut lines = Vec::new();

@@ -47,7 +47,7 @@ impl Client {
         self.answered(key, &message, now);
     }
 
-    /// Does what is due.
+    /// Executes due actions.
     pub fn advance(&mut self, now: u64) {
         let limits = &self.limits;
         let overdue: Vec<(usize, Key)> = self
@@ -147,7 +147,7 @@ impl Client {
         let (exists, addresses) = match message.rcode() {
             rcode::NOERROR => (true, addresses(message)),
             rcode::NXDOMAIN => (false, Vec::new()),
-            // Whoever fails at prefixes may know addresses.
+            // A server that fails at prefixes may answer addresses.
             _ if is_prefix => return self.learn(key, Known::ask_single(key.1), PREFIX_FAILED_TTL, now),
             _ => return self.failed(key, now),
         };
@@ -155,13 +155,13 @@ impl Client {
             // We are told not to ask.
             return self.refused(key, now);
         }
-        // An answer that must not be kept is kept for those who wait for it, or they would ask for ever.
+        // An answer that must not be cached is kept for the waiting lookups, which would ask for ever otherwise.
         let ttl = lifetime(message).min(self.limits.ttl_max).max(1);
         let known = match (key.1, text(message)) {
             (Key::Capability, text) => capability(&text.unwrap_or_default()),
             (Key::Prefix4(_), Some(text)) => Known::Prefix4(read4(&text).unwrap_or(Prefix::AskSingle)),
             (Key::Prefix6(_), Some(text)) => Known::Prefix6(read6(&text).unwrap_or(Prefix::AskSingle)),
-            // A name that is there and has no text: somebody in between has taken it away.
+            // A name without its text record: an intermediary has removed it.
             (Key::Prefix4(_) | Key::Prefix6(_), None) if exists => Known::ask_single(key.1),
             (Key::Prefix4(_), None) => Known::Prefix4(Prefix::Classes(Vec::new())),
             (Key::Prefix6(_), None) => Known::Prefix6(Prefix::Classes(Vec::new())),
@@ -169,13 +169,13 @@ impl Client {
                 Known::Address(addresses.into_iter().filter(|address| address[0] == 127).take(ADDRESSES_MAX).collect())
             }
         };
-        // What a zone cannot do is looked at again after a day even where it says that this is known for less.
+        // A missing capability is checked again after a day, even if the answer has a shorter TTL.
         let ttl = if key.1 == Key::Capability { ttl.max(3_600) } else { ttl };
         self.zones[key.0].failures = 0;
         self.learn(key, known, ttl, now);
     }
 
-    /// Keeps what was answered, and tells those who have waited.
+    /// Stores an answer, and informs the waiting lookups.
     fn learn(&mut self, key: (usize, Key), known: Known, ttl: u32, now: u64) {
         let list = &mut self.zones[key.0];
         list.waste = match known {

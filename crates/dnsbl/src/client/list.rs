@@ -17,7 +17,7 @@ use crate::zone::value::ValueId;
 /// Penalty of a prefix that only says "query each address"; one with an answer takes one off.
 pub(super) const WASTE: u32 = 2;
 
-/// From what sum on prefixes are not asked for; each probe halves it.
+/// Sum of waste from which on prefixes are not queried; each probe halves it.
 pub(super) const WASTE_MAX: u32 = 32;
 
 /// Address that every list of IPv4 addresses lists.

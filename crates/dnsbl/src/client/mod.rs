@@ -1,22 +1,19 @@
-//! The client: asks lists about an address and adds up their weights, with as few queries as can be.
+//! The client: queries lists about an address and adds up their weights, with as few queries as possible.
 //!
-//! It has no socket. The host tells it of a [`lookup`](Client::lookup), of packets that came ([`handle`](Client::handle))
-//! and of time ([`advance`](Client::advance)), and afterwards takes packets to send ([`transmit`](Client::transmit)) and
+//! It has no socket. The host passes [`lookup`](Client::lookup)s, received packets ([`handle`](Client::handle)) and
+//! time ([`advance`](Client::advance)), and afterwards takes packets to send ([`transmit`](Client::transmit)) and
 //! verdicts ([`verdict`](Client::verdict)). Times are milliseconds of any clock that only goes forward.
 //!
-//! - Where a list answers prefixes, its neighbours are known with the first of them; where it does not, addresses are
-//!   asked for one by one. Which, is asked once a day; until that is known addresses are asked for.
-//!   A list whose prefixes mostly say that one has to ask for each address is not asked for them: nothing is to cost more
-//!   queries than it would without.
-//! - A question is under way once, whoever waits for it. Answers that are asked for near their end are asked for again
-//!   ahead of time.
-//! - A resolver that does not answer in time is helped out by the second; a list that does not answer is left alone for a
-//!   while.
-//! - Each hour each list has to list 127.0.0.2 and not 127.0.0.1 (RFC 5782 section 5). One that does not is off until it
-//!   does: one that lists the world is as useless as one that lists nobody.
-//! - What is not to be kept (a time to live of 0) is kept for a second.
-//! - An answer of 127.255.255.0/24 says that we may not ask, and one outside of 127.0.0.0/8 that somebody else has the
-//!   domain: neither is a listing.
+//! - If a list answers prefixes, one query covers all neighbours; otherwise, and until the capability is known, single
+//!   addresses are queried. The capability is queried once a day. A list whose prefixes mostly say "query each address"
+//!   is queried by address: prefixes must not cost more queries than they save.
+//! - Equal questions are sent once. Answers used near their expiry are refreshed ahead of time.
+//! - If a resolver is late, the second is asked too; a list without answers is left alone for a while.
+//! - Every hour each list has to list 127.0.0.2 and not 127.0.0.1 (RFC 5782 section 5). A list that fails is off until
+//!   it passes again: one that lists everything is as useless as one that lists nothing.
+//! - An answer that must not be cached (a time to live of 0) is kept for a second.
+//! - An answer in 127.255.255.0/24 is a refusal, and one outside of 127.0.0.0/8 means another owner of the domain:
+//!   neither is a listing.
 
 mod cache;
 mod exchange;
@@ -46,7 +43,7 @@ const ADDRESSES_MAX: usize = 16;
 pub struct Limits {
     /// How many answers are kept.
     pub answers_max: usize,
-    /// How many lookups wait at once; further ones are answered with what is known.
+    /// Maximum number of waiting lookups; further ones get the cached results.
     pub lookups_max: usize,
     /// When the second resolver is asked too.
     pub hedge_ms: u64,
@@ -91,7 +88,7 @@ pub struct Transmit {
 /// Answer of the lists for an address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
-    /// The sum of the weights of those that list it.
+    /// Sum of the weights of the lists that list it.
     pub score: i32,
     /// Zones that list it, as numbers in the order of the sites, with their answers.
     pub listed: Vec<(usize, Vec<[u8; 4]>)>,
@@ -141,7 +138,7 @@ struct Lookup {
 }
 
 impl Client {
-    /// Asks these sites. `seed` is anything that nobody can guess.
+    /// Makes a client of these sites. `seed` has to be unpredictable.
     pub fn new(sites: Vec<Site>, seed: u64, limits: Limits) -> Client {
         let mut zones: Vec<List> = Vec::new();
         let sites = sites.into_iter().map(|site| {
@@ -166,8 +163,8 @@ impl Client {
         }
     }
 
-    /// Has zones at hand, and no others: what they hold is not asked of anybody. A zone whose data does not count at `now`, in
-    /// seconds since 1970, says nothing, and is not asked of anybody either.
+    /// Replaces the local zones, whose lists are never queried. A zone whose data is invalid at `now`, in seconds since
+    /// 1970, lists nothing, and is not queried either.
     pub fn set_local(&mut self, zones: &Arc<Zones>, now: u64) {
         for list in &mut self.zones {
             let zone = zones.zones().iter().find(|zone| zone.name == list.name);
@@ -179,7 +176,7 @@ impl Client {
         }
     }
 
-    /// Does not probe a zone: it has no test points, as lists of IPv6 networks or of whom to trust may have none.
+    /// Does not probe a zone without test points, as lists of IPv6 networks or allow lists may be.
     pub fn expect_no_test_points(&mut self, zone: usize) {
         if let Some(list) = self.zones.get_mut(zone) {
             list.next_probe = u64::MAX;
@@ -206,8 +203,8 @@ impl Client {
         self.look_up(number, 0..self.zones.len(), address, now)
     }
 
-    /// Asks one zone alone. What it has answered to a [`lookup`](Client::lookup) is not asked again, and what is under way for
-    /// one is waited for: rules that look an address up in a list find what a door has asked when the client connected.
+    /// Queries one zone. Answers and queries in progress of a [`lookup`](Client::lookup) are reused: rules that look an
+    /// address up in a list find the result from the start of the connection.
     pub fn lookup_in(&mut self, number: u64, zone: usize, address: IpAddr, now: u64) -> Option<Verdict> {
         if zone >= self.zones.len() {
             return Some(Verdict { is_partial: true, ..Verdict::default() });
@@ -243,7 +240,7 @@ impl Client {
         None
     }
 
-    /// Ends a lookup with what is known by now: the budget of time is spent.
+    /// Ends a lookup with the results so far, when its time is up.
     pub fn conclude(&mut self, number: u64) -> Option<Verdict> {
         let mut lookup = self.lookups.remove(&number)?;
         lookup.is_partial |= !lookup.waits_for.is_empty();
@@ -255,7 +252,7 @@ impl Client {
         self.verdicts.pop_front()
     }
 
-    /// Asks a zone, or finds what is known.
+    /// Queries a zone, or finds the result in the cache.
     fn ask(&mut self, zone: usize, address: IpAddr, waiting: Option<u64>, now: u64) -> Reply {
         let list = &self.zones[zone];
         match &list.local {
@@ -343,7 +340,7 @@ impl Client {
         }
     }
 
-    /// Tells those who have waited. Where a prefix turns out to say nothing of single addresses, these are asked for.
+    /// Informs waiting lookups. If a prefix answer says nothing about single addresses, these are queried.
     fn settle(&mut self, key: (usize, Key), now: u64) {
         for number in self.close(key) {
             let Some(address) = self.lookups.get(&number).map(|lookup| lookup.address) else { continue };

@@ -11,7 +11,7 @@ const ALTERNATIVES_MAX: usize = 64;
 /// The longest label that is shown. Keys have 20 characters and more.
 const LABEL_BYTES_SHOWN: usize = 15;
 
-/// A list, what of its answers counts, and how much.
+/// A list, its filter of answers, and its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
     /// The zone that is asked.

@@ -12,7 +12,7 @@ pub struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Reads what addresses a name spells.
+    /// Reads the addresses that a name spells.
     pub fn new(name: &'a [u8]) -> Asked<'a> {
         let ip6 = nibbles(name);
         let ip4 = ip6.map_or_else(|| octets(name), embedded);

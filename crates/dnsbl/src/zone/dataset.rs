@@ -1,4 +1,4 @@
-//! Data sets: what a list of files says, and what it answers for a name. `loader.rs` reads them.
+//! Data sets: the content of a list of files, and its answers for a name. `loader.rs` reads them.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ pub enum Body {
     Ip6(ip6::Table),
     /// `ip6tset`: networks of 64 bits, and addresses that are excluded.
     Ip6Trivial {
-        /// The upper halves of what is listed, sorted.
+        /// Upper halves of the listed addresses, sorted.
         networks: Vec<u64>,
         /// Excluded addresses, sorted.
         excluded: Vec<u128>,
@@ -185,7 +185,7 @@ impl Dataset {
         tell(table.find(address).into_iter(), |value| sink.listed(self, value, Key::Ip6(address)))
     }
 
-    /// Whether something is listed below a name, or a record is there.
+    /// Returns whether a listing or a record exists below a name.
     pub fn is_above(&self, asked: &Asked<'_>) -> bool {
         let six = above::nibbles(asked.name);
         let of_ip6 = |table: &ip6::Table| six.is_some_and(|prefix| table.lists_within(prefix));

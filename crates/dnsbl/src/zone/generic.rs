@@ -84,7 +84,7 @@ impl Table {
     }
 }
 
-/// Reads a line: name, perhaps a time to live, perhaps `IN`, type, data. `ttl` is what counts where none, or 0, is given.
+/// Parses a line: name, optional time to live, optional `IN`, type, data. `ttl` is the default, also for 0.
 pub fn read(line: &[u8], ttl: u32) -> Option<Record> {
     let (name, rest) = word(line)?;
     let name = match name {
@@ -116,14 +116,14 @@ pub fn read(line: &[u8], ttl: u32) -> Option<Record> {
     Some(Record { name, kind, ttl: own_ttl, data })
 }
 
-/// The next word, and what is behind it.
+/// Splits off the next word.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = trim_start(text);
     let len = text.iter().take_while(|byte| !matches!(byte, b' ' | b'\t')).count();
     (len > 0).then(|| text.split_at(len))
 }
 
-/// An address of up to four numbers: the last one given is the last octet. What stands behind is passed over.
+/// Parses an address of up to four numbers: the last one is the last octet. The rest is ignored.
 fn address(text: &[u8]) -> Option<[u8; 4]> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -33,7 +33,7 @@ impl Ids {
         }
     }
 
-    /// The number at `at`; 0 where there is none.
+    /// Returns the number at `at`; 0 beyond the end.
     pub fn get(&self, at: usize) -> u32 {
         match self {
             Ids::Same(id) => *id,

@@ -7,15 +7,15 @@ use super::above::{Prefix, any_listed};
 use super::level::Level;
 use super::value::{ValueId, number};
 
-/// From so many entries on there is room for so many more at once: 8 MiB and more, which allocators take from the system and
-/// give back to it whole, where what grows in steps leaves holes of several megabytes. Room that is not used costs nothing.
+/// Number of entries from which on room is reserved for as many again: 8 MiB and more, which allocators take from and
+/// return to the system whole; growing in steps leaves holes of several megabytes. Unused room costs nothing.
 const MANY: usize = 16_384;
 const AT_ONCE: usize = (8 << 20) / 4 + 4_096;
 
 /// The longest line that is an address, its end included.
 const PLAIN_BYTES_MAX: usize = 16;
 
-/// Networks with what they are worth, while a file is read.
+/// Networks with their values, while a file is read.
 #[derive(Debug)]
 pub struct Builder {
     /// By prefix length.
@@ -95,7 +95,7 @@ impl Builder {
     }
 }
 
-/// Finds what covers an address.
+/// Finds the networks that contain an address.
 #[derive(Debug, Default)]
 pub struct Table {
     /// From the longest prefixes to the shortest.
@@ -206,10 +206,10 @@ pub struct Forms {
     pub everything: bool,
 }
 
-/// Reads an address, prefix, network or range at the start of `text`. Returns how many bytes it takes.
+/// Reads an address, prefix, network or range at the start of `text`. Returns its length.
 ///
 /// # Errors
-/// What is none; the line is to be passed over.
+/// Not an address: the caller skips the line.
 pub fn read(text: &[u8], forms: Forms) -> Result<(Range, usize), RangeError> {
     let (address, count, len) = octets(text).ok_or(RangeError::Address)?;
     let (range, len) = match text.get(len) {

@@ -4,7 +4,7 @@ use super::above::{Prefix, any_listed};
 use super::ids::Ids;
 use super::value::{ValueId, number};
 
-/// Networks with what they are worth, while a file is read. Of a network the first value counts.
+/// Networks with their values, while a file is read. The first value of a network counts.
 #[derive(Debug, Default)]
 pub struct Builder {
     /// Prefix length, network, its place in the file, value.
@@ -177,7 +177,7 @@ impl Level {
 pub struct Written {
     /// The first address.
     pub address: u128,
-    /// How many bits are given: 16 for each word, all where `::` stands, or what follows a slash.
+    /// Number of given bits: 16 for each word, all with `::`, or the number after a slash.
     pub bits: u8,
 }
 
@@ -190,10 +190,10 @@ pub enum ReadError {
     HostPart,
 }
 
-/// Reads an address with, where `masks` says so, a prefix length. Returns how many bytes it takes.
+/// Reads an address with, if `masks` allows it, a prefix length. Returns its length.
 ///
 /// # Errors
-/// What is none; the line is to be passed over.
+/// Not an address: the caller skips the line.
 pub fn read(text: &[u8], masks: bool) -> Result<(Written, usize), ReadError> {
     let (mut written, mut len) = words(text).ok_or(ReadError::Address)?;
     if masks && text.get(len) == Some(&b'/') {

@@ -300,9 +300,9 @@ impl Groups {
     }
 }
 
-/// Sorts keys in place: by the byte that begins at bit `shift`, those of each of its values by the next byte, and those that
-/// are few, or alike in all bytes but the last, by comparison. Each key moves once for a byte, into the place that is next for
-/// its value.
+/// Sorts keys in place: by the byte that begins at bit `shift`, then each group by the next byte; small groups, and
+/// those that differ in the last byte only, by comparison. Each key moves once per byte, to the next place of its
+/// value.
 fn sort(keys: &mut [u32], shift: u32) {
     if keys.len() < SORTED_BY_BYTES_MIN || shift == 0 {
         return keys.sort_unstable();
@@ -352,7 +352,7 @@ fn group_count(keys: impl Iterator<Item = u32>) -> usize {
     count
 }
 
-/// Removes what a network has twice, and lets an exclusion be the only value of its network.
+/// Removes repeated values of a network, and all values beside an exclusion.
 fn drop_repeated(entries: &mut Vec<(u32, u32)>) {
     let mut kept: usize = 0;
     let mut run = 0;
@@ -433,7 +433,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Both forms say what a sorted list says, whatever is asked.
+        /// Both forms answer like a sorted list.
         #[test]
         fn both_forms_are_the_sorted_list(
             seed in proptest::collection::vec(any::<u32>(), 1..40),

@@ -69,7 +69,7 @@ pub struct Zones {
     everywhere: Option<Arc<Dataset>>,
 }
 
-/// FNV-1a. The names in the table are the operator's, so nobody else makes them collide; every query is looked up.
+/// FNV-1a. The names in the table come from the operator, so collisions cannot be forced; every query is looked up.
 #[derive(Debug)]
 struct Fnv(u64);
 
@@ -172,7 +172,7 @@ impl Zones {
         glue
     }
 
-    /// The longest zone that a name (in wire form, in lower case) is in, and what of the name is below it.
+    /// Finds the longest zone of a name (in wire form, in lower case). Returns it with the labels below it.
     pub fn find<'n>(&self, name: &'n [u8]) -> Option<(&Zone, &'n [u8])> {
         let (index, below) = self.find_index(name)?;
         Some((&self.zones[index], below))
@@ -297,7 +297,7 @@ impl Zone {
         self.is_above_subzone(asked.name) || self.each_dataset(asked, Dataset::is_above)
     }
 
-    /// The same, of names that exist whatever a client may see ([`Zone::is_fixed`]).
+    /// The same, of names that exist for every client ([`Zone::is_fixed`]).
     pub fn is_above_fixed(&self, asked: &Asked<'_>) -> bool {
         let is_above = |dataset: &Dataset, asked: &Asked<'_>| match &dataset.body {
             Body::Generic(table) => table.is_above(asked.name),
@@ -370,7 +370,7 @@ fn find_in_sections(sections: &[dataset::Section], asked: &Asked<'_>, sink: &mut
     found
 }
 
-/// The longest subzone that a name is in, and what of the name is below it.
+/// Finds the longest subzone of a name. Returns it with the labels below it.
 fn subzone<'s, 'n>(sections: &'s [dataset::Section], name: &'n [u8]) -> Option<(&'s [u8], &'n [u8])> {
     let all = sections.iter().flat_map(|section| &section.subzones);
     let matching = all.filter_map(|subzone| Some((subzone.as_slice(), below(name, subzone)?)));

@@ -130,8 +130,8 @@ impl Table {
         usize::try_from((hash >> 16) % range).unwrap_or(0)
     }
 
-    /// The values of `name` (wire form without root, in lower case): its own, or those of the longest wildcard above it.
-    /// With them comes what is listed.
+    /// Returns the values of `name` (wire form without root, in lower case), or those of the longest wildcard above it,
+    /// with the listed name.
     pub fn find<'n>(&self, name: &'n [u8]) -> Option<(&'n [u8], impl Iterator<Item = ValueId> + '_)> {
         let exact = self.entry(false, name).map(|entry| (name, entry));
         let (listed, entry) = exact.or_else(|| self.find_wild(name))?;
@@ -194,8 +194,8 @@ impl Table {
     }
 }
 
-/// Reads a name as data files have it: labels between dots, of which empty ones are passed over, `\` before what a label
-/// may hold. In wire form without its root, in lower case; `None` if there is no label, or one too long.
+/// Parses a name of a data file: labels between dots, empty ones ignored, `\` before special characters. Returns the
+/// wire form without root, in lower case; `None` without labels, or with a label that is too long.
 pub fn read(text: &[u8]) -> Option<Vec<u8>> {
     let name = read_keeping_case(text)?;
     (!name.is_empty()).then(|| name.to_ascii_lowercase())

@@ -56,14 +56,14 @@ impl Head {
         self.ttl.unwrap_or(TTL_DEFAULT)
     }
 
-    /// Reads a special entry, the dollar sign left out. `false` if it is none, or malformed.
+    /// Reads a special entry, without its dollar sign. Returns `false` if it is unknown or malformed.
     pub fn read(&mut self, entry: &[u8]) -> bool {
         let keyword_len = entry.iter().take_while(|byte| !matches!(byte, b' ' | b'\t')).count();
         let (keyword, rest) = entry.split_at(keyword_len);
         let rest = trim_start(rest);
         let read = match &keyword.to_ascii_uppercase()[..] {
             b"SOA" => soa(rest).map(|mut line| {
-                // What counts where no time is given is what has counted up to here.
+                // Without a TTL the current one counts.
                 line.ttl = if line.ttl == 0 { self.ttl() } else { line.ttl };
                 set_first(&mut self.soa, line);
             }),
@@ -244,7 +244,7 @@ pub enum Line<'a> {
     Entry(&'a [u8]),
 }
 
-/// Tells what a line is, its end left out.
+/// Classifies a line, without its end.
 pub fn line(bytes: &[u8]) -> Line<'_> {
     let line = trim_end(trim_start(bytes));
     match line {
@@ -255,7 +255,7 @@ pub fn line(bytes: &[u8]) -> Line<'_> {
     }
 }
 
-/// Cuts what is fed into lines. The last one counts even without an end.
+/// Splits its input into lines. The last one counts even without an end.
 #[derive(Debug, Default)]
 pub struct Lines {
     rest: Vec<u8>,
@@ -267,7 +267,8 @@ impl Lines {
         self.rest.is_empty()
     }
 
-    /// Takes bytes up to the end of a line, and calls `each` with it; all of them if none ends in them. Returns what is left.
+    /// Takes bytes up to the end of a line, and calls `each` with the line; all bytes without a line end. Returns the
+    /// rest.
     pub fn feed<'i>(&mut self, input: &'i [u8], mut each: impl FnMut(&[u8])) -> &'i [u8] {
         let Some(end) = input.iter().position(|&byte| byte == b'\n') else {
             self.keep(input);
@@ -284,7 +285,7 @@ impl Lines {
         behind
     }
 
-    /// Ends the file: calls `each` with what is left.
+    /// Ends the file: calls `each` with the last line.
     pub fn end(&mut self, mut each: impl FnMut(&[u8])) {
         if !self.rest.is_empty() {
             each(&self.rest);

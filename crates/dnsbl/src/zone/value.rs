@@ -16,11 +16,11 @@ const RECENT_MAX: usize = 1 << 16;
 pub struct ValueId(pub u32);
 
 impl ValueId {
-    /// An exclusion: what it covers is not listed.
+    /// An exclusion: its addresses are not listed.
     pub const EXCLUDED: ValueId = ValueId(0);
 }
 
-/// A value as it is written: what was left out is taken from the default in scope.
+/// A value as written; missing parts come from the current default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value<'a> {
     /// The address that is answered.
@@ -47,10 +47,10 @@ pub enum ValueError {
     Trailing,
 }
 
-/// Reads what stands behind an entry, blanks around it removed. `default` is what counts where nothing is said.
+/// Reads the text after an entry, without blanks around it. `default` supplies missing parts.
 ///
 /// # Errors
-/// What is no value; the entry is to be passed over.
+/// Not a value: the caller skips the entry.
 pub fn read<'a>(text: &'a [u8], default: Value<'a>) -> Result<Value<'a>, ValueError> {
     match text.first() {
         None | Some(b'#' | b';') => Ok(default),
@@ -193,7 +193,7 @@ impl Values {
         self.entries.len()
     }
 
-    /// Gives back what is needed for keeping alone.
+    /// Releases the memory that only additions need.
     pub fn shrink(&mut self) {
         self.recent = Vec::new();
         self.entries.shrink_to_fit();

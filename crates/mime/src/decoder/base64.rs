@@ -126,7 +126,7 @@ impl Base64 {
         (taken, None)
     }
 
-    /// The input is over: what is left of a quantum counts.
+    /// Ends the input; an incomplete quantum counts.
     pub(super) fn finish(&mut self, sink: &mut Sink) {
         self.end_quantum(sink);
     }
@@ -211,7 +211,7 @@ fn gather(input: &[u8], gathered: &mut [u8]) -> (usize, usize) {
             _ => break,
         };
     }
-    // What is no whole quantum stays where it is.
+    // Leaves an incomplete quantum in place.
     for _ in 0..count % 4 {
         taken = input[..taken].iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(0);
     }

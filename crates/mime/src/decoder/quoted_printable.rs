@@ -1,10 +1,10 @@
 //! Quoted-printable (RFC 2045, section 6.7).
 //!
-//! Digits in either case; a bad escape stays as it stands; white space between the `=` and the line end of a soft break
-//! is dropped with it, up to [`SPACE_MAX`] bytes of it; more stays, with a remark if a line end follows. White space at the
-//! end of other lines is kept, as most readers do. A soft break within an escape (`=5=` at the end of a line, then `8`; or
-//! `==`, then `58`) leaves bad escapes; readers that take soft breaks out first see `=58`, which is another reading where
-//! both digits are there.
+//! Digits may have either case; a bad escape stays unchanged; white space between the `=` and the line end of a soft
+//! break is dropped with it, up to [`SPACE_MAX`] bytes; more white space stays, with a remark if a line end follows.
+//! White space at the end of other lines is kept, as most readers do. A soft break within an escape (`=5=` at the end
+//! of a line, then `8`; or `==`, then `58`) leaves bad escapes; readers that remove soft breaks first see `=58`, a
+//! second reading if both digits exist.
 
 use memchr::memchr;
 
@@ -210,7 +210,7 @@ impl At {
 }
 
 impl Escape {
-    /// It is none: it stays as it stands.
+    /// Emits an invalid escape unchanged.
     fn push(self, sink: &mut Sink) {
         match self {
             Escape::Equals => sink.push(b"="),

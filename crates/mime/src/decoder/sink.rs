@@ -23,7 +23,7 @@ impl Spill {
         self.bytes.is_empty()
     }
 
-    /// Moves what fits to the window; whether anything was there.
+    /// Moves as much as fits to the window. Returns whether there were any bytes.
     pub(crate) fn flush(&mut self, window: &mut Window) -> bool {
         if self.bytes.is_empty() {
             return false;

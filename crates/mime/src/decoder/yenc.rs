@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use super::sink::Sink;
 
-/// How much of a line is looked at to tell what it is.
+/// Bytes of a line that decide its kind.
 const KEYWORD_MAX: usize = 8;
 
 #[derive(Debug, Clone)]

@@ -82,7 +82,8 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// `value` with its comments taken out, nested and unclosed ones too; those in quotes are none. `None` if there are none.
+/// Returns `value` without its comments, nested and unclosed ones too; parentheses in quotes do not begin a comment.
+/// `None` if it has no comment.
 pub(crate) fn without_comments(value: &[u8]) -> Option<Vec<u8>> {
     if !value.contains(&b'(') {
         return None;
@@ -103,8 +104,8 @@ pub(crate) fn without_comments(value: &[u8]) -> Option<Vec<u8>> {
     (bare != value).then_some(bare)
 }
 
-/// `value` with a letter in place of the parenthesis of a comment that is never closed, which some readers take for one: what
-/// follows it is seen. `None` if there is none.
+/// Returns `value` with a letter in place of the parenthesis of an unclosed comment, which some readers ignore: then
+/// the text after it is visible. `None` without such a comment.
 pub(crate) fn with_unclosed_comment(value: &[u8]) -> Option<Vec<u8>> {
     let mut cursor = Cursor::new(value);
     let mut is_quoted = false;

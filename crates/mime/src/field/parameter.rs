@@ -184,7 +184,7 @@ impl Parameter {
     }
 }
 
-/// Takes a value: what most readers see, and what others see if that differs.
+/// Reads a value as most readers do, and as others do if that differs.
 fn read_value(cursor: &mut Cursor) -> (Vec<u8>, Option<Vec<u8>>) {
     if cursor.skip(b'"') {
         return quoted(cursor);

@@ -49,7 +49,7 @@ impl Value {
     }
 }
 
-/// The first word of a `Content-Transfer-Encoding`, without comments and what follows it; empty if there is none.
+/// Returns the first word of a `Content-Transfer-Encoding`, without comments and the rest; empty if it has none.
 pub fn coding_name(value: &[u8]) -> &[u8] {
     let mut cursor = Cursor::new(value);
     while cursor.peek().is_some() {

@@ -179,8 +179,8 @@ impl Body {
         Advance::Took(1)
     }
 
-    /// How many bytes at the front of `input`, which begins within a line, are content for sure. If there are none, it
-    /// begins with a line end.
+    /// Returns how many bytes at the front of `input`, which begins within a line, are certainly content; 0 before a
+    /// line end.
     fn content_bytes(&self, reader: &Reader, input: &[u8]) -> usize {
         if !self.leaf.told && matches!(input[0], b'\r' | b'\n') {
             return 0;

@@ -6,7 +6,7 @@
 //!
 //! The work per byte is bounded by the number of open multiparts.
 
-/// The most multiparts that can be open at once, whatever the limits say: one bit each.
+/// Maximum number of open multiparts, whatever the limits: one bit each.
 pub(super) const LEVELS_MAX: usize = 64;
 
 /// How much white space behind a boundary is looked at before the line is taken for a delimiter.

@@ -122,7 +122,7 @@ impl Found {
         readings
     }
 
-    /// The ways to read a body of one type and coding, likeliest first, each with the name of what makes it doubtful.
+    /// Returns the readings of a body of one type and coding, likeliest first, each with the name of its ambiguity.
     fn entities(
         &self,
         content_type: &ContentType,
@@ -160,7 +160,7 @@ impl Found {
         entities
     }
 
-    /// The types of which a part holds no more than a piece of the content, or none of it.
+    /// Returns the types of parts with only a piece of their content, or none of it.
     pub(super) fn incomplete(&self) -> impl Iterator<Item = (Class, &'static str)> {
         self.types.iter().filter_map(|content_type| match content_type.media_type.as_deref()? {
             "message/partial" => Some((Class::Ambiguous, "Heuristics.Ambiguous.Mime.Partial")),
@@ -223,8 +223,8 @@ impl Readings {
 }
 
 impl Entity {
-    /// Whether the body falls into the same parts with the same bytes, whatever they are called. What is a container
-    /// beneath its coding is opened as one.
+    /// Returns whether two readings give the same parts with the same bytes, whatever their names. A container beneath
+    /// its coding is opened as one.
     fn reads_as(&self, other: &Entity) -> bool {
         let beneath = |entity: &Entity| {
             let main = entity.object.media_type.as_deref().and_then(|media| media.split('/').next());

@@ -48,13 +48,13 @@ pub(super) struct Header {
 
 #[derive(Debug, Clone)]
 enum At {
-    /// At the start of a line, of which the held bytes have been read.
+    /// At the start of a line whose held bytes have been read.
     Start(Start),
     /// In the value of a field; whether the line has had only white space so far.
     Value { blank: bool },
     /// After a CR in the value.
     ValueCr { blank: bool },
-    /// After two CRs at what may be the first line end of all; the second is held.
+    /// After two CRs that may be the first line end of the message; the second is held.
     ValueCrCr { blank: bool },
     /// After the line end of a line of only white space.
     AfterBlank,
@@ -69,7 +69,7 @@ enum Garbage {
     EndsHeader,
     /// It is told as a field and the header goes on.
     Field,
-    /// The body begins with it, which nobody doubts.
+    /// The body begins with this line, without ambiguity.
     EndsHeaderClearly,
     /// If it is the first line, then this is no message, and the second reading that took it for one is over.
     EndsReading,
@@ -84,7 +84,7 @@ struct Start {
 }
 
 pub(super) const fn worst_case_bytes(limits: &Limits) -> usize {
-    // The value grows by doubling; what is found in it is no longer than four values of each kind.
+    // The value grows by doubling; its findings are at most four values of each kind.
     10 * limits.field_bytes_max as usize + size_of::<Header>()
 }
 
@@ -129,8 +129,8 @@ impl Header {
         self.fields == 0
     }
 
-    /// The second reading at a line that is not a field: the line, held by `reader`, is told as one and more follow. Where it
-    /// may be a field for those who know no longest name, or no shortest, the next that is none is in doubt again.
+    /// Makes the second reading at a line that is not a field: the line, held by `reader`, is emitted as a field, and
+    /// more follow. If readers disagree about the length of its name, the next such line is ambiguous again.
     pub(super) fn going_on(&self, reader: &mut Reader) -> Box<Header> {
         let mut header = Box::new(self.as_second_reading());
         let held = reader.held();

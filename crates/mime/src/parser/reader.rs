@@ -101,7 +101,7 @@ impl Reader {
         let level = size_of::<Level>() + BOUNDARIES_MAX * bounds.name_bytes_max;
         let object = size_of::<Tell>() + 3 * bounds.name_bytes_max;
         let held = 2 * (bounds.name_bytes_max + 1024);
-        // Growing vectors hold up to twice what is in them; a header end may offer several readings at once.
+        // Growing vectors take up to twice their content; a header end may offer several readings at once.
         2 * (bounds.levels_max + 1) * (level + size_of::<Tell>()) + 8 * object + held
     }
 
@@ -115,8 +115,7 @@ impl Reader {
         self.tell(Tell::Fork(finding, other));
     }
 
-    /// Offers `make`'s parser as a second reading that is nobody's doubt: the finding is of the class that it has once both
-    /// readings are inspected.
+    /// Offers `make`'s parser as a second reading whose finding already has the class for two inspected readings.
     pub(super) fn offer_quietly(&mut self, name: &'static str, make: impl FnOnce(&Reader) -> Box<Parser>) {
         let other = make(self);
         let finding = self.finding(Class::TwoReadings, name);
@@ -150,12 +149,12 @@ impl Reader {
         self.offset = self.offset.saturating_add_unsigned(count as u64);
     }
 
-    /// Where the held bytes begin, if that is within what this reading has read.
+    /// Returns the offset of the held bytes, if this reading has read them.
     pub(super) fn held_offset(&self) -> Option<u64> {
         u64::try_from(self.offset.saturating_sub_unsigned(self.held.len() as u64)).ok()
     }
 
-    /// Whether what is held is the very beginning of the message.
+    /// Returns whether the held bytes are the beginning of the message.
     pub(super) fn is_at_start(&self) -> bool {
         self.held_offset() == Some(0) && self.levels.is_empty()
     }
@@ -234,7 +233,7 @@ impl Reader {
         self.queue.push_back(tell);
     }
 
-    /// A finding about what is held, or else about the next byte.
+    /// Makes a finding about the held bytes, or else about the next byte.
     pub(super) fn finding(&self, class: Class, name: &'static str) -> Finding {
         Finding::new(class, name, self.held_offset().unwrap_or(0))
     }

@@ -13,7 +13,7 @@ use super::reader::{Guess, Level, LineEnds, Multipart, Reader, Tell};
 use super::{Advance, HeaderEnd, Parser, READINGS_MAX, State};
 
 impl Parser {
-    /// Does what `advance` says, other than taking bytes.
+    /// Executes `advance`, except for taking bytes.
     pub(super) fn turn(&mut self, advance: Advance) {
         match advance {
             Advance::Content(_) | Advance::Took(_) => {}
@@ -123,7 +123,7 @@ impl Parser {
         self.reader.push_level(level);
     }
 
-    /// A delimiter line of an open multipart stands in what is held.
+    /// Handles a held delimiter line of an open multipart.
     fn delimiter(&mut self, delimiter: Delimiter) {
         if delimiter.junk {
             self.offer_content();
@@ -193,8 +193,8 @@ impl Parser {
         }
     }
 
-    /// Where no header is expected stands a line that begins like a field: content, but for readers that skip blank lines, or
-    /// take what is before the first delimiter for a part, a header begins there or has begun before.
+    /// Handles a line that looks like a field where no header is expected: content, but readers that skip blank lines,
+    /// or take the text before the first delimiter for a part, see a header.
     fn field(&mut self, line_at: usize) {
         if self.reader.takes_stray_field() {
             return self.take_field_for_content();
@@ -216,7 +216,7 @@ impl Parser {
         }
     }
 
-    /// Closes what the delimiter ends; the rest of its line comes next.
+    /// Closes the objects that the delimiter ends; the rest of its line comes next.
     pub(super) fn delimit(&mut self, delimiter: Delimiter) {
         if self.reader.is_outside(delimiter.level) {
             return self.close_all();

@@ -19,7 +19,7 @@ pub(super) enum Meaning {
 }
 
 impl Reader {
-    /// The line of which the beginning is held is a field, or told as one.
+    /// Begins a field with the held beginning of its line.
     pub(in crate::parser) fn begin_field(&mut self, header: &mut Header) {
         self.end_field(header);
         self.open_field(header);
@@ -55,8 +55,8 @@ impl Reader {
         }
     }
 
-    /// The field before the place is complete: reads what it means, and closes it unless it holds the rest of a header
-    /// with too many fields.
+    /// Ends the previous field: reads its meaning, and closes it unless it holds the rest of a header with too many
+    /// fields.
     pub(super) fn end_field(&mut self, header: &mut Header) {
         self.read_field(header);
         header.in_field = false;
@@ -78,7 +78,7 @@ impl Reader {
         }
     }
 
-    /// Reads what is held as the beginning of a header.
+    /// Reads the held bytes as the beginning of a header.
     pub(in crate::parser) fn replay_header(&mut self, header: &mut Header) {
         for byte in self.give_back() {
             match header.at {
@@ -107,7 +107,7 @@ impl Reader {
         if let Some(value) = behind.get(1..) {
             self.read_value(header, meaning, value, doubt.is_some());
         }
-        // A colon within a comment is none for who knows comments there.
+        // For readers that know comments there, a colon within a comment does not end the name.
         let whole = field::without_comments(&value).filter(|_| doubt.is_some());
         if let Some(colon) = whole.as_deref().and_then(|whole| whole.iter().position(|&byte| byte == b':')) {
             self.read_value(header, meaning, &whole.unwrap_or_default()[colon + 1..], true);
@@ -132,7 +132,7 @@ impl Reader {
                 if let Some(bare) = field::without_comments(value) {
                     found.note_type(field::content_type(&bare, bytes_max));
                 }
-                // Where a comment is never closed, others see what is behind it.
+                // Readers that ignore unclosed comments see the text after them.
                 if let Some(text) = field::with_unclosed_comment(value) {
                     found.note_type(field::content_type(&text, bytes_max));
                 }

@@ -18,9 +18,9 @@ pub(in crate::parser) enum Level {
 /// An open multipart.
 #[derive(Debug, Clone, Default)]
 pub(in crate::parser) struct Multipart {
-    /// None: it declares none, and the first line that looks like a delimiter says what it is.
+    /// `None` if it declares none: then the first line that looks like a delimiter defines it.
     pub(in crate::parser) boundary: Option<Box<[u8]>>,
-    /// The boundary was longer than what is kept.
+    /// Whether the boundary exceeds its kept length.
     cut: bool,
     /// Its parts are messages unless they say otherwise.
     digest: bool,
@@ -28,7 +28,7 @@ pub(in crate::parser) struct Multipart {
     closed: bool,
     /// A delimiter of it was seen.
     settled: bool,
-    /// Boundaries of other readings: those that are declared too, or the first line that looks like a delimiter.
+    /// Boundaries of other readings: further declared ones, or the first line that looks like a delimiter.
     others: Vec<Box<[u8]>>,
     /// A delimiter of another one that is declared was seen.
     other_seen: bool,
@@ -40,7 +40,7 @@ pub(in crate::parser) struct Multipart {
     stray_field: bool,
 }
 
-/// Role of a line that looks like a delimiter for a multipart of which none was seen.
+/// Role of a line that looks like a delimiter, for a multipart without any delimiter so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::parser) enum Guess {
     /// Its boundary, for it declares none.
@@ -150,7 +150,7 @@ impl Reader {
         matches!(self.levels.last(), Some(Level::Multipart(multipart)) if !multipart.settled)
     }
 
-    /// A line looks like a delimiter: what it is to the innermost multipart.
+    /// Returns the role of a line that looks like a delimiter, for the innermost multipart.
     pub(in crate::parser) fn takes_guess(&mut self, boundary: &[u8]) -> Guess {
         let Some(Level::Multipart(multipart)) = self.levels.last_mut() else {
             return Guess::Known;
@@ -178,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// Closes the levels within `level`, a delimiter of which was met.
+    /// Closes the levels within `level`, whose delimiter has been met.
     pub(in crate::parser) fn close_to(&mut self, level: usize, close: bool) {
         while self.levels.len() > level + 1 {
             self.close_last();
