@@ -157,7 +157,7 @@ impl Tokens for Plain {
     }
 }
 
-/// Runs of a byte behind a mark, in what another method makes.
+/// Run-length coding with a marker byte, over the output of another method.
 struct Runs<T> {
     inner: T,
     made: Vec<u8>,
@@ -204,7 +204,7 @@ impl<T: Tokens> Tokens for Runs<T> {
     }
 }
 
-/// Codes of a tree that stands in front: each node has two children, of which negative ones are symbols.
+/// Codes of a tree that precedes the data: each node has two children, of which negative ones are symbols.
 #[derive(Default)]
 struct Squeezed {
     /// How many nodes the tree has, once that was read.

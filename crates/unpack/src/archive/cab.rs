@@ -1,13 +1,14 @@
 //! Microsoft cabinets: the tables of folders and files, then the data of each folder in the order of the stream.
 //!
-//! A folder is one stream of content that its files share. Read: stored, MSZIP, Quantum, LZX. A folder that goes on in another
-//! cabinet is told as far as it is here, and one that is said to have begun in another is read as if it began here, since some
-//! readers do: what cannot be decoded is told raw. Both are findings. Where the files want more than the blocks that are counted,
-//! and something stands in front of what comes next, it is read as more blocks. Content of no file is told as a member without name; so are bytes between the tables and the data
-//! and behind them. Reserved areas (signatures) are passed; the search for archives reads them.
+//! A folder is one stream of content that its files share. Supported: stored, MSZIP, Quantum, LZX. A folder that
+//! continues in another cabinet is read to the end of this one. A folder that claims to begin in another one is read as
+//! if it began here, since some readers do; undecodable data is emitted raw. Both are findings. If the files need more
+//! than the counted blocks, and data precedes the next structure, it is read as further blocks. Content that belongs to
+//! no file is emitted as a member without name; so are bytes between the tables and the data and after them. Reserved
+//! areas (signatures) are skipped; the search for archives reads them.
 //!
-//! Bounds: a table of at most `directory_entries_max` files with names of 256 bytes, one block of data, and a window
-//! of 2 MiB that grows with the data.
+//! Bounds: a table of at most `directory_entries_max` files with names of 256 bytes, one block of data, and a window of
+//! 2 MiB that grows with the data.
 //!
 //! Source: Microsoft Cabinet Format [MS-CAB].
 
@@ -263,7 +264,7 @@ impl Cab {
         }
     }
 
-    /// In front of the data of a folder, or of what is not.
+    /// Before the data of a folder, or before other bytes.
     fn data(&mut self, at: u64, faults: &mut Vec<Fault>) -> Record {
         let Some(folder) = self.folders.pop_if(|folder| folder.at <= at) else {
             return match self.folders.last() {

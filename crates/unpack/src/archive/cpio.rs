@@ -46,7 +46,7 @@ pub(crate) struct Cpio {
 
 /// A header.
 struct Header {
-    /// Bytes of the header and of the name with what fills it up.
+    /// Bytes of the header and of the name with its padding.
     length: usize,
     name_at: usize,
     name_bytes: usize,
@@ -86,7 +86,7 @@ impl Cpio {
 }
 
 impl Header {
-    /// Reads a header; `Err` tells how many bytes it needs, or that it is none.
+    /// Reads a header; `Err` has the number of bytes that it needs, or `None` for an invalid one.
     fn read(head: &[u8]) -> Result<Header, Option<usize>> {
         let Some(magic) = head.get(..6) else {
             return Err(Some(6));

@@ -1,9 +1,9 @@
-//! Dar: a slice of an archive, of which the files that are compressed with zlib are told while it is read forward.
+//! Dar: a slice of an archive, whose zlib-compressed files are emitted while it is read forward.
 //!
-//! The catalogue stands at the end, and is compressed too. Files need it as little as the tool does that reads a tape: their
-//! streams stand one behind the other, and with marks between them, which is the default, each behind its name. What is not
-//! compressed, or with bzip2, xz or zstd, the searches for archives in any file find. Left out: encryption; LZO and LZ4, which
-//! have a finding. Source: dar's "notes on the format of archives". Bounds: [`BACK_BYTES`], two states of zlib-rs.
+//! The catalogue at the end, compressed too, is not needed, as by the tool when it reads a tape: the streams of files
+//! follow each other and, with the default marks between them, each follows its name. The searches for archives find
+//! files that are stored or compressed with bzip2, xz or zstd. Left out: encryption; LZO and LZ4, which have a finding.
+//! Source: dar's "notes on the format of archives". Bounds: [`BACK_BYTES`], two states of zlib-rs.
 
 use stream::Class;
 
@@ -54,12 +54,12 @@ pub(crate) struct Slice {
 enum State {
     Head,
     Open,
-    /// This is none.
+    /// Not such an archive.
     Over,
 }
 
 impl Slice {
-    /// Looks at the head as far as it is there; how much of the bytes belongs to it.
+    /// Reads the head as far as it has arrived. Returns the number of its bytes.
     fn head(&mut self, bytes: &[u8], outbox: &mut Outbox) -> usize {
         let wanted = if self.state == State::Head { FLAGS_END } else { HEAD_BYTES };
         let count = bytes.len().min(wanted.saturating_sub(self.head.len()));

@@ -1,8 +1,8 @@
-//! Mailboxes of Unix: mails behind each other, each behind a line that begins with `From `.
+//! Mailboxes of Unix: mails that follow each other, each after a line that begins with `From `.
 //!
-//! The first mail is left to the reader of mails, which takes the whole file for one; the others are told as members. A
-//! line divides mails if it holds a time of day, whatever stands in front of it: readers differ about blank lines and about
-//! lengths in headers. Quoting (`>From `) is left as it stands. Source: RFC 4155. Bounds: a line of [`LINE_BYTES_MAX`].
+//! The first mail is left to the reader of mails, which takes the whole file for one; the others are emitted as
+//! members. A line with a time of day divides mails, whatever precedes it: readers differ about blank lines and about
+//! lengths in headers. Quoting (`>From `) stays unchanged. Source: RFC 4155. Bounds: a line of [`LINE_BYTES_MAX`].
 
 use stream::{Kind, Object, ReadAt};
 
@@ -38,7 +38,7 @@ impl Mbox {
         Mbox { at: 0, line: Some(Vec::new()) }
     }
 
-    /// The line so far: what it says to be.
+    /// Decides the kind of the line so far.
     fn judge(&mut self, outbox: &mut Outbox) {
         let Some(line) = &self.line else { return };
         let is_over = line.last() == Some(&b'\n');

@@ -136,7 +136,7 @@ impl Rar {
 }
 
 impl Solid {
-    /// Tries the next password; a finding says what stays closed.
+    /// Tries the next password; a finding reports failure.
     fn unlock(&mut self, scheme: &Scheme, faults: &mut Vec<Fault>, judge: impl Fn(&crypt::Key) -> Judgement) -> Lock {
         match self.keys.attempt(scheme, &mut self.work, judge) {
             Tried::More => return Lock::Busy,

@@ -1,12 +1,12 @@
-//! 7z: a header at the end tells what the packed streams in front of it are.
+//! 7z: packed streams, described by a header at the end.
 //!
-//! The archive is kept as it passes and opened when it is over. Coders: copy, LZMA, LZMA2, PPMd, bzip2, deflate, deflate64,
-//! zstd, delta, the branch filters, BCJ2, AES with password candidates; folders of many files, packed headers. What
-//! cannot be opened (other coders and passwords, broken data) is told raw, folder by folder. What follows the archive is
-//! told as a member without name.
+//! The archive is kept while it passes, and opened at its end. Coders: copy, LZMA, LZMA2, PPMd, bzip2, deflate,
+//! deflate64, zstd, delta, the branch filters, BCJ2, AES with password candidates; folders of many files, packed
+//! headers. Folders that cannot be opened (other coders and passwords, broken data) are emitted raw. Bytes after the
+//! archive are emitted as a member without name.
 //!
 //! Bounds: the archive itself in the driver's spool; its header of at most [`HEADER_BYTES_MAX`], which lists at most
-//! `directory_entries_max` things of a kind; the dictionaries of one folder, together at most `codec_bytes_max`.
+//! `directory_entries_max` entries of a kind; the dictionaries of one folder, together at most `codec_bytes_max`.
 //!
 //! Source: 7zFormat.txt of the LZMA SDK.
 
@@ -49,7 +49,7 @@ pub(crate) const FORMAT: Format = Format {
 /// The longest header.
 const HEADER_BYTES_MAX: u64 = 8 << 20;
 const START_BYTES: usize = 32;
-/// A header may be packed, and what comes out too.
+/// Maximum depth of packed headers.
 const PACKED_HEADERS_MAX: u32 = 4;
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.SevenZip.Header");
@@ -155,7 +155,8 @@ impl SevenZip {
                 return;
             }
             self.note(CUT, outbox);
-            // Others read a header that is said to reach beyond the end as far as it is there. One that ends early is none.
+            // Other readers read a header that claims to reach beyond the end as far as it exists. One that ends early
+            // is invalid.
             bytes.truncate(read);
             if header::read(&bytes, self.limits.directory_entries_max as usize).is_err() {
                 return;
@@ -334,7 +335,7 @@ impl Folders {
         }
     }
 
-    /// Opens the next file, whatever it is called.
+    /// Opens the next file, whatever its name.
     fn open_file(&mut self, size: Option<u64>, limits: &Limits, outbox: &mut Outbox) {
         let stream = self.header.folders.get(self.folder).and_then(|folder| folder.streams.get(self.stream));
         let crc32 = stream.and_then(|(_, crc)| *crc).filter(|_| size.is_some_and(|size| size > 0));

@@ -113,7 +113,7 @@ struct Entry {
     size: u64,
     /// The content, if it is sparse.
     content: Option<Content>,
-    /// The first bytes, if they have been read for a map and are none.
+    /// The first bytes, if they were read as a map and are not one.
     text: Vec<u8>,
 }
 
@@ -167,7 +167,7 @@ impl Tar {
         self.notes.push_back(Finding::new(class, name, offset));
     }
 
-    /// Counts a turn. Where too many came to nothing, the rest is told as it stands.
+    /// Counts a turn. After too many without progress the rest is emitted raw.
     fn bear(&mut self, moved: bool) {
         if self.patience.bears(moved) {
             return;
@@ -207,7 +207,7 @@ impl Tar {
         self.took(taken)
     }
 
-    /// Decides what the whole block is; whether an open gap ended with it.
+    /// Decides the kind of the whole block. Returns whether an open gap ended with it.
     fn judge(&mut self, block: &[u8; BLOCK], link: Option<Entry>) -> bool {
         let is_zero = block.iter().all(|&byte| byte == 0);
         let header = Header::parse(block, self.name_bytes_max);

@@ -15,7 +15,7 @@ impl History {
         History { dictionary: Dictionary::new(), distance: 0, pending: 0 }
     }
 
-    /// Begins anew with what a decoder may assume to have been told before.
+    /// Restarts, with earlier output that a decoder may refer to.
     pub fn restart(&mut self, size: usize, before: &[u8]) {
         self.dictionary.declare(size as u64, size);
         self.pending = 0;
@@ -27,7 +27,7 @@ impl History {
         }
     }
 
-    /// Drops what remains of a match.
+    /// Drops the rest of a match.
     pub const fn drop_pending(&mut self) {
         self.pending = 0;
     }

@@ -39,7 +39,7 @@ struct Length {
 pub(crate) struct NoCode;
 
 impl Huffman {
-    /// A code without symbols, for what has codes of the usual lengths.
+    /// Makes a code without symbols, for formats with the usual lengths.
     pub fn new() -> Huffman {
         Huffman::default()
     }

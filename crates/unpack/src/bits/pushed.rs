@@ -32,7 +32,7 @@ impl Bits {
         (self.end, self.at, self.passed, self.last) = (0, 0, 0, false);
     }
 
-    /// Copies what fits of `input` and returns how much that was. Empty input says that there is no more.
+    /// Copies as much of `input` as fits, and returns its length. Empty input means its end.
     pub fn fill(&mut self, input: &[u8]) -> usize {
         if input.is_empty() {
             self.last = true;
@@ -56,7 +56,7 @@ impl Bits {
         self.passed += read as u64 * 8;
     }
 
-    /// Whether `count` bits can be read: they are here, or what is missing will never come.
+    /// Returns whether `count` bits can be read: they have arrived, or the input has ended.
     #[inline(always)]
     pub const fn has(&self, count: usize) -> bool {
         self.at + count <= self.end * 8 || self.last
@@ -110,7 +110,7 @@ impl Bits {
         self.take(1) == 1
     }
 
-    /// Passes what remains of a byte that was begun.
+    /// Skips the rest of the current byte.
     pub const fn align(&mut self) {
         self.at = self.at.next_multiple_of(8);
     }

@@ -1,8 +1,8 @@
 //! The driver of the old bit-wise methods (shrink, reduce, implode, LZW): bits from the lowest on, one token at a time,
 //! each of which makes a bounded number of bytes.
 //!
-//! A token is decoded when as many bits are there as it may take, or when no more will come. Bounds: 8 bytes of bits, the
-//! bytes of one token, what the method itself keeps.
+//! A token is decoded when as many bits have arrived as it may take, or when the input has ended. Bounds: 8 bytes of
+//! bits, the bytes of one token, the state of the method.
 
 use stream::Class;
 
@@ -75,7 +75,7 @@ impl Bits {
         self.take(self.count % 8);
     }
 
-    /// The bytes of which no bit was taken.
+    /// Returns the bytes of which no bit was taken.
     fn whole_bytes(&self) -> Vec<u8> {
         let bytes = (self.value >> (self.count % 8)).to_le_bytes();
         bytes[..(self.count / 8) as usize].to_vec()
@@ -86,7 +86,7 @@ impl Bits {
 pub(crate) struct Tokenwise<T> {
     tokens: T,
     bits: Bits,
-    /// Content of the last tokens, told up to `told`, and what is to be told behind it.
+    /// Output of the last tokens, emitted up to `told`, and the event after it.
     content: Vec<u8>,
     told: usize,
     owing: Told,

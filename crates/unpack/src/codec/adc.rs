@@ -1,12 +1,12 @@
-//! ADC, Apple's compression of old disk images: literals and matches told by bytes.
+//! ADC, Apple's compression of old disk images: literals and matches, selected by bytes.
 //!
 //! ```text
 //! 1LLLLLLL literals of L + 1        00LLLLDD D*8 match of L + 3        01LLLLLL D*16 match of L + 4, D + 1 back
 //! ```
 //!
-//! What is packed is here whole, and so is what comes out of it, up to a bound that the caller gives.
+//! Packed data and output are held whole, up to a bound that the caller gives.
 
-/// Unpacks up to the end or to `content_bytes_max`; what could be made, and whether it was sound.
+/// Unpacks up to the end or to `content_bytes_max`. Returns the output, and whether it was sound.
 pub(crate) fn unpack(packed: &[u8], content_bytes_max: usize) -> (Vec<u8>, bool) {
     let (mut content, mut rest) = (Vec::new(), packed);
     while content.len() < content_bytes_max
@@ -18,7 +18,7 @@ pub(crate) fn unpack(packed: &[u8], content_bytes_max: usize) -> (Vec<u8>, bool)
     (content, true)
 }
 
-/// Reads a token; what is behind it.
+/// Reads a token. Returns the bytes after it.
 fn token<'a>(first: u8, behind: &'a [u8], most: usize, content: &mut Vec<u8>) -> Option<&'a [u8]> {
     let low = usize::from(first);
     let room = most - content.len();

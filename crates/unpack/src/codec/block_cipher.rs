@@ -60,7 +60,7 @@ impl Cbc {
         Cbc { aes, previous: start }
     }
 
-    /// Decrypts whole blocks; what is left over behind them stays as it is.
+    /// Decrypts whole blocks; an incomplete last one stays unchanged.
     pub fn decrypt(&mut self, data: &mut [u8]) {
         let (blocks, _) = data.as_chunks_mut::<BLOCK>();
         for block in blocks {

@@ -10,14 +10,13 @@ use zlib_rs::{Inflate, InflateFlush, Status};
 
 use crate::frame::codec::{Decoder, Fault, Progress, Told};
 
-/// How much is made at once, where there is less room than that: the library is slow where fewer than 260 bytes are left
-/// of what it may fill.
+/// Size of the output buffer, for smaller windows: the library is slow with less than 260 bytes of output space.
 const CONTENT_BYTES: usize = 16 << 10;
 
 /// An inflater.
 pub(crate) struct Deflate {
     inflate: Inflate,
-    /// Content made, of which what is `waiting` has not been told.
+    /// Output, of which `waiting` has not been emitted.
     content: Box<[u8]>,
     waiting: Range<usize>,
     /// Event after it.
@@ -47,7 +46,7 @@ impl Deflate {
         (self.waiting, self.owing) = (0..0, Told::Nothing);
     }
 
-    /// Prepares for a stream that may refer back to the end of what was `before`; whether that can be done.
+    /// Prepares for a stream that may refer back to the end of `before`. Returns whether that is possible.
     pub fn restart(&mut self, before: &[u8]) -> bool {
         const REACH: usize = 32 << 10;
         self.reset();
@@ -55,7 +54,7 @@ impl Deflate {
         before.is_empty() || self.inflate.set_dictionary(before).is_ok()
     }
 
-    /// Makes content in front of `output`, and what is to be told behind it.
+    /// Decodes into `output`, and returns the next event.
     fn inflate(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let (taken, wrote) = (self.inflate.total_in(), self.inflate.total_out());
         let status = self.inflate.decompress(input, output, InflateFlush::NoFlush);

@@ -1,5 +1,5 @@
-//! LZFSE, Apple's compression of disk images and files: blocks of literals and matches in codes of finite-state entropy,
-//! read from their ends.
+//! LZFSE, Apple's compression of disk images and files: blocks of literals and matches in codes of finite-state
+//! entropy, read from their ends.
 //!
 //! ```text
 //! stream  := block* "bvx$"
@@ -7,15 +7,15 @@
 //!          | "bvx2" bytes u32, fields u64*3, frequencies, literals, triples of a run, a length and a distance
 //! ```
 //!
-//! What is packed is here whole, and so is what comes out of it, up to a bound that the caller gives. Not read: `bvx1`,
-//! which no encoder writes. Source: the format as Apple's reference implementation describes it.
+//! Packed data and output are held whole, up to a bound that the caller gives. Not read: `bvx1`, which no encoder
+//! writes. Source: the format as Apple's reference implementation describes it.
 
 mod lzvn;
 
 use crate::frame::codec::{le32, le64};
 pub(crate) use lzvn::unpack as lzvn;
 
-/// Unpacks a stream up to its end or to `content_bytes_max`; what could be made, and whether it was sound.
+/// Unpacks a stream up to its end or to `content_bytes_max`. Returns the output, and whether it was sound.
 pub(crate) fn unpack(packed: &[u8], content_bytes_max: usize) -> (Vec<u8>, bool) {
     let mut content = Vec::new();
     let mut rest = packed;

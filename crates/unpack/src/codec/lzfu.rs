@@ -26,7 +26,7 @@ pub(crate) struct LzFu {
 
 enum State {
     Flags,
-    /// So many items are left, of which these flags say whether they are references.
+    /// So many items are left; these flags say which of them are references.
     Items {
         flags: u8,
         left: u32,

@@ -1,10 +1,10 @@
-//! LZMA by push: one stream of symbols, as zip, lzip, 7z and `.lzma` files have it, without what surrounds it.
+//! LZMA by push: one stream of symbols, as zip, lzip, 7z and `.lzma` files have it, without its container.
 //!
-//! A symbol cannot be decoded in part. So it is decoded only when as many bytes are there as it may take, or when no more
-//! will come; until then they are held. LZMA2, which has its chunks whole, uses the parts in the modules.
+//! A symbol cannot be decoded in part. So it is decoded only when as many bytes have arrived as it may take, or when
+//! the input has ended; until then they are held. LZMA2, which has whole chunks, uses the parts in the modules.
 //!
-//! Bounds: a dictionary that grows with the data up to the cap, the model (up to 6 MB for the widest literals, 28 KiB for
-//! usual ones), 4 KiB held. What refers further back than the cap is a Limit finding and ends the reading.
+//! Bounds: a dictionary that grows with the data up to the cap, the model (up to 6 MB for the widest literals, 28 KiB
+//! for usual ones), 4 KiB held. A reference further back than the cap is a Limit finding and ends the reading.
 
 mod dictionary;
 mod range;
@@ -17,7 +17,7 @@ pub(crate) use dictionary::{Dictionary, SHORT, Unreachable};
 pub(crate) use range::{INIT_BYTES, Registers};
 pub(crate) use symbols::Lzma;
 
-/// Bytes held at most, and those that one symbol may take: 22 modelled bits of at most 6.1 bits each, and 26 others.
+/// Maximum held bytes, and those of one symbol: 22 modelled bits of at most 6.1 bits each, and 26 others.
 const HELD_BYTES_MAX: usize = 4096;
 const SYMBOL_BYTES_MAX: usize = 24;
 
@@ -44,7 +44,7 @@ pub(crate) struct LzmaStream {
 enum State {
     Init,
     Decoding,
-    /// The last symbol needed more than there was; what it seems to say is told before that is.
+    /// The last symbol needed more bytes than exist; its apparent content is emitted first.
     Overrun,
     Over,
 }

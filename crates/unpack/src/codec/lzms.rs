@@ -73,7 +73,7 @@ impl Recent {
 }
 
 impl Lzms {
-    /// Begins with a chunk that makes so many bytes; nothing if it is none.
+    /// Begins a chunk with so many bytes of output; `None` if it is invalid.
     pub fn new(packed: Vec<u8>, bytes: usize) -> Option<Lzms> {
         const PACKED_BYTES_MIN: usize = 4;
         if packed.len() < PACKED_BYTES_MIN || !packed.len().is_multiple_of(2) {
@@ -102,7 +102,7 @@ impl Lzms {
         })
     }
 
-    /// Unpacks some thousand bytes more; whether all are there, nothing if it makes no sense.
+    /// Unpacks some thousand bytes more. Returns whether the chunk is complete; `None` if it is invalid.
     pub fn run(&mut self) -> Option<bool> {
         const SLICE: usize = 32 << 10;
         let until = self.bytes.min(self.content.len() + SLICE);

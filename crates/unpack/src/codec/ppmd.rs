@@ -1,14 +1,14 @@
 //! PPMd: a byte is predicted by the longest context in which it has been seen, and range coded.
 //!
-//! The models ([`ModelH`] of 7z and RAR, [`ModelI`] of zip, one [`Model`] but for what the variants count) know nothing of where the bytes come from: they ask a
-//! [`Coder`] for choices. [`Ppmd`] is the push decoder of a stream that is nothing but such choices, as 7z and zip have
-//! it; RAR mixes them with its own and drives [`ModelH`] itself.
+//! The models ([`ModelH`] of 7z and RAR, [`ModelI`] of zip, one [`Model`] except for the increments) do not know the
+//! source of the bytes: they ask a [`Coder`] for choices. [`Ppmd`] is the push decoder of a pure stream of such
+//! choices, as 7z and zip have it; RAR mixes them with other data and drives [`ModelH`] itself.
 //!
-//! A model cannot stop inside of a symbol. So a symbol is decoded only when as many bytes are there as it may take, or
-//! when no more will come; until then they are held.
+//! A model cannot stop inside of a symbol. So a symbol is decoded only when as many bytes have arrived as it may take,
+//! or when the input has ended; until then they are held.
 //!
-//! Bounds: the memory that the model has filled, at most what the stream declares; beyond `codec_bytes_max` a Limit
-//! finding ends the reading. Besides it 20 KiB of estimates and 4 KiB held.
+//! Bounds: the memory that the model has filled, at most the declared size; beyond `codec_bytes_max` a Limit finding
+//! ends the reading. Besides it 20 KiB of estimates and 4 KiB held.
 
 mod arena;
 mod estimate;
@@ -161,7 +161,7 @@ impl<V: Variant, F: Flavour> Ppmd<V, F> {
             told = match symbol {
                 Symbol::End if is_whole => Told::Over,
                 _ if self.ending == Ending::EndSymbol(Some(self.written)) => {
-                    // What came instead is none of this stream's.
+                    // The bytes received instead do not belong to this stream.
                     told = Told::Over;
                     break;
                 }
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Streams made by 7-Zip, behind their two bytes of parameters: order, what happens without memory, length.
+    /// Streams made by 7-Zip, after their two bytes of parameters: order, action without memory, length.
     const OF_I: [(&[u8], u32, Restore, usize); 2] = [
         (include_bytes!("../../tests/ppmd/i-4-1m"), 4, Restore::Restart, 24_000),
         (include_bytes!("../../tests/ppmd/i-16-1m-cut-off"), 16, Restore::CutOff, 64_000),

@@ -40,7 +40,7 @@ impl Shrink {
         code < CONTROL || self.prefix[code] != NOTHING
     }
 
-    /// Appends what a code stands for.
+    /// Appends the expansion of a code.
     fn expand(&self, mut code: usize, content: &mut Vec<u8>) -> Result<(), Broken> {
         let start = content.len();
         while code > CONTROL {

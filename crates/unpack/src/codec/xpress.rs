@@ -13,8 +13,8 @@ const CODE_BITS: u32 = 15;
 const LITERALS: usize = 256;
 const LENGTH_MIN: usize = 3;
 
-/// Unpacks a chunk into `content`, which is empty, up to `bytes_max`; whether it made sense. What came out before it broke
-/// off stays.
+/// Unpacks a chunk into `content`, which is empty, up to `bytes_max`. Returns whether it was sound; output before an
+/// error stays.
 pub(crate) fn unpack(chunk: &[u8], content: &mut Vec<u8>, bytes_max: usize) -> bool {
     symbols(chunk, content, bytes_max).is_some()
 }
@@ -49,7 +49,7 @@ fn symbols(chunk: &[u8], content: &mut Vec<u8>, bytes_max: usize) -> Option<()> 
     Some(())
 }
 
-/// The words, and the bits of those that were read.
+/// The words, and the unread bits of the current ones.
 struct Bits<'a> {
     words: &'a [u8],
     at: usize,
@@ -58,7 +58,7 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// The next bits, 16 at most, zeros behind the last word. Afterwards 16 are there.
+    /// Returns the next bits, 16 at most, zeros after the last word. Afterwards 16 are loaded.
     fn peek(&mut self, count: u32) -> u32 {
         if self.count < 16 {
             self.ahead |= u32::from(le16(self.words, self.at)) << (16 - self.count);

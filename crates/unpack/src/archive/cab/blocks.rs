@@ -59,7 +59,7 @@ pub(super) struct Data {
     pub goes_on: bool,
     /// Bytes of content that its files want.
     pub wanted: u64,
-    /// Bytes up to what comes next.
+    /// Bytes up to the next block.
     pub packed_bytes: u64,
 }
 
@@ -188,7 +188,7 @@ impl Blocks {
         count
     }
 
-    /// Decodes the block; what is wrong with it without keeping it from being decoded.
+    /// Decodes the block. Returns a fault that does not prevent the decoding.
     fn whole_block(&mut self, header: usize) -> Result<Option<Fault>, Fault> {
         let size = usize::from(le16(&self.block, 6));
         let block = std::mem::take(&mut self.block);
@@ -267,14 +267,14 @@ impl Blocks {
     }
 }
 
-/// Whether the checksum of a block is right, or there is none. Archivers do not agree whether it covers the reserved area.
+/// Returns whether the checksum of a block is right or absent. Archivers disagree whether it covers the reserved area.
 fn sum_agrees(block: &[u8], header: usize) -> bool {
     let told = le32(block, 0);
     let data = sum(0, &block[header..]);
     told == 0 || told == sum(data, &block[4..HEADER_BYTES]) || told == sum(data, &block[4..header])
 }
 
-/// Exclusive or of little-endian words; what remains of the last one counts from its highest byte on.
+/// Exclusive or of little-endian words; an incomplete last one counts from its highest byte on.
 fn sum(start: u32, bytes: &[u8]) -> u32 {
     let (words, rest) = bytes.as_chunks::<4>();
     let sum = words.iter().fold(start, |sum, word| sum ^ u32::from_le_bytes(*word));

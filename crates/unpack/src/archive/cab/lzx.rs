@@ -1,12 +1,12 @@
-//! LZX as cabinets have it: frames of at most 32 KiB, each in a block of its own, in one window; and as images of Windows
-//! have it: chunks that stand alone.
+//! LZX in cabinets: frames of at most 32 KiB, each in its own block, in one window; and in images of Windows:
+//! independent chunks.
 //!
-//! A compressed block reaches over as many frames as it likes. Bits come in little-endian words of 16, highest first; a
-//! frame is held with the bytes of its words swapped. In the first 32768 frames the targets of calls (byte E8) have been
-//! made absolute, which is undone in what is told and not in the window.
+//! A compressed block may span any number of frames. Bits come in little-endian words of 16, highest first; a frame is
+//! held with the bytes of its words swapped. In the first 32768 frames the targets of calls (byte E8) are absolute;
+//! they are made relative in the output, not in the window.
 //!
-//! Source: [MS-PATCH] 2, without what is only of delta compression. A chunk of an image has no bit that says whether calls
-//! were translated, which is always so; and the length of a block has a short form.
+//! Source: [MS-PATCH] 2, without the parts about delta compression. A chunk of an image always has translated calls,
+//! without a bit for it, and a short form of the length of a block.
 
 // A bit machine: its sums are those of the code, and overflow checks are on.
 #![allow(clippy::arithmetic_side_effects)]
@@ -33,7 +33,7 @@ pub(crate) struct Lzx {
     /// Size with which calls were translated, once the first frame has told it.
     translation: Option<i32>,
     frames: u32,
-    /// Whether the frame is the last one of a section, which is filled up: matches may reach beyond what is told of it.
+    /// Whether the frame is the last of a section, which is padded: matches may reach beyond its content.
     is_filled_up: bool,
     /// The bits of the window, in an image.
     of_image: Option<u32>,

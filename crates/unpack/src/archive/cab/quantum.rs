@@ -1,8 +1,8 @@
-//! Quantum: LZ77 whose symbols come from an arithmetic coder with models that follow what has been seen.
+//! Quantum: LZ77 whose symbols come from an arithmetic coder with adaptive models.
 //!
-//! The coder starts anew with each block; models and window live as long as the folder. What a model counts, and when it
-//! halves and sorts its counts, is arbitrary and exact. Distances and lengths have further bits that are not modelled.
-//! Source: M. Russoto's description of Quantum archives. Bounds: the window, a kilobyte of models.
+//! The coder restarts with each block; models and window last as long as the folder. The increments of a model, and the
+//! time at which it halves and sorts its counts, are arbitrary and exact. Distances and lengths have further bits that
+//! are not modelled. Source: M. Russoto's description of Quantum archives. Bounds: the window, a kilobyte of models.
 
 // A bit machine: its sums are those of the code, and overflow checks are on.
 #![allow(clippy::arithmetic_side_effects)]
@@ -39,7 +39,7 @@ impl Quantum {
         }
     }
 
-    /// Decodes a block that makes `size` bytes; what came out before it broke off stays in `content`.
+    /// Decodes a block of `size` bytes; the content before an error stays in `content`.
     pub fn frame(&mut self, data: &[u8], size: usize, content: &mut Vec<u8>) -> Option<()> {
         let mut coder = Coder::new(data);
         while content.len() < size {

@@ -1,11 +1,11 @@
-//! The methods `lh1` and `lh2`: LZSS with Huffman codes that follow what has been seen (LZHUF by Yoshizaki).
+//! The methods `lh1` and `lh2`: LZSS with adaptive Huffman codes (LZHUF by Yoshizaki).
 //!
-//! A code is a tree whose nodes stand in the order of their frequencies, the root first. Each symbol read adds one to the
-//! nodes on its way to the root; a node that overtakes others changes places with the first of them. When [`TOTAL_MAX`]
-//! symbols have been seen all frequencies are halved and the tree is made anew. `lh1` has such a code for literals and
-//! lengths, `lh2` another one for distances, which gets a leaf for each 64 bytes told.
+//! A code is a tree whose nodes are ordered by their frequencies, the root first. Each symbol adds one to the nodes on
+//! its way to the root; a node that overtakes others changes places with the first of them. After [`TOTAL_MAX`] symbols
+//! all frequencies are halved and the tree is rebuilt. `lh1` has such a code for literals and lengths, `lh2` another
+//! one for distances, which gets a leaf for each 64 bytes of output.
 //!
-//! Source: LZHUF.C; for `lh2`, what public readers do (LHa for UNIX, XADMaster).
+//! Source: LZHUF.C; for `lh2` the behaviour of public readers (LHa for UNIX, XADMaster).
 
 // A bit machine: its sums are those of the code, and overflow checks are on.
 #![allow(clippy::arithmetic_side_effects)]
@@ -18,7 +18,7 @@ use crate::bits::pushed::Bits;
 const TOTAL_MAX: u16 = 0x8000;
 /// The longest code is as deep as the tree; but in 32768 symbols it cannot become deeper than this.
 const SYMBOL_BITS: usize = 8 * 48;
-/// Set in what a leaf has for a child: the rest is its symbol.
+/// Flag of a leaf in place of a child: the rest is its symbol.
 const LEAF: u16 = 0x8000;
 
 /// The method `lh1`.
@@ -119,7 +119,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The tree of as many symbols, each of which has been seen once.
+    /// Makes the tree of as many symbols, each with the frequency 1.
     fn of(symbols: u16) -> Tree {
         let mut tree = Tree::empty(symbols);
         tree.build((0..symbols).map(|symbol| (1, LEAF | symbol)).collect());
@@ -182,7 +182,7 @@ impl Tree {
         self.adopt(b);
     }
 
-    /// Tells a node's children who their parent is.
+    /// Sets the parent of a node's children.
     fn adopt(&mut self, node: usize) {
         let child = self.children[node];
         if child & LEAF != 0 {

@@ -45,7 +45,7 @@ impl Decoder {
         Some(Decoder::with(method, &before))
     }
 
-    /// The decoder with this method, which may refer to what was `before`.
+    /// Makes a decoder with this method, which may refer to the output in `before`.
     pub fn with(method: Box<dyn Method>, before: &[u8]) -> Decoder {
         /// Size of `pm1`'s window, which begins with nothing.
         const LEAST: usize = 16 << 10;

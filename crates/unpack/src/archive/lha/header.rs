@@ -214,7 +214,7 @@ mod tests {
         assert!(matches!(Header::read(&head[..10]), Found::Need(21)));
         assert!(matches!(Header::read(&head), Found::Need(32)));
         head.extend_from_slice(b"\x01ab\0\0");
-        // Extended headers are longer than what counts them.
+        // Extended headers exceed their declared length.
         assert!(matches!(Header::read(&head), Found::Nothing));
         head[7] = 5;
         let Found::Header(header) = Header::read(&head) else {

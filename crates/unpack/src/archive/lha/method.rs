@@ -15,8 +15,8 @@ pub(crate) enum Run {
     Input,
 }
 
-/// Whether a method must wait for input: for the header of a block, or within one for a symbol, each of which takes at most
-/// so many bits.
+/// Returns whether a method has to wait for input: for the header of a block, or within one for a symbol, each of which
+/// takes at most so many bits.
 pub(super) fn lacks_input(bits: &Bits, is_in_block: bool, [header_bits, symbol_bits]: [usize; 2]) -> bool {
     match is_in_block {
         // A symbol that is the only one takes no bits.

@@ -32,7 +32,7 @@ impl Recent {
         Recent { bytes, seen }
     }
 
-    /// Notes what was told since.
+    /// Follows the output since the last call.
     fn follow(&mut self, history: &History) {
         let new = (history.position() - self.seen) as usize;
         for back in (1..=new).rev() {
@@ -135,7 +135,7 @@ fn literals(bits: &mut Bits) -> u32 {
 /// The length and the distance of a match; how distances are told depends on how many there can be.
 fn copied(bits: &mut Bits, told: u64) -> (usize, usize) {
     let after = |start: u64, bits: &mut Bits, before: bool| if told >= start { bits.flag() } else { before };
-    // The width that reaches all of what was told, of those that the range has.
+    // The narrowest width of the range that reaches all of the output.
     let width =
         |base: u64, least: u32, most: u32| (least..most).find(|&width| told < base + (1 << width)).unwrap_or(most);
     let (is_pair, span) = if !bits.flag() {

@@ -19,7 +19,7 @@ use crate::frame::password::utf16;
 /// How a key is made of a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scheme {
-    /// With the power of the rounds, and what tells the right password.
+    /// RAR 5: the power of the number of rounds, the salt, and a check value of the password.
     Five { power: u8, salt: [u8; 16], check: [u8; 8] },
     /// An archive may go without salt.
     Three { salt: Option<[u8; 8]> },
@@ -76,7 +76,7 @@ pub(super) enum Way {
 /// Two blocks of the hash for each round.
 const FIVE_ROUND_BYTES: u64 = 2 * 64;
 
-/// PBKDF2, of which round by round is left to do.
+/// PBKDF2, computed in slices of rounds.
 pub(super) struct Five {
     keyed: Hmac<Sha256>,
     last: [u8; 32],
@@ -112,7 +112,7 @@ impl Five {
     }
 }
 
-/// Rounds of SHA-1 over a password, of which some are left to do.
+/// Rounds of SHA-1 over a password, computed in slices.
 pub(super) struct Three {
     hash: Sha1,
     start: [u8; BLOCK],
@@ -157,7 +157,7 @@ impl Three {
 }
 
 impl Key {
-    /// The cipher of what begins with this vector, if the key has none of its own.
+    /// Returns the cipher of data with this vector, unless the key has its own.
     pub fn cipher(&self, start: [u8; BLOCK]) -> Option<Cbc> {
         Some(Cbc::new(Aes::new(&self.key)?, self.start.unwrap_or(start)))
     }

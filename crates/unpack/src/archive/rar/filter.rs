@@ -36,7 +36,7 @@ pub(super) enum Kind {
     Itanium,
     /// Differences to neighbours in a picture of three bytes a pixel.
     Rgb { stride: usize, red_at: usize },
-    /// Differences to what is to be expected of sound.
+    /// Differences from predicted sound.
     Audio { channels: usize },
 }
 

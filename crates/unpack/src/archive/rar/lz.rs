@@ -17,7 +17,7 @@ pub(super) const DICTIONARY: Fault = Fault::fatal(Class::Limit, "Heuristics.Limi
 
 /// One version's compression.
 pub(super) trait Model: Send {
-    /// Another member begins; a solid one goes on with what was learned.
+    /// Begins another member; a solid one continues with the learned state.
     fn start(&mut self, solid: bool);
 
     /// Reads symbols until the history is at `end`, or as `Stop` says.
@@ -27,7 +27,7 @@ pub(super) trait Model: Send {
 /// Why a run ended.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The bytes wanted are there.
+    /// All bytes of the output have been made.
     Full,
     /// The input is used up.
     Input,

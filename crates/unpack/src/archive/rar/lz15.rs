@@ -28,7 +28,7 @@ use crate::bits::pushed::Bits;
 const STEP_BITS: usize = 128;
 const WINDOW_BYTES: usize = 0x1_0000;
 
-/// How many symbols have codes of which length, one behind the other.
+/// Numbers of symbols with their lengths of codes, in order.
 type Lengths = &'static [(u8, u8)];
 
 const PLACES: [Lengths; 5] = [

@@ -18,7 +18,7 @@ const REPEATED_LENGTHS: usize = 44;
 const DISTANCES: usize = 64;
 /// Distance codes of version 1.
 const DISTANCES_LONG: usize = 80;
-/// Code lengths, of which the last two hold zeros.
+/// Number of code lengths; the last two hold zeros.
 const LENGTH_CODES: usize = 20;
 
 /// The most bits of a block header and its code lengths, and of a symbol.

@@ -45,7 +45,7 @@ enum Program {
 /// Why a telling leads to no filter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// A program that nobody knows.
+    /// An unknown program.
     Unknown,
     /// It makes no sense.
     Broken,
@@ -83,7 +83,7 @@ impl Telling {
         }
     }
 
-    /// Reads bytes; whether all are there.
+    /// Reads bytes. Returns whether it is complete.
     pub fn read(&mut self, bits: &mut Bits) -> bool {
         while !self.is_complete() && bits.has(8) && !bits.is_at_end() {
             self.push(bits.take(8) as u8);
@@ -96,7 +96,7 @@ impl Telling {
         self.bytes.push(byte);
     }
 
-    /// Whether all bytes are there.
+    /// Returns whether it is complete.
     pub const fn is_complete(&self) -> bool {
         self.bytes.len() >= self.wanted
     }

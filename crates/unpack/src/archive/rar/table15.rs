@@ -8,7 +8,7 @@
 pub(super) struct Byte(u8);
 
 impl Byte {
-    /// `None` for what is no place: the codes have one symbol more than there are places.
+    /// Makes a byte of a place; `None` for an invalid one: the codes have one symbol more than there are places.
     pub fn of(place: usize) -> Option<Byte> {
         u8::try_from(place).ok().map(Byte)
     }

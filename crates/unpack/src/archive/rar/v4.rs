@@ -45,7 +45,7 @@ const SALTED: u16 = 0x400;
 const DICTIONARY: u16 = 0xe0;
 const LARGE: u16 = 0x100;
 const UNICODE: u16 = 0x200;
-/// The dictionary size of what has no content.
+/// Dictionary size of entries without content.
 const DIRECTORY: u16 = 0xe0;
 
 /// The place among the headers.
@@ -53,7 +53,7 @@ pub(super) struct Headers {
     name_bytes_max: usize,
     /// Whether everything that follows is encrypted.
     encrypted: bool,
-    /// Whether members packed by version 1.5 go on with what those before have taught, and whether there was one.
+    /// Whether members packed by version 1.5 continue with the state of earlier ones, and whether there was one.
     is_solid: bool,
     has_taught: bool,
     ended: bool,

@@ -295,7 +295,7 @@ fn scheme(mut fields: &[u8]) -> Option<Scheme> {
     Some(Scheme::Five { power, salt, check: *rest.first_chunk()? })
 }
 
-/// Power of the rounds and salt, and what follows them.
+/// Splits off the power of the rounds and the salt.
 fn key_fields<'a>(fields: &mut &'a [u8]) -> Option<(u8, [u8; 16], &'a [u8])> {
     let (version, flags) = (number(fields)?, number(fields)?);
     let (&power, rest) = fields.split_first()?;

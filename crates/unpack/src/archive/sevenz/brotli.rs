@@ -26,7 +26,7 @@ pub(super) struct BrotliCoder {
 #[derive(Clone, Copy)]
 enum State {
     Head,
-    /// The head was none: so many of its bytes are decoded.
+    /// Not a head: so many of its bytes are data.
     Bare(usize),
     /// So many bytes of the frame's stream are left.
     Framed(u64),

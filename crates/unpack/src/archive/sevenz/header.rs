@@ -153,7 +153,7 @@ impl<'a> Input<'a> {
         Some(bits.take(count).collect())
     }
 
-    /// Bits, in front of which stands whether all are set.
+    /// Reads bits after a byte that may declare all of them set.
     fn optional_bits(&mut self, count: usize) -> Option<Vec<bool>> {
         if self.byte()? != 0 { Some(vec![true; count]) } else { self.bits(count) }
     }
@@ -394,7 +394,7 @@ impl Folder {
         self.coders.iter().any(|coder| coder.id == AES)
     }
 
-    /// Whether a coder refuses most of what a wrong key makes: PPMd takes anything, and filters and copies do.
+    /// Returns whether a coder refuses most of the output of a wrong key: PPMd, filters and copies accept anything.
     pub fn resists_garbage(&self) -> bool {
         const RESISTING: [u64; 7] = [0x21, 0x03_01_01, 0x04_01_08, 0x04_02_02, 0x04f7_1101, 0x04_01_09, 0x04f7_1104];
         self.coders.iter().any(|coder| RESISTING.contains(&coder.id))

@@ -42,7 +42,7 @@ pub(super) struct Coded {
     buffer: [u8; FILTER_BYTES],
     start: usize,
     end: usize,
-    /// Whether the input has ended, and what is wrong if it is not its end.
+    /// Whether the input has ended, and the fault if that is too early.
     ended: bool,
     broken: Option<Fault>,
     left: u64,
@@ -50,7 +50,7 @@ pub(super) struct Coded {
 }
 
 impl Source {
-    /// The content of a folder, or why it cannot be had. What is encrypted wants a key.
+    /// Opens the content of a folder, or returns the reason for failure. Encrypted content needs a key.
     pub fn of(folder: &Folder, limits: &Limits, key: Option<&Key>) -> Result<Source, Fault> {
         let main = folder.main_output().ok_or(DATA)?;
         Means { limits, key, memory_left: limits.codec_bytes_max as usize }.output(folder, main, folder.coders.len())
@@ -117,7 +117,7 @@ impl Means<'_> {
         Ok(Source::Packed { at, left })
     }
 
-    /// So much memory, or what is left.
+    /// Claims memory, at most the rest of the allowance.
     fn claim(&mut self, declared: u64) -> usize {
         let granted = usize::try_from(declared).map_or(self.memory_left, |declared| declared.min(self.memory_left));
         self.memory_left -= granted;
@@ -223,7 +223,7 @@ mod id {
     pub const LZ4: u64 = 0x04f7_1104;
     pub const DEFLATE64: u64 = 0x04_01_09;
 
-    /// Branch filters, and what they are in xz.
+    /// Branch filters, with their numbers in xz.
     pub const BRANCHES: [(u64, u64); 13] = [
         (4, 4),
         (5, 5),

@@ -82,7 +82,7 @@ fn text(field: &[u8]) -> &[u8] {
     &field[..end]
 }
 
-/// Octal digits, or base 256 if the first bit is set; an empty field is zero, a negative number is none.
+/// Parses octal digits, or base 256 if the first bit is set; an empty field is zero, a negative number `None`.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     match *field.first()? {
         0x80 => field[1..].iter().try_fold(0u64, |value, &byte| value.checked_mul(256)?.checked_add(u64::from(byte))),

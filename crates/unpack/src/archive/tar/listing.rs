@@ -10,7 +10,7 @@ use crate::frame::codec::Fault;
 /// The longest line of a region is shorter: two numbers of 20 digits.
 const REGION_BYTES: usize = 48;
 
-/// Such a map on its way in. It is kept as it stands: if there is something wrong, it is content.
+/// Such a map while it arrives. It is kept unchanged: an invalid one is content.
 pub(super) struct Listing {
     map: Map,
     /// The bytes that are stored of the member, this map included.
@@ -53,7 +53,7 @@ impl Listing {
         is_complete || self.map.fault.is_some() || self.text.len() as u64 >= self.stored
     }
 
-    /// The member's content, or what is wrong and what has been taken of it.
+    /// Returns the member's content, or the fault with the bytes read.
     pub fn content(self) -> Result<Content, (Fault, Vec<u8>)> {
         let is_complete = self.numbers_left == Some(0) && self.text.len().is_multiple_of(BLOCK);
         let stored = self.stored.saturating_sub(self.text.len() as u64);

@@ -37,7 +37,7 @@ pub(super) enum Sparse {
 }
 
 enum Record {
-    /// In the decimal length of the record, so many bytes of which have been read.
+    /// In the decimal length of the record, after so many bytes of it.
     Length { value: u64, read: u64 },
     /// In the key; `left` bytes of the record remain.
     Key { key: Vec<u8>, left: u64 },
@@ -90,7 +90,7 @@ impl Pax {
         }
     }
 
-    /// Takes over what `other` says.
+    /// Adds the records of `other`.
     pub fn add(&mut self, other: Pax) {
         self.path = other.path.or(self.path.take());
         self.sparse_path = other.sparse_path.or(self.sparse_path.take());

@@ -148,7 +148,7 @@ impl Map {
         self.fault = self.fault.or(Some(fault));
     }
 
-    /// The content of a member of `size` bytes, `stored` of which are in the archive.
+    /// Makes the content of a member of `size` bytes, `stored` of which are in the archive.
     pub fn content(self, stored: u64, size: u64) -> Result<Content, Fault> {
         let is_whole = self.offset.is_none() && self.digits.is_none();
         match self.fault {
@@ -191,7 +191,7 @@ impl Content {
         }
     }
 
-    /// So many bytes of what comes next have been told.
+    /// Notes that so many further bytes were emitted.
     pub fn advance(&mut self, count: usize) {
         self.told = self.told.saturating_add(count as u64);
         if self.regions.front().is_some_and(|region| region.end <= self.told) {

@@ -111,7 +111,7 @@ impl Cipher {
         }
     }
 
-    /// Whether all that was decrypted is what `tail` was made for.
+    /// Returns whether the decrypted data agrees with `tail`.
     pub fn vouches(&self, tail: &[u8]) -> bool {
         match self {
             Cipher::Traditional(_) => true,

@@ -53,7 +53,7 @@ impl Form {
 /// The most bytes that a descriptor takes.
 pub(super) const DESCRIPTOR_BYTES_MAX: usize = 24;
 
-/// Bytes looked at to find a descriptor and see what follows it.
+/// Bytes that a search for a descriptor and the record after it needs.
 pub(super) const AHEAD: usize = DESCRIPTOR_BYTES_MAX + 4;
 
 /// Measured values of a member.

@@ -129,7 +129,7 @@ impl Directory {
         named.map_or(0, |entry| entry.offset.wrapping_sub(offset))
     }
 
-    /// Compares a member with what the directory says of it; whether that is another reading.
+    /// Compares a member with its directory entry. Returns whether they are two readings.
     fn compare(&mut self, index: usize, header: &Header, name: NameDigest) -> bool {
         let entry = &mut self.entries[index];
         let again = std::mem::replace(&mut entry.listed, true);

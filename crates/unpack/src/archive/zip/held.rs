@@ -1,11 +1,11 @@
-//! Bytes that a reader took, could not use and gave back: a queue in front of the input.
+//! Bytes that a reader took, could not use and gave back: a queue before the input.
 //!
-//! The zip reader feeds them through its states again before any byte of the input, whatever state comes next. Whoever
-//! gives back need not know who that is, and whoever reads need not know where its bytes come from.
+//! The zip reader feeds them through its states again before any byte of the input, whatever state comes next. Neither
+//! the giver nor the reader has to know the other.
 //!
-//! Bounds: what one reader may collect before it decides. Nothing is taken from the input while bytes wait here, so
-//! that they cannot pile up: 64 bytes, 4 KiB while a name is judged that a search found, 4 KiB that LZMA and PPMd read ahead,
-//! the data of an encrypted member by which passwords are judged (see `lock`).
+//! Bounds: the bytes that one reader may collect before it decides. No input is taken while bytes wait here, so they
+//! cannot pile up: 64 bytes, 4 KiB while a name found by a search is judged, 4 KiB that LZMA and PPMd read ahead, the
+//! data of an encrypted member by which passwords are judged (see `lock`).
 
 /// Bytes to be read again.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Held {
         &self.bytes[self.read..]
     }
 
-    /// Puts `bytes` in front of what is held: they were read before it.
+    /// Puts `bytes` before the held ones, which were read after them.
     pub fn give_back(&mut self, bytes: &[u8]) {
         match self.read.checked_sub(bytes.len()) {
             Some(start) => {
@@ -38,7 +38,7 @@ impl Held {
         }
     }
 
-    /// Puts `older` behind what is held, except for its first `taken` bytes, which have been read.
+    /// Appends `older` to the held bytes, without its first `taken` bytes, which have been read.
     pub fn join(&mut self, mut older: Held, taken: usize) {
         older.read = older.read.saturating_add(taken).min(older.bytes.len());
         older.give_back(self.bytes());

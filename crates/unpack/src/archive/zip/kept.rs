@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 
-/// Members of which something is kept.
+/// Maximum number of members with kept bytes.
 const RUNS_MAX: usize = 8192;
 
 /// The part of the bytes that letting go has to make room for.
 const ROOM: usize = 8;
 
-/// Bytes of a stream in order, in runs of which one begins with each member.
+/// Bytes of a stream in order, in runs; each member begins one.
 #[derive(Default)]
 pub(super) struct Kept {
     runs: VecDeque<Run>,
@@ -60,7 +60,7 @@ impl Kept {
         }
     }
 
-    /// These bytes stand at `at`. What was passed before is not kept twice.
+    /// Adds the bytes at `at`, without those that were added before.
     pub fn pass(&mut self, at: u64, bytes: &[u8]) {
         if self.full || self.runs.is_empty() {
             return;
@@ -72,7 +72,7 @@ impl Kept {
         }
         let start = self.end;
         self.end += fresh.len() as u64;
-        // What follows a hole could not be told from what was kept before it.
+        // After a hole the kept bytes would no longer be consecutive.
         self.full = self.bytes + fresh.len() > self.bytes_max;
         let Some(run) = self.runs.back_mut().filter(|_| !self.full) else { return };
         if run.bytes.is_empty() {
@@ -94,7 +94,7 @@ impl Kept {
         self.spare = self.runs.iter().filter(|run| run.is_true).map(|run| run.bytes.len()).sum();
     }
 
-    /// Copies what is kept from `at` on, without a hole; how much that is.
+    /// Copies kept bytes from `at` on, up to a hole. Returns their number.
     pub fn read_at(&self, at: u64, buffer: &mut [u8]) -> usize {
         let first = self.runs.partition_point(|run| run.at + run.bytes.len() as u64 <= at);
         let mut copied = 0;

@@ -1,10 +1,10 @@
-//! Members as the directory has them, where that is another reading than the local headers' own.
+//! Members as the directory lists them, where it differs from the local headers.
 //!
-//! Most readers go by the directory: its method, flags, sizes and names, at the places that it tells. What the local headers
-//! say is read while it streams; behind the end record the members of which the directory says something else are told once
-//! more, from what was kept. The difference itself is a finding of [`directory`](super::directory).
+//! Most readers go by the directory: its methods, flags, sizes and names, at its offsets. The local headers are read
+//! while the archive streams; after the end record, members with a differing directory entry are emitted again, from
+//! the kept bytes. The difference itself is a finding of [`directory`](super::directory).
 //!
-//! Bounds: [`LISTED_MAX`] members, what [`Kept`] holds of them, one decoder. Left out: a member whose local header has no
+//! Bounds: [`LISTED_MAX`] members, the bytes in [`Kept`], one decoder. Left out: members whose local header has no
 //! signature; malformedness, which is to be expected in one of two readings.
 
 use std::collections::VecDeque;
@@ -92,7 +92,7 @@ impl ByDirectory {
             searching: true,
         };
         let turn = reading.member.turn(&piece[..count], output, fuel, &mut place);
-        // What was given back is read again from where it stands.
+        // Bytes that were given back are read again at their place.
         reading.at = place.at;
         let turn = match turn {
             Turn::Done => return Turn::Step(Step::tell(0, Event::Close)),
@@ -105,7 +105,7 @@ impl ByDirectory {
                         output.push(&piece[..taken]);
                         Turn::Step(Step::tell(0, Event::Wrote))
                     }
-                    // It is no run of what comes.
+                    // It is not a run of the input.
                     Event::Open(object) => {
                         Turn::Step(Step::tell(0, Event::Open(Object { raw_offset: None, ..object })))
                     }
@@ -125,7 +125,7 @@ fn find(listed: Listed, kept: &Kept) -> Option<Reading> {
     let content_at = start.checked_add(Kind::Local.fixed_bytes() as u64)?
         + u64::from(local.name_length)
         + u64::from(local.extra_length);
-    // Sizes stand in the directory, whatever may follow the content.
+    // The directory has the sizes, whatever follows the content.
     tail.header.flags &= !Header::DESCRIPTOR;
     let end = content_at.saturating_add(tail.header.compressed);
     let member = Box::new(Member::new(&tail, content_at, 0));

@@ -34,7 +34,7 @@ const CONTENT_BYTES: usize = 4096;
 /// A member on trial.
 pub(super) struct Lock {
     scheme: Scheme,
-    /// The header of what is encrypted.
+    /// Header of the encrypted member.
     header: Header,
     /// Bytes of data, if that is known.
     data_bytes: Option<u64>,
@@ -72,7 +72,7 @@ impl Lock {
         let overhead = (scheme.head_bytes() + scheme.tail_bytes()) as u64;
         let is_sized = !header.has_descriptor() || header.compressed != 0;
         let data_bytes = if is_sized { Some(header.compressed.checked_sub(overhead)?) } else { None };
-        // What does not end by itself has to have a length.
+        // A method without an end of its own needs a length.
         const ENDS_BY_ITSELF: u16 = 8;
         if data_bytes.is_none() && method != ENDS_BY_ITSELF {
             return None;
@@ -81,7 +81,7 @@ impl Lock {
         Some(Lock { scheme, header, data_bytes, sample: Vec::new(), turn: 0, best: None, proof: None, whole: false })
     }
 
-    /// Takes what it wants to see; nothing once that is there.
+    /// Takes the bytes by which passwords are judged; none once they are complete.
     pub fn take(&mut self, input: &[u8]) -> usize {
         let wanted = match self.whole_bytes().filter(|_| self.whole) {
             Some(whole) => whole,

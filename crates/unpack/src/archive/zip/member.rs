@@ -338,8 +338,8 @@ impl Member {
         Turn::step_or_again(taken)
     }
 
-    /// The decoder wants more than the header promised. If no record follows, the header lies, and what follows is the
-    /// decoder's.
+    /// The decoder needs more than the header promised. If no record follows, the header is wrong, and the bytes belong
+    /// to the decoder.
     fn look_beyond(&mut self, mut decoding: Decoding, input: &[u8], place: &mut Place) -> Turn {
         let taken = decoding.ahead.fill(input, 4);
         place.at += taken as u64;
@@ -395,7 +395,7 @@ impl Member {
         Truth { crc: self.crc, compressed: self.taken, uncompressed: self.wrote, understood: self.understood }
     }
 
-    /// Compares what was promised with what was seen, and closes.
+    /// Compares the promised values with the real ones, and closes the member.
     fn settle(&mut self, place: &mut Place) -> Turn {
         let promised = self.descriptor.unwrap_or(Descriptor {
             crc: self.header.crc,

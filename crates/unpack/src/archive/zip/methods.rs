@@ -65,7 +65,7 @@ fn lzma(bytes: &[u8], header: &Header, limits: &Limits) -> Result<Box<dyn Decode
     Ok(Box::new(stream.ok_or(BROKEN)?))
 }
 
-/// Order, memory in MB, what happens when it is exhausted: 4, 8 and 4 bits.
+/// Order, memory in MB, and the action when it is exhausted: 4, 8 and 4 bits.
 const PPMD_HEADER_BYTES: usize = 2;
 
 fn ppmd(bytes: &[u8], header: &Header, limits: &Limits) -> Result<Box<dyn Decoder>, Fault> {
@@ -80,10 +80,10 @@ fn ppmd(bytes: &[u8], header: &Header, limits: &Limits) -> Result<Box<dyn Decode
     Ok(Box::new(Ppmd::<_, OfZip>::new(model, Ending::EndSymbol(length(header)), DATA, TRUNCATED)))
 }
 
-/// Makes a decoder from the bytes in front of what it decodes.
+/// Makes a decoder from the parameters before its data.
 type Make = fn(&[u8], &Header, &Limits) -> Result<Box<dyn Decoder>, Fault>;
 
-/// A decoder whose parameters stand in front of what it decodes.
+/// A decoder whose parameters precede its data.
 struct Headed {
     wanted: usize,
     make: Make,

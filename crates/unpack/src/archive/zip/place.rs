@@ -9,7 +9,7 @@ use stream::{Class, Finding, Limits};
 use super::held::Held;
 use crate::frame::password::Passwords;
 
-/// Where a member stands, and what it has to say.
+/// Place of a member in the stream, with its channels for output.
 pub(super) struct Place<'a> {
     /// Bytes read so far, by all.
     pub at: u64,
@@ -17,16 +17,16 @@ pub(super) struct Place<'a> {
     pub last: bool,
     pub limits: &'a Limits,
     pub passwords: &'a mut Passwords,
-    /// Work done besides what is taken and told.
+    /// Work besides the bytes taken and emitted.
     pub work: &'a mut usize,
     pub notes: &'a mut VecDeque<Finding>,
     pub held: &'a mut Held,
-    /// Whether only what matters wherever an archive hides is reported.
+    /// Whether only findings that matter within other files are reported.
     pub searching: bool,
 }
 
 impl Place<'_> {
-    /// The last bytes read are none of the reader's: they will be read again.
+    /// Gives back the last bytes read, which will be read again.
     pub fn give_back(&mut self, bytes: &[u8]) {
         self.at = self.at.saturating_sub(bytes.len() as u64);
         self.held.give_back(bytes);

@@ -163,7 +163,7 @@ pub(super) fn central_is_plausible(bytes: &[u8]) -> bool {
     matches!(header.method, 0..=20 | 93..=99) && (1..=4096).contains(&header.name_length)
 }
 
-/// The record at the very end, and what its zip64 form says instead.
+/// The record at the very end, with the values of its zip64 form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct End {
     pub disk: u32,

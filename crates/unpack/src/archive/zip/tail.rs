@@ -22,7 +22,7 @@ pub(super) struct AesExtra {
     pub version: u16,
     /// 1 to 3: keys of 128, 192 and 256 bits.
     pub strength: u8,
-    /// The method of what is encrypted.
+    /// Method of the encrypted data.
     pub method: u16,
 }
 
@@ -66,18 +66,19 @@ impl Tail {
         }
     }
 
-    /// The rest of a central header; what stands behind its signature is read once more, as everything here is searched.
+    /// Makes the rest of a central header; the bytes after its signature are read again, since everything here is
+    /// searched.
     pub fn central(header: Header, at: u64, name_bytes_max: usize) -> Tail {
         const BEHIND_SIGNATURE: u16 = 42;
         Tail { fixed_left: BEHIND_SIGNATURE, ..Tail::local(header, at, name_bytes_max) }
     }
 
-    /// Keeps what is read up to the end of the name, `fixed` in front of it, until the name has been judged.
+    /// Keeps the bytes up to the end of the name, after `fixed`, until the name has been judged.
     pub fn keep(self, fixed: &[u8]) -> Tail {
         Tail { kept: Some(fixed.to_vec()), ..self }
     }
 
-    /// The bytes kept, if those of the name that come next are none that an archiver would write.
+    /// Returns the kept bytes if the next bytes of the name are none that an archiver would write.
     pub fn refuse(&mut self, input: &[u8]) -> Option<Vec<u8>> {
         let name = &input[..input.len().min(usize::from(self.name_left))];
         let is_odd = name.iter().any(|&byte| byte < 32 || byte == 127);
@@ -88,7 +89,7 @@ impl Tail {
         self.fixed_left == 0 && self.name_left == 0 && self.extra_left == 0 && self.comment_left == 0
     }
 
-    /// Takes what belongs to the header from the front of `input`.
+    /// Takes the bytes of the header from the front of `input`.
     pub fn read(&mut self, input: &[u8]) -> usize {
         let (_, rest) = split(input, &mut self.fixed_left);
         let (name, rest) = split(rest, &mut self.name_left);
@@ -147,7 +148,7 @@ fn split<'a>(input: &'a [u8], left: &mut u16) -> (&'a [u8], &'a [u8]) {
     (taken, rest)
 }
 
-/// The extra fields, of which zip64, AES and the Unicode name are kept.
+/// Extra fields; zip64, AES and the Unicode name are kept.
 #[derive(Default)]
 struct Extra {
     zip64: Vec<u8>,

@@ -59,7 +59,7 @@ impl Unlocked {
         }
     }
 
-    /// Decrypts what fits the piece. Where the length is not known one byte at a time: what follows the data is not theirs.
+    /// Decrypts as much as fits the piece; one byte at a time without a known length, since the data may end anywhere.
     fn refill(&mut self, input: &[u8]) -> usize {
         let left = self.data_left.map_or(1, |left| usize::try_from(left).unwrap_or(usize::MAX));
         let count = input.len().min(PIECE_BYTES).min(left);
@@ -94,7 +94,7 @@ impl Unlocked {
         Progress { taken, wrote: progress.wrote, told: Told::Nothing }
     }
 
-    /// Where the length of the data is known, what is wrong is told behind them, wherever in the piece it was found.
+    /// Reports a fault. With a known length it is reported at the end of the data, wherever in the piece it occurred.
     fn fail(&mut self, fault: Fault) {
         self.faults.push_back(fault);
         if fault.fatal {

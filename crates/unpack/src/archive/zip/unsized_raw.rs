@@ -1,7 +1,7 @@
-//! Content that is told as it stands and whose length stands behind it: the end is where a record begins, and a
-//! descriptor in front of that record tells the very length (and checksum) of what came before.
+//! Raw content whose length follows it: it ends where a record begins, and a descriptor before that record has exactly
+//! the length (and checksum) of the content.
 //!
-//! Bounds: the 27 bytes that could be a descriptor and the beginning of a signature, and half a kilobyte to work in.
+//! Bounds: the 27 bytes of a possible descriptor and the beginning of a signature, and half a kilobyte of work space.
 
 use zlib_rs::crc32::crc32;
 
@@ -20,7 +20,7 @@ pub(super) struct UnsizedRaw {
     decided: usize,
     /// Content told so far.
     pub told: u64,
-    /// The checksum of what was told.
+    /// Checksum of the emitted content.
     pub crc: u32,
     /// Whether the content is stored, so that both sizes and the checksum must agree.
     stored: bool,
@@ -60,7 +60,7 @@ impl UnsizedRaw {
         count
     }
 
-    /// No more input: what is held is a descriptor or content. Returns whether anything is left to tell.
+    /// Ends the input: held bytes are a descriptor or content. Returns whether any are left to emit.
     pub fn finish(&mut self) -> bool {
         if !self.find_end(self.hold.len()) {
             self.decided = self.hold.len();
@@ -101,7 +101,7 @@ impl UnsizedRaw {
     }
 }
 
-/// How many bytes of `input` to take so that, with `held` in front, they end with a record's signature; all of them if
+/// Returns how many bytes of `input` to take so that, after `held`, they end with a record's signature; all of them if
 /// there is none.
 fn up_to_signature(held: &[u8], input: &[u8]) -> (usize, bool) {
     let tail = &held[held.len().saturating_sub(SIGNATURE - 1)..];

@@ -11,7 +11,7 @@
 use super::repeat;
 use crate::frame::codec::le16;
 
-/// Appends what is packed until there are `end` bytes of content, or up to its end; whether that was sound.
+/// Appends output until `content` has `end` bytes, or up to the end. Returns whether it was sound.
 pub(crate) fn unpack(packed: &[u8], end: usize, content: &mut Vec<u8>) -> bool {
     let (mut rest, mut distance) = (packed, 0);
     while content.len() < end {

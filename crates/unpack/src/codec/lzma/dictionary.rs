@@ -75,8 +75,8 @@ impl Dictionary {
         &self.bytes[self.at - count..self.at]
     }
 
-    /// Appends up to [`SHORT`] bytes, the first of 16. There is room for 16 in one run, and nobody refers to what is overwritten
-    /// behind them.
+    /// Appends up to [`SHORT`] bytes, the first of 16. There is room for 16 in one run, and nothing refers to the
+    /// overwritten bytes after them.
     #[inline(always)]
     pub fn extend_short(&mut self, bytes: &[u8; SHORT], count: usize) {
         self.bytes[self.at..self.at + SHORT].copy_from_slice(bytes);
@@ -113,7 +113,7 @@ impl Dictionary {
         self.total += bytes.len() as u64;
     }
 
-    /// The byte `distance` back (the last is at 1), or zero where there is none.
+    /// Returns the byte `distance` back (the last is at 1), or zero before the beginning.
     #[inline(always)]
     pub fn back(&self, distance: usize) -> u8 {
         let index = match self.at.checked_sub(distance) {

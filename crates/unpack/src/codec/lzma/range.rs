@@ -1,10 +1,10 @@
-//! The range decoder of LZMA, over bytes that are all there.
+//! The range decoder of LZMA, over bytes held as a whole.
 //!
-//! Behind the last byte it reads zeros, so that damage cannot stop it in the middle of a symbol; whoever drives it looks
-//! at [`Range::is_finished`].
+//! After the last byte it reads zeros, so that damage cannot stop it within a symbol; its driver checks
+//! [`Range::is_finished`].
 //!
-//! Its sums wrap on purpose: probabilities stay between 31 and 2017, so that a bound is below its range, and no length of the
-//! input is among them. A check at each bit of what cannot happen cost 7 % of all instructions.
+//! Its sums wrap on purpose: probabilities stay between 31 and 2017, so a bound is below its range, and no length of
+//! the input is involved. A check of the impossible at each bit took 7 % of all instructions.
 
 use std::hint::select_unpredictable;
 

@@ -107,7 +107,7 @@ impl Lzma {
         true
     }
 
-    /// Forgets what was learned.
+    /// Resets the model.
     pub fn reset(&mut self) {
         self.state = 0;
         self.reps = [0; 4];

@@ -53,13 +53,13 @@ impl Instruction {
     /// The one that stands here, if there is one.
     fn of(code: &[u8]) -> Option<Instruction> {
         let (bytes, reach) = match code {
-            // Call; what may be one by chance wants to be nearer to code.
+            // Call; one that may be a coincidence has to be nearer to code.
             [0xe8, ..] => (1, REACH / 2),
             // Call by a pointer.
             [0xff, 0x15, ..] => (2, REACH),
             // Locked addition.
             [0xf0, 0x83, 0x05, ..] => (3, REACH),
-            // Loads of an address, and of what stands at one.
+            // Loads of an address, or from an address.
             [0x48 | 0x4c, 0x8d, mode, ..] if mode & 7 == 5 => (3, REACH),
             [0x48, 0x8b, 0x05 | 0x0d, ..] => (3, REACH),
             _ => return None,
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn a_target_is_changed_where_one_was_met_before() {
         let mut chunk = vec![0x90; 100];
-        // Three calls of the place 1000, the last of which is behind code.
+        // Three calls of the place 1000; the last one follows code.
         let call = |chunk: &mut Vec<u8>, at: usize, target: u32| {
             chunk[at] = 0xe8;
             chunk[at + 1..at + 5].copy_from_slice(&target.to_le_bytes());

@@ -77,11 +77,11 @@ impl Code {
     }
 }
 
-/// The lengths of the codes of symbols with these frequencies, none of which is 0.
+/// Returns the lengths of the codes of symbols with these frequencies, which are positive.
 ///
 /// A tree is built of leaves in the order of their frequencies, the lower symbol first, and of the nodes made so far;
-/// of two that weigh the same, the leaf is taken. Where it is too deep, a shorter code gives way. The lengths are
-/// then dealt out, the longest to the rarest symbols.
+/// of two with equal weight the leaf is taken. If it is too deep, a shorter code gives way. The lengths are then
+/// assigned, the longest to the rarest symbols.
 fn lengths(frequencies: &[u32]) -> Vec<u8> {
     let mut order: Vec<usize> = (0..frequencies.len()).collect();
     order.sort_by_key(|&symbol| frequencies[symbol]);

@@ -56,7 +56,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// An arena of `size` bytes, of which at most `bytes_max` may be used. It takes no memory yet.
+    /// Makes an arena of `size` bytes, of which at most `bytes_max` may be used. Memory is allocated later.
     pub fn new(gluing: Gluing, size: u32, bytes_max: usize) -> Arena {
         let units_start = size - size / 8 / UNIT * 7 * UNIT;
         Arena {
@@ -108,7 +108,7 @@ impl Arena {
         self.text_end
     }
 
-    /// Where blocks begin; what is below is text.
+    /// Beginning of the blocks; text is below.
     pub const fn units_start(&self) -> u32 {
         self.units_start
     }
@@ -386,7 +386,7 @@ impl Arena {
         block
     }
 
-    /// Whether a free block begins at `unit`. In the gap there is none.
+    /// Returns whether a free block begins at `unit`. The gap has no blocks.
     fn is_free(&self, unit: u32) -> bool {
         !(unit == self.lo && self.lo != self.hi) && self.memory.u32(unit) == FREE
     }
@@ -535,7 +535,7 @@ impl Memory {
         let old = self.bytes.len();
         self.bytes.reserve_exact(more as usize);
         self.bytes.resize(old + more as usize, 0);
-        // Fresh memory between what was there: below the old upper range in both cases.
+        // Fresh memory within the old one: below the old upper range in both cases.
         self.bytes.copy_within(low..old, low + more as usize);
         if is_low {
             self.low_end += more

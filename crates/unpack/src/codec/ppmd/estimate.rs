@@ -78,7 +78,7 @@ impl Single {
         self.0 = (self.lowered() + INTERVAL) as u16;
     }
 
-    /// It was not; returns what an escape from here is worth when the context gets a second symbol.
+    /// Updates after an escape; returns the weight of an escape from here when the context gets a second symbol.
     #[inline(always)]
     pub fn escaped(&mut self) -> u32 {
         const WORTH: [u8; 16] = [25, 14, 9, 7, 5, 5, 4, 4, 4, 3, 3, 3, 2, 2, 2, 2];
@@ -93,7 +93,7 @@ impl Single {
     }
 }
 
-/// 8 for the symbols from 0x40 on: letters, and what is no ASCII.
+/// Returns 8 for symbols from 0x40 on: letters and non-ASCII.
 #[inline(always)]
 pub(super) const fn high(symbol: u8) -> usize {
     if symbol < 0x40 { 0 } else { 8 }
@@ -139,7 +139,7 @@ pub(super) fn position(states: &[[u8; 6]], symbol: u8) -> usize {
 
 /// The symbols that a context need not offer again, because a longer one has.
 pub(super) struct Mask {
-    /// All bits of what is offered, none of what is masked: a choice of these would be guessed wrong half of the time.
+    /// All bits of offered symbols, none of masked ones: branches on these would be mispredicted half of the time.
     offered: [u8; 256],
 }
 

@@ -15,8 +15,8 @@ pub(crate) struct H;
 pub(crate) type ModelH = Model<H>;
 
 impl ModelH {
-    /// A model of this order with this many bytes of memory, of which at most `codec_bytes_max` are taken; `None` if there
-    /// is no such model.
+    /// Makes a model of this order with this many bytes of memory, of which at most `codec_bytes_max` are taken; `None`
+    /// for invalid values.
     pub fn new(order_max: u32, memory_bytes: u32, codec_bytes_max: usize) -> Option<ModelH> {
         Model::of(H, order_max, memory_bytes, codec_bytes_max)
     }

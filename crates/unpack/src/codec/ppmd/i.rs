@@ -1,9 +1,9 @@
 //! The model of variant I, revision 1 (Shkarin, 2002), as zip has it.
 //!
-//! It differs from variant H in what is counted how much, in that a context may lack the successor that a longer one has,
-//! and in what happens when the memory is exhausted: the model starts over, or it is cut off (see `restore`).
+//! It differs from variant H in its increments, in that a context may lack the successor that a longer one has, and in
+//! the action when the memory is exhausted: the model starts over, or is cut off (see `restore`).
 //!
-//! Freezing the model, the third way, is not read: revisions of the format disagree about it.
+//! Freezing the model, the third action, is not supported: revisions of the format disagree about it.
 
 mod restore;
 
@@ -39,8 +39,8 @@ pub(crate) struct I {
 pub(crate) type ModelI = Model<I>;
 
 impl ModelI {
-    /// A model of this order with this many bytes of memory, of which at most `codec_bytes_max` are taken; `None` if there
-    /// is no such model.
+    /// Makes a model of this order with this many bytes of memory, of which at most `codec_bytes_max` are taken; `None`
+    /// for invalid values.
     pub fn new(order_max: u32, memory_bytes: u32, restore: Restore, codec_bytes_max: usize) -> Option<ModelI> {
         Model::of(I { restore }, order_max, memory_bytes, codec_bytes_max)
     }

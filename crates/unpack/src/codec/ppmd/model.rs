@@ -1,32 +1,32 @@
 //! A model of PPMd (Shkarin, 2001 and 2002), of either variant.
 //!
-//! A context has states, one for each symbol seen in it, with frequencies and successors; its suffix is the context that
-//! is shorter by the oldest symbol. A successor is 0 (none yet), an address in the text (a context that nobody needed so
+//! A context has states, one for each symbol seen in it, with frequencies and successors; its suffix is the context
+//! that is shorter by the oldest symbol. A successor is 0 (none yet), an address in the text (a context not needed so
 //! far), or a longer context. Decoding a symbol is:
 //! ```text
-//! from the longest context: choose a symbol of it, or escape to the suffix, what was offered masked
+//! from the longest context: choose a symbol of it, or escape to the suffix, with the offered symbols masked
 //! count the symbol where it was found, and a little in the suffix
 //! add it to the contexts that escaped, and make the contexts that it leads to
 //! ```
-//! What is counted how much is arbitrary and exact: decoder and encoder must do the same. Where the variants differ in it,
-//! [`Variant`] has a method.
+//! The increments are arbitrary and exact: decoder and encoder must agree. Where the variants differ, [`Variant`] has a
+//! method.
 
 use super::arena::{Arena, Gluing, STATE, UNIT};
 use super::estimate::{Escape, FREQUENCY_MAX, Mask, Single, position};
 use super::range::Coder;
 use super::{ORDER_MAX, Symbol};
 
-/// Bytes of a context: number of symbols and what else the variant has there (2), sum of frequencies (2), address of the
+/// Layout of a context: number of symbols and data of the variant (2 bytes), sum of frequencies (2), address of the
 /// states (4), suffix (4). A context of one symbol has its state in place of sum and address.
 pub(super) const SUM: u32 = 2;
 pub(super) const ONE_STATE: u32 = 2;
 pub(super) const STATES: u32 = 4;
 pub(super) const SUFFIX: u32 = 8;
 
-/// Estimates of contexts of one symbol: by how frequent it is, by what the context is like.
+/// Estimates for contexts of one symbol, by its frequency and by the kind of context.
 pub(super) type Singles = [[Single; 64]; 128];
 
-/// Estimates of escapes behind masked symbols: by how many symbols there are, by what the context is like.
+/// Estimates of escapes after masked symbols, by the number of symbols and by the kind of context.
 pub(super) type Escapes = [[Escape; 32]; 25];
 
 /// Differences between the variants.
@@ -125,8 +125,8 @@ pub(crate) struct Model<V> {
 pub(super) struct ExhaustedAt(pub u32);
 
 impl<V: Variant> Model<V> {
-    /// A model of this order with this many bytes of memory, of which at most `codec_bytes_max` are taken; `None` if there
-    /// is no such model.
+    /// Makes a model of this order with this many bytes of memory, of which at most `codec_bytes_max` are taken; `None`
+    /// for invalid values.
     pub(super) fn of(variant: V, order_max: u32, memory_bytes: u32, codec_bytes_max: usize) -> Option<Model<V>> {
         const MEMORY_BYTES_MIN: u32 = 1 << 11;
         if !(2..=ORDER_MAX).contains(&order_max) || !(MEMORY_BYTES_MIN..=V::MEMORY_BYTES_MAX).contains(&memory_bytes) {
@@ -456,7 +456,7 @@ impl<V: Variant> Model<V> {
         }
     }
 
-    /// The order is one lower, `next` the next context or none yet; what the contexts that escaped get as successor.
+    /// Lowers the order, with `next` as the next context, if any. Returns the successor of the contexts that escaped.
     pub(super) fn fall(&mut self, next: u32) -> u32 {
         self.order_fall = self.order_fall.wrapping_sub(1);
         if self.order_fall != 0 {

@@ -35,10 +35,10 @@ pub(crate) trait Coder {
     /// more if none was.
     fn threshold(&mut self, total: u32) -> u32;
 
-    /// Takes the parts from `start`, `size` of them, for those that were meant.
+    /// Selects the parts from `start`, `size` of them.
     fn decode(&mut self, start: u32, size: u32);
 
-    /// Reads what is needed for the next choice.
+    /// Reads the bytes that the next choice needs.
     fn normalise(&mut self);
 
     /// A choice by the probability of its first side, in 2^14ths; whether it was the first.
@@ -228,7 +228,7 @@ impl Coder for Carryless<'_> {
         } else {
             state.low = state.low.wrapping_add(bound);
             state.code = state.code.wrapping_sub(bound);
-            // The first side and the second together are what the scale divides without rest.
+            // Both sides together are the part that the scale divides without remainder.
             state.range = (state.range & !((1 << SCALE_BITS) - 1)) - bound;
         }
         is_first

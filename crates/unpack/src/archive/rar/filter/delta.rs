@@ -14,7 +14,7 @@ pub(super) fn bytes(packed: &[u8], plain: &mut [u8], channels: usize) {
     }
 }
 
-/// Differences to what the channel's [`Predictor`] expects.
+/// Undoes the differences from the prediction of the channel's [`Predictor`].
 pub(super) fn audio(packed: &[u8], plain: &mut [u8], channels: usize) {
     let mut differences = packed.iter();
     for channel in 0..channels {

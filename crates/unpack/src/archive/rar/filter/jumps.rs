@@ -43,7 +43,7 @@ pub(super) fn arm(block: &mut [u8], at: u64) {
     }
 }
 
-/// Itanium: bundles of 16 bytes with three slots of 41 bits, of which those of type 5 in branch slots hold a target.
+/// Itanium: bundles of 16 bytes with three slots of 41 bits; those of type 5 in branch slots hold a target.
 pub(super) fn itanium(block: &mut [u8], at: u64) {
     /// Slots that can hold a branch, for the templates from 16 on.
     const SLOTS: [u8; 16] = [4, 4, 6, 6, 0, 0, 7, 7, 4, 4, 0, 0, 4, 4, 0, 0];

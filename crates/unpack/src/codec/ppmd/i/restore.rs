@@ -128,7 +128,8 @@ impl ModelI {
         0
     }
 
-    /// Cuts off what the states of a list lead to; those that lead nowhere go, except for the root's. How many are left.
+    /// Cuts off the successors of a list of states; states without one are removed, except for those of the root.
+    /// Returns how many are left.
     fn cut_off_list(&mut self, states: u32, count: u32, order: u32) -> u32 {
         let mut left = count;
         for at in (0..count).rev() {
