@@ -62,7 +62,7 @@ pub fn fuzz_stowaway(data: &[u8]) {
     crate::recognise::stowaway::fuzz_stowaway(data, crate::reader);
 }
 
-/// Fuzz body: recognises `data` and every head of it that a driver could offer, and opens what was recognised.
+/// Fuzz body: recognises `data` and every head of it that a driver could offer, and opens it as that type.
 pub fn fuzz_recognise(data: &[u8]) {
     let limits = Limits::default();
     for end in [data.len(), HEAD_BYTES, data.len() / 2, 3] {

@@ -1,12 +1,12 @@
 //! File types by content, decompressors and archive readers, all of them [`Stage`](::stream::Stage)s that read forward.
 //!
-//! [`recognise`] says what a stream is from its first [`HEAD_BYTES`]; [`open`] gives the stages that read it, by one table.
+//! [`recognise`] finds the type of a stream by its first [`HEAD_BYTES`]; [`open`] returns the stages that read it, by
+//! one table. The modules are grouped by kind: `frame` and `bits` are the base of all others, `codec` has decoders and
+//! `stream` the files made with one; `archive`, `disk`, `document` and `program` have readers, `recognise` the
+//! searches.
 //!
-//! The modules stand in rooms by their kind: `frame` and `bits` are what all others stand on, `codec` has decoders and
-//! `stream` the files made with one; `archive`, `disk`, `document` and `program` have readers, `recognise` what searches.
-//!
-//! This crate knows nothing of mail, transfer codings or signatures. It does not count depth, ratio or objects: the
-//! driver does. What it promises is bounded memory (fields of [`Limits`](::stream::Limits), named in each module) and honest fuel.
+//! This crate knows nothing of mail, transfer codings or signatures. The driver counts depth, ratio and objects. The
+//! crate guarantees bounded memory (fields of [`Limits`](::stream::Limits), named in each module) and honest fuel.
 #![forbid(unsafe_code)]
 
 mod archive;

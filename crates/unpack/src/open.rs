@@ -1,9 +1,9 @@
 //! Table of readers.
 //!
-//! An object is read by everything that its claim speaks for: the reader of its type by content and of its type by the
-//! magic of a database, of a second type that its head shows, of what its container declares, of what only its name
-//! tells, and by searches for what stands in it that its own reader passes over. [`ROWS`] says when each is due, in the
-//! order in which they are set on an object; a new format is its module, a row, and its place in `recognise`.
+//! An object is read by every reader that its claim calls for: the reader of its type by content, of its type by the
+//! magic of a database, of a second type that its head shows, of the type that its container declares or its name
+//! implies, and by searches for content that its own reader skips. [`ROWS`] has the conditions, in the order in which
+//! readers are added to an object; a new format is its module, a row, and its place in `recognise`.
 
 use ::stream::FileType::{self, *};
 use ::stream::{Limits, Stage};
@@ -39,7 +39,7 @@ pub struct Claim<'a> {
     pub name: Option<&'a str>,
     /// The media type that its container declares.
     pub media_type: Option<&'a str>,
-    /// Whether it is what follows an archive, or stands between its members ([`Kind::Rest`](stream::Kind::Rest)): then more
+    /// Whether it follows an archive, or lies between its members ([`Kind::Rest`](stream::Kind::Rest)): then more
     /// archives may follow each other.
     pub is_rest: bool,
     /// How it begins, as far as [`head_bytes`](crate::head_bytes) asks for it.
@@ -47,7 +47,7 @@ pub struct Claim<'a> {
 }
 
 impl Claim<'_> {
-    /// That of an object of which nothing is known but its type.
+    /// Makes the claim of an object with a known type only.
     pub const fn of(content: FileType) -> Claim<'static> {
         Claim { content, magic: content, name: None, media_type: None, is_rest: false, head: &[] }
     }
@@ -106,12 +106,12 @@ pub enum When {
 const STREAMS: &[FileType] =
     &[Gzip, Zlib, ActiveMime, FlashPacked, Bzip2, Xz, Lzma, Lzip, Zstd, Szdd, Compress, Lz4, Snappy, Lzop, Zisofs];
 const DOCUMENTS: &[FileType] = &[Pdf, Ole2, Rtf, Tnef, OneNote, Cms, Html, Xml, FileType::Text, Lnk, Chm];
-/// Images that begin with little that is certain: what stands in them is looked for as in files of no type.
+/// Images with little certain magic: they are also searched like files of no type.
 const IMAGES: &[FileType] = &[Squashfs, Cramfs, Jffs2, Wim, VirtualDisk];
 const TEXTS: &[FileType] = &[FileType::Text, Html, Xml];
 const SCRIPTS: &[FileType] = &[FileType::Text, Html, Xml, Binary, Pdf];
 
-/// The table: what is declared, the readers of types, then what reads beside them.
+/// The table: declared types, the readers of types, then the readers beside them.
 pub const ROWS: &[Row] = &[
     of(When::Mail(mbox::MARK), "mbox", |_, _| Box::new(Reading::new(mbox::Mbox::new()))).verbatim(),
     declared(brotli::MEDIA_TYPE, |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
@@ -174,10 +174,10 @@ pub const ROWS: &[Row] = &[
     typed(FileType::Text, |_, _| Box::new(Reading::new(html::Html::new()))),
     typed(FileType::Rtf, |_, _| Box::new(Reading::new(rtf::Rtf::new()))),
     typed(Tnef, |limits, _| Box::new(Reading::new(tnef::Tnef::new(limits)))),
-    // Zip archives in what has no reader, or behind it.
+    // Zip archives in content without a reader, or after it.
     of(When::OtherTypeThan(&[Empty, Mail]), "", searching),
-    // Zip archives where the type's own reader passes over what is none of its content: between the objects of a document,
-    // in the header of a compressed stream, in its compressed bytes, in a cabinet's reserved areas.
+    // Zip archives in parts that the reader of the type skips: between the objects of a document, in the header of a
+    // compressed stream, in its compressed bytes, in a cabinet's reserved areas.
     of(When::Beside(STREAMS), "search", searching),
     of(When::Beside(DOCUMENTS), "search", searching),
     of(When::Beside(&[Pe, Cab, Arc, Arj, Rar, SevenZip, Lha, Alz, Xar]), "search", searching),
@@ -185,7 +185,7 @@ pub const ROWS: &[Row] = &[
     // Brotli has no magic, and disk images of macOS have theirs at the end.
     of(When::Named(dmg::may_be), "named", |limits, _| Box::new(Reading::new(dmg::Dmg::new(limits)))),
     of(When::Named(brotli::may_be), "named", |limits, _| Box::new(Compressed::new(brotli::Brotli::new(limits)))),
-    // What a part of a document says of the document.
+    // Parts of a document with statements about the document.
     of(When::Named(relationships::may_be), "relationships", |_, _| {
         Box::new(Reading::new(relationships::Relationships::new()))
     })
@@ -208,7 +208,7 @@ pub const ROWS: &[Row] = &[
     of(When::Beside(DOCUMENTS), "stowaway", anywhere),
     of(When::Beside(&[Binary, Flash, JavaClass]), "stowaway", anywhere),
     of(When::Beside(IMAGES), "stowaway", anywhere),
-    // Archives and compressed streams that 7-Zip opens behind anything, where the file itself is none.
+    // Archives and compressed streams that 7-Zip opens after any other data, if the file itself is not one.
     of(When::Beside(DOCUMENTS), "archive", others),
     of(When::Beside(&[Binary, Flash, JavaClass]), "archive", others),
     of(When::Beside(IMAGES), "archive", others),
@@ -259,8 +259,8 @@ impl Row {
     }
 }
 
-/// The readers of an object, in the order in which they are set on it. What is encrypted is opened with the one of
-/// `passwords` that fits.
+/// Returns the readers of an object, in the order in which they are added to it. Encrypted content is opened with the
+/// right one of `passwords`.
 pub fn open(claim: &Claim<'_>, limits: &Limits, passwords: &Passwords) -> Vec<Opener> {
     let set = |row: &Row, name, due| Opener { name, due, expands: row.expands, stage: (row.make)(limits, passwords) };
     let typed = |file_type: FileType, due| row_of(file_type).map(|row| set(row, file_type.name(), due));

@@ -70,7 +70,7 @@ struct Packed {
     raw: Option<(u64, u64)>,
 }
 
-/// The first bytes that are there of so many.
+/// Reads up to `count` bytes; fewer at the end.
 fn read(kept: &dyn ReadAt, at: u64, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let mut read = 0;
@@ -185,7 +185,7 @@ impl Chm {
         State::Raw
     }
 
-    /// Tells more of what is stored; whether there was something.
+    /// Emits more of the stored content. Returns whether there was any.
     fn tell_stored(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
         let Some((at, left)) = self.stored.take() else {
             return false;
@@ -210,7 +210,7 @@ impl Chm {
 }
 
 impl Packed {
-    /// Tells what a frame holds of the members; whether some begin within others.
+    /// Emits a frame's parts of the members. Returns whether some begin within others.
     fn tell(&mut self, frame: &[u8], chm: &Chm, outbox: &mut Outbox) -> bool {
         let end = self.at + frame.len() as u64;
         let (mut left, mut overlaps) = (frame, false);

@@ -63,7 +63,7 @@ pub(crate) struct Cms {
     open: Vec<(u8, Option<u64>)>,
     state: State,
     identifier: Vec<u8>,
-    /// The first bytes of the content, which tell what it is told as.
+    /// The first bytes of the content, which decide its type.
     beginning: Collected<BEGINNING_BYTES>,
     opened: bool,
     encrypted_told: bool,

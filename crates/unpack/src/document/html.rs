@@ -1,13 +1,13 @@
-//! Encoded content in text: `data:` URIs of HTML, SVG, CSS and XML, and long Base64 strings of scripts, which pages put
-//! together to files in the browser.
+//! Encoded content in text: `data:` URIs of HTML, SVG, CSS and XML, and long Base64 strings of scripts, which pages
+//! assemble to files in the browser.
 //!
-//! A string in quotes of [`RUN_MIN`] characters of the Base64 alphabet and more is told decoded, whatever a script does
-//! with it, digests in hexadecimal left out; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes and
-//! references to characters are undone first.
+//! A quoted string of [`RUN_MIN`] or more characters of the Base64 alphabet is emitted decoded, however a script uses
+//! it, except for digests in hexadecimal; strings joined by `+` or `&` are one, over line ends too. In URIs `%` escapes
+//! and references to characters are decoded first.
 //!
-//! Bounds: what was read last, [`RECENT_BYTES`], and a run that is not yet long enough.
+//! Bounds: [`RECENT_BYTES`] of recent input, and a run that is not yet long enough.
 //!
-//! Left out: strings that scripts put together otherwise (see `script`), encodings outside of quotes (see `runs`).
+//! Left out: strings that scripts assemble otherwise (see `script`), encodings outside of quotes (see `runs`).
 
 use stream::{Kind, Object, ReadAt};
 
@@ -36,7 +36,7 @@ const RUN_MIN: usize = 64;
 const LINE_MIN: usize = 40;
 /// Enough for `data:`, a media type, a parameter and `;base64`, a part of it as references to characters.
 const RECENT_BYTES: usize = 160;
-/// So far is looked ahead for the end of what is of no interest: all is looked at again behind each string and URI.
+/// Look-ahead for the end of irrelevant text: all of it is read again after each string and URI.
 const AHEAD_BYTES: usize = 256;
 /// The longest reference to a character, without its `&`.
 const REFERENCE_BYTES: usize = 8;
@@ -62,12 +62,12 @@ enum State {
     Long {
         quote: u8,
     },
-    /// After a string, of which so much is held if it is too short to be emitted; whether a `+` has been read.
+    /// After a string, whose bytes are held while it is too short; whether a `+` has been read.
     Joint {
         plus: bool,
         held: Vec<u8>,
     },
-    /// In a URI; what of an escape has been read.
+    /// In a URI, within an escape.
     Uri {
         base64: bool,
         escape: Escape,
@@ -168,13 +168,13 @@ impl Html {
             self.state = State::Joint { plus: false, held };
             return true;
         }
-        // Line ends, escaped or not, within what is otherwise Base64.
+        // Line ends, escaped or not, within Base64.
         if held.len() >= LINE_MIN && matches!(byte, b'\\' | b'\r' | b'\n') {
             self.state = State::Run { quote, held };
             return true;
         }
         if base64_value(byte).is_none() && byte != b'=' {
-            // A string that does not qualify, and what follows it, can hold a URI.
+            // A string that does not qualify, or the text after it, can hold a URI.
             self.remember(&held);
             self.state = State::Outside;
             return byte == quote;
@@ -261,7 +261,7 @@ pub(crate) const fn base64_value(byte: u8) -> Option<u8> {
 }
 
 impl Html {
-    /// Reads a byte of a reference to a character in a URI. What is none is content.
+    /// Reads a byte of a reference to a character in a URI. An invalid reference is content.
     fn reference(
         &mut self,
         base64: bool,

@@ -1,8 +1,8 @@
-//! Shell links (`.lnk`): what they start, told as text, one line for each string; what follows them, as a member.
+//! Shell links (`.lnk`): their command as text, one line for each string; bytes after them, as a member.
 //!
-//! Told are the target, the name, the folder, the arguments and the place of the icon, wherever the link has them. Left out:
-//! the list of item identifiers, which is scanned raw; property stores. Source: [MS-SHLLINK]. Bounds: one structure of
-//! [`STRUCTURE_BYTES_MAX`] at a time; longer ones are passed over.
+//! Emitted are the target, the name, the folder, the arguments and the place of the icon, wherever the link has them.
+//! Left out: the list of item identifiers, which is scanned raw; property stores. Source: [MS-SHLLINK]. Bounds: one
+//! structure of [`STRUCTURE_BYTES_MAX`] at a time; longer ones are skipped.
 
 use stream::{Class, Kind, Object, ReadAt};
 
@@ -34,7 +34,7 @@ mod flag {
     pub const HAS_ITEMS: u32 = 1;
     pub const HAS_INFO: u32 = 2;
     pub const IS_UNICODE: u32 = 0x80;
-    /// The strings, in order, and what each is called.
+    /// The strings, in order, with their labels.
     pub const STRINGS: [(u32, &str); 5] =
         [(4, "name"), (8, "path"), (0x10, "folder"), (0x20, "arguments"), (0x40, "icon")];
 }
@@ -101,7 +101,7 @@ impl Lnk {
         self.flags & flag != 0
     }
 
-    /// The structure at the front is there.
+    /// Reads the complete structure at the front.
     fn structure(&mut self, outbox: &mut Outbox) {
         let held = std::mem::take(&mut self.held);
         self.state = match self.state {
@@ -127,7 +127,7 @@ impl Lnk {
         };
     }
 
-    /// Passes what this link does not have.
+    /// Skips structures that this link does not have.
     fn skip_missing(&mut self) {
         if self.state == State::Info && !self.has(flag::HAS_INFO) {
             self.state = State::String(0);

@@ -1,7 +1,7 @@
-//! Scripts that extract themselves, as makeself writes them: an archive behind so many lines of shell.
+//! Self-extracting scripts of makeself: an archive after a number of lines of shell.
 //!
-//! What the searches for archives in any file find there is left to them; the rest, of LZ4, LZO and compress, or encrypted, is
-//! told as one member. Bounds: the head of the script, [`HEAD_BYTES`], and [`LOOK`] bytes of what follows it.
+//! Archives that the searches find in any file are left to them; others (LZ4, LZO, compress, encrypted) are emitted as
+//! one member. Bounds: the head of the script, [`HEAD_BYTES`], and [`LOOK`] bytes after it.
 
 use memchr::{memchr, memmem};
 use stream::{Kind, Object, ReadAt};
@@ -24,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "makeself, which made the seeds",
 };
 
-/// The head of a script, in which it says what it is and how long it is.
+/// Head of the script, which has its kind and its length.
 const HEAD_BYTES: usize = 8 << 10;
 const LOOK: usize = 512;
 const SHELL: &[u8] = b"#!";
@@ -57,7 +57,7 @@ impl Makeself {
         Makeself { held: Vec::new(), at: 0, state: State::Head }
     }
 
-    /// Collects so many bytes; how many were taken, and whether all are there.
+    /// Collects so many bytes. Returns how many were taken, and whether it is complete.
     fn collect(&mut self, input: &[u8], wanted: usize) -> (usize, bool) {
         let taken = input.len().min(wanted.saturating_sub(self.held.len()));
         self.held.extend_from_slice(&input[..taken]);
@@ -74,7 +74,7 @@ impl Makeself {
         }
     }
 
-    /// Reads what follows the head; how much was taken.
+    /// Reads the bytes after the head. Returns how many were taken.
     fn pass(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
         let taken = match self.state {
             State::Script(left) => {
@@ -102,7 +102,7 @@ impl Makeself {
         taken
     }
 
-    /// The archive begins, if nobody else reads it.
+    /// Begins the archive, unless another reader opens it.
     fn begin(&mut self, outbox: &mut Outbox) {
         let first = std::mem::take(&mut self.held);
         if first.is_empty() || Stowaway::reads(recognise(&first)) {

@@ -1,17 +1,17 @@
 //! Compound files (MS-CFB): old Office documents, Outlook messages, Windows Installer packages.
 //!
-//! Tables and directory can stand anywhere, so the file is kept, and read at its end: every stream is a member with the
-//! names of its storages, in the order of the directory, those included that the tree does not lead to; then the sectors
-//! that belong to nothing, as one member. What streams hold besides their bytes follows them: the source of VBA modules
-//! ([`vba`]), embedded files ([`native`]), objects of PowerPoint, the attachments and the compressed body of Outlook.
+//! Tables and directory can be anywhere, so the file is kept, and read at its end: every stream is a member with the
+//! names of its storages, in the order of the directory, including those outside of the tree; then the unused sectors,
+//! as one member. Content within streams follows them: the source of VBA modules ([`vba`]), embedded files
+//! ([`native`]), objects of PowerPoint, the attachments and the compressed body of Outlook.
 //!
-//! Of encrypted documents (`crypt`) the package or the workbook follows in the clear, where a candidate for the password
-//! opens it. Recognised and told raw: other encrypted documents (`Heuristics.Encrypted.Office`).
+//! Of encrypted documents (`crypt`) the package or the workbook follows in the clear, if a candidate password opens it.
+//! Other encrypted documents are recognised and emitted raw (`Heuristics.Encrypted.Office`).
 //!
 //! Bounds: `spool_bytes_max` of the file, the tables of [`container`], `directory_entries_max` entries, and in all
-//! [`TOLD_RATIO`] times what is kept, for streams that share sectors.
+//! [`TOLD_RATIO`] times the kept bytes, for streams that share sectors.
 //!
-//! Left out: what lies behind the size of a stream in its last sector; compiled VBA (what it does without source is
+//! Left out: bytes after the size of a stream in its last sector; compiled VBA (without source it is
 //! `Heuristics.Ambiguous.Ole2.VbaSource`).
 
 mod container;
@@ -57,7 +57,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "the test documents of ClamAV, documents made for it and by msoffcrypto-tool",
 };
 
-/// How many times the bytes kept may be told: once as they stand and once as what they hold, and some more.
+/// Maximum multiple of the kept bytes that is emitted: raw, and decoded, and some more.
 const TOLD_RATIO: u64 = 4;
 
 const PIECE_BYTES: usize = 4096;
@@ -304,7 +304,7 @@ impl Ole2 {
         })
     }
 
-    /// How a stream is read besides as it stands.
+    /// Returns the readings of a stream besides the raw one.
     fn readings(&self, index: usize) -> VecDeque<Reading> {
         let entry = &self.directory.entries[index];
         let mut readings: VecDeque<Reading> = VecDeque::new();

@@ -54,7 +54,7 @@ impl OneNote {
         OneNote { at: 0, head: Collected::new(), is_packaged: false, held: Vec::new(), left: None }
     }
 
-    /// Looks at what is held, and tells what is found; `last` says that no more will come.
+    /// Searches the held bytes, and emits finds; `last` marks the end of the input.
     fn search(&mut self, last: bool, outbox: &mut Outbox) {
         let held = std::mem::take(&mut self.held);
         let mut rest = &held[..];

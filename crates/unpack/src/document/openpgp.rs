@@ -124,8 +124,7 @@ impl OpenPgp {
         self.fields.is_empty()
     }
 
-    /// Judges the packet by what was read of its body, and tells what begins; `complete` says that its body has no more
-    /// bytes.
+    /// Judges the packet by the beginning of its body, and emits its events; `complete` marks the end of the body.
     fn look(&mut self, complete: bool, outbox: &mut Outbox) {
         let fields = Fields { tag: self.tag, bytes: &self.fields, left: self.left };
         let field = fields.judge(complete);

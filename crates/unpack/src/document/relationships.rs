@@ -28,11 +28,11 @@ pub(crate) const FORMAT: Format = Format {
 
 /// The longest tag that is read.
 const TAG_BYTES_MAX: usize = 16 << 10;
-/// A name, with its prefix, that is longer is none of those that count.
+/// Maximum length of a relevant name, with its prefix.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Whether a part of a document with this name and of this type may be one that says something of the document: XML, and
-/// whatever text a part is that has the name of relationships.
+/// Returns whether a part with this name and type may describe the document: XML, or a text of any type with the name
+/// of relationships.
 pub(crate) fn may_be(name: &str, file_type: FileType) -> bool {
     use FileType::{Binary, Html, Text, Xml};
     const EXTENSION: &str = ".rels";
@@ -105,7 +105,7 @@ const TEMPLATE: &str = "Heuristics.External.Ooxml.Template";
 const OBJECT: &str = "Heuristics.External.Ooxml.Object";
 const LINK: &str = "Heuristics.External.Ooxml.Link";
 
-/// Kind of the tag with the name at the front, whatever its prefix.
+/// Returns the kind of the tag with the name at the front, for any prefix.
 fn element(tag: &[u8]) -> Element {
     let Some(end) = tag.iter().take(NAME_BYTES_MAX).position(|&byte| byte.is_ascii_whitespace() || byte == b'/') else {
         return if tag.len() < NAME_BYTES_MAX { Element::Unknown } else { Element::Other };
@@ -136,7 +136,7 @@ fn relationship(tag: &str, at: u64, outbox: &mut Outbox) {
     outbox.close();
 }
 
-/// The value of an attribute, as it stands.
+/// Returns the value of an attribute, undecoded.
 fn attribute<'a>(tag: &'a str, wanted: &str) -> Option<&'a str> {
     let mut rest = tag;
     loop {
@@ -195,7 +195,7 @@ pub(crate) fn character(name: &str) -> Option<char> {
     char::from_u32(code.ok()?)
 }
 
-/// Whether a target lies on another machine: a URL that is none of a local file, or a path of the network.
+/// Returns whether a target is on another machine: a URL other than of a local file, or a network path.
 fn is_remote(target: &str) -> bool {
     const FILE: &str = "file:";
     let is_slash = |char: char| matches!(char, '/' | '\\');

@@ -1,13 +1,13 @@
-//! RTF (specification 1.9.1): what is embedded in it as hexadecimal digits or behind `\bin`.
+//! RTF (specification 1.9.1): content embedded as hexadecimal digits or after `\bin`.
 //!
-//! Objects, pictures, theme data and data stores are told as members. As Word does it, white space, control words,
-//! groups and their braces among the digits are passed over, and what is no digit; a group that begins with `\*` and an
-//! unknown word, or with a word that has its own text, holds no data. `\bin` stands for its bytes. An object is told
-//! with the type [`OLE1`], and read for what is in it.
+//! Objects, pictures, theme data and data stores are members. As in Word, white space, control words, groups and their
+//! braces, and non-digits among the digits are skipped; a group that begins with `\*` and an unknown word, or with a
+//! word that has its own text, holds no data. `\bin` introduces raw bytes. An object is emitted with the type [`OLE1`],
+//! and its content is read.
 //!
-//! What `\'` and `\u` do among digits depends on the reader: they are passed over, and said to be ambiguous.
+//! The effect of `\'` and `\u` among digits depends on the reader: they are skipped, with a finding of ambiguity.
 //!
-//! Bounds: [`DEPTH_MAX`] groups that are told apart, one control word.
+//! Bounds: [`DEPTH_MAX`] nested groups, one control word.
 
 pub(crate) mod ole1;
 
@@ -31,7 +31,7 @@ pub(crate) const FORMAT: Format = Format {
 /// The media type by which an object is told.
 pub(crate) const OLE1: &str = "application/x-ole1-object";
 
-/// Groups within one another that are told apart; what is deeper belongs to the deepest of them.
+/// Maximum depth of groups; deeper ones belong to the deepest of them.
 const DEPTH_MAX: usize = 256;
 /// The longest control word that means anything.
 const WORD_BYTES: usize = 32;
@@ -124,7 +124,7 @@ impl Rtf {
         }
     }
 
-    /// Reads a byte, unless it ends a word and belongs to what follows: then `false`.
+    /// Reads a byte. Returns `false` if it ends a word and has to be read again.
     fn byte(&mut self, byte: u8, outbox: &mut Outbox) -> bool {
         match self.lexis {
             Lexis::Text => self.text(byte, outbox),

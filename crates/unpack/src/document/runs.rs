@@ -1,19 +1,20 @@
 //! Content outside of quotes in text: Base64 in the text of an element or over the lines of a file, and bytes as
 //! numbers.
 //!
-//! Word's XML of 2003 (`binData`), Flat OPC (`binaryData`), flat ODF (`binary-data`), text areas of pages, attachments of
-//! calendars and address cards, LDIF: none of their syntax is read. A run begins with a line, or the rest of one, of
-//! [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them behind a colon where the next line is folded; it
-//! goes on over line ends, and is told decoded when it has [`RUN_MIN`] characters that look like no word and no digest, or
-//! that look like Base32. Numbers from 0 to 255 between commas are told as bytes when there are [`NUMBERS_MIN`] of them.
+//! Word's XML of 2003 (`binData`), Flat OPC (`binaryData`), flat ODF (`binary-data`), text areas of pages, attachments
+//! of calendars and address cards, LDIF: none of their syntax is parsed. A run begins with a line, or the rest of one,
+//! of [`LINE_MIN`] characters of the Base64 alphabet, or with fewer of them after a colon if the next line is folded;
+//! it continues over line ends, and is decoded when it has [`RUN_MIN`] characters that look neither like words nor like
+//! a digest, or that look like Base32. Numbers from 0 to 255 between commas are emitted as bytes when there are
+//! [`NUMBERS_MIN`] of them.
 //!
-//! Blocks behind a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
+//! Blocks after a line of dashes, of OpenPGP and PEM, have lines of any length (`armour`).
 //!
-//! Text is looked at in strides: a stretch that is long enough cannot hide between two looks, so plain text costs a look at
-//! every few bytes.
+//! Text is sampled in strides: a long run cannot hide between two samples, so plain text costs a look at every few
+//! bytes.
 //!
-//! Bounds: [`BACK_BYTES`] of what was read last, a run that is not yet long enough, a line of it. From [`RUNS_FREE`] runs
-//! on only those are told whose first bytes say what they are.
+//! Bounds: [`BACK_BYTES`] of recent input, a run that is not yet long enough, a line of it. After [`RUNS_FREE`] runs
+//! only those with a known type are emitted.
 
 mod armour;
 mod base64;
@@ -31,7 +32,7 @@ const PIECE_BYTES: usize = 512;
 const LINE_MIN: usize = 40;
 /// Characters that a run needs to be told.
 const RUN_MIN: usize = 64;
-/// Characters after which a run is told whatever they look like.
+/// Length from which on a run is emitted whatever it looks like.
 const RUN_SURE: usize = 1024;
 /// Numbers that are told as bytes.
 const NUMBERS_MIN: usize = 32;
@@ -40,7 +41,7 @@ const BACK_BYTES: usize = 128;
 
 const _: () = assert!(armour::NAME_MAX <= BACK_BYTES);
 
-/// Runs that are told whatever they hold.
+/// Number of runs that are emitted whatever they hold.
 const RUNS_FREE: u32 = 1000;
 
 /// A reader of text.
@@ -188,7 +189,8 @@ impl Runs {
 /// Where the next stretches and the next block begin, or may begin, as far as they were looked for.
 type Ahead = [Option<Result<usize, usize>>; 3];
 
-/// The next run from `from` on, and where its bytes begin; or up to where there is none. What lies ahead is looked for once.
+/// Finds the next run from `from` on, and the beginning of its bytes; otherwise returns the searched end. Text ahead is
+/// searched once.
 fn seek(held: &[u8], from: usize, ahead: &mut Ahead) -> Result<(State, usize), usize> {
     let [known_base64, known_numbers, known_armour] = ahead;
     let armour = look(known_armour, from, || armour::find(held, from).map(|(at, ..)| at));
@@ -237,7 +239,7 @@ fn look(
     }
 }
 
-/// The beginning of a run in front of a folded line: what stands between a colon and the line end.
+/// Returns the beginning of a run before a folded line: the text between a colon and the line end.
 fn beginning(before: &[u8]) -> Option<&[u8]> {
     let before = &before[before.len().saturating_sub(BACK_BYTES)..];
     let unfolded = before.trim_ascii_end();
@@ -252,7 +254,8 @@ fn beginning(before: &[u8]) -> Option<&[u8]> {
 }
 
 impl Numbers {
-    /// Reads a byte of the class. What is no number between commas begins the search anew, without a second look at it.
+    /// Reads a byte of the class. Text other than numbers between commas restarts the search, without a second look at
+    /// it.
     fn byte(&mut self, byte: u8, outbox: &mut Outbox) {
         let in_word = byte.is_ascii_alphanumeric();
         self.word = if in_word { self.word + 1 } else { 0 };

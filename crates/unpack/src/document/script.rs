@@ -23,7 +23,7 @@ const HEX_MIN: usize = 132;
 const ESCAPED_MIN: usize = 64;
 /// Characters that are neither Base64 nor escaped, after which a string with fewer escapes is not held.
 const OTHERS_FREE: usize = 16;
-/// Characters behind a string that say what is done with it.
+/// Characters after a string that show its use.
 const TAIL_BYTES: usize = 40;
 
 /// A reader of text.
@@ -98,7 +98,7 @@ impl Script {
             self.last = last;
         }
         let Some(&quote) = input.get(passed) else { return passed };
-        // What the last string took serves the next one, as long as it is little.
+        // The buffer of the last string is reused, if it is small.
         let mut bytes = std::mem::take(&mut self.value.bytes);
         bytes.clear();
         bytes.shrink_to(STRING_BYTES_KEPT);
@@ -319,7 +319,7 @@ impl Script {
     }
 }
 
-/// Whether this, with one character more, may be a call of what turns strings and arrays around, or joins them.
+/// Returns whether this text, with one character more, may be a call that reverses or joins strings and arrays.
 fn is_method(tail: &[u8], next: u8) -> bool {
     const METHODS: [&[u8]; 3] = [b".split(", b".reverse(", b".join("];
     let call = tail.strip_prefix(b"]").or(tail.strip_prefix(b")")).unwrap_or(tail);
@@ -333,7 +333,7 @@ fn told(value: Value, is_joined: bool, reversed: bool) -> Option<Vec<u8>> {
     let mut bytes = value.bytes;
     let is_escaped = value.escapes * 2 >= bytes.len() && bytes.len() >= ESCAPED_MIN;
     let is_uri = bytes.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"data:"));
-    // The pieces of a list that nobody joins belong together as little as the words of a page.
+    // Pieces of a list that is never joined are as unrelated as the words of a page.
     let is_whole = value.pieces == 1 || !value.array || is_joined;
     if bytes.len() < BASE64_MIN || !is_whole || is_uri {
         return None;

@@ -95,7 +95,7 @@ impl Shar {
         taken
     }
 
-    /// Reads the beginning of a line of a file, as far as it decides what the line is.
+    /// Reads the beginning of a line of a file, until its kind is known.
     fn line(&mut self, here: Here, input: &[u8], outbox: &mut Outbox) -> usize {
         let wanted = here.mark.len().max(here.word.len() + 2);
         let mut taken = 0;
@@ -108,7 +108,7 @@ impl Shar {
         taken
     }
 
-    /// Tells what is held of a line, unless it ends the file.
+    /// Emits the held part of a line, unless it ends the file.
     fn begin(&mut self, here: Here, outbox: &mut Outbox) -> State {
         let line = std::mem::take(&mut self.held);
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
@@ -179,7 +179,7 @@ fn command(line: &[u8]) -> Option<(Here, Option<&[u8]>)> {
     is_sound.then_some((Here { mark, word }, name.filter(|name| !name.is_empty())))
 }
 
-/// The first word of a command line, without what quotes it.
+/// Returns the first word of a command line, unquoted.
 fn word(text: &[u8]) -> Option<&[u8]> {
     let text = text.trim_ascii_start();
     match text.first()? {

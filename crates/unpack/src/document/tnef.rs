@@ -60,7 +60,7 @@ enum State {
         reader: Box<Properties>,
         left: u64,
     },
-    /// No attribute: told as it stands.
+    /// Not an attribute: emitted raw.
     Rest,
 }
 

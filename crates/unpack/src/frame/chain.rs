@@ -17,7 +17,7 @@ const LOOK: usize = 1024;
 const LOOK_WORK: usize = 4 * LOOK;
 /// The first byte of a stream with a window of 32 KiB.
 const FIRST: u8 = 0x78;
-/// A preset dictionary, which nobody has.
+/// Flag of a preset dictionary, which is not available.
 const DICTIONARY: u8 = 0x20;
 
 /// The file around the streams.
@@ -39,7 +39,7 @@ pub(crate) trait Around: Send {
         false
     }
 
-    /// The name of what begins.
+    /// Returns the name of the next stream.
     fn name(&mut self) -> Option<Box<str>> {
         None
     }
@@ -99,7 +99,7 @@ impl<A: Around> Chain<A> {
         Turn::Done
     }
 
-    /// Whether a stream begins what is held.
+    /// Returns whether the held bytes begin a stream.
     fn is_stream(&mut self, outbox: &mut Outbox) -> bool {
         let look = &self.held[..self.held.len().min(LOOK)];
         let [first, second, deflated @ ..] = look else { return false };
@@ -140,7 +140,7 @@ impl<A: Around> Chain<A> {
         outbox.close();
     }
 
-    /// So many bytes of what is held belong to no stream.
+    /// Emits so many held bytes, which belong to no stream.
     fn pass(&mut self, count: usize, outbox: &mut Outbox) {
         let looked_at = self.around.passed(&self.held[..count], outbox);
         self.drop(looked_at);

@@ -12,23 +12,23 @@ pub(crate) const DECODER_TURNS_MAX: u32 = 4096;
 
 /// A push decoder of one compressed format.
 pub(crate) trait Decoder: Send {
-    /// Takes a prefix of `input`, fills a prefix of `output`, tells at most one thing.
+    /// Takes a prefix of `input`, fills a prefix of `output`, and returns at most one event.
     ///
-    /// `output` is not empty. Given input it makes progress or tells; with empty input it writes what is still inside.
-    /// What is told comes after what was written.
+    /// `output` is not empty. Given input it makes progress or returns an event; with empty input it writes buffered
+    /// output. The event comes after the written bytes.
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
 
     /// Fault when the input ends here, after a call with empty input that did nothing.
     fn missing(&self) -> Option<Fault>;
 
-    /// Bytes that were taken and are not the stream's, once it is over or broken: what was read ahead or in search of a
+    /// Bytes that were taken without belonging to the stream, once it is over or broken: read ahead, or in search of a
     /// continuation.
     fn surplus(&self) -> &[u8] {
         &[]
     }
 }
 
-/// A decoder of frames: a machine of states, each of which reads a part of the framing or of the content.
+/// A decoder of frames: a state machine whose states read a part of the framing or of the content.
 pub(crate) trait Framed: Send {
     /// Fault of an end elsewhere than where it [may be](Self::may_end).
     const TRUNCATED: Fault;
@@ -36,7 +36,8 @@ pub(crate) trait Framed: Send {
     /// State of the decoder.
     fn state(&self) -> impl PartialEq + use<Self>;
 
-    /// Lets the state read a prefix of `input`, or write, or give way to another. What has done nothing wants more input.
+    /// Lets the state read a prefix of `input`, write, or change to another state. A state without progress needs more
+    /// input.
     fn turn(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
 
     /// Whether the input may end here.
@@ -166,7 +167,7 @@ impl<const N: usize> Collected<N> {
         Collected { bytes: [0; N], len: 0 }
     }
 
-    /// Copies from `input` until `wanted` bytes are there (at most `N`); returns how many were taken.
+    /// Copies from `input` until `wanted` bytes are collected (at most `N`). Returns how many were taken.
     pub fn fill(&mut self, input: &[u8], wanted: usize) -> usize {
         let count = wanted.min(N).saturating_sub(self.len).min(input.len());
         self.bytes[self.len..self.len + count].copy_from_slice(&input[..count]);
@@ -174,7 +175,7 @@ impl<const N: usize> Collected<N> {
         count
     }
 
-    /// Copies from `input` up to the byte with which what is collected is no longer `possible`.
+    /// Copies from `input` up to the byte with which the collected bytes are no longer `possible`.
     pub fn fill_while(&mut self, input: &[u8], possible: impl Fn(&[u8]) -> bool) -> usize {
         let mut taken = 0;
         while self.len < N && taken < input.len() && possible(self.bytes()) {
@@ -188,12 +189,12 @@ impl<const N: usize> Collected<N> {
         &self.bytes[..self.len]
     }
 
-    /// All `N` bytes, if they are there.
+    /// Returns all `N` bytes once they are collected.
     pub fn whole(&self) -> Option<&[u8; N]> {
         (self.len == N).then_some(&self.bytes)
     }
 
-    /// How many bytes are there.
+    /// Returns the number of collected bytes.
     pub const fn len(&self) -> usize {
         self.len
     }

@@ -43,7 +43,7 @@ impl<D: Decoder> Compressed<D> {
         Compressed { decoder, at: 0, open: false, state: State::Reading, patience: Patience::of(DECODER_TURNS_MAX) }
     }
 
-    /// A turn, and the fuel that it costs: at least one unit, whatever it comes to.
+    /// Takes a turn, and burns its fuel: at least one unit.
     fn paid_turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Option<Step> {
         let room = output.room();
         let step = self.turn(input, output, fuel, last);
@@ -114,7 +114,7 @@ impl<D: Decoder> Compressed<D> {
         Some(Step::tell(taken, event))
     }
 
-    /// Emits the rest after the compressed stream: the surplus that the decoder took, then the input as it stands.
+    /// Emits the rest after the compressed stream, raw: the surplus that the decoder took, then the input.
     fn rest(
         &mut self,
         surplus_told: usize,

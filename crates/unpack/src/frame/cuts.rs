@@ -12,13 +12,13 @@ const CONTENT_BYTES_MAX: u64 = 4 << 20;
 /// A stream from which on its pieces grow with its length.
 const LONG_BYTES: usize = 64 << 10;
 
-/// Calls in a row that may neither take nor write: more than what stands still may do before it is ended.
+/// Maximum number of calls in a row without bytes taken or written: more than a stalled reader gets before its end.
 const STANDING_MAX: u32 = 200_000;
 
 /// The most that is kept for a stage.
 const SPOOL_BYTES_MAX: u64 = 4 << 20;
 
-/// The candidates that open the encrypted seeds, and what they may cost.
+/// Candidates that open the encrypted seeds, with their budget.
 pub(crate) fn passwords(limits: &Limits) -> Passwords {
     let words = ["wrong", "sluice"].map(|word| word.as_bytes().into());
     Passwords::new(words, &Limits { key_bytes_max: 64 << 20, ..limits.clone() })
@@ -32,7 +32,7 @@ pub(crate) fn compare(data: &[u8], make: impl Fn(&Limits) -> Box<dyn Stage>) {
     let limits =
         Limits { codec_bytes_max: 1 << 20, directory_entries_max: 20, name_bytes_max: 64, ..Limits::default() };
     let whole = tell(make(&limits).as_mut(), stream, usize::MAX, 65536);
-    // A disc image is mostly kept as it stands: its pieces may be longer, and its windows.
+    // A disc image is mostly raw content: its pieces and windows may be longer.
     let piece = (1 + usize::from(cut) % 61) * (1 + stream.len() / LONG_BYTES);
     let window = (1 + usize::from(cut) * 7) * (1 + stream.len() / LONG_BYTES);
     let pieces = tell(make(&limits).as_mut(), stream, piece, window);
@@ -65,7 +65,7 @@ pub(crate) enum Told {
     Open(stream::Object),
     Close,
     Finding(Finding),
-    /// A second reading, and what it told where one is run.
+    /// A second reading, with its events if it was run.
     Fork(Finding, Vec<Told>),
     End(usize),
     /// More content than is looked at.
@@ -136,7 +136,7 @@ fn read(stage: &mut dyn Stage, input: &[u8], piece: usize, window: usize, forks_
     }
 }
 
-/// Adds content to what was told; whether it is enough.
+/// Adds content to the events. Returns whether it is enough.
 fn add(told: &mut Vec<Told>, content: &[u8]) -> bool {
     if !matches!(told.last(), Some(Told::Content(..))) {
         told.push(Told::Content(0, 0));

@@ -7,7 +7,7 @@ pub struct Format {
     pub name: &'static str,
     /// Its variants, methods and filters that are read.
     pub methods: &'static str,
-    /// Methods that are recognised and emitted raw, with a finding; empty if there are none.
+    /// Methods that are recognised and emitted raw, with a finding; may be empty.
     pub not_read: &'static str,
     /// Whether its content is told while it arrives.
     pub reads: Reads,
@@ -17,7 +17,7 @@ pub struct Format {
     pub decoder: &'static str,
     /// The fuzz target, whose corpus plain tests replay.
     pub fuzz: &'static str,
-    /// With what other reader it is compared, over what material.
+    /// The reader for comparison, and the material.
     pub compared_with: &'static str,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Collects until `wanted` bytes are there; how many were taken.
+    /// Collects until `wanted` bytes are held. Returns how many were taken.
     pub fn fill(&mut self, input: &[u8], wanted: usize) -> usize {
         let taken = wanted.saturating_sub(self.packed.len()).min(input.len());
         self.packed.extend_from_slice(&input[..taken]);
@@ -23,7 +23,7 @@ impl Held {
         &self.packed
     }
 
-    /// Unpacks what has been collected into the empty content; whether `unpack` said that it makes sense.
+    /// Unpacks the collected bytes into the empty content. Returns the result of `unpack`.
     pub fn unpack(&mut self, unpack: impl FnOnce(&[u8], &mut Vec<u8>) -> bool) -> bool {
         self.content.clear();
         self.told = 0;
@@ -47,7 +47,7 @@ impl Held {
     }
 }
 
-/// Repeats `length` bytes that stand `distance` before the end of `content`; whether they are there, and all fits.
+/// Repeats `length` bytes that begin `distance` before the end of `content`. Returns whether they exist, and all fits.
 pub(crate) fn repeat(content: &mut Vec<u8>, distance: usize, length: usize, bytes_max: usize) -> bool {
     let Some(start) = content.len().checked_sub(distance).filter(|_| distance > 0) else {
         return false;
@@ -55,7 +55,7 @@ pub(crate) fn repeat(content: &mut Vec<u8>, distance: usize, length: usize, byte
     if length > bytes_max.saturating_sub(content.len()) {
         return false;
     }
-    // Where the match overlaps itself, what is there repeats.
+    // A match that overlaps itself repeats its bytes.
     let mut left = length;
     while left > 0 {
         let count = left.min(content.len() - start);

@@ -67,7 +67,7 @@ pub(crate) struct Keys<D: Derivation> {
     /// Subject of the current search.
     searched: Option<D>,
     turn: usize,
-    /// The candidate of this turn, and what of its cost has not been worked off.
+    /// The current candidate, and the part of its cost that is still due.
     under_way: Option<(D::Work, u64)>,
     possible: Option<(usize, D::Key)>,
 }
@@ -115,7 +115,7 @@ impl<D: Derivation> Keys<D> {
             }
         };
         let slice = left.min(SLICE_BYTES);
-        // What goes on beyond its cost is paid for all the same.
+        // Work beyond the estimated cost counts too.
         *work = work.saturating_add(slice.max(COST_MIN) as usize);
         match derivation.go_on(&mut way, SLICE_BYTES) {
             Derived::More => {

@@ -1,10 +1,10 @@
-//! The passwords that may open what is encrypted, and how much work may go into trying them.
+//! Candidate passwords for encrypted content, and the budget of work for trying them.
 //!
-//! Who drives the readers collects the candidates: configured ones, and words of the mail. They are the same for all
-//! readers of an inspection, and so is the work that may go into deriving keys: formats make that costly on purpose. What
-//! no candidate opens is told as it stands, with a finding of class `encrypted`.
+//! The driver collects the candidates: configured ones, and words of the mail. They are the same for all readers of an
+//! inspection, and so is the budget for deriving keys, which formats make costly on purpose. Content that no candidate
+//! opens is emitted raw, with a finding of class `encrypted`.
 //!
-//! A candidate is bytes, mostly UTF-8. Formats that want UTF-16 take it for Latin-1 where it is not.
+//! A candidate is bytes, mostly UTF-8. Formats that need UTF-16 read other bytes as Latin-1.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,7 @@ impl Passwords {
         self.with(std::iter::once(first.into()).chain(self.candidates.iter().cloned()))
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no candidates.
     pub fn is_empty(&self) -> bool {
         self.candidates.is_empty()
     }

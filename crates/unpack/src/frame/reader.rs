@@ -1,14 +1,14 @@
-//! The stage of every format that is a document: a [`Reader`] that takes bytes and tells in passing, and the outbox
-//! between it and the one verb.
+//! The stage of every format that is a document: a [`Reader`] that takes bytes and fills an outbox, which this stage
+//! empties as events.
 //!
-//! A reader is called when its outbox is empty, takes as much as it likes of a small piece and puts what it has to tell
-//! into the outbox; [`Reading`] hands that on, one thing a step. What a reader tells must not depend on the cut of its
-//! input, and content is told as a copy.
+//! A reader is called when its outbox is empty; it takes any prefix of a small piece and puts its events into the
+//! outbox. [`Reading`] emits them, one a step. The events of a reader must not depend on the cut of its input, and
+//! content is emitted as a copy.
 //!
-//! Nothing stands still: every call of a reader burns fuel, and one that is called [`READER_TURNS_MAX`] times in a row
-//! without taking, telling content or working on a kilobyte is ended with `Heuristics.Limits.Exceeded.Stall`.
+//! Progress is enforced: every call of a reader burns fuel, and a reader that is called [`READER_TURNS_MAX`] times in a
+//! row without taking, emitting content or working on a kilobyte ends with `Heuristics.Limits.Exceeded.Stall`.
 //!
-//! Bounds: the content of one call, [`CONTENT_BYTES`] and what the reader adds to it at most.
+//! Bounds: the content of one call, [`CONTENT_BYTES`] and the additions of the reader at most.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
@@ -28,16 +28,17 @@ pub(crate) const CONTENT_BYTES: usize = 4096;
 
 /// Reader of a document: a stage that may emit several things at once.
 pub(crate) trait Reader: Send {
-    /// Takes a prefix of `input`, which is not empty, and tells what it says. If it takes nothing it tells something, or
+    /// Takes a prefix of `input`, which is not empty, and emits its events. If it takes nothing it emits an event, or
     /// changes its state so that it will.
     fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize;
 
-    /// Whether the rest of the input is none of its business, once all is told. Then it is not called again.
+    /// Returns whether the reader ignores the rest of the input, once its events are emitted. Then it is not called
+    /// again.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// No more input follows. Called until it says that it is done; what is still open is closed behind it.
+    /// Ends the input. Called until it is done; objects that are still open are closed afterwards.
     fn end(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended;
 }
 
@@ -98,7 +99,7 @@ impl Outbox {
         self.words.push_back(Word::Event(Event::finding(Finding::new(class, name, offset))));
     }
 
-    /// Asks for a range of the input that follows what this call of [`Reader::read`] takes.
+    /// Requests a range of the input after the bytes that this call of [`Reader::read`] takes.
     pub fn keep(&mut self, range: Range<u64>) {
         self.words.push_back(Word::Event(Event::Keep(range)));
     }

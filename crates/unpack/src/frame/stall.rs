@@ -1,7 +1,7 @@
-//! Turns that come to nothing, counted: what stands still is ended with a finding, however little each of its turns costs.
+//! Counts turns without progress: a stalled reader is ended with a finding, however little each of its turns costs.
 //!
-//! Every adapter burns fuel for each turn, so a machine that stands still yields to others; here it comes to its end, too.
-//! A sound reader never gets near the bounds: what it may do without taking or writing a byte is bounded by its own tables.
+//! Every adapter burns fuel for each turn, so a stalled reader yields to others; here it ends. A sound reader never
+//! gets near the bounds: its turns without a byte taken or written are bounded by its own tables.
 
 /// Turns in a row that a reader may take without getting on.
 pub(crate) const READER_TURNS_MAX: u32 = 1 << 20;

@@ -89,7 +89,7 @@ impl Section {
         (self.content.0.saturating_add(self.start), self.content.1.saturating_sub(self.start))
     }
 
-    /// Decompresses the next frame; what came out before it broke off stays.
+    /// Decompresses the next frame; output before an error stays.
     pub fn frame(&mut self, kept: &dyn ReadAt, content: &mut Vec<u8>) -> Frame {
         let done = self.frame * FRAME_BYTES as u64;
         let Some(left) = self.bytes.checked_sub(done).filter(|left| *left > 0 && self.frame < self.resets) else {
@@ -125,8 +125,8 @@ impl Section {
         }
     }
 
-    /// Passes over what cannot be decompressed, behind a frame that is `content` as far as it could be, to where LZX begins
-    /// anew: that becomes NULs. Whether there is such a place.
+    /// Skips undecodable data, after a frame that is `content` as far as it could be read, to the next reset of LZX;
+    /// NULs replace it. Returns whether there is such a place.
     pub fn pass_over(&mut self, kept: &dyn ReadAt, content: &mut Vec<u8>) -> bool {
         let next = self.frame.next_multiple_of(self.interval);
         let is_content = next < self.resets && next.saturating_mul(FRAME_BYTES as u64) < self.bytes;

@@ -165,7 +165,7 @@ impl Container {
         Cursor { place, sector: start, skip: 0, steps_left }
     }
 
-    /// Copies what stands at the cursor, up to the end of its sector at most, and moves it on. 0 at the end of the chain.
+    /// Copies bytes at the cursor, at most to the end of its sector, and moves it on. 0 at the end of the chain.
     pub fn read(&mut self, cursor: &mut Cursor, kept: &dyn ReadAt, buffer: &mut [u8]) -> usize {
         let shift = if cursor.place == Place::Mini { MINI_SHIFT } else { self.shift };
         if cursor.steps_left == 0 {

@@ -144,7 +144,7 @@ impl Agile {
         })
     }
 
-    /// The key, if the password is right of which this is the hash.
+    /// Returns the key, if this is the hash of the right password.
     fn key(&self, digest: &[u8]) -> Option<Key> {
         const INPUT: [u8; 8] = [0xfe, 0xa7, 0xd2, 0x76, 0x3b, 0x4b, 0x9e, 0x79];
         const VALUE: [u8; 8] = [0xd7, 0xaa, 0x0f, 0x6d, 0x30, 0x61, 0x34, 0x4e];

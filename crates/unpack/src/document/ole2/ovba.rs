@@ -18,7 +18,7 @@ pub(super) struct Ovba {
 }
 
 impl Ovba {
-    /// Reads on; tells what a chunk holds as soon as it is complete. Returns how many bytes were taken.
+    /// Reads on; emits each chunk once it is complete. Returns how many bytes were taken.
     pub fn read(&mut self, input: &[u8], mut told: impl FnMut(&[u8])) -> usize {
         let mut at = 0;
         if !self.begun
@@ -82,7 +82,7 @@ fn unpack(chunk: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Copies what a token points at; the more text there is, the more bits tell the distance.
+/// Copies the reference of a token; the more text there is, the more bits the distance has.
 fn copy(token: u16, plain: &mut Vec<u8>) -> Option<()> {
     let distance_bits = usize::BITS - plain.len().saturating_sub(1).leading_zeros();
     let length_bits = 16 - distance_bits.max(4);

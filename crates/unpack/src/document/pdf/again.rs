@@ -9,13 +9,13 @@ use stream::{Limits, ReadAt};
 use super::object::Object;
 use crate::frame::reader::Outbox;
 
-/// Passages that are read again. Each can be as long as what is kept, so they are few.
+/// Maximum number of passages to read again. Each may be as long as the kept bytes, so they are few.
 const PASSAGES_MAX: usize = 16;
 
-/// Keeps account of what has been kept and what is to be read again.
+/// Passages of the input that are kept, and read again at the end.
 pub(super) struct Again {
     bytes_max: u64,
-    /// The end of what is kept from the start; 0 before it has been asked for.
+    /// End of the kept bytes from the start; 0 before the request.
     head: u64,
     /// Where the rest that is kept begins.
     tail: Option<u64>,
@@ -61,12 +61,12 @@ impl Again {
         true
     }
 
-    /// Something is seen that may have to be read again: what follows is kept.
+    /// Requests the following input, since a passage may have to be read again.
     pub fn need(&mut self) {
         self.needed |= self.head > 0 && self.tail.is_none() && !self.is_reading();
     }
 
-    /// Asks for what follows `at`, where the input stands, if it is needed; whether it did.
+    /// Requests the input after `at`, its current place, if it is needed. Returns whether it did.
     pub fn keep(&mut self, at: u64, outbox: &mut Outbox) -> bool {
         if !std::mem::take(&mut self.needed) {
             return false;
@@ -124,7 +124,7 @@ impl Again {
         self.reading.is_some()
     }
 
-    /// Reads what is kept at `at` of the passage.
+    /// Reads kept bytes at `at` of the passage.
     pub fn read(&mut self, kept: &dyn ReadAt, at: u64, piece: &mut [u8]) -> usize {
         let Some(passage) = &self.reading else { return 0 };
         let left = passage.end.saturating_sub(at).min(piece.len() as u64) as usize;

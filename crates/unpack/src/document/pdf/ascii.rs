@@ -64,7 +64,7 @@ impl Layer for Ascii85 {
             }
             let is_mark = byte == b'~' && (self.begun || self.digits != 1);
             match byte {
-                // What follows the tilde is `>`, or is not needed.
+                // The byte after the tilde is `>`, or does not matter.
                 b'>' if self.over => return Progress { taken: at + 1, wrote, told: Told::Over },
                 _ if self.over && super::lexer::is_space(byte) => {}
                 _ if self.over => return Progress { taken: at, wrote, told: Told::Over },

@@ -34,7 +34,7 @@ enum Aes {
 }
 
 impl Cipher {
-    /// The cipher of what lies in the object `id` (algorithm 1 and 1.A); `None` where nothing is encrypted.
+    /// Makes the cipher of the contents of the object `id` (algorithm 1 and 1.A); `None` without encryption.
     pub fn new(key: &FileKey, method: Method, id: (u64, u64)) -> Option<Cipher> {
         let aes = |cipher| {
             let cbc = Cbc { cipher, previous: None, plain: None, block: Collected::new() };

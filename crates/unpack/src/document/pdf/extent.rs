@@ -64,7 +64,7 @@ impl Extent {
         self.decided -= count;
     }
 
-    /// Held bytes, which nobody wants any more.
+    /// Returns the held bytes.
     pub fn into_held(self) -> Vec<u8> {
         self.held
     }
@@ -92,7 +92,7 @@ impl Extent {
         for (at, &byte) in input.iter().enumerate() {
             self.held.push(byte);
             if let Some(end) = self.complete() {
-                // What stands in front of the white space has been released before.
+                // Bytes before the white space have been released already.
                 self.held.drain(..end);
                 return Part::End(at + 1);
             }
@@ -105,7 +105,7 @@ impl Extent {
         Part::Held(input.len())
     }
 
-    /// The length of what is held, if it is white space and an end.
+    /// Returns the length of the held bytes, if they are white space and an end.
     fn complete(&self) -> Option<usize> {
         let word = self.held.trim_ascii_start();
         ENDS.contains(&word).then_some(self.held.len())

@@ -1,10 +1,9 @@
-//! Filters in a chain (ISO 32000-2, 7.4): what one makes the next one reads.
+//! Filters in a chain (ISO 32000-2, 7.4): each reads the output of the previous one.
 //!
-//! Pictures and unknown filters end the chain: what they would read is told as it stands. So is what a filter cannot
-//! read, from the fault on.
+//! Pictures and unknown filters end the chain: their input is emitted raw. So is the rest after a fault of a filter.
 //!
-//! Bounds: [`FILTERS_MAX`] filters, 4 KiB between each two, each filter's own memory; what is made between the filters
-//! and thrown away counts against `ratio_free_bytes` and `ratio_max` of what went in.
+//! Bounds: [`FILTERS_MAX`] filters, 4 KiB between each two, each filter's own memory; bytes between the filters, which
+//! are thrown away, count against `ratio_free_bytes` and `ratio_max` of the input.
 
 use stream::{Class, Limits};
 
@@ -37,7 +36,7 @@ pub(super) enum Filter {
     Flate,
     RunLength,
     Crypt,
-    /// JBIG2, DCT, JPX, CCITT: told as it stands.
+    /// JBIG2, DCT, JPX, CCITT: emitted raw.
     Picture,
     Unknown,
 }
@@ -56,7 +55,7 @@ impl Filter {
         }
     }
 
-    /// Whether a stream with this filter may begin with `byte`; what may not is probably encrypted.
+    /// Returns whether a stream with this filter may begin with `byte`; otherwise it is probably encrypted.
     pub fn may_begin_with(filter: Option<Filter>, byte: u8) -> bool {
         match filter {
             Some(Filter::Flate) => byte & 0x0f == 8 && byte >> 4 <= 7,
@@ -91,7 +90,7 @@ struct Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Working,
-    /// It has found its end: what still comes is thrown away.
+    /// The filter has reached its end: further bytes are thrown away.
     Over,
     /// It has told all that is inside, and nothing follows.
     Done,
@@ -150,7 +149,7 @@ impl Chain {
         }
     }
 
-    /// Whether content is told as it stands in the file.
+    /// Returns whether content is emitted raw.
     pub fn is_empty(&self) -> bool {
         self.layers.is_empty()
     }

@@ -24,7 +24,7 @@ pub(super) struct Known {
     security: Option<Security>,
 }
 
-/// A file name as it stands.
+/// A file name, undecoded.
 struct Name {
     bytes: Box<[u8]>,
     /// The object that it stands in, whose strings may be encrypted; none within an object stream.

@@ -22,7 +22,7 @@ impl Default for Parameters {
 
 /// One filter at work. As [`Decoder`], but told of the end.
 pub(super) trait Layer: Send {
-    /// Takes a prefix of `input` and fills a prefix of `output`, which has room for 4 KiB. `last` says that nothing
-    /// follows the input. With empty input it writes what is still inside.
+    /// Takes a prefix of `input` and fills a prefix of `output`, which has room for 4 KiB. `last` marks the end of the
+    /// input. With empty input it writes buffered output.
     fn decode(&mut self, input: &[u8], last: bool, output: &mut [u8]) -> Progress;
 }

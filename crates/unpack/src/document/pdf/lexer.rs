@@ -5,7 +5,7 @@
 //!
 //! Bounds: [`WORD_BYTES`] of a name or word; the rest of a longer one is dropped, and it equals nothing.
 
-/// The longest name or word that is told as it stands. Longer than the longest that means anything.
+/// Maximum length of names and words; longer ones have no meaning.
 const WORD_BYTES: usize = 127;
 
 /// Token of the lexer.
@@ -92,13 +92,13 @@ impl Lexer {
         matches!(self.state, State::Comment)
     }
 
-    /// Forgets what it has half read.
+    /// Resets the lexer within a word.
     pub fn reset(&mut self) {
         self.state = State::Between;
         self.word.clear();
     }
 
-    /// Reads one byte, unless it belongs to the next word: then `false` is returned with what ended.
+    /// Reads one byte. Returns `false` with the finished word if the byte belongs to the next one.
     pub fn push(&mut self, byte: u8) -> (bool, Option<Token>) {
         match self.state {
             State::Between => (true, self.begin(byte)),
@@ -233,7 +233,7 @@ impl Lexer {
         (true, token)
     }
 
-    /// In a hexadecimal string; a missing last digit is 0, and what is no digit is passed over.
+    /// In a hexadecimal string; a missing last digit is 0, and non-digits are skipped.
     fn hex(&mut self, high: Option<u8>, byte: u8) -> (bool, Option<Token>) {
         let digit = char::from(byte).to_digit(16).map(|digit| digit as u8);
         let (taken, next, token) = match (high, digit) {

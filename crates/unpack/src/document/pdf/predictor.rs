@@ -15,9 +15,9 @@ pub(super) struct Predictor {
     colors: usize,
     bits: usize,
     row_bytes: usize,
-    /// The row that is coming in, with its PNG tag; what of it is plain already.
+    /// The incoming row, with its PNG tag; partly decoded.
     row: Vec<u8>,
-    /// The row before, plain; what of it has been told.
+    /// The row above, decoded; partly emitted.
     above: Vec<u8>,
     told: usize,
 }

@@ -40,7 +40,7 @@ pub(super) struct Security {
     crypt_filters: Vec<(Vec<u8>, Method)>,
 }
 
-/// An encrypted document: what its key is made of.
+/// Encryption of a document: the values that its key is derived from.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Locked {
     pub security: Security,
@@ -153,7 +153,7 @@ impl Security {
         }
     }
 
-    /// A key, and what it is for.
+    /// Makes a key, for a method.
     fn file_key(&self, bytes: Option<Vec<u8>>) -> Option<FileKey> {
         Some(FileKey {
             bytes: bytes?,

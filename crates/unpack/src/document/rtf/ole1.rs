@@ -15,7 +15,7 @@ const HEAD_BYTES: usize = 4096;
 const EMBEDDED: u32 = 2;
 const OLE2: &[u8] = b"\xd0\xcf\x11\xe0";
 
-/// Tells what is in an object.
+/// Reader of the content of an object.
 pub(crate) struct Ole1 {
     limits: Limits,
     state: State,

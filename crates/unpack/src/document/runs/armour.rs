@@ -45,7 +45,7 @@ enum State {
     Text { in_line: bool },
 }
 
-/// Where the next block begins from `from` on, and where its first line ends; or up to where there is none.
+/// Finds the next block from `from` on, and the end of its first line; otherwise returns the searched end.
 pub(super) fn find(held: &[u8], from: usize) -> Result<(usize, Armour, usize), usize> {
     let mut from = from;
     while let Some(at) = memmem::find(&held[from.min(held.len())..], MARK).map(|at| at + from) {
@@ -79,7 +79,7 @@ impl Armour {
         Armour { is_text, state: State::Name, held: Vec::new(), bits: 0, bit_count: 0 }
     }
 
-    /// Reads what follows; how much was taken, and whether it goes on.
+    /// Reads the next bytes. Returns how many were taken, and whether the block continues.
     pub fn read(&mut self, bytes: &[u8], outbox: &mut Outbox) -> (usize, bool) {
         let mut at = 0;
         while at < bytes.len() {
@@ -195,7 +195,7 @@ impl Armour {
         }
     }
 
-    /// Passes signed text from the beginning of a line up to its end, or a part of it; `None` in front of what ends it.
+    /// Passes signed text from the beginning of a line up to its end, or a part of it; `None` before its end.
     fn text(&mut self, in_line: bool, bytes: &[u8], outbox: &mut Outbox) -> Option<usize> {
         let escape = match bytes {
             [b'-'] if !in_line => return Some(0),

@@ -21,7 +21,7 @@ pub(super) struct Base64 {
     line_chars: usize,
     /// Line ends since the last character.
     line_ends: u8,
-    /// Whether a blank stands in front of what comes next.
+    /// Whether a blank precedes the next byte.
     blank: bool,
     /// Whether the lines behind the first one begin with a blank.
     pub folded: Option<bool>,
@@ -147,7 +147,7 @@ impl Base64 {
         }
     }
 
-    /// The run is over; whether what stands in its last line still belongs to it.
+    /// Ends the run. Returns whether its last line still belongs to it.
     pub fn end(&mut self, belongs: bool, runs: &mut u32, outbox: &mut Outbox) {
         if belongs {
             self.line_is_whole(runs, outbox);
@@ -197,7 +197,7 @@ const fn base32_value(byte: u8) -> Option<u8> {
     }
 }
 
-/// Whether the first bytes say what they are.
+/// Returns whether the first bytes have a known type.
 fn is_known(run: &[u8]) -> bool {
     let mut bytes = Vec::with_capacity(run.len());
     for group in run.chunks_exact(4) {

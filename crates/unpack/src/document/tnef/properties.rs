@@ -21,7 +21,7 @@ const STRING: u16 = 0x1e;
 const UNICODE: u16 = 0x1f;
 const BINARY: u16 = 0x102;
 const MULTIPLE: u16 = 0x1000;
-/// In front of an object stands what interface it has.
+/// Length of the interface id before an object.
 const INTERFACE_BYTES: u64 = 16;
 
 /// Reads the properties of a message or attachment.
@@ -133,7 +133,7 @@ impl Properties {
         }
     }
 
-    /// Collects a number, then goes on to what it says.
+    /// Collects a number, then continues with its meaning.
     fn number(&mut self, input: &[u8], stay: Step, then: impl FnOnce(&mut Properties, u32) -> Step) -> usize {
         let taken = self.field.fill(input, 4);
         self.step = stay;
@@ -245,7 +245,7 @@ impl Properties {
         }
     }
 
-    /// Nothing follows: what is open is closed.
+    /// Ends the input: open objects are closed.
     pub fn finish(&mut self, outbox: &mut Outbox) {
         if let Step::Value { sink, .. } = std::mem::replace(&mut self.step, Step::Head) {
             self.value_ends(sink, outbox);

@@ -4,7 +4,7 @@ use zlib_rs::crc32::crc32;
 
 use crate::bits::crc::tables;
 
-/// A checksum being computed, and what it should come to.
+/// A running checksum, with its expected value.
 pub(crate) enum Check {
     /// None that is known.
     None,
@@ -49,7 +49,7 @@ impl Check {
     }
 }
 
-/// CRC-16 of `bytes` behind what came to `value`.
+/// Returns the CRC-16 of `bytes`, continued from `value`.
 pub(crate) fn crc16(value: u16, bytes: &[u8]) -> u16 {
     let (chunks, rest) = bytes.as_chunks::<4>();
     let value = chunks.iter().fold(value, |value, chunk| {
