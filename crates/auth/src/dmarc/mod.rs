@@ -16,7 +16,7 @@ pub use record::{BYTES_MAX, Policy, Record, Suffix};
 /// Result of DMARC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no policy, or no author.
+    /// No policy, or no author.
     #[default]
     None,
     /// Something that was authenticated is the author's.

@@ -93,7 +93,7 @@ pub(crate) struct Volume {
     paths: Paths,
     /// Files and folders still to be read, the next one last; the root has no entry.
     waiting: Vec<(Inode, Option<u32>)>,
-    /// The kind, the place and the length of what was met.
+    /// Kind, place and length of the entries read so far.
     met: BTreeSet<(u32, u64, u32)>,
     folder: Option<Folder>,
     open: Option<Open>,

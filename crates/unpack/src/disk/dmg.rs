@@ -1,11 +1,13 @@
-//! Disk images of macOS (UDIF): compressed chunks, tables of them in Base64 in XML, and at the very end the place of that.
+//! Disk images of macOS (UDIF): compressed chunks, tables of them in Base64 in XML, and at the very end the place of
+//! the XML.
 //!
-//! What the chunks hold is told in the order of the disk as one member, without the runs of zeros between them; behind it
-//! the files of the volumes of HFS+ that are in it. Of other file systems (APFS) whatever is recognised by what it begins
-//! with is found by the search for archives. An image is known by its name alone (`.dmg`), and by what it begins with, since its chunks have no head.
+//! The content of the chunks is emitted in the order of the disk as one member, without the runs of zeros between them;
+//! then the files of its HFS+ volumes. In other file systems (APFS) the search for archives finds content with a
+//! recognised beginning. The type of an image follows from its name (`.dmg`) and its first bytes, since chunks have no
+//! head.
 //!
-//! Source: the structures as they stand in libdmg and dmg2img's documentation of the format. Bounds: the
-//! image, up to `spool_bytes_max`; tables of [`TABLES_BYTES_MAX`] and [`CHUNKS_MAX`] chunks; one decoder.
+//! Source: the structures as in libdmg and dmg2img's documentation of the format. Bounds: the image, up to
+//! `spool_bytes_max`; tables of [`TABLES_BYTES_MAX`] and [`CHUNKS_MAX`] chunks; one decoder.
 
 mod disk;
 mod tables;
@@ -170,7 +172,7 @@ fn read(kept: &dyn ReadAt, at: u64, length: u64) -> Vec<u8> {
 }
 
 impl Open {
-    /// Tells more of the chunk; what came of it when it is over.
+    /// Emits more of the chunk. Returns its result once it is complete.
     fn tell(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Option<Result<(), Fault>> {
         if self.used == self.piece.len() && self.left > 0 {
             self.piece = read(kept, self.at, self.left.min(PIECE_BYTES as u64));
@@ -243,7 +245,7 @@ impl Reader for Dmg {
     }
 }
 
-/// Each of what is wrong with chunks is told once for the image.
+/// Emits each fault of chunks once for the image.
 fn tell_once(fault: Fault, at: u64, told: &mut Vec<&'static str>, outbox: &mut Outbox) {
     if !told.contains(&fault.name) {
         told.push(fault.name);

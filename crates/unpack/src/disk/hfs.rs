@@ -1,15 +1,14 @@
-//! Volumes of HFS+ and HFSX, the file system of disk images of macOS: each file with its forks, told at the end.
+//! Volumes of HFS+ and HFSX, the file system of disk images of macOS: each file with its forks, emitted at the end.
 //!
-//! All nodes of the catalogue's tree are read one behind the other, whatever the tree says of their order, so that nothing
-//! that a node lists is passed over. Forks are read by their extents, and by those that overflowed into a tree of their
-//! own. Files that the file system compressed (decmpfs) are told as a program would read them.
+//! All nodes of the catalogue's tree are read in order of their numbers, whatever the order of the tree, so that no
+//! listed file is skipped. Forks are read by their extents, and by those in the overflow tree. Files that the file
+//! system compressed (decmpfs) are emitted decompressed.
 //!
-//! Bounds: the image, up to `spool_bytes_max`; `directory_entries_max` entries of a name and 200 bytes, and as many extents
-//! and compressed contents; nodes of 32 KiB; one block of 64 KiB, packed and unpacked.
+//! Bounds: the image, up to `spool_bytes_max`; `directory_entries_max` entries of a name and 200 bytes, and as many
+//! extents and compressed contents; nodes of 32 KiB; one block of 64 KiB, packed and unpacked.
 //!
-//! Left out: journals; attributes that are none of
-//! the compression; HFS without plus; partition maps, but those of disk images. Source: Apple's Technical Note 1150; decmpfs
-//! as the header of the kernel and public readers describe it.
+//! Left out: journals; attributes other than those of the compression; HFS without plus; partition maps, except in disk
+//! images. Source: Apple's Technical Note 1150; decmpfs as the header of the kernel and public readers describe it.
 
 mod decmpfs;
 mod tree;

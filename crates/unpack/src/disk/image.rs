@@ -1,17 +1,17 @@
-//! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX, qcow2, VMDK in one
-//! file and VDI; and in them the files of FAT and exFAT volumes, told at the end.
+//! Images of disks: raw ones, with or without a table of partitions, VHD (fixed and dynamic) and VHDX, qcow2, VMDK in
+//! one file and VDI; and in them the files of FAT and exFAT volumes, emitted at the end.
 //!
-//! The disk of a virtual machine is told as one content, too, in its own order, since its clusters stand anywhere and may be
-//! packed: up to [`WHOLE_PARTS`] of what may be kept it is told whole, and then its volumes are found in that; of a larger one
-//! what was never written is left out.
+//! The disk of a virtual machine is also emitted as one content, in its own order, since its clusters may be anywhere
+//! and packed: up to [`WHOLE_PARTS`] of the spool it is emitted whole, and its volumes are then found in it; of a
+//! larger disk unwritten parts are left out.
 //!
-//! A fixed VHD is a raw image with a footer, which nothing is read of. Tables are MBR with its chain of logical partitions, and
-//! GPT. What a system mounts by a double click is what counts: deleted files, other copies of the allocation table, and
-//! differencing images without their parents are left out.
+//! A fixed VHD is a raw image with a footer, which is ignored. Tables are MBR with its chain of logical partitions, and
+//! GPT. Only files that a system shows after a double click count: deleted files, other copies of the allocation table,
+//! and differencing images without their parents are left out.
 //!
-//! Bounds: the image, up to `spool_bytes_max` (a quarter where the image is a disc's, too); `directory_entries_max` entries
-//! of a name; [`PARTITIONS_MAX`] partitions; one cluster of a directory. What lies beyond is a finding, as is a volume of
-//! NTFS, whose files are only scanned as they lie in the image.
+//! Bounds: the image, up to `spool_bytes_max` (a quarter if the image is a disc, too); `directory_entries_max` entries
+//! of a name; [`PARTITIONS_MAX`] partitions; one cluster of a directory. Content beyond them has a finding, and so has
+//! a volume of NTFS, whose files are only scanned as parts of the image.
 //!
 //! Sources: Microsoft's descriptions of FAT (1.03), exFAT, VHD (1.0) and VHDX (MS-VHDX), UEFI 2.10 section 5.
 
@@ -51,7 +51,7 @@ const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.
 const SECTOR: usize = 512;
 /// Partitions that are looked at.
 const PARTITIONS_MAX: usize = 128;
-/// Where a disc image says what it is.
+/// Offset of the descriptor of a disc image.
 const DISC_AT: u64 = 32769;
 
 /// Whether an image of a disk begins with this head.
@@ -109,7 +109,7 @@ pub(crate) struct DiskImage {
     limits: Limits,
     at: u64,
     asked: u64,
-    /// Bytes where a disc image would say what it is.
+    /// Bytes at the descriptor of a disc image.
     disc: Vec<u8>,
     plan: Option<Plan>,
 }
@@ -162,7 +162,7 @@ impl Contents {
         Some(Contents { at: 0, is_whole, is_open: false })
     }
 
-    /// Tells more; whether all is told, and what there was no more of.
+    /// Emits more. Returns whether all is emitted, and the fault at its end.
     fn turn(&mut self, mapped: &Mapped, kept: &dyn ReadAt, outbox: &mut Outbox) -> (bool, Option<Fault>) {
         if !std::mem::replace(&mut self.is_open, true) {
             let size = self.is_whole.then_some(mapped.bytes);
@@ -188,7 +188,7 @@ impl Contents {
         (is_over, fault)
     }
 
-    /// Tells a piece, or passes what is missing; in a disk that is told whole zeros stand for it.
+    /// Emits a piece, or skips a missing one; in a disk that is emitted whole zeros replace it.
     fn tell(&mut self, at: u64, mapped: &Mapped, kept: &dyn ReadAt, outbox: &mut Outbox) -> Option<Fault> {
         let mut piece = [0; CONTENT_BYTES];
         let count = mapped.read_at(kept, at, &mut piece);
@@ -326,7 +326,7 @@ impl Reader for DiskImage {
         }
         let end = DISC_AT + 5;
         if self.at < end {
-            // What it is has to be known before more is asked for.
+            // The type has to be known before more is requested.
             let count = input.len().min(usize::try_from(end - self.at).unwrap_or(usize::MAX));
             let skip = usize::try_from(DISC_AT.saturating_sub(self.at)).unwrap_or(usize::MAX);
             self.disc.extend_from_slice(input[..count].get(skip..).unwrap_or_default());
@@ -356,7 +356,7 @@ impl Reader for DiskImage {
             },
         };
         if is_disc && plan.told.is_empty() {
-            // The disc is what counts; what lies too far for a look at its other side is no finding.
+            // The disc counts; parts of its disk beyond the kept bytes are no finding.
             plan.told = vec![SYSTEM.name, BEYOND.name, TRUNCATED.name];
         }
         let is_over = plan.turn(kept, is_cut, self.limits.name_bytes_max as usize, outbox);

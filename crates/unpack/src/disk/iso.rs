@@ -1,15 +1,16 @@
-//! Disc images: ISO 9660 with Joliet and Rock Ridge, and UDF, each file of each view told where it stands.
+//! Disc images: ISO 9660 with Joliet and Rock Ridge, and UDF, each file of each view emitted at its place.
 //!
-//! Directories usually stand in front of the files, so what they list is noted and told as it passes. What stands behind
-//! its own listing, or in several places, is kept as it passes and told at the end. Each run of bytes is told once, under
-//! its longest-lived name (UDF, Joliet, Rock Ridge, ISO 9660); names of another kind that other views have for it follow
-//! as members without content. An image may begin with anything: only what stands behind its first 32 KiB counts.
+//! Directories usually precede the files, so their entries are noted and the files emitted as they pass. Files that
+//! precede their listing, or have several places, are kept as they pass and emitted at the end. Each run of bytes is
+//! emitted once, under its longest-lived name (UDF, Joliet, Rock Ridge, ISO 9660); names of another kind that other
+//! views have for it follow as members without content. An image may begin with anything: only bytes after its first 32
+//! KiB count.
 //!
 //! Bounds: those of [`Plan`]: `directory_entries_max` entries, structures of 2 MiB at a time, a quarter of
 //! `spool_bytes_max` kept.
 //!
-//! Left out: boot images (El Torito), sessions after the first, High Sierra, images of raw sectors, virtual
-//! partitions (VAT), files in the system area.
+//! Left out: boot images (El Torito), sessions after the first, High Sierra, images of raw sectors, virtual partitions
+//! (VAT), files in the system area.
 //!
 //! Sources: ECMA-119; the Joliet specification; IEEE P1282 (Rock Ridge); ECMA-167 and OSTA UDF 2.60.
 
@@ -64,7 +65,7 @@ pub(crate) struct Iso {
     kept_to: u64,
     keep_left: u64,
     open: Option<Opened>,
-    /// Whether the image is over, and what was kept is being told.
+    /// Whether the image has ended, and kept bytes are being emitted.
     ended: bool,
     state: State,
 }
@@ -85,7 +86,7 @@ struct Opened {
     links: Vec<Box<str>>,
 }
 
-/// A structure of a file system: what is captured, and then read whole.
+/// A structure of a file system, which is captured and then read whole.
 enum Structure {
     /// A volume descriptor, the n-th.
     Descriptor(u64),
@@ -166,7 +167,7 @@ impl Iso {
         }
     }
 
-    /// Begins what begins here; whether something is to be told.
+    /// Begins the places at this offset. Returns whether an event is to be emitted.
     fn begin(&mut self, outbox: &mut Outbox) -> bool {
         while let Some((length, file)) = self.plan.file_at(self.plan.at(), self.open.is_some()) {
             self.open(file, vec![(self.plan.at(), length)], Some(self.plan.at()), outbox);
@@ -183,7 +184,7 @@ impl Iso {
         !outbox.is_empty()
     }
 
-    /// Reads what has been captured whole.
+    /// Reads the captured structures.
     fn read_captured(&mut self, outbox: &mut Outbox) {
         while let Some((start, structure, bytes)) = self.plan.captured() {
             outbox.worked(bytes.len());
@@ -198,7 +199,7 @@ impl Iso {
         }
     }
 
-    /// Tells more of the file that is open, from what was kept; whether it is over.
+    /// Emits more of the open file, from the kept bytes. Returns whether it is complete.
     fn tell_kept(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> bool {
         let Some((start, left)) = self.open.as_mut().and_then(|opened| opened.extents.pop()) else {
             return true;

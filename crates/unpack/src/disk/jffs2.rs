@@ -119,13 +119,13 @@ impl Volume {
         }
     }
 
-    /// Reads the next node, or passes what is none.
+    /// Reads the next node, or skips other bytes.
     fn read_node(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) {
         const LOOK: usize = 128;
         let bytes = read(kept, self.at, LOOK);
         outbox.worked(bytes.len());
         if bytes.is_empty() {
-            // What was not kept has a finding of its own.
+            // Bytes beyond the kept part have their own finding.
             self.at = self.bytes;
             return;
         }
@@ -236,7 +236,7 @@ fn path(names: &BTreeMap<u32, (u32, Box<str>)>, inode: u32, bytes_max: usize) ->
     (!parts.is_empty()).then(|| name::cut(&parts.join("/"), bytes_max))
 }
 
-/// The parts of a file by their place, the first one last: what a later version says covers what earlier ones do.
+/// Returns the parts of a file by their place, the first one last: later versions cover earlier ones.
 fn parts(mut file: File) -> Vec<Part> {
     file.pieces.sort_by_key(|piece| (piece.version, piece.at));
     let mut parts: BTreeMap<u64, (u64, Piece)> = BTreeMap::new();
@@ -245,7 +245,7 @@ fn parts(mut file: File) -> Vec<Part> {
         if start == end {
             continue;
         }
-        // The one that begins before it is cut in two, those that begin within it are cut or gone.
+        // A part that begins before it is cut in two; those that begin within it are cut or removed.
         if let Some((&before, &(before_end, before_piece))) = parts.range(..start).next_back() {
             if before_end > start {
                 parts.insert(before, (start, before_piece));

@@ -14,7 +14,7 @@ pub(crate) struct Paths {
 }
 
 struct Entry {
-    /// The folder that it is in; what is in the root has none.
+    /// The parent folder; `None` for entries of the root.
     parent: Option<u32>,
     name: Box<str>,
 }

@@ -46,7 +46,7 @@ const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.
 
 const HEADER_BYTES: usize = 96;
 const BLOCK_LOG: std::ops::RangeInclusive<u16> = 12..=20;
-/// Blocks of tails of which nothing is used are unpacked up to this sum.
+/// Bytes of unused tail blocks that are unpacked, in all.
 const TAILS_BYTES: u64 = 128 << 20;
 /// A length with this bit is that of a stored block.
 const STORED: u32 = 1 << 24;
@@ -130,7 +130,7 @@ pub(crate) struct Volume {
     files: Vec<Found>,
     are_sorted: bool,
     open: Option<Open>,
-    /// Bytes of tails that may still be unpacked; those that files use are given back.
+    /// Bytes of tails that may still be unpacked; used ones are given back.
     tails_left: u64,
     /// The block of tails that is unpacked.
     fragment: Option<(u32, Vec<u8>)>,
@@ -193,14 +193,14 @@ impl Volume {
         self.fault(if is_short { TRUNCATED } else { TREE }, outbox);
     }
 
-    /// Reads an inode, and where what follows it stands.
+    /// Reads an inode. Returns it with the place after it.
     fn inode(&mut self, place: Place, kept: &dyn ReadAt) -> Option<(Inode, Cursor)> {
         let mut cursor = self.inodes.cursor(place);
         let inode = Inode::read(&mut self.inodes, &mut cursor, kept, &self.limits)?;
         Some((inode, cursor))
     }
 
-    /// Reads a folder: what is in it is noted.
+    /// Reads a folder, and notes its entries.
     fn folder(&mut self, place: Place, of: Option<u32>, kept: &dyn ReadAt, outbox: &mut Outbox) {
         let Some((Inode::Folder { listing, bytes }, _)) = self.inode(place, kept) else {
             return self.broken(outbox);

@@ -10,10 +10,10 @@ pub(crate) trait FileSystem: Sized + Send {
     /// Least cost of a turn, in bytes worked on.
     const TURN_WORK: usize = 0;
 
-    /// Opens an image of so many bytes; nothing if it is none.
+    /// Opens an image of so many bytes; `None` if it is not one.
     ///
     /// # Errors
-    /// What is wrong with its header.
+    /// The fault of its header.
     fn open(kept: &dyn ReadAt, limits: &Limits, bytes: u64) -> Result<Option<Self>, Fault>;
 
     /// Does a piece of the work; whether that was the last.

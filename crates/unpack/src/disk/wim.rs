@@ -1,14 +1,15 @@
-//! Images of Windows (WIM, and solid ones, ESD): the contents of the table, each told once, at the end, in their order in
-//! the file.
+//! Images of Windows (WIM, and solid ones, ESD): the contents of the table, each emitted once, at the end, in their
+//! order in the file.
 //!
-//! A content is packed in chunks, or a range of what many of them share (`chunks`). Names come from the metadata of the
-//! images, by the hash of what they name (`names`): of several names the first counts. The hash is compared.
+//! A content is packed in chunks, or is a range of a resource that many contents share (`chunks`). Names come from the
+//! metadata of the images, by the hash of their content (`names`): of several names the first counts. The hash is
+//! compared.
 //!
-//! Bounds: the file, up to `spool_bytes_max`; `directory_entries_max` contents of 120 bytes, and as many paths; tables and
-//! metadata of [`METADATA_BYTES_MAX`]; one chunk, packed and unpacked: of 2 MiB, with LZMS up to `codec_bytes_max`.
+//! Bounds: the file, up to `spool_bytes_max`; `directory_entries_max` contents of 120 bytes, and as many paths; tables
+//! and metadata of [`METADATA_BYTES_MAX`]; one chunk, packed and unpacked: of 2 MiB, with LZMS up to `codec_bytes_max`.
 //!
-//! Left out: images made to be piped, which have a finding; contents in other parts of a split image. Source: Microsoft's
-//! description of the format of 2007, and wimlib's of what came later.
+//! Left out: piped images, which have a finding; contents in other parts of a split image. Source: Microsoft's
+//! description of the format of 2007, and wimlib's of later additions.
 
 mod chunks;
 mod names;
@@ -69,7 +70,7 @@ struct Layout {
     part: u16,
 }
 
-/// A content: a range of what a resource makes.
+/// A content: a range of a resource's output.
 struct Content {
     resource: Resource,
     start: u64,
@@ -216,7 +217,7 @@ impl Image {
         self.chunks = Some(job.chunks);
     }
 
-    /// Notes what the table lists.
+    /// Notes the contents of the table.
     fn table(&mut self, table: &[u8], kept: &dyn ReadAt, outbox: &mut Outbox) {
         const METADATA: u8 = 2;
         const SOLID: u8 = 16;
@@ -261,7 +262,7 @@ impl Job {
         }
     }
 
-    /// Takes some of what stands ready.
+    /// Takes some of the output.
     fn take(&mut self, outbox: &mut Outbox) {
         let (bytes, next) = self.chunks.ready(self.at);
         let wanted = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(CONTENT_BYTES);
@@ -273,7 +274,7 @@ impl Job {
                 outbox.content(bytes);
             }
         }
-        // Where a chunk breaks off, what follows is the next one.
+        // After a broken chunk the next one follows.
         self.at = if bytes.is_empty() { next } else { self.at.saturating_add(bytes.len() as u64) };
     }
 }

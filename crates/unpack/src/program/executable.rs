@@ -1,11 +1,11 @@
-//! Windows executables (PE): what stands behind the image, and the resources that are files of their own.
+//! Windows executables (PE): the bytes after the image, and the resources that are files of their own.
 //!
-//! Droppers, installers and self-extracting archives carry what they bring in one of these two places. What is behind the
-//! last section is told as it passes; the resources are kept, and told at the end as far as their content is recognised:
-//! icons, manifests, texts and tables are scanned with the rest of the image. Archives are looked for in the whole file beside this:
-//! see `stowaway`, and `carried` for executables in it.
+//! Droppers, installers and self-extracting archives carry their payload in one of these two places. Bytes after the
+//! last section are emitted as they pass; the resources are kept, and emitted at the end if their type is recognised:
+//! icons, manifests, texts and tables are scanned with the rest of the image. Besides, archives are searched for in the
+//! whole file: see `stowaway`, and `carried` for executables in it.
 //!
-//! Bounds: [`HEAD_BYTES`] of headers; resources of up to `spool_bytes_max`, of which twice that is told at most;
+//! Bounds: [`HEAD_BYTES`] of headers; resources of up to `spool_bytes_max`, emitted at most twice;
 //! `directory_entries_max` entries of their directory.
 //!
 //! Left out: 16-bit executables; packed images, which `packed` unpacks; resources within the first [`HEAD_BYTES`].
@@ -69,7 +69,7 @@ impl Executable {
         Executable { limits: limits.clone(), at: 0, head: Vec::new(), end: None, resources: None }
     }
 
-    /// Reads the headers, of which no more will come.
+    /// Reads the complete headers.
     fn headers(&mut self, outbox: &mut Outbox) {
         let head = Head::read(&self.head);
         let end = head.as_ref().and_then(Head::image_end).unwrap_or(u64::MAX);
@@ -214,7 +214,7 @@ impl Resources {
         }
     }
 
-    /// Bytes of the directory; zeros where there is none.
+    /// Reads bytes of the directory; zeros beyond its end.
     fn read_at<const N: usize>(&self, offset: u64, kept: &dyn ReadAt) -> [u8; N] {
         let mut bytes = [0; N];
         read(kept, self.file.start + offset, &mut bytes);

@@ -42,7 +42,7 @@ const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.In
 const LINES: usize = 4;
 const LINE_MAX: usize = 256;
 
-/// A reader of what stands behind an installer.
+/// A reader of the bytes after an installer.
 pub(crate) struct InstallShield {
     name_bytes_max: usize,
     setup: Option<Setup>,
@@ -165,7 +165,7 @@ impl Records for InstallShield {
     }
 }
 
-/// Fuzz body: reads what stands behind an installer, and a cabinet.
+/// Fuzz body: reads the bytes after an installer, and a cabinet.
 pub fn fuzz_installshield(data: &[u8]) {
     cuts::compare(data, |limits| Box::new(Archive::new(InstallShield::new(limits), limits)));
     cuts::compare(data, |limits| Box::new(Archive::new(Cabinet::new(), limits)));

@@ -1,8 +1,8 @@
-//! Nullsoft installers (NSIS): a header with a script, and behind it the files, one behind the other.
+//! Nullsoft installers (NSIS): a header with a script, followed by the files in order.
 //!
-//! The installer stands behind its executable. The script is not run: whatever it would do with them, all files are told,
-//! under the names by which it extracts them where it says so. Files and header are packed each for itself, or all
-//! together ("solid"); what is packed together is told as one stream with the type [`SOLID`], and read for what is in it.
+//! The installer follows its executable. The script is not run: all files are emitted, under the names that it extracts
+//! them by, if any. Files and header are packed one by one, or all together ("solid"); solid data is emitted as one
+//! stream with the type [`SOLID`], and its content is read.
 //!
 //! Left out: methods of altered versions of NSIS. Source: the files that makensis makes. Bounds: a header of
 //! [`HEADER_BYTES_MAX`], a name for each of `directory_entries_max` files, one decoder.
@@ -37,7 +37,7 @@ pub(crate) const FORMAT: Format = Format {
 
 /// The marks of an installer, behind its flags.
 pub(crate) const MAGIC: &[u8; 16] = b"\xef\xbe\xad\xdeNullsoftInst";
-/// The type of what is packed together.
+/// The type of solid data.
 pub(crate) const SOLID: &str = "application/x-nsis-solid";
 
 const HEADER: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Nsis.Header");
@@ -51,7 +51,7 @@ const FIRST_BYTES: usize = 28;
 const SIZE_BYTES: usize = 4;
 /// The usual properties of LZMA: three bits of context.
 const LZMA_USUAL: u8 = 0x5d;
-/// Marks the size of what is packed.
+/// Flag of packed data in a size.
 const IS_PACKED: u32 = 1 << 31;
 
 /// A reader of installers.
@@ -95,7 +95,7 @@ impl Nsis {
             self.state = State::Rest;
             return Record::Rest;
         }
-        // The properties of LZMA look like a size, but are not followed by what is packed.
+        // The properties of LZMA look like a size, but no packed data follows them.
         let is_solid_lzma = matches!(head[FIRST_BYTES..], [LZMA_USUAL, 0, 0, _, 0, 0, ..]);
         let is_alone = if is_solid_lzma {
             false
@@ -216,7 +216,7 @@ impl Records for Nsis {
     }
 }
 
-/// A reader of what is packed together: the header and the files, each behind its size.
+/// A reader of solid data: the header and the files, each after its size.
 pub(crate) struct Solid {
     limits: Limits,
     files: Option<Files>,
@@ -334,7 +334,7 @@ fn unpack(packed: &[u8], bytes_max: usize, limits: &Limits) -> Vec<u8> {
     content
 }
 
-/// Fuzz body: reads an installer, and what is packed together in one.
+/// Fuzz body: reads an installer, and solid data.
 pub fn fuzz_nsis(data: &[u8]) {
     cuts::compare(data, |limits| Box::new(Archive::new(Nsis::new(limits), limits)));
     cuts::compare(data, |limits| Box::new(Archive::new(Solid::new(limits), limits)));

@@ -1,11 +1,11 @@
-//! Packed executables: what their stub would make of them in memory, told as a file of its own.
+//! Packed executables: the file that their stub would make in memory.
 //!
-//! A packed executable begins with a stub, away from its first section, that unpacks the rest. The file is kept, and
-//! unpacked at its end, by what its stub says; the unpacked file is told as a member, and read for what is in it, which may
-//! be packed again. Nothing is run on the machine.
+//! A packed executable begins with a stub, outside of its first section, that unpacks the rest. The file is kept, and
+//! unpacked at its end in the way of its stub; the unpacked file is emitted as a member, whose content is read, and
+//! which may be packed again. Nothing is run on the machine.
 //!
-//! Bounds: `spool_bytes_max` of the file, as much for what it is unpacked to, and as much again for LZMA's window or while the
-//! file is put together.
+//! Bounds: `spool_bytes_max` of the file, as much for the unpacked file, and as much again for LZMA's window or while
+//! the file is assembled.
 
 mod aplib;
 mod calls;
@@ -89,7 +89,7 @@ trait Unpacker: Send {
 enum Turn {
     More,
     Done,
-    /// The data make no sense; what has been unpacked is told.
+    /// The data is invalid; the unpacked part is emitted.
     Broken,
     /// It would become too large; the same.
     TooLarge,
@@ -119,7 +119,7 @@ pub(crate) struct Packed {
 #[derive(Default)]
 struct Scripts {
     is_over: bool,
-    /// As much of what has passed as the mark may have begun in.
+    /// The last bytes, in which the mark may have begun.
     tail: Vec<u8>,
     is_found: bool,
 }
@@ -213,8 +213,8 @@ impl Packed {
     }
 }
 
-/// How much of the file has to be kept, where its head says that it may be packed: the stub stands in the last section, or
-/// the first one takes nothing of the file. What is too large to be kept is left alone without a mark of UPX.
+/// Returns how much of a file has to be kept, if its head looks packed: the stub is in the last section, or the first
+/// section takes nothing of the file. A file that is too large to be kept is ignored without a mark of UPX.
 fn wanted(head: &[u8], bytes_max: usize) -> Option<u64> {
     if elf::is_candidate(head) {
         return Some(u64::MAX);

@@ -1,8 +1,8 @@
-//! Windows executables that stand in a file of another type, or in another executable, as they are.
+//! Windows executables within a file of another type, or in another executable, uncompressed.
 //!
-//! Droppers carry what they drop in a section, or as an array among their data. An executable is found by its two marks and
-//! by headers that make sense, and told from its first byte to where its headers say that it ends; what is in it, its own
-//! readers find. The search goes on behind it.
+//! Droppers carry their payload in a section, or as an array among their data. An executable is found by its two marks
+//! and by plausible headers, and emitted from its first byte to the end that its headers declare; its own readers read
+//! its content. The search continues after it.
 //!
 //! Bounds: headers of [`LOOK`] bytes. Left out: executables whose headers are longer, or begin with `ZM`.
 
@@ -32,7 +32,7 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Looks at what is held; `last` says that no more will come.
+    /// Searches the held bytes; `last` marks the end of the input.
     fn search(&mut self, last: bool, outbox: &mut Outbox) {
         let held = std::mem::take(&mut self.held);
         let mut rest = &held[..];
@@ -59,7 +59,7 @@ impl Carried {
         }
     }
 
-    /// Tells what belongs to the open one; how much that was.
+    /// Emits the bytes of the open executable. Returns their number.
     fn tell(&mut self, bytes: &[u8], outbox: &mut Outbox) -> usize {
         let Some(left) = self.left else { return 0 };
         let count = bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX));

@@ -1,11 +1,10 @@
-//! Files of formats that are known and not opened: a finding says so, since what is in them is seen by nobody.
+//! Known formats without a reader: a finding reports that their content was not inspected.
 //!
 //! Images of Windows made to be piped, old squashfs, EROFS and UBI; disks of QEMU's first version and of VMware in
-//! several files; lrzip, zpaq, bzip3.
-//! A file is told by its beginning, which looks the same however it is packed inside. The formats are not opened anywhere
-//! else in this crate; one that gets a reader loses its line here.
+//! several files; lrzip, zpaq, bzip3. A file is recognised by its beginning, which does not depend on its content. A
+//! format that gets a reader loses its line here.
 //!
-//! Bounds: [`HEAD_BYTES`]. Left out: such files behind or within others.
+//! Bounds: [`HEAD_BYTES`]. Left out: such files after or within others.
 
 use stream::{Class, ReadAt};
 

@@ -1,7 +1,7 @@
-//! ActiveMime (`editdata.mso`): what Office puts beside web pages for macros and objects, a header and a zlib stream, in which
-//! a compound file is.
+//! ActiveMime (`editdata.mso`), in which Office stores macros and objects beside web pages: a header and a zlib stream
+//! with a compound file.
 //!
-//! Where the stream begins the header tells; other readers know it by two usual places, which are tried where there is none.
+//! The header has the place of the stream; other readers try two usual places, which are tried if there is none.
 //! Source: the description in oletools. Bounds: a header of 66 KiB.
 
 use stream::Class;
@@ -38,7 +38,7 @@ const USUAL: [usize; 2] = [50, 554];
 
 /// A decoder of such files.
 pub(crate) struct ActiveMime {
-    /// The header and what was collected behind it, used up to `at`.
+    /// The header and the bytes collected after it, used up to `at`.
     held: Vec<u8>,
     at: usize,
     body: Option<Zlib>,

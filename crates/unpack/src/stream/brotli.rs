@@ -35,7 +35,7 @@ const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Brotli.
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Brotli");
 const CODEC: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Codec");
 
-/// The library sees blocks of this length, however the input is cut: where it finds a fault depends on what it sees.
+/// The library gets blocks of this length, however the input is cut: the place of a fault depends on it.
 const BLOCK_BYTES: usize = 1024;
 
 /// A decoder of one stream.
@@ -52,7 +52,7 @@ type Inner = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 enum State {
     Start,
     Reading(Box<Inner>),
-    /// The stream broke off; what had been decoded is told first.
+    /// The stream broke off; the decoded content is emitted first.
     Broken(Box<Inner>),
     Over,
 }

@@ -1,10 +1,10 @@
-//! Bzip2: any number of streams, told as one content, as bunzip2 does; and the bzip2 of NSIS.
+//! Bzip2: any number of streams as one content, as in bunzip2; and the bzip2 of NSIS.
 //!
-//! Written here because the library forgets what it wrote in the call that finds a fault, ends at a wrong checksum, and
-//! does not read what NSIS writes. A wrong checksum is a finding and the content is told all the same. Left out: blocks
-//! that were shuffled before they were sorted, which bzip2 has not written since version 0.9.5. Source: the format as
-//! bzip2's manual and the articles on it tell it (Burrows and Wheeler, SRC report 124). Bounds: four bytes for each byte of
-//! the longest block, within `codec_bytes_max`; 60 KiB.
+//! Written here because the library drops its output of the call that finds a fault, ends at a wrong checksum, and does
+//! not read the variant of NSIS. A wrong checksum is a finding, and the content is emitted nevertheless. Left out:
+//! blocks that were shuffled before sorting, which bzip2 has not written since version 0.9.5. Source: bzip2's manual
+//! and the articles on it (Burrows and Wheeler, SRC report 124). Bounds: four bytes for each byte of the longest block,
+//! within `codec_bytes_max`; 60 KiB.
 //!
 //! ```text
 //! Magic ─▶ Block ─▶ Selectors ─▶ Lengths ─▶ Symbols ─▶ Content ─┐
@@ -61,7 +61,7 @@ pub(crate) struct Bzip2 {
     flavour: Flavour,
     /// The most places that a block may have here.
     places_max: usize,
-    /// Whether a stream has been read, so that what comes may also be surplus.
+    /// Whether a stream has been read, so that the next bytes may be surplus.
     further: bool,
     bits: Bits,
     /// The places that a block may have in this stream.
@@ -110,7 +110,7 @@ impl Bzip2 {
         Bzip2::of(Flavour::File { single: false }, limits)
     }
 
-    /// Reads one stream only, as it stands in a zip.
+    /// Reads one stream only, as in a zip.
     pub fn single(limits: &Limits) -> Bzip2 {
         Bzip2::of(Flavour::File { single: true }, limits)
     }
@@ -141,7 +141,7 @@ impl Bzip2 {
         }
     }
 
-    /// The work since it was last asked for that stands in no relation to what was taken and written.
+    /// Returns the work since the last call that is out of proportion to bytes taken and written.
     pub fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.work)
     }
@@ -178,7 +178,7 @@ impl Bzip2 {
         Ok((state, Told::Nothing))
     }
 
-    /// The magic of a stream, or what follows the last one.
+    /// Reads the magic of a stream, or the bytes after the last one.
     fn magic(&mut self) -> Next {
         const MAGIC: u32 = 0x42_5a68;
         let (magic, level) = (self.bits.peek(24), self.bits.peek(32) as u8);

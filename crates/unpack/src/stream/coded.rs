@@ -1,10 +1,10 @@
 //! Content codings of HTTP (RFC 9110, section 8.4.1): an object's head declares them, and the last one is undone first.
 //!
-//! What does not begin as its coding does is ambiguous: one reader refuses it, another shows it as it is, and a third leaves the
-//! coding out. `deflate` is read as zlib (RFC 1950), which it means, and raw (RFC 1951), as which some servers send it; where it
-//! could be both, it is read twice.
+//! Content that does not begin like its coding is ambiguous: one reader refuses it, another shows it unchanged, and a
+//! third skips the coding. `deflate` is read as zlib (RFC 1950), its meaning, and raw (RFC 1951), as some servers send
+//! it; if both are possible, it is read twice.
 //!
-//! Left out: `compress`, which nobody sends, and what has no registered name. Bounds: those of the decoders.
+//! Left out: `compress`, which is unused, and unregistered names. Bounds: those of the decoders.
 
 use stream::{Class, ContentCoding, Event, Finding, Fuel, Kind, Limits, Note, Object, ReadAt, Stage, Step, Window};
 
@@ -52,7 +52,7 @@ pub fn undo(object: &Object, head: &[u8], limits: &Limits) -> Vec<Opener> {
     }
 }
 
-/// A reader of one coding, and what is known of its content.
+/// A reader of one coding, and the state of its content.
 struct Coded {
     inner: Box<dyn Stage>,
     content: Object,

@@ -41,7 +41,7 @@ pub(crate) struct Gzip {
     state: State,
     /// Made when the first member's content begins, used again by the others.
     deflate: Option<Deflate>,
-    /// Whether a member has been read, so that what comes may also be padding or surplus.
+    /// Whether a member has been read, so that the next bytes may be padding or surplus.
     further: bool,
     surplus: Collected<3>,
 }

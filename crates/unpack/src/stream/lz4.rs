@@ -53,7 +53,7 @@ const LEGACY_BLOCK_BYTES_MAX: u32 = 8 << 20;
 pub(crate) struct Lz4 {
     /// Whether content has begun.
     begun: bool,
-    /// Whether a frame has been read, so that what comes may also be surplus.
+    /// Whether a frame or member has been read, so that the next bytes may be surplus.
     further: bool,
     magic: Collected<4>,
     blocks: Blocks,
@@ -180,7 +180,7 @@ impl Lz4 {
         };
         let length = le32(whole, 0);
         if self.frame.is_legacy && length > self.frame.block_bytes_max {
-            // Legacy frames have no end: what can be no block begins a frame.
+            // Legacy frames have no end: an impossible block begins a frame.
             self.magic = bytes;
             self.state = State::Magic;
             return Progress::took(taken);

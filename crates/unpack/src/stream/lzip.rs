@@ -39,7 +39,7 @@ const TRAILER_BYTES_MAX: usize = 20;
 /// A decoder of lzip files.
 pub(crate) struct Lzip {
     codec_bytes_max: usize,
-    /// Whether a member has been read, so that what comes may also be surplus.
+    /// Whether a frame or member has been read, so that the next bytes may be surplus.
     further: bool,
     version: u8,
     /// Bytes taken in search of a header.
@@ -58,7 +58,7 @@ enum State {
 
 struct Member {
     stream: LzmaStream,
-    /// Bytes of the member taken: the header, and what the stream took and did not leave.
+    /// Bytes of the member taken: the header, and those that the stream took and used.
     taken: u64,
     wrote: u64,
     crc: u32,
@@ -189,7 +189,7 @@ impl Decoder for Lzip {
             } else {
                 taken += progress.taken;
             }
-            // No bytes at all would mean that none follow.
+            // Empty input would mean the end.
             let is_used_up = self.again.is_empty() && taken == input.len() && taken > 0;
             if progress.wrote > 0 || progress.told != Told::Nothing || !moved || is_used_up {
                 progress.taken = taken;

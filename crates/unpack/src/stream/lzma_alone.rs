@@ -50,8 +50,8 @@ fn stream(header: &[u8; HEADER_BYTES], codec_bytes_max: usize) -> Option<LzmaStr
     LzmaStream::new(properties, length, codec_bytes_max, DATA.name, TRUNCATED.name)
 }
 
-/// Whether a file that begins with `head` is one: the header is what encoders write, and content comes out of what
-/// follows.
+/// Returns whether a file that begins with `head` is plausible: encoders write such headers, and the bytes after it
+/// give content.
 pub(crate) fn is_plausible(head: &[u8]) -> bool {
     const LENGTH_MAX: u64 = 1 << 38;
     const DICTIONARY_BYTES_MIN: u32 = 1 << 12;
@@ -86,7 +86,7 @@ pub(crate) fn is_plausible(head: &[u8]) -> bool {
             _ => {}
         }
     }
-    // Where the file ends with its head, what is held decides.
+    // If the file ends with its head, the held bytes decide.
     wrote > 0 || stream.decode(b"", &mut output).wrote > 0
 }
 

@@ -218,7 +218,7 @@ impl Lzop {
             }
             lzo1x::unpack(packed, content, block.size).is_some() && content.len() == block.size
         });
-        // What could be unpacked is told even where the rest makes no sense.
+        // Output before an error is emitted.
         self.state = if sound { State::Content } else { State::Broken };
         let agrees = !sound || block.agrees(self.held.content());
         if agrees { Progress::took(taken) } else { Progress::fault(taken, CHECKSUM) }

@@ -85,7 +85,7 @@ pub(crate) struct Lzw {
     /// The code that each code extends by a byte, and the byte.
     prefix: Vec<u16>,
     suffix: Vec<u8>,
-    /// The code before, and the first byte of what it stood for.
+    /// The previous code, and the first byte of its expansion.
     last: Option<(usize, u8)>,
     /// Codes read of the group of eight.
     in_group: u32,
@@ -126,7 +126,7 @@ impl Lzw {
         self.bits = bits;
     }
 
-    /// Appends what a code stands for; codes are shorter than those that extend them, so this ends.
+    /// Appends the expansion of a code; codes are shorter than their extensions, so this ends.
     fn expand(&self, mut code: usize, content: &mut Vec<u8>) {
         let start = content.len();
         while code > 255 {

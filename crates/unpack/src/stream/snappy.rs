@@ -28,7 +28,7 @@ const DATA: Fault = Fault::fatal(Class::Malformed, "Heuristics.Malformed.Snappy.
 const CHECKSUM: Fault = Fault::passing(Class::Malformed, "Heuristics.Malformed.Snappy.Checksum");
 const TRUNCATED: Fault = Fault::fatal(Class::Truncated, "Heuristics.Truncated.Snappy");
 
-/// The first chunk: its type, its length, what identifies a stream.
+/// The first chunk: its type, its length, the magic of a stream.
 pub(crate) const MAGIC: &[u8; 10] = b"\xff\x06\0\0sNaPpY";
 const CONTENT_BYTES_MAX: usize = 65536;
 /// A chunk of content that cannot be compressed, and its checksum.
@@ -107,7 +107,7 @@ impl Snappy {
             Some(block) => unpack(block, content).is_some(),
             None => false,
         });
-        // What could be unpacked is told even where the rest makes no sense.
+        // Output before an error is emitted.
         let fault = (sound && masked_crc(self.held.content()) != told).then_some(CHECKSUM);
         self.state = if sound { State::Content } else { State::Broken };
         fault.map_or(Progress::took(taken), |fault| Progress::fault(taken, fault))
@@ -150,7 +150,7 @@ impl Framed for Snappy {
     }
 }
 
-/// Unpacks a block; what came out before it broke off stays.
+/// Unpacks a block; output before an error stays.
 fn unpack(block: &[u8], content: &mut Vec<u8>) -> Option<()> {
     let (length, mut left) = varint(block)?;
     if length > CONTENT_BYTES_MAX {
@@ -208,7 +208,7 @@ fn varint(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// CRC-32C, rotated and added to, so that the checksum of what holds checksums says something.
+/// CRC-32C, rotated and added to, so that checksums of checksummed data stay useful.
 fn masked_crc(content: &[u8]) -> u32 {
     let step = |crc: u32, &byte: &u8| TABLES[0][usize::from(crc as u8 ^ byte)] as u32 ^ crc >> 8;
     let crc = !content.iter().fold(!0, step);

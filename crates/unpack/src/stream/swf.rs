@@ -61,7 +61,7 @@ pub(crate) fn is_packed(head: &[u8]) -> bool {
     }
 }
 
-/// The decoder of what stands behind `header`, if that is whole and makes sense.
+/// Returns the decoder of the data after `header`, if that is complete and plausible.
 fn body(header: &[u8], codec_bytes_max: usize) -> Option<Box<dyn Decoder>> {
     if header.starts_with(b"CWS") {
         return Some(Box::new(Zlib::new()));

@@ -102,7 +102,7 @@ impl Xz {
         }
     }
 
-    /// Reads one stream only, as it stands in a zip.
+    /// Reads one stream only, as in a zip.
     pub fn single(limits: &Limits) -> Xz {
         Xz { single: true, ..Xz::new(limits) }
     }

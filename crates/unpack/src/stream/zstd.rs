@@ -44,7 +44,7 @@ const LIMIT: Fault = Fault::fatal(Class::Limit, "Heuristics.Limits.Exceeded.Code
 const MAGIC: u32 = 0xfd2f_b528;
 const SKIPPABLE: u32 = 0x184d_2a50;
 const BLOCK_BYTES_MAX: usize = 128 << 10;
-/// Content of a frame whose window is not granted: enough for what is short, and the memory of usual frames.
+/// Size of a frame whose window need not be granted: enough for short content, and the memory of usual frames.
 const GRANTED_BYTES_MAX: u64 = 8 << 20;
 
 /// A decoder of zstd files.
@@ -54,7 +54,7 @@ pub(crate) struct Zstd {
     single: bool,
     /// Whether content has begun.
     begun: bool,
-    /// Whether a frame has been read, so that what comes may also be surplus.
+    /// Whether a frame or member has been read, so that the next bytes may be surplus.
     further: bool,
     magic: Collected<4>,
     /// Event when the frame's content is out.
@@ -97,7 +97,7 @@ impl Zstd {
         }
     }
 
-    /// Reads one frame only, as it stands in a zip.
+    /// Reads one frame only, as in a zip.
     pub fn single(limits: &Limits) -> Zstd {
         Zstd { single: true, ..Zstd::new(limits) }
     }
@@ -207,7 +207,7 @@ impl Zstd {
         Progress::took(taken)
     }
 
-    /// The frame breaks off: what the decoder keeps back comes out as behind a last block, and `told` behind it.
+    /// Ends a broken frame: the output that the decoder holds back is emitted as after a last block, then `told`.
     fn frame_ends(&mut self, taken: usize, told: Told) -> Progress {
         const EMPTY_LAST_BLOCK: [u8; BLOCK_HEADER_BYTES] = [1, 0, 0];
         if let Some(frame) = &mut self.frame {

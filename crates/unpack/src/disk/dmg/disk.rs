@@ -32,7 +32,7 @@ impl Chunks {
         Chunks { tables, limits: limits.clone(), unpacked: None, left, work: 0 }
     }
 
-    /// The disk, by what was kept of the image.
+    /// Returns the disk over the kept bytes of the image.
     pub fn on<'a>(&'a mut self, kept: &'a dyn ReadAt) -> OnDisk<'a> {
         OnDisk { chunks: self, kept }
     }

@@ -45,7 +45,7 @@ impl Tree {
         self.ranges = Some(ranges);
     }
 
-    /// The next node, or what keeps it from being read; `None` at the end.
+    /// Returns the next node, or the fault in reading it; `None` at the end.
     pub fn next(&mut self, disk: &mut dyn Disk) -> Option<Result<Node, Fault>> {
         let ranges = self.ranges.as_deref().unwrap_or_default();
         let end = self.fork.bytes.min(TREE_BYTES_MAX);

@@ -10,7 +10,7 @@ use crate::frame::name;
 use crate::frame::reader::{CONTENT_BYTES, Outbox};
 
 const ENTRY: usize = 32;
-/// A folder of FAT holds 65,536 entries at most, one of exFAT 256 MiB; more than this is no folder that anybody made.
+/// Maximum length of a folder that is read: FAT allows 65,536 entries, exFAT 256 MiB.
 const FOLDER_BYTES_MAX: u64 = 4 << 20;
 /// Bytes read of all folders.
 const FOLDERS_BYTES_MAX: u64 = 64 << 20;
@@ -149,7 +149,7 @@ impl Geometry {
         (2..self.clusters + 2).contains(&u64::from(cluster))
     }
 
-    /// So many bytes of a content at most, taken from its front; `None` where nothing is there any more.
+    /// Takes at most so many bytes from the front of a content; `None` at its end.
     fn take(&self, disk: &Disk, start: u64, extent: &mut Extent, most: usize) -> Option<Vec<u8>> {
         match extent {
             Extent::Plain { at, left } => {

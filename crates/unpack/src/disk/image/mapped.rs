@@ -23,7 +23,7 @@ const STEPS: u32 = 256;
 const PAGE: usize = 64;
 const AGAIN: u64 = 8;
 const SECTOR: u64 = 512;
-/// Parts of a cluster of qcow2 that are there or not.
+/// Subclusters of a cluster of qcow2, each of which is present or absent.
 const SUBCLUSTERS: u64 = 32;
 
 const METHOD: Fault = Fault::passing(Class::Limit, "Heuristics.Limits.Exceeded.DiskMethod");
@@ -126,7 +126,7 @@ impl Mapped {
         Ok(Mapped { bytes, cluster_bytes, map, limits: limits.clone(), cache })
     }
 
-    /// Work done since this was asked last, and what was found wrong with clusters.
+    /// Returns the work since the last call, and a fault of clusters.
     pub fn take_work(&self) -> (usize, Option<Fault>) {
         let mut cache = self.cache.borrow_mut();
         (std::mem::take(&mut cache.work), std::mem::take(&mut cache.is_unsound).then_some(DATA))
@@ -149,7 +149,7 @@ impl Mapped {
         Next::Passed(at)
     }
 
-    /// Fills a prefix of the buffer with what stands at a place of the disk; 0 where nothing is kept.
+    /// Fills a prefix of the buffer from a place of the disk; 0 where no bytes are kept.
     pub fn read_at(&self, kept: &dyn ReadAt, at: u64, buffer: &mut [u8]) -> usize {
         if at >= self.bytes {
             return 0;
@@ -171,7 +171,7 @@ impl Mapped {
                 let from = cluster.get(within as usize..).unwrap_or_default();
                 let there = from.len().min(count);
                 buffer[..there].copy_from_slice(&from[..there]);
-                // What is missing of a cluster that broke off is zero.
+                // The missing rest of a broken cluster is zero.
                 buffer[there..].fill(0);
                 count
             }
@@ -200,7 +200,7 @@ impl Mapped {
         cache.unpacked.as_ref().map(|(_, cluster)| &cluster[..])
     }
 
-    /// Bytes that are there or not as one.
+    /// Size of the unit that is present or absent as a whole.
     pub const fn unit(&self) -> u64 {
         match self.map {
             Map::Qcow(Qcow { entry_bytes: 16, .. }) => self.cluster_bytes / SUBCLUSTERS,
@@ -251,7 +251,7 @@ impl Mapped {
             return Cluster::Packed { at, bytes: sectors * SECTOR - at % SECTOR, packing };
         }
         let subcluster = at % self.cluster_bytes * SUBCLUSTERS / self.cluster_bytes;
-        // With subclusters, a map says which of them are there.
+        // With subclusters, a bitmap lists the present ones.
         let is_zero = if entry_bytes == 16 { be64(&entry, 8) >> subcluster & 1 == 0 } else { value & ZERO != 0 };
         Cluster::Block(match value & PLACE {
             place if place == 0 || is_zero => Block::Empty,

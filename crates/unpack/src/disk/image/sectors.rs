@@ -48,7 +48,7 @@ impl Image {
         Ok(found.unwrap_or(Image::Flat))
     }
 
-    /// Fills a prefix of the buffer with what stands at a place of the disk; 0 where nothing is kept.
+    /// Fills a prefix of the buffer from a place of the disk; 0 where no bytes are kept.
     pub fn read_at(&self, kept: &dyn ReadAt, at: u64, buffer: &mut [u8]) -> usize {
         let (block, block_bytes) = match self {
             Image::Flat => return kept.read_at(at, buffer),

@@ -24,7 +24,7 @@ struct Record<'a> {
     bytes: &'a [u8],
 }
 
-/// A file of which more extents follow.
+/// A file with further extents to come.
 #[derive(Default)]
 struct Unfinished {
     extents: Vec<(u64, u64)>,
@@ -62,7 +62,7 @@ fn want_directory(plan: &mut Plan, view: View, record: &Record, path: Box<str>) 
     }
 }
 
-/// Reads a directory: what it lists is wanted.
+/// Reads a directory, and requests its entries.
 pub(super) fn directory(plan: &mut Plan, view: View, path: &str, bytes: &[u8]) {
     let mut file = Unfinished::default();
     for sector in bytes.chunks(SECTOR as usize) {

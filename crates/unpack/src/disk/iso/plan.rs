@@ -1,8 +1,8 @@
 //! Wanted places of an image: structures to be captured, files to be emitted.
 //!
-//! What lies ahead waits for its place; what has passed already, or lies in several places, is late and read at the end
-//! from what was kept. Bounds: `directory_entries_max` entries of a name each, [`ACTIVE_BYTES_MAX`] of structures that
-//! overlap, [`STRUCTURE_BYTES_MAX`] of them in all.
+//! Places ahead wait; passed places, and files with several places, are late and read at the end from the kept bytes.
+//! Bounds: `directory_entries_max` entries of a name each, [`ACTIVE_BYTES_MAX`] of structures that overlap,
+//! [`STRUCTURE_BYTES_MAX`] of them in all.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,7 +32,7 @@ pub(super) struct File {
     pub links: Vec<Box<str>>,
 }
 
-/// Something to be read from what was kept.
+/// A place to read from the kept bytes.
 pub(super) enum Late {
     Structure(Structure, Vec<(u64, u64)>),
     File(File, Vec<(u64, u64)>),
@@ -117,7 +117,7 @@ impl Plan {
         left.is_some()
     }
 
-    /// Whether what stands here has not been seen before in the tree of this number.
+    /// Returns whether this place is new in the tree of this number.
     pub fn is_new(&mut self, start: u64, tree: u8) -> bool {
         self.seen.insert((start, tree))
     }
@@ -281,12 +281,12 @@ impl Plan {
         Some((start, structure, bytes))
     }
 
-    /// Whether what is being captured begins like this.
+    /// Returns whether a structure that is being captured begins like this.
     pub fn captures(&self, like: impl Fn(&[u8]) -> bool) -> bool {
         self.active.iter().any(|capture| like(&capture.bytes))
     }
 
-    /// Whether what passes now may be wanted at the end.
+    /// Returns whether the current bytes may be needed at the end.
     pub fn may_want_again(&self) -> bool {
         let unread = !self.structures.is_empty() || !self.active.is_empty() || self.late_structures > 0;
         unread || self.at < self.late_end

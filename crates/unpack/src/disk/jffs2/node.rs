@@ -100,7 +100,7 @@ impl Order {
         words.map(<[u8]>::len).sum()
     }
 
-    /// The node that begins with these bytes, at `at`: how long it is, and what it says.
+    /// Reads the node that begins with these bytes, at `at`. Returns its length and its content.
     pub fn node(self, bytes: &[u8], at: u64, kept: &dyn ReadAt) -> (u32, Found) {
         let (kind, length) = (self.u16(bytes, 2), self.u32(bytes, 4));
         let is_header = bytes.len() >= HEADER_BYTES && self.sum_agrees(bytes, 8, 8);

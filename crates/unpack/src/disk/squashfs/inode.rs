@@ -22,7 +22,7 @@ pub(super) struct File {
 }
 
 impl Inode {
-    /// Reads an inode, up to what follows it.
+    /// Reads an inode, up to the data after it.
     pub fn read(table: &mut Metadata, cursor: &mut Cursor, kept: &dyn ReadAt, limits: &Limits) -> Option<Inode> {
         const COMMON: usize = 16;
         let common: [u8; COMMON] = table.take(cursor, kept, limits)?;

@@ -20,7 +20,7 @@ pub(super) const SOLID_HEADER_BYTES: usize = 16;
 /// Chunks that are unpacked in one go are no longer.
 const CHUNK_BYTES_MAX: u32 = 2 << 20;
 const CHUNK_BYTES_MIN: u32 = 4 << 10;
-/// Bytes of what stands stored that are read at once.
+/// Bytes of stored content that are read at once.
 const PIECE_BYTES: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,9 +113,9 @@ pub(super) struct File<'a> {
 
 /// The outcome of a turn.
 pub(super) enum Turn {
-    /// More turns are needed before the bytes are there.
+    /// More turns are needed.
     More,
-    /// Bytes are there, if the chunk was sound.
+    /// The bytes are present, if the chunk was sound.
     Ready {
         is_sound: bool,
     },

@@ -97,7 +97,7 @@ impl Records for Cabinet {
             return Progress::took(taken);
         }
         if self.content > CHUNK_BYTES {
-            // What is left of the chunk has no meaning.
+            // The rest of the chunk has no meaning.
             let taken = input.len().min(self.packed_left);
             self.packed_left = self.packed_left.saturating_sub(taken);
             return if self.packed_left == 0 { self.fault(taken, DATA) } else { Progress::took(taken) };

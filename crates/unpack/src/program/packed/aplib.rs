@@ -36,7 +36,7 @@ impl Aplib {
         self.at
     }
 
-    /// Unpacks until there are `until` bytes, or some more, of which those from `start` on are the stream's.
+    /// Unpacks until there are `until` bytes, or a few more; those from `start` on belong to the stream.
     pub fn run(&mut self, file: &Whole, unpacked: &mut Unpacked, start: usize, until: usize) -> Run {
         let mut source = Source::new(file, self.at);
         let run = loop {

@@ -1,7 +1,8 @@
-//! ELF executables packed by UPX: blocks behind the headers, first the original headers, then the segments in their order.
+//! ELF executables packed by UPX: blocks after the headers, first the original headers, then the segments in their
+//! order.
 //!
-//! What lies between the segments of the original file (sections' headers, symbols) is left out. Headers whose marks
-//! have been overwritten are read all the same: what stands at their place has to make sense. Both byte orders.
+//! Bytes between the segments of the original file (sections' headers, symbols) are left out. Headers with overwritten
+//! marks are read too, if they are plausible. Both byte orders.
 
 use super::nrv::Run;
 use super::source::{Numbers, Whole};
@@ -71,7 +72,7 @@ struct Elf {
     is_big: bool,
     /// Where the next block stands.
     at: u64,
-    /// Places and lengths of what is still to come, the next last.
+    /// Places and lengths of the remaining segments, the next last.
     segments: Vec<(usize, usize)>,
     /// Bytes left of the current segment.
     left: usize,

@@ -1,19 +1,21 @@
-//! Windows executables packed by anything: their stub runs in an emulated processor, and what it leaves in memory is emitted.
+//! Windows executables packed by any packer: their stub runs in an emulated processor, and the resulting image is
+//! emitted.
 //!
 //! ```text
 //! lay the image out in memory, and give each imported function an address
 //! run the stub; it unpacks the image, asks for the addresses of the program's imports, and jumps to the program
-//! at the program's own first call of the system, or where nothing is unpacked any more: the image is the program
+//! at the program's own first call of the system, or once nothing is unpacked any more: the image is the program
 //! ```
-//! The entry of the program is the last place in another section than the stub's that was jumped to after it had been written.
-//! The image is emitted as an executable whose sections are those of the image. Nothing of it runs on the machine: there are no
-//! files, no network and no other threads in the emulated one, and time stands still.
+//! The entry of the program is the last jump into a section other than the stub's that had been written before. The
+//! image is emitted as an executable with the sections of the image. Nothing of it runs on the machine: the emulated
+//! one has no files, no network and no other threads, and its time stands still.
 //!
-//! Bounds: the image and the heap together, `spool_bytes_max`; instructions as go with that, the image and the file, of which
-//! [`TURN_STEPS`] a turn, and far fewer while nothing is written. A run that ends at a bound is judged as any other.
+//! Bounds: the image and the heap together, `spool_bytes_max`; instructions in proportion to that, the image and the
+//! file, [`TURN_STEPS`] of them a turn, and far fewer while nothing is written. A run that ends at a bound is judged
+//! like any other.
 //!
-//! Left out: what the processor and the system leave out (see there), libraries that are walked by hand, 64-bit programs, tables
-//! of imports, which are not put back.
+//! Left out: the gaps of the emulated processor and system (see there), libraries that are walked by hand, 64-bit
+//! programs, tables of imports, which are not restored.
 
 mod memory;
 mod processor;
@@ -57,7 +59,7 @@ const IS_WRITABLE: u32 = 0x8000_0000;
 
 /// A run of a stub.
 pub(super) struct Emulator {
-    /// Addresses of the sections, and what of the file is in them.
+    /// Addresses of the sections, with their bytes of the file.
     sections: Vec<Loaded>,
     base: u32,
     next_section: usize,
@@ -90,7 +92,7 @@ struct Machine {
     steps: u64,
     /// The program's entry as far as it is known, and the step when it was reached.
     entry: Option<(u32, u64)>,
-    /// The step since which less than [`IDLE_BYTES`] have been written anew, and what had been written then.
+    /// The step since which less than [`IDLE_BYTES`] have been written, and the number written by then.
     idle: (u64, usize),
     faults: u32,
 }
@@ -452,7 +454,7 @@ impl Machine {
         words.iter_mut().for_each(|(at, _)| *at = context.wrapping_add(*at));
         words.extend(CONTEXT_REGISTERS.iter().zip(general).map(|(at, value)| (context.wrapping_add(*at), value)));
         words.extend([(0, code), (12, ip), (16, 2), (24, address)].map(|(at, value)| (record.wrapping_add(at), value)));
-        // Behind what the handler is told stands the system's own frame, which is the innermost meanwhile.
+        // The system's own frame follows the handler's arguments, as the innermost frame.
         let told = [HANDLED, record, frame, context, 0, frame, HANDLED];
         let top = record.wrapping_sub(4 * told.len() as u32);
         words.push((THREAD, top.wrapping_add(20)));
@@ -482,5 +484,5 @@ impl Machine {
     }
 }
 
-/// Where the registers stand in what a handler is given, by their numbers.
+/// Offsets of the registers in a handler's context, by their numbers.
 const CONTEXT_REGISTERS: [u32; 8] = [0xb0, 0xac, 0xa8, 0xa4, 0xc4, 0xb4, 0xa0, 0x9c];

@@ -19,7 +19,7 @@ const TABLE_BYTES: u64 = 12;
 
 pub(super) struct Mew {
     entry: u32,
-    /// The address of the image's first byte, and what addresses in memory count from.
+    /// Address of the image's first byte, the base of addresses in memory.
     first: u32,
     base: u32,
     start: usize,
@@ -44,7 +44,7 @@ impl Mew {
         Some(Mew { entry, first, base: head.base, start, aplib: Aplib::new(table + TABLE_BYTES) })
     }
 
-    /// Whether nothing stands at the entry: what was unpacked unpacks the program from LZMA.
+    /// Returns whether the entry is empty: then the unpacked code unpacks the program from LZMA.
     fn is_unfinished(&self, unpacked: &Unpacked) -> bool {
         const ENTRY_BYTES: usize = 16;
         let entry = self.entry.wrapping_sub(self.first) as usize;

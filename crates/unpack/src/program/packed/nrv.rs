@@ -125,7 +125,7 @@ impl Nrv {
         Some(Some(first))
     }
 
-    /// Two bits, of which the first may be known, or a number if they are zero.
+    /// Reads two bits, of which the first may be known, or a number if they are zero.
     fn length_with_first(&mut self, source: &mut Source, first: Option<u32>) -> Option<u32> {
         let first = match first {
             Some(first) => first,

@@ -43,7 +43,7 @@ pub(super) fn unpacker(file: &Whole, bytes_max: usize) -> Option<Box<dyn Unpacke
     upx(&head, file, &stub).or_else(|| emulated(file, bytes_max))
 }
 
-/// The emulator of an executable, if it looks packed: for what no other unpacker knows.
+/// Makes the emulator of an executable that looks packed, for packers without their own unpacker.
 pub(super) fn emulated(file: &Whole, bytes_max: usize) -> Option<Box<dyn Unpacker>> {
     let head = Head::read(file.head)?;
     Some(Box::new(Emulator::find(&head, file, bytes_max)?))
@@ -75,7 +75,7 @@ fn upx(head: &Head, file: &Whole, stub: &[u8]) -> Option<Box<dyn Unpacker>> {
     }))
 }
 
-/// The address of what is packed, which the stub begins by loading.
+/// Returns the address of the packed data, which the stub loads first.
 fn packed_address(head: &Head, stub: &[u8]) -> Option<u32> {
     const REACH: usize = 32;
     const SAVE_ALL_AND_LOAD: &[u8] = b"\x60\xbe";

@@ -46,7 +46,7 @@ pub(super) struct Pespin {
     key: u32,
     feedback: u32,
     program: Program,
-    /// Sections that are encrypted first, then, and those that are compressed: bit by bit.
+    /// Bit masks of sections: encrypted first, encrypted then, compressed.
     masks: [u32; 3],
     sections: std::vec::IntoIter<(usize, (u32, Range<u64>))>,
     first: u32,

@@ -4,14 +4,14 @@ use stream::ReadAt;
 
 use crate::frame::codec::{le16, le32};
 
-/// The whole file: its head, and what was kept behind it.
+/// The whole file: its head, and the kept bytes after it.
 pub(super) struct Whole<'a> {
     pub head: &'a [u8],
     pub kept: &'a dyn ReadAt,
 }
 
 impl Whole<'_> {
-    /// Fills what it can of the buffer from `at` on; how much that was.
+    /// Fills the buffer from `at` on. Returns how many bytes exist.
     pub fn read(&self, at: u64, buffer: &mut [u8]) -> usize {
         let mut read = 0;
         if let Some(from) = usize::try_from(at).ok().and_then(|at| self.head.get(at..)) {
@@ -26,7 +26,7 @@ impl Whole<'_> {
         read
     }
 
-    /// The bytes at `at`, zeros where there are none.
+    /// Returns the bytes at `at`, with zeros beyond the end.
     pub fn bytes<const N: usize>(&self, at: u64) -> [u8; N] {
         let mut bytes = [0; N];
         self.read(at, &mut bytes);

@@ -42,7 +42,7 @@ impl Yc {
         }
         let bytes = le32(stub, END_AT).checked_sub(le32(stub, START_AT))? as usize;
         let made_for = le32(stub, MADE_FOR_AT);
-        // What is subtracted from places in the stub to have them from its first byte on.
+        // The offset of places in the stub from its first byte.
         let stub_at = made_for.checked_sub(HERE)?;
         let start = le32(stub, START_AT).checked_sub(stub_at)? as usize;
         let mut inner = file.run(head.file_at(head.entry)? + start as u64, bytes.min(STUB_BYTES_MAX));

@@ -27,7 +27,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<FileType> {
 
 /// One control character in so many bytes leaves a text a text. Compressed data has one in ten.
 const FEW: usize = 64;
-/// One in so many leaves HTML what it is.
+/// Share of tags that keep a text HTML: one in this number.
 const SOME: usize = 6;
 
 /// The text with one byte for each unit of its charset; units beyond Latin-1 become `?`.
@@ -63,7 +63,8 @@ fn controls(text: &[u8]) -> usize {
     text.chunks(255).map(|part| usize::from(count(part))).sum()
 }
 
-/// Any but the backspace, what moves a printer on (tab to carriage return), the end of a file under DOS, and escape.
+/// Returns whether a byte is a control character other than backspace, the movements of a printer (tab to carriage
+/// return), the end of a file under DOS, and escape.
 fn is_control(byte: u8) -> bool {
     (byte < 8) | ((byte > b'\r') & (byte < 26)) | ((byte > 27) & (byte < 32)) | (byte == 127)
 }
@@ -92,7 +93,7 @@ fn markup(text: &[u8]) -> FileType {
         start.starts_with(b"<?xml") || (start.starts_with(b"<") && memchr::memmem::find(start, b"xmlns").is_some());
     let tags = if is_xml { &TAGS[..2] } else { &TAGS[..] };
     let is_tag = |at: usize| {
-        // Most of what follows a `<` is told from all of them by its first byte.
+        // The byte after a `<` rules out most tags.
         let first = start.get(at + 1).map_or(0, u8::to_ascii_lowercase);
         tags.iter().any(|tag| tag[1] == first && begins_with_tag(&start[at..], tag))
     };

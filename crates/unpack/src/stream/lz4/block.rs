@@ -2,7 +2,7 @@
 
 use crate::codec::lzma::{Dictionary, SHORT};
 
-/// Twice what matches reach, so that what lies behind the last bytes is out of their reach.
+/// Twice the reach of matches, so that bytes before the last ones are out of their reach.
 const WINDOW_BYTES: usize = 128 << 10;
 
 /// A decoder of blocks, with the window that linked blocks share.
@@ -71,7 +71,7 @@ impl Blocks {
         done
     }
 
-    /// Takes bytes of a compressed block as far as there is room for what they make.
+    /// Takes bytes of a compressed block while there is room for their output.
     pub fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Done {
         let mut done = Done::default();
         while self.run(output, &mut done, |blocks, room, done| blocks.sequences(input, room, done)) {}
@@ -129,7 +129,7 @@ impl Blocks {
         }
         self.window.extend_short(bytes, literals);
         if !self.window.repeat_short(distance, usize::from(length) + 4) {
-            // Behind the seam of the ring: the match is left to who can do it.
+            // Beyond the seam of the ring: the general copy handles the match.
             self.state = State::Match { distance, left: u64::from(length) + 4 };
         }
         done.taken += 1 + literals + 2;

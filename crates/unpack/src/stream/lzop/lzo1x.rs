@@ -3,7 +3,7 @@
 use crate::frame::codec::le16;
 use crate::frame::held::repeat;
 
-/// Unpacks a block into `content`, which is empty, up to `bytes_max`; what came out before it broke off stays.
+/// Unpacks a block into `content`, which is empty, up to `bytes_max`; output before an error stays.
 pub(crate) fn unpack(block: &[u8], content: &mut Vec<u8>, bytes_max: usize) -> Option<()> {
     const END: usize = 0x4000;
     let mut reader = Reader { left: block, content, bytes_max };
@@ -96,7 +96,7 @@ impl Reader<'_> {
             return None;
         }
         match literals {
-            // Most runs are none, or as short as this.
+            // Most runs are empty, or as short as this.
             [] => {}
             &[one] => self.content.push(one),
             literals => self.content.extend_from_slice(literals),

@@ -35,7 +35,7 @@ impl Block {
         Ok(progress)
     }
 
-    /// Whether the sizes are those that the header told, if it did.
+    /// Returns whether the sizes agree with those of the header, if it has any.
     pub fn sizes_are_right(&self) -> bool {
         let right = |told: Option<u64>, seen: u64| told.is_none_or(|told| told == seen);
         right(self.header.compressed, self.compressed) && right(self.header.uncompressed, self.uncompressed)

@@ -7,7 +7,7 @@ use crate::bits::crc::tables;
 
 /// A check being computed.
 pub(super) enum Check {
-    /// None, or one that nobody defined.
+    /// None, or an undefined one.
     Unknown,
     Crc32(u32),
     Crc64(Crc64),

@@ -70,7 +70,7 @@ impl Index {
         self.bytes
     }
 
-    /// Takes a prefix of `input`; at the end of the index, whether it agrees with what was seen.
+    /// Takes a prefix of `input`. At the end of the index, returns whether it agrees with the blocks.
     pub fn read(&mut self, input: &[u8]) -> (usize, Option<Result<bool, Broken>>) {
         for (at, &byte) in input.iter().enumerate() {
             match self.push(byte) {

@@ -40,7 +40,7 @@ enum State {
     Copying {
         left: usize,
     },
-    /// The last chunk ended in what cannot be decoded.
+    /// The last chunk ended in undecodable data.
     Broken(Why),
     Over,
 }
@@ -249,8 +249,8 @@ impl Lzma2 {
         }
     }
 
-    /// The data end here, after a call with no input that did nothing: within a chunk, what there is of it is decoded. Whether
-    /// there may be more content.
+    /// Ends the data within a chunk, after a call with empty input: the existing part is decoded. Returns whether there
+    /// may be more content.
     pub fn cut_short(&mut self) -> bool {
         let State::Filling { plain, started: true, .. } = self.state else { return false };
         let Some(registers) = Registers::start(&self.chunk) else { return false };

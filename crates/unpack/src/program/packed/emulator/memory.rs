@@ -10,7 +10,7 @@ pub(super) const SYSTEM_AT: u32 = 0x7ffd_0000;
 pub(super) const SYSTEM_BYTES: u32 = 0x0001_0000;
 /// Longest instruction of the processor, and one byte.
 pub(super) const CODE_BYTES: usize = 16;
-/// The image is watched in pieces of this size for what was written.
+/// Written parts of the image are tracked in pieces of this size.
 const PIECE_SHIFT: u32 = 6;
 const PAGE_BYTES: usize = 4096;
 

@@ -424,7 +424,7 @@ impl Processor {
         holds != (number & 1 != 0)
     }
 
-    /// Does one instruction, or a part of a repeated one. After a fault nothing of it has been done but what is in memory.
+    /// Executes one instruction, or a part of a repeated one. After a fault only its effects on memory remain.
     pub fn step(&mut self, memory: &mut Memory) -> Did<()> {
         let bytes = memory.code(self.ip).ok_or(Fault::Memory(self.ip))?;
         let mut code =

@@ -30,7 +30,7 @@ enum Call {
     Value(u32),
 }
 
-/// Functions by name: how many arguments they take, and what they do.
+/// Functions by name: their number of arguments, and their effect.
 const CALLS: &[(&[u8], u32, Call)] = &[
     (b"GetModuleHandleA", 1, Call::Library),
     (b"GetModuleHandleW", 1, Call::Library),
@@ -77,7 +77,7 @@ impl System {
 
     /// The address of a function.
     pub fn function(&mut self, name: Vec<u8>, memory: &mut Memory) -> u32 {
-        // What a function of the system begins with.
+        // Typical first bytes of a system function.
         const BEGIN: [u8; 8] = *b"\x8b\xff\x55\x8b\xec\x5d\xc3\x90";
         let at = match self.by_name.get(&name) {
             Some(at) => *at,
@@ -95,7 +95,7 @@ impl System {
         address
     }
 
-    /// Does what the function at the processor's place does, and returns from it; whether it is known.
+    /// Executes the function at the processor's place, and returns from it. Returns whether it is known.
     pub fn call(&mut self, processor: &mut Processor, memory: &mut Memory) -> bool {
         let at = processor.ip.wrapping_sub(SYSTEM_AT);
         if !at.is_multiple_of(FUNCTION_BYTES) {

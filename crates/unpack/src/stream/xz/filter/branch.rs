@@ -1,7 +1,7 @@
 //! Branch conversion for machines whose instructions are aligned: each converter looks at one instruction (or pair) at
 //! a time and needs no memory but its position.
 
-/// Converts from the front of the bytes, the first of which stands at the position; returns how many are done.
+/// Converts bytes, the first of which is at the position. Returns how many are done.
 pub(super) type Convert = fn(u32, &mut [u8]) -> usize;
 
 /// The converter with this filter identifier.
