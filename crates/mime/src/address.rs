@@ -1,7 +1,7 @@
 //! Lists of addresses (RFC 5322, section 3.4), read as leniently as mail programs write them: quotes, comments in comments,
 //! groups, source routes. Values come unfolded or not. The store, Sieve and SEARCH read addresses here.
 //!
-//! Nothing fails; an address that the grammar does not have is told with [`Address::is_whole`] unset.
+//! Nothing fails; an address that the grammar does not have is emitted with [`Address::is_whole`] unset.
 
 use alloc::vec::Vec;
 

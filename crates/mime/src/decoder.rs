@@ -1,7 +1,7 @@
 //! Undoing transfer codings as the bytes come.
 //!
 //! Whatever is fed in, something sensible comes out: junk is skipped or kept as mail readers do. One unnamed output, so
-//! no objects are told. Memory is bounded by a constant (under 2 KiB).
+//! no objects are emitted. Memory is bounded by a constant (under 2 KiB).
 
 mod base64;
 mod binhex;

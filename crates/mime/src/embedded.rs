@@ -27,7 +27,7 @@ pub struct Embedded {
     at: At,
     /// The beginning of a line that may be a marker.
     held: Vec<u8>,
-    /// How many held bytes have been told, when they turned out to be content.
+    /// How many held bytes have been emitted, when they turned out to be content.
     telling: Option<usize>,
     queue: VecDeque<Event>,
 }

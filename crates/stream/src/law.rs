@@ -1,7 +1,7 @@
 //! The law test, one harness for every stage.
 //!
 //! [`holds`] runs a stage over an input once with all input at hand, and then with many cuts, fuels and windows; all
-//! must tell the same. [`tell`] is the plain run, for tests that look at what was told.
+//! must tell the same. [`tell`] is the plain run, for tests that look at what was emitted.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    /// Tells the length of the pieces it is given, which depends on the cut.
+    /// Emits the length of the pieces it is given, which depends on the cut.
     struct Cheat;
 
     impl Stage for Cheat {

@@ -12,7 +12,7 @@ pub struct Limits {
     pub multipart_depth_max: u32,
     /// Objects opened in one inspection, header fields not counted. Stops archives of a million empty files.
     pub objects_max: u32,
-    /// Header fields in one header; the rest is told as one field.
+    /// Header fields in one header; the rest is emitted as one field.
     pub fields_max: u32,
     /// Bytes made out of one byte by decompression, over the whole of an inspection, beyond `ratio_free_bytes`.
     pub ratio_max: u32,

@@ -20,7 +20,7 @@ pub struct Object {
     pub media_type: Option<Box<str>>,
     /// The declared charset, lower case.
     pub charset: Option<Box<str>>,
-    /// The transfer coding in which the content is told. The driver decodes it.
+    /// The transfer coding in which the content is emitted. The driver decodes it.
     pub coding: Coding,
     /// The content codings, in the order in which they were applied: the last one is undone first.
     pub content_codings: Box<[ContentCoding]>,

@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 
 use memchr::memchr;
 
-/// As much of a name is told.
+/// As much of a name is emitted.
 pub const NAME_BYTES_MAX: usize = 256;
 
 /// A piece of a page.

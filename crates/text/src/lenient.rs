@@ -24,7 +24,7 @@ use crate::references;
 /// Names in lower case and values, the first of each name; the value of an attribute without one is its name.
 pub type Attributes = Vec<(String, String)>;
 
-/// As many attributes of a tag are told.
+/// As many attributes of a tag are emitted.
 pub const ATTRIBUTES_MAX: usize = 1000;
 const SECTIONS_MAX: usize = 64;
 /// `<a>`
@@ -183,7 +183,7 @@ impl Reader {
         tell(Token::Text(if counts { references::decode(text, true) } else { Cow::Borrowed(text) }));
     }
 
-    /// Tells the pieces that are complete; how much of the page that is.
+    /// Emits the pieces that are complete; how much of the page that is.
     fn pieces(&mut self, page: &str, tell: &mut impl FnMut(Token<'_>)) -> usize {
         // Where the text that was not told yet begins, and where the next markup is looked for.
         let (mut begin, mut at) = (0, 0);

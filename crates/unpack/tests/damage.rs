@@ -1,4 +1,4 @@
-//! Streams and archives: every seed cut at every length, and with a bit of every byte turned, is read to its end, and told
+//! Streams and archives: every seed cut at every length, and with a bit of every byte turned, is read to its end, and emitted
 //! the same however it is cut. `documents.rs` does so for documents.
 
 use std::path::Path;

@@ -133,7 +133,7 @@ fn damaged_seeds_are_read_to_their_end() {
     }
 }
 
-/// Reads `input`, forgets what is told, and returns the most bytes that were held besides those kept.
+/// Reads `input`, forgets what is emitted, and returns the most bytes that were held besides those kept.
 fn peak(input: &[u8]) -> usize {
     let mut spool = Spool::default();
     let mut output = Window::with_capacity(4096);

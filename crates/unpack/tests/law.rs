@@ -1,4 +1,4 @@
-//! The law: however the input is cut, whatever the fuel and the window, the same is told.
+//! The law: however the input is cut, whatever the fuel and the window, the same is emitted.
 
 use std::path::Path;
 

@@ -83,7 +83,7 @@ fn what_is_encrypted_is_said() {
     assert_eq!(open("openpgp/cut.pgp").finding_names(), ["Heuristics.Truncated.OpenPgp"]);
 }
 
-/// The modules of a bundle are told, and of an executable that is none nothing.
+/// The modules of a bundle are emitted, and of an executable that is none nothing.
 #[test]
 fn modules_stand_behind_each_other() {
     let has = |seed: &str| {

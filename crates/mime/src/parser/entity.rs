@@ -8,7 +8,7 @@ use stream::{Class, Coding, Kind, Object};
 use super::reader::Multipart;
 use crate::field::{ContentType, TransferCoding};
 
-/// How many different types are kept; more are told as more readings than are followed.
+/// How many different types are kept; more are emitted as more readings than are followed.
 const DIFFERENT_MAX: usize = 4;
 
 /// The fields of a header that matter.
@@ -28,7 +28,7 @@ pub(super) struct Found {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entity {
     pub structure: Structure,
-    /// As it is told; kind and offset are still open.
+    /// As it is emitted; kind and offset are still open.
     pub object: Object,
 }
 

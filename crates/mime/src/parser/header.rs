@@ -3,9 +3,9 @@
 //! A field ends with the line end that no white space follows. A header ends with an empty line, with a delimiter of an
 //! open multipart, or with a line that is not a field: the body begins with that line, as for mutt and Python's email
 //! package, and the second reading takes it for garbage and goes on, as Thunderbird does. The line `From ` of mbox
-//! files is told as a field.
+//! files is emitted as a field.
 //!
-//! Past `Limits::fields_max` fields the rest of the header is told as one field, and of the value of a `Content-*` field
+//! Past `Limits::fields_max` fields the rest of the header is emitted as one field, and of the value of a `Content-*` field
 //! no more than `Limits::field_bytes_max` is read. Both are findings.
 
 mod line;
@@ -67,7 +67,7 @@ enum At {
 enum Garbage {
     /// The body begins with it.
     EndsHeader,
-    /// It is told as a field and the header goes on.
+    /// It is emitted as a field and the header goes on.
     Field,
     /// The body begins with this line, without ambiguity.
     EndsHeaderClearly,

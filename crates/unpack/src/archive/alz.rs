@@ -1,6 +1,6 @@
 //! ALZ archives of ALZip: headers and contents one behind the other.
 //!
-//! Recognised and told raw: encrypted members, members compressed by its own variant of bzip2, archives of several volumes.
+//! Recognised and emitted raw: encrypted members, members compressed by its own variant of bzip2, archives of several volumes.
 //! Source: the description of the format by the author of unalz. Bounds: a header of 64 KiB.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]

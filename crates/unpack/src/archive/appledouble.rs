@@ -1,6 +1,6 @@
 //! AppleSingle and AppleDouble: the forks of one file, listed in front.
 //!
-//! The data fork is told under the file's name, the resource fork under `name/rsrc`; the name itself is read, the other
+//! The data fork is emitted under the file's name, the resource fork under `name/rsrc`; the name itself is read, the other
 //! entries (comments, icons, dates) are passed over. Source: RFC 1740, appendices A and B. Bounds: a list of
 //! [`ENTRIES_MAX`].
 

@@ -1,7 +1,7 @@
-//! Ar, and with it Debian packages: headers and contents one behind the other.
+//! Ar, and with it Debian packages: headers and contents that follow each other.
 //!
-//! Names as System V, GNU (a table of long names) and BSD (in front of the content) have them. Bounds: a table of names
-//! of [`NAMES_BYTES_MAX`]; of longer ones names stay as they are told.
+//! Names have the forms of System V, GNU (a table of long names) and BSD (before the content). Bounds: a table of names
+//! of [`NAMES_BYTES_MAX`]; with a longer table names stay undecoded.
 //!
 //! Source: ar(5).
 

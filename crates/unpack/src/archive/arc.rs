@@ -1,7 +1,7 @@
 //! ARC of System Enhancement Associates: headers and contents one behind the other.
 //!
 //! Stored, packed (runs), squeezed (Huffman and runs), crunched of the last kind (LZW of 9 to 12 bits and runs), squashed (LZW of
-//! 9 to 13 bits). Recognised and told raw: the first kinds of crunching, crushed and distilled members. Garbled members are not
+//! 9 to 13 bits). Recognised and emitted raw: the first kinds of crunching, crushed and distilled members. Garbled members are not
 //! marked as such: their checksum is wrong. Source: the description of the format in ARC's manual. Bounds: a header of 29
 //! bytes, a table of 8,192 codes, what one code makes (half a MiB).
 

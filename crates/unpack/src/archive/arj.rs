@@ -2,7 +2,7 @@
 //!
 //! Methods read: stored, 1 to 3 (those of LHA with a distance code of 17 symbols), 4. Told raw: garbled members
 //! (`Heuristics.Encrypted.Arj`), members that began in another volume, other methods. Extended headers are passed; the
-//! search for archives reads them. What follows the end is told as a member without name.
+//! search for archives reads them. What follows the end is emitted as a member without name.
 //!
 //! Bounds: a header of 2600 bytes, an extended one of 64 KiB, a dictionary of 64 KiB.
 //!

@@ -60,7 +60,7 @@ pub(crate) struct Cab {
     state: State,
     header: Header,
     folders: Vec<Folder>,
-    /// The folder whose content is told.
+    /// The folder whose content is emitted.
     open: Option<Open>,
     blocks: Blocks,
 }

@@ -1,7 +1,7 @@
 //! Cpio: headers and contents one behind the other, in ASCII (`odc`, `newc`, `crc`) or binary of either byte order.
 //!
 //! Archives may follow each other, with zeros between them, as the first file systems of Linux have it. What else follows
-//! the end is told as a member without name. Bounds: a header and a name of [`NAME_BYTES_MAX`].
+//! the end is emitted as a member without name. Bounds: a header and a name of [`NAME_BYTES_MAX`].
 //!
 //! Source: cpio(5).
 

@@ -1,7 +1,7 @@
 //! LHA (LZH, LArc, PMarc): headers of levels 0 to 3, members as they come.
 //!
-//! Methods read: stored (`lh0` `lz4` `pm0`), `lh1` to `lh7`, `lhx`, `lzs`, `lz5`, `pm1`, `pm2`. Others are told raw. What
-//! follows the end is told as a member without name.
+//! Methods read: stored (`lh0` `lz4` `pm0`), `lh1` to `lh7`, `lhx`, `lzs`, `lz5`, `pm1`, `pm2`. Others are emitted raw. What
+//! follows the end is emitted as a member without name.
 //!
 //! Bounds: a header of 64 KiB, a dictionary of at most 1 MiB (`lhx`).
 //!

@@ -2,8 +2,8 @@
 //!
 //! Read: stored members, the compressions of versions 1.5, 2.0, 2.9 to 4, 5 and 7 with their filters, solid archives; members and
 //! headers encrypted by version 3 and later that a candidate for the password opens.
-//! Recognised and told raw: other encrypted members and archives (`Heuristics.Encrypted.Rar`), members that began in another
-//! volume, compression versions that are not known. A member that goes on in another volume is told as far as it is here.
+//! Recognised and emitted raw: other encrypted members and archives (`Heuristics.Encrypted.Rar`), members that began in another
+//! volume, compression versions that are not known. A member that goes on in another volume is emitted as far as it is here.
 //! Recovery records and quick-open data hold nothing of their own and are passed.
 //!
 //! Bounds: a header, a dictionary that grows with the data up to `codec_bytes_max` (what refers further back is a Limit

@@ -1,4 +1,4 @@
-//! RPM packages: a lead, a header of signatures, a header of the package, and the payload to the end, told as it stands: a
+//! RPM packages: a lead, a header of signatures, a header of the package, and the payload to the end, emitted raw: a
 //! compressed cpio archive that the readers of its own formats open.
 //!
 //! Left out: cpio archives that leave sizes and names to the header of the package (files of 4 GiB and more). Source: the

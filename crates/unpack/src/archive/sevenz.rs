@@ -102,7 +102,7 @@ struct Folders {
     source: Option<Source>,
     /// The file that is open: bytes left of it, its checksum so far.
     open: Option<(u64, u32)>,
-    /// Packed streams to be told as they stand.
+    /// Packed streams to be emitted raw.
     raw: Vec<(u64, u64)>,
 }
 
@@ -150,7 +150,7 @@ impl SevenZip {
         }
         outbox.worked(bytes.len());
         if read < bytes.len() {
-            // The driver has told if it kept less than was asked for.
+            // The driver has emitted a finding if it kept less than requested.
             if self.at >= place.at + place.length {
                 return;
             }
@@ -259,7 +259,7 @@ impl Folders {
         Folders { header, folder: 0, file: 0, stream: 0, source: None, open: None, raw: Vec::new() }
     }
 
-    /// Tells the next thing; whether there is more.
+    /// Emits the next thing; whether there is more.
     fn turn(
         &mut self,
         limits: &Limits,
@@ -389,7 +389,7 @@ impl Folders {
         }
     }
 
-    /// The rest of the folder cannot be had: its packed streams are told as they stand.
+    /// The rest of the folder cannot be had: its packed streams are emitted raw.
     fn give_up(&mut self, fault: Fault, at: u64, outbox: &mut Outbox) {
         outbox.finding(fault.class, fault.name, at);
         self.open = None;

@@ -1,8 +1,8 @@
 //! Tar in all its dialects: v7, ustar, pax, GNU (old and new, long names, sparse), star.
 //!
-//! Members are told as they stand, sparse ones with their holes, unless their map makes no sense. Links and directories
+//! Members are emitted raw, sparse ones with their holes, unless their map makes no sense. Links and directories
 //! are told only if they carry bytes. Reading goes on behind the end-of-archive blocks and behind broken headers; what is no member there
-//! is told as a member without name, so that nothing is passed over.
+//! is emitted as a member without name, so that nothing is passed over.
 //!
 //! Where readers differ, `Heuristics.Ambiguous.Tar.*` says so: members behind the end (`AfterEnd`), a wrong checksum in
 //! an otherwise good ustar header (`Checksum`), links with a size and no bytes (`LinkSize`), two sizes (`PaxSize`),
@@ -532,7 +532,7 @@ impl Tar {
         }
     }
 
-    /// A block that is not whole cannot be a header; it is told, unless it is padding.
+    /// A block that is not whole cannot be a header; it is emitted, unless it is padding.
     fn end_of_blocks(&mut self) -> Option<Event> {
         let rest_is_zero = self.block.bytes().iter().all(|&byte| byte == 0);
         if !rest_is_zero && !self.ended && !self.open {

@@ -1,7 +1,7 @@
 //! XAR archives (`.xar`, `.pkg` of macOS): a header, a table of contents in compressed XML, and a heap of members.
 //!
 //! Members are told in the order of the heap; ranges of it that no member names are passed over, members that share a
-//! range or overlap are told once. Left out: extended attributes and signatures in the heap. Source: the description of the
+//! range or overlap are emitted once. Left out: extended attributes and signatures in the heap. Source: the description of the
 //! format in the xar project's wiki. Bounds: a packed table of `spool_bytes_max`, a table of [`TABLE_BYTES_MAX`],
 //! `directory_entries_max` members, one decoder.
 

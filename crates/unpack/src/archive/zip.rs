@@ -248,7 +248,7 @@ impl Zip {
         turn
     }
 
-    /// Tells the members that the directory has otherwise.
+    /// Emits the members that the directory has otherwise.
     fn by_directory(&mut self, mut listed: Box<ByDirectory>, output: &mut Window, fuel: &Fuel) -> Turn {
         let mut whole = Whole {
             kept: &self.kept,
@@ -504,7 +504,7 @@ impl Zip {
         }
         let is_split = end.disk > 0 && end.disk != 0xffff;
         if is_split {
-            // The last volume begins in the middle of a member, so it is found by a search: it is told there too.
+            // The last volume begins in the middle of a member, so it is found by a search: it is emitted there too.
             let at = self.start();
             self.notes.push_back(Finding::new(Class::Truncated, "Heuristics.Truncated.ZipSplit", at));
         }

@@ -62,7 +62,7 @@ impl<const LONGEST: usize> Huffman<LONGEST> {
         Ok(())
     }
 
-    /// As [`set`](Self::set), but where more codes are told than there are, the last ones are never met.
+    /// As [`set`](Self::set), but of too many codes the last ones never occur.
     pub fn set_any(&mut self, lengths: &[u8]) -> Result<(), NoCode> {
         let mut counts = [0u32; LENGTHS];
         let counts = &mut counts[..=LONGEST];

@@ -15,7 +15,7 @@ const PLAIN: u32 = 0x414c_454d;
 /// Initial content of the window.
 const START: &[u8] = b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript \\fdecor MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20\\b\\i\\u\\tab\\tx";
 
-/// Tells the RTF in such a stream.
+/// Emits the RTF in such a stream.
 pub(crate) struct LzFu {
     header: Collected<HEADER>,
     opened: bool,

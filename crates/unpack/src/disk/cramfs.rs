@@ -108,7 +108,7 @@ struct Folder {
     found: Vec<(Inode, Option<u32>)>,
 }
 
-/// The file that is told.
+/// The file that is emitted.
 struct Open {
     inode: Inode,
     block: u64,
@@ -194,7 +194,7 @@ impl Volume {
         self.folder = Some(folder);
     }
 
-    /// Tells the next block of the open file, which is closed when it is over.
+    /// Emits the next block of the open file, which is closed when it is over.
     fn tell(&mut self, mut open: Open, kept: &dyn ReadAt, outbox: &mut Outbox) {
         let before = open.block * BLOCK_BYTES as u64;
         let left = u64::from(open.inode.bytes).saturating_sub(before);

@@ -50,7 +50,7 @@ const TRUNCATED: Fault = Fault::passing(Class::Truncated, "Heuristics.Truncated.
 const TABLES_BYTES_MAX: u64 = 8 << 20;
 const CHUNKS_MAX: usize = 1 << 16;
 const TRAILER_BYTES: u64 = 512;
-/// Bytes read and told at once.
+/// Bytes read and emitted at once.
 const PIECE_BYTES: usize = 4096;
 
 /// Whether a file of this type and with this name may be an image that has to be opened.
@@ -76,7 +76,7 @@ enum State {
     Over,
 }
 
-/// The chunk that is told.
+/// The chunk that is emitted.
 struct Open {
     at: u64,
     left: u64,

@@ -85,7 +85,7 @@ struct File {
     resource: Fork,
 }
 
-/// A content that is to be told, or is being told.
+/// A content that is to be emitted, or is being emitted.
 struct Part {
     name: Box<str>,
     size: u64,
@@ -154,7 +154,7 @@ impl Volume {
         Some(volume)
     }
 
-    /// Goes on; whether all is told.
+    /// Goes on; whether all is emitted.
     pub fn turn(&mut self, disk: &mut dyn Disk, outbox: &mut Outbox) -> bool {
         outbox.worked(1);
         if let Some(part) = self.open.take() {
@@ -327,7 +327,7 @@ impl Volume {
         }
     }
 
-    /// Tells more of the open part, which is closed when it is over.
+    /// Emits more of the open part, which is closed when it is over.
     fn tell(&mut self, mut part: Part, disk: &mut dyn Disk, outbox: &mut Outbox) {
         let fault = match &mut part.content {
             Content::Ranges(ranges) => {

@@ -145,7 +145,7 @@ impl DiskImage {
     }
 }
 
-/// A disk is told with its unwritten parts up to this fraction of `spool_bytes_max`.
+/// A disk is emitted with its unwritten parts up to this fraction of `spool_bytes_max`.
 const WHOLE_PARTS: u64 = 2;
 
 /// The telling of a disk.
@@ -265,7 +265,7 @@ fn logical(disk: &Disk, base: u64) -> Vec<u64> {
 }
 
 impl Plan {
-    /// Goes on; whether all is told.
+    /// Goes on; whether all is emitted.
     fn turn(&mut self, kept: &dyn ReadAt, is_cut: bool, name_bytes_max: usize, outbox: &mut Outbox) -> bool {
         outbox.worked(64);
         if let Image::Mapped(mapped) = &self.image {

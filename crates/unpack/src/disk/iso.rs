@@ -79,7 +79,7 @@ enum State {
     Other,
 }
 
-/// The file whose content is being told.
+/// The file whose content is being emitted.
 struct Opened {
     /// Ranges that remain, the next one last.
     extents: Vec<(u64, u64)>,

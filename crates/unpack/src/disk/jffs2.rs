@@ -1,8 +1,8 @@
-//! JFFS2, the file system of flash memory in devices: a log of nodes, read whole; each file is told at the end, as its nodes
+//! JFFS2, the file system of flash memory in devices: a log of nodes, read whole; each file is emitted at the end, as its nodes
 //! make it up.
 //!
 //! Both byte orders. Of what nodes say of the same bytes the latest version counts; a node whose checksums are wrong is
-//! passed over, as the kernel does, with a finding. Files that no folder lists any more are told without a name.
+//! passed over, as the kernel does, with a finding. Files that no folder lists any more are emitted without a name.
 //!
 //! Bounds: the image, up to `spool_bytes_max`; a name and 40 bytes for each of `directory_entries_max` entries, 40 bytes for
 //! each of [`NODES_MAX`] nodes; nodes of 64 KiB, packed and unpacked.
@@ -79,7 +79,7 @@ pub(crate) struct Volume {
     told: Vec<&'static str>,
 }
 
-/// The file that is told.
+/// The file that is emitted.
 struct Open {
     at: u64,
     bytes: u64,
@@ -164,7 +164,7 @@ impl Volume {
         }
     }
 
-    /// Tells more of the open file, which is closed when it is over.
+    /// Emits more of the open file, which is closed when it is over.
     fn tell(&mut self, mut open: Open, kept: &dyn ReadAt, outbox: &mut Outbox) {
         while open.parts.last().is_some_and(|part| part.end <= open.at) {
             open.parts.pop();

@@ -60,7 +60,7 @@ pub(crate) fn is_header(head: &[u8]) -> bool {
     head.starts_with(b"hsqs") && le16(head, 28) == 4
 }
 
-/// Whether a header makes sense wherever it stands: the length of its blocks is told twice.
+/// Whether a header makes sense wherever it stands: the length of its blocks is stated twice.
 pub(crate) fn is_plausible(head: &[u8]) -> bool {
     let block_log = le16(head, 22);
     is_header(head) && BLOCK_LOG.contains(&block_log) && le32(head, 12) == 1 << block_log
@@ -107,7 +107,7 @@ impl Layout {
     }
 }
 
-/// A file that is to be told.
+/// A file that is to be emitted.
 struct Found {
     fragment: u32,
     place: Place,
@@ -138,14 +138,14 @@ pub(crate) struct Volume {
     bytes: u64,
 }
 
-/// The file that is told.
+/// The file that is emitted.
 struct Open {
     file: File,
     /// Where the lengths of its blocks go on.
     lengths: Cursor,
     at: u64,
     left: u64,
-    /// The block that is unpacked, and how much of it is told.
+    /// The block that is unpacked, and how much of it is emitted.
     block: Vec<u8>,
     told: usize,
 }
@@ -268,7 +268,7 @@ impl Volume {
         self.open = Some(Open { at: file.blocks_at, left: file.bytes, file, lengths, block: Vec::new(), told: 0 });
     }
 
-    /// Tells more of the open file, which is closed when it is over.
+    /// Emits more of the open file, which is closed when it is over.
     fn tell(&mut self, mut open: Open, kept: &dyn ReadAt, outbox: &mut Outbox) {
         if open.told < open.block.len() {
             let rest = &open.block[open.told..];

@@ -1,8 +1,8 @@
 //! Compiled HTML help (`.chm`): a directory of names, a section that is stored and one that is compressed by LZX.
 //!
 //! The file is kept and read at its end: first the members of the stored section, then those of the compressed one in the
-//! order of their places, as it is decompressed once. What no name leads to in it is told as a member without name. Left
-//! out: members that begin within another one, and files without the table of resets, whose compressed section is told
+//! order of their places, as it is decompressed once. What no name leads to in it is emitted as a member without name. Left
+//! out: members that begin within another one, and files without the table of resets, whose compressed section is emitted
 //! raw. Source: the descriptions of the format by P. Wise and J. Reid. Bounds: `spool_bytes_max` of the file,
 //! `directory_entries_max` members, a frame of 32 KiB, the window of LZX.
 
@@ -149,7 +149,7 @@ impl Chm {
         }
     }
 
-    /// Tells the next frame of the compressed section.
+    /// Emits the next frame of the compressed section.
     fn packed(&mut self, mut packed: Box<Packed>, kept: &dyn ReadAt, outbox: &mut Outbox) -> State {
         let mut frame = Vec::new();
         let result = packed.section.frame(kept, &mut frame);

@@ -1,7 +1,7 @@
 //! Cryptographic messages (RFC 5652, BER): what S/MIME mails in `smime.p7m` sign or compress.
 //!
 //! The content is found by its place in the structure, be it in one piece or in many, of known length or not.
-//! Compressed content is told as the zlib stream that it is.
+//! Compressed content is emitted as the zlib stream that it is.
 //!
 //! Bounds: [`DEPTH_MAX`] lengths, one identifier.
 

@@ -58,7 +58,7 @@ enum State {
         quote: u8,
         held: Vec<u8>,
     },
-    /// In a string that is told.
+    /// In a string that is emitted.
     Long {
         quote: u8,
     },

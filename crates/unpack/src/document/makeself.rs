@@ -31,7 +31,7 @@ const SHELL: &[u8] = b"#!";
 /// How far into it its generator is named.
 const REACH: usize = 512;
 const MARK: &[u8] = b"Makeself";
-/// How the number of lines is told, in newer and in older scripts.
+/// Forms of the number of lines, in newer and in older scripts.
 const SKIPS: [&[u8]; 3] = [b"\nskip=\"", b"\nskip=", b"head -n "];
 
 /// A reader of such scripts.

@@ -80,7 +80,7 @@ pub(crate) struct Ole2 {
     keys: Keys<Scheme>,
     /// Key of the document.
     key: Option<Key>,
-    /// Bytes that may still be told.
+    /// Bytes that may still be emitted.
     left: u64,
 }
 
@@ -98,7 +98,7 @@ enum State {
         stream: Stream,
         later: VecDeque<Reading>,
     },
-    /// The next sector that belongs to nothing; whether one was told.
+    /// The next sector that belongs to nothing; whether one was emitted.
     Unused(u32, bool),
     Over,
 }
@@ -363,7 +363,7 @@ impl Ole2 {
         State::Stream { entry, stream, later }
     }
 
-    /// The next bytes of a stream, as far as more may be told.
+    /// The next bytes of a stream, as far as more may be emitted.
     fn fill(&mut self, stream: &mut Stream, kept: &dyn ReadAt) -> Vec<u8> {
         let most = stream.left.min(self.left).min(PIECE_BYTES as u64) as usize;
         let mut piece = vec![0; most];

@@ -1,6 +1,6 @@
 //! OpenPGP messages (RFC 4880, RFC 9580) in their binary form: what is signed, compressed or stored in them.
 //!
-//! A message is packets one behind the other. The content of literal data is told as a member. Compressed data is told with
+//! A message is packets one behind the other. The content of literal data is emitted as a member. Compressed data is emitted with
 //! its leading octet, the algorithm, as an object of type [`COMPRESSED`], which [`compressed`] unpacks; the packets inside
 //! are a message again, and are found by their beginning. Signatures, keys and padding are passed. Encrypted data behind a
 //! session key has a finding. Armour is the business of the reader of text (`runs`), which decodes it.
@@ -69,7 +69,7 @@ enum State {
     Length,
     /// In the first bytes of a packet.
     Fields,
-    /// In content that is told.
+    /// In content that is emitted.
     Content,
     Skip,
     /// Nothing more is understood.
@@ -119,7 +119,7 @@ impl OpenPgp {
         taken
     }
 
-    /// Whether the beginning of the packet was looked at and told nothing.
+    /// Whether the beginning of the packet was looked at and emitted nothing.
     fn has_read_fields(&self) -> bool {
         self.fields.is_empty()
     }

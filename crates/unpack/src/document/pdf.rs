@@ -69,7 +69,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "pikepdf, over documents made by it",
 };
 
-/// The media type by which an object stream is told: it is read as a document without header.
+/// The media type by which an object stream is emitted: it is read as a document without header.
 pub(crate) const OBJECTS: &str = "application/x-pdf-objects";
 
 /// Kept bytes of every document.
@@ -107,7 +107,7 @@ enum State {
     /// Between `stream` and its data; whether a carriage return has been read.
     LineEnd(bool),
     Data(Box<Data>),
-    /// All bytes of the data have been read, not all has been told.
+    /// All bytes of the data have been read, not all has been emitted.
     Rest(Box<Data>),
 }
 

@@ -1,7 +1,7 @@
 //! Declarations of a document's XML about the whole document: parts that are fetched from elsewhere (relationships of
 //! OOXML, ECMA-376 part 2, 8), and encryption of its package (the manifest of ODF, OpenDocument 1.3 part 2, 4).
 //!
-//! A relationship with a remote target is a finding, and its target is told as text. Not told: hyperlinks, which are
+//! A relationship with a remote target is a finding, and its target is emitted as text. Left out: hyperlinks, which are
 //! followed by a click, and targets on the reader's own disk. Text in UTF-16 is read without its NULs, comments and CDATA
 //! as if they were tags.
 //!
@@ -117,7 +117,7 @@ fn element(tag: &[u8]) -> Element {
     }
 }
 
-/// Tells a relationship whose target is fetched.
+/// Emits a relationship whose target is fetched.
 fn relationship(tag: &str, at: u64, outbox: &mut Outbox) {
     let value = |name| attribute(tag, name).map(unescaped).unwrap_or_default();
     let target = value("Target");

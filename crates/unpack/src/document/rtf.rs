@@ -28,7 +28,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "the test documents of ClamAV",
 };
 
-/// The media type by which an object is told.
+/// The media type by which an object is emitted.
 pub(crate) const OLE1: &str = "application/x-ole1-object";
 
 /// Maximum depth of groups; deeper ones belong to the deepest of them.

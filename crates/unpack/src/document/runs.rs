@@ -30,11 +30,11 @@ use base64::{Base64, Decided};
 const PIECE_BYTES: usize = 512;
 /// Characters that a line needs to begin a run.
 const LINE_MIN: usize = 40;
-/// Characters that a run needs to be told.
+/// Characters that a run needs to be emitted.
 const RUN_MIN: usize = 64;
 /// Length from which on a run is emitted whatever it looks like.
 const RUN_SURE: usize = 1024;
-/// Numbers that are told as bytes.
+/// Numbers that are emitted as bytes.
 const NUMBERS_MIN: usize = 32;
 /// Last bytes read, so that the beginning of a folded line is at hand.
 const BACK_BYTES: usize = 128;

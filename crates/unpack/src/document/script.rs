@@ -2,10 +2,10 @@
 //! is reversed, hexadecimal.
 //!
 //! A string, and those joined to it by `+`, `&` or as an array, is held without its escapes (`\x41`, `\u0041`, `%41`, octal,
-//! line ends). Where it ends it is told: decoded if it is Base64 or hexadecimal, as it stands if half of it was escaped. Plain
+//! line ends). Where it ends it is emitted: decoded if it is Base64 or hexadecimal, as it stands if half of it was escaped. Plain
 //! Base64 strings are told by `html` as they come, and not here.
 //!
-//! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is told. Left out: strings
+//! Bounds: a string of [`STRING_BYTES_MAX`], and [`TAIL_BYTES`] behind it; of a longer one so much is emitted. Left out: strings
 //! joined under names, and in other orders than they stand in; `data:` URIs, which are told by `html` too.
 
 use stream::{Kind, Object, ReadAt};
@@ -17,7 +17,7 @@ use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
 const STRING_BYTES_MAX: usize = 1 << 20;
 /// Memory of a string that is kept for the next one.
 const STRING_BYTES_KEPT: usize = 1 << 10;
-/// Characters of a string that is told; more than a digest in hexadecimal has.
+/// Characters of a string that is emitted; more than a digest in hexadecimal has.
 const BASE64_MIN: usize = 64;
 const HEX_MIN: usize = 132;
 const ESCAPED_MIN: usize = 64;
@@ -81,7 +81,7 @@ impl Value {
         is_escaped || self.bytes.len() >= HEX_MIN && self.bytes.iter().all(u8::is_ascii_hexdigit)
     }
 
-    /// Whether it cannot become anything that is told.
+    /// Whether it cannot become anything that is emitted.
     fn is_hopeless(&self) -> bool {
         self.others > OTHERS_FREE && self.others > self.escapes
     }

@@ -2,7 +2,7 @@
 //!
 //! A file begins behind a line with `sed 's/^X//'` and a here-document, `<< 'END'`, and ends at the line of its word. Which
 //! script that is in does not matter, nor what stands in front of it. Marks of other letters are read, too. Encoded files
-//! within are told as they are, for the readers of encoded files. Without a mark the lines stand in the script as they are.
+//! within are emitted as they are, for the readers of encoded files. Without a mark the lines stand in the script as they are.
 //!
 //! Bounds: a command of [`LINE_MAX`], a mark and a word of [`WORD_MAX`].
 

@@ -1,6 +1,6 @@
 //! TNEF (MS-OXTNEF), the `winmail.dat` of Outlook, forward as it streams: attachments, bodies, embedded messages.
 //!
-//! Checksums of attributes play no role, as with its readers. Reading ends at what is no attribute; the rest is told as
+//! Checksums of attributes play no role, as with its readers. Reading ends at what is no attribute; the rest is emitted as
 //! a member without name.
 //!
 //! Bounds: a header of 9 bytes, one name, the properties of [`properties`].

@@ -39,7 +39,7 @@ pub(crate) trait Records: Send {
     /// Reads the record at the front of `head`, which stands at `at` in the stream.
     fn record(&mut self, head: &[u8], at: u64, faults: &mut Vec<Fault>) -> Record;
 
-    /// Decodes content of the member that was told last; as [`Decoder::decode`](crate::frame::codec::Decoder::decode).
+    /// Decodes content of the member that was emitted last; as [`Decoder::decode`](crate::frame::codec::Decoder::decode).
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
 
     /// Bytes that were taken and not used.

@@ -1,8 +1,8 @@
 //! The stage of every format that is one compressed stream: gzip, zlib, bzip2, xz.
 //!
 //! It opens one object for the content, all concatenated members together, as the formats' own tools do. Bytes behind
-//! the last member, or behind the place where decoding broke off, are told as an object of their own, so that nothing
-//! can be hidden there. A reader that stops after the first member sees a prefix of what is told here.
+//! the last member, or behind the place where decoding broke off, are emitted as an object of their own, so that nothing
+//! can be hidden there. A reader that stops after the first member sees a prefix of what is emitted here.
 //!
 //! ```text
 //! Reading ──────over──────▶ Rest ──▶ End
@@ -30,9 +30,9 @@ pub(crate) struct Compressed<D> {
 enum State {
     /// The decoder is at work.
     Reading,
-    /// The decoder told this behind content that had to be told first.
+    /// The decoder returned this event after content that had to be emitted first.
     Owing(Told),
-    /// The compressed stream is over; this many bytes of the surplus have been told.
+    /// The compressed stream is over; this many bytes of the surplus have been emitted.
     Rest { surplus_told: usize },
     /// Nothing more can be decoded; the object is still open.
     Broken,

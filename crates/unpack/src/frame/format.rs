@@ -9,7 +9,7 @@ pub struct Format {
     pub methods: &'static str,
     /// Methods that are recognised and emitted raw, with a finding; may be empty.
     pub not_read: &'static str,
-    /// Whether its content is told while it arrives.
+    /// Whether its content is emitted while it arrives.
     pub reads: Reads,
     /// The most memory taken, and the field of [`Limits`](::stream::Limits) that bounds it.
     pub memory: &'static str,
@@ -24,7 +24,7 @@ pub struct Format {
 /// How the input of a format has to be at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reads {
-    /// Forward: content is told while it arrives, and nothing of the input is kept for the end.
+    /// Forward: content is emitted while it arrives, and nothing of the input is kept for the end.
     Stream,
     /// Forward as far as the format allows; so much of the input may be kept for the end.
     Spool(&'static str),

@@ -37,7 +37,7 @@ impl Held {
         &self.content
     }
 
-    /// Writes more of the content; how much that was, 0 when all is told.
+    /// Writes more of the content; how much that was, 0 when all is emitted.
     pub fn tell(&mut self, output: &mut [u8]) -> usize {
         let left = &self.content[self.told..];
         let count = left.len().min(output.len());

@@ -54,11 +54,11 @@ pub(crate) enum Ended {
 pub(crate) struct Outbox {
     words: VecDeque<Word>,
     content: Vec<u8>,
-    /// How much of the content has been told.
+    /// How much of the content has been emitted.
     told: usize,
     /// Objects open, as the reader sees it.
     open: u32,
-    /// Bytes worked on besides those taken and told.
+    /// Bytes worked on besides those taken and emitted.
     work: usize,
 }
 
@@ -119,7 +119,7 @@ impl Outbox {
         self.open > 0
     }
 
-    /// Content that waits to be told.
+    /// Content that waits to be emitted.
     pub fn content_bytes(&self) -> usize {
         self.content.len().saturating_sub(self.told)
     }

@@ -30,7 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "autoit-ripper, over files made by its description",
 };
 
-/// The type that the part of a file behind the mark is told with.
+/// The type that the part of a file behind the mark is emitted with.
 pub(crate) const SCRIPT: &str = "application/x-autoit";
 
 const DATA: &str = "Heuristics.Malformed.AutoIt.Data";

@@ -52,7 +52,7 @@ pub(crate) struct Executable {
     resources: Option<Resources>,
 }
 
-/// Where the resources lie, and how far they have been told.
+/// Where the resources lie, and how far they have been emitted.
 struct Resources {
     file: Range<u64>,
     /// Base of the addresses of leaves.

@@ -5,7 +5,7 @@
 //! that is shorter than the others. The directory, which stands in another file (`data1.hdr`), is not needed for that.
 //!
 //! Left out: names of files in cabinets; cabinets of versions before 6, which have no chunks, and files in them that are stored
-//! or garbled: these are told raw. A file of a whole number of chunks is told together with the next one. Source: the
+//! or garbled: these are emitted raw. A file of a whole number of chunks is told together with the next one. Source: the
 //! descriptions of the format by the authors of unshield. Bounds: names of [`LINE_MAX`] bytes, one state of zlib-rs.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]

@@ -1,7 +1,7 @@
 //! Programs of Python that PyInstaller bundles in one file: the archive behind its loader.
 //!
 //! The archive has its table at the end. Its members, and the modules of the archive of modules in it, are streams of zlib one
-//! behind the other, which are told as they come, without names; modules are marshalled code, in which strings stand as they
+//! behind the other, which are emitted as they come, without names; modules are marshalled code, in which strings stand as they
 //! are. Members that are not compressed are seen in the file itself. An executable is a bundle if its loader names
 //! itself; streams in front of that are not looked for.
 //!

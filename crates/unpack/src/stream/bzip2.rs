@@ -72,7 +72,7 @@ pub(crate) struct Bzip2 {
     recent: Recent,
     block: Block,
     crc: Crc,
-    /// Expected checksum of the block, if it is told.
+    /// Expected checksum of the block, if it is declared.
     wanted: Option<u32>,
     work: usize,
     state: State,
@@ -270,7 +270,7 @@ impl Bzip2 {
         }
     }
 
-    /// All of a block has been told.
+    /// All of a block has been emitted.
     fn content_ends(&mut self) -> (State, Told) {
         let is_right = self.wanted.is_none_or(|wanted| wanted == self.crc.sum());
         (State::Block, if is_right { Told::Nothing } else { Told::Fault(CHECKSUM) })

@@ -1,6 +1,6 @@
 //! Gzip (RFC 1952): any number of members, told as one content, as gunzip does.
 //!
-//! A wrong checksum or length is a finding and the content is told all the same. NUL bytes behind the last member are
+//! A wrong checksum or length is a finding and the content is emitted all the same. NUL bytes behind the last member are
 //! padding; other bytes there are surplus. Bounds: one inflater and a name of `name_bytes_max`.
 //!
 //! ```text

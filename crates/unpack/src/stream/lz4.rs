@@ -1,6 +1,6 @@
 //! LZ4 files: any number of frames, skippable and legacy ones among them, told as one content.
 //!
-//! Blocks are decoded while they arrive. A wrong checksum or length is a finding and the content is told all the same.
+//! Blocks are decoded while they arrive. A wrong checksum or length is a finding and the content is emitted all the same.
 //! Not read: frames that want a dictionary. Sources: the LZ4 frame format 1.6.4 and block format descriptions. Bounds: the
 //! window of 64 KiB, twice while it doubles.
 //!

@@ -1,6 +1,6 @@
 //! Lzip, versions 0 and 1: any number of members, each an LZMA stream with a checksum behind it, told as one content.
 //!
-//! A wrong checksum or length is a finding and the content is told all the same. Bytes behind the last member are
+//! A wrong checksum or length is a finding and the content is emitted all the same. Bytes behind the last member are
 //! surplus. Source: the lzip manual. Bounds: those of [`LzmaStream`].
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! Files of lzop: LZO1X in blocks, each held whole; several parts, told as one content.
 //!
-//! A wrong checksum is a finding and the content is told all the same. Left out: filters, and other methods than LZO1X,
+//! A wrong checksum is a finding and the content is emitted all the same. Left out: filters, and other methods than LZO1X,
 //! which lzop never wrote. Source: the layout in lzop's manual and in libarchive's tests; for LZO1X the description in the
 //! documentation of Linux (staging/lzo.rst). Bounds: a block, packed and unpacked, of [`BLOCK_BYTES_MAX`] each, within
 //! `codec_bytes_max`.
@@ -72,7 +72,7 @@ enum State {
     Header(Vec<u8>),
     BlockHeader(Collected<BLOCK_HEADER_BYTES_MAX>),
     Block(Block),
-    /// Content is being told.
+    /// Content is being emitted.
     Content,
     Broken,
     Over,

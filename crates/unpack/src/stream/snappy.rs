@@ -1,6 +1,6 @@
 //! Snappy files in the framing format: chunks of at most 64 KiB, any number of streams, told as one content.
 //!
-//! A wrong checksum is a finding and the content is told all the same; chunks that may be skipped are. Left out: raw blocks
+//! A wrong checksum is a finding and the content is emitted all the same; chunks that may be skipped are. Left out: raw blocks
 //! without framing, which nothing announces. Sources: the descriptions of the format and of the framing in google/snappy.
 //! Bounds: a chunk, packed and unpacked.
 
@@ -55,7 +55,7 @@ enum State {
         length: usize,
     },
     Skip(usize),
-    /// Content is being told.
+    /// Content is being emitted.
     Content,
     Broken,
 }

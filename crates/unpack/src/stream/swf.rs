@@ -1,7 +1,7 @@
-//! Compressed Flash films: `CWS` with zlib behind the head, `ZWS` with LZMA. The film is told as players unpack it, with
+//! Compressed Flash films: `CWS` with zlib behind the head, `ZWS` with LZMA. The film is emitted as players unpack it, with
 //! the head of a film that is not compressed.
 //!
-//! Films that are not compressed hold nothing to open. Bytes behind the compressed film are told raw. Source: SWF File
+//! Films that are not compressed hold nothing to open. Bytes behind the compressed film are emitted raw. Source: SWF File
 //! Format Specification, version 19. Bounds: those of zlib and of [`LzmaStream`].
 
 use stream::{Class, Limits};

@@ -1,7 +1,7 @@
 //! Files of MS-DOS's COMPRESS and its like (`FILE.EX_`): SZDD files, QBasic's among them, and KWAJ files.
 //!
 //! A match of their LZSS tells a place in a ring of 4096 bytes that is full of spaces at first. Readers disagree whether
-//! the length in the header counts: all that the data make is told, and another length is a finding. Source: the format
+//! the length in the header counts: all that the data make is emitted, and another length is a finding. Source: the format
 //! descriptions in libmspack. Bounds: a KWAJ header of 64 KiB; the ring, or an inflater and a history of 64 KiB.
 
 mod lzh;

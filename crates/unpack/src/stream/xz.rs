@@ -1,7 +1,7 @@
 //! Xz: any number of streams, each of any number of blocks, told as one content, as the xz tool does.
 //!
 //! All checks are verified (CRC-32, CRC-64, SHA-256), the index is compared with the blocks; what disagrees is a finding
-//! and the content is told all the same. Filters: LZMA2, delta, and branch conversion for all machines of the format.
+//! and the content is emitted all the same. Filters: LZMA2, delta, and branch conversion for all machines of the format.
 //!
 //! Bounds: one LZMA2 chunk, and a dictionary that grows with the data up to `codec_bytes_max`. What refers further back
 //! is a Limit finding and ends the reading.

@@ -1,6 +1,6 @@
 //! Zlib (RFC 1950): one stream. Preset dictionaries are not known to anybody here and end the reading.
 //!
-//! Bounds: one inflater. A wrong Adler-32 is a finding and the content is told all the same.
+//! Bounds: one inflater. A wrong Adler-32 is a finding and the content is emitted all the same.
 
 use stream::Class;
 use zlib_rs::adler32::adler32;

@@ -1,7 +1,7 @@
 //! Zstandard (RFC 8878): any number of frames, skippable ones among them, told as one content.
 //!
 //! Blocks are collected whole and decoded by ruzstd. It keeps a window's worth of content back while a frame goes on:
-//! that comes when the frame ends, or breaks off. A wrong checksum is a finding and the content is told all the same.
+//! that comes when the frame ends, or breaks off. A wrong checksum is a finding and the content is emitted all the same.
 //!
 //! Bounds: one block of 128 KiB in both forms, the window that the frame declares, filled by the data alone (twice while
 //! it doubles). A frame with a longer window than `codec_bytes_max` is read up to 8 MiB of content; more is a Limit finding,

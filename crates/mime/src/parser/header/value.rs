@@ -46,7 +46,7 @@ impl Reader {
         }));
     }
 
-    /// A field begins that is told as part of the one before it, which is told once.
+    /// A field begins that is emitted as part of the one before it, which is emitted once.
     fn one_field_more(&mut self, header: &mut Header) {
         if header.fields == self.bounds.fields_max {
             header.fields += 1;

@@ -30,7 +30,7 @@ const SYMBOL_BITS: usize = 96;
 pub(crate) struct Lzx {
     history: History,
     slots: usize,
-    /// Size with which calls were translated, once the first frame has told it.
+    /// Size with which calls were translated, once the first frame has stated it.
     translation: Option<i32>,
     frames: u32,
     /// Whether the frame is the last of a section, which is padded: matches may reach beyond its content.

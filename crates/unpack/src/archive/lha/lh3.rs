@@ -1,4 +1,4 @@
-//! The method `lh3`: as `lh4`, but the lengths of the codes are told as they stand, and those of the distances may be left
+//! The method `lh3`: as `lh4`, but the lengths of the codes are stored plainly, and those of the distances may be left
 //! out for a code that both sides know.
 //!
 //! ```text

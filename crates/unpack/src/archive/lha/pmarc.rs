@@ -1,7 +1,7 @@
-//! The methods of PMarc, an archiver of CP/M and MSX: LZSS whose literals are told by how long ago they were last seen.
+//! The methods of PMarc, an archiver of CP/M and MSX: LZSS whose literals are coded by the time of their last use.
 //!
-//! `pm1` has codes that never change, one of 32 for literals. `pm2` has codes that are told anew at certain places of the
-//! content: behind 1, 2, 4 and 8 KiB, then every 4 KiB.
+//! `pm1` has codes that never change, one of 32 for literals. `pm2` has codes that are replaced at certain places of
+//! the content: after 1, 2, 4 and 8 KiB, then every 4 KiB.
 //!
 //! Source: the formats as lhasa's comments describe them.
 
@@ -24,7 +24,7 @@ struct Recent {
 }
 
 impl Recent {
-    /// Before anything has been told: letters, control characters, then those of kana.
+    /// Before anything has been emitted: letters, control characters, then those of kana.
     fn new(seen: u64) -> Recent {
         let order = (0x20..=0x7f).chain(0..=0x1f).chain(0xa0..=0xdf).chain(0x80..=0x9f).chain(0xe0..=0xff);
         let mut bytes = [0; 256];
@@ -132,7 +132,7 @@ fn literals(bits: &mut Bits) -> u32 {
     }
 }
 
-/// The length and the distance of a match; how distances are told depends on how many there can be.
+/// Reads the length and the distance of a match; the coding of distances depends on their range.
 fn copied(bits: &mut Bits, told: u64) -> (usize, usize) {
     let after = |start: u64, bits: &mut Bits, before: bool| if told >= start { bits.flag() } else { before };
     // The narrowest width of the range that reaches all of the output.
@@ -237,7 +237,7 @@ pub(super) struct Pm2 {
     recent: Recent,
     /// Where the history began.
     start: u64,
-    /// How many times codes have been told.
+    /// How many times codes have been replaced.
     told: u32,
     /// Codes of the next item: literals by the range of their age, matches by the range of their length.
     main: Huffman,
@@ -259,7 +259,7 @@ impl Pm2 {
         Pm2 { recent: Recent::new(start), start, told: 0, main: Huffman::new(), widths, has_widths: false }
     }
 
-    /// Where codes are told next.
+    /// Where codes are replaced next.
     const fn place(&self) -> u64 {
         let content = match self.told {
             0 => 0,

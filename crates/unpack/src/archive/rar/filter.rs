@@ -49,7 +49,7 @@ pub(super) struct Filters {
     block_at: u64,
     /// Work space of the same length.
     other: Vec<u8>,
-    /// How much of the block has been told, once it is undone.
+    /// How much of the block has been emitted, once it is undone.
     told: Option<usize>,
 }
 
@@ -116,7 +116,7 @@ impl Filters {
         self.told = Some(0);
     }
 
-    /// The block will not be completed: it is told as it is.
+    /// The block will not be completed: it is emitted as it is.
     pub fn give_up(&mut self) {
         self.waiting.clear();
         if !self.block.is_empty() && self.told.is_none() {
@@ -124,7 +124,7 @@ impl Filters {
         }
     }
 
-    /// Whether undone bytes wait to be told.
+    /// Whether undone bytes wait to be emitted.
     pub const fn is_ready(&self) -> bool {
         self.told.is_some()
     }

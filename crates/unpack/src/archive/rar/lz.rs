@@ -1,8 +1,8 @@
 //! Common part of the compressions of all RAR versions: a history, matches into it, filters after it.
 //!
 //! A [`Model`] turns bits into literals and matches; [`Unpack`] gives it room for a run of bytes at a time and passes
-//! them on, through a filter where one was told. Bounds: the dictionary that the member declares, growing with the data
-//! up to `codec_bytes_max`; two filter blocks.
+//! them on, through declared filters. Bounds: the dictionary that the member declares, growing with the data up to
+//! `codec_bytes_max`; two filter blocks.
 
 use stream::Class;
 
@@ -31,7 +31,7 @@ pub(super) enum Stop {
     Full,
     /// The input is used up.
     Input,
-    /// A filter was told.
+    /// A filter was declared.
     Filter(Filter),
     /// The packed data say that they end here.
     Over,

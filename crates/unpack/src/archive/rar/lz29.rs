@@ -1,6 +1,6 @@
 //! The compression of RAR 2.9 to 4: LZ77 under Huffman codes, PPMd in between, and filters told as programs.
 //!
-//! Code lengths are told as differences to those before, unless a block says that it begins anew.
+//! Code lengths are stated as differences to those before, unless a block says that it begins anew.
 
 use super::lz::{DATA, Model, Stop};
 use super::lz50::read_code_lengths;

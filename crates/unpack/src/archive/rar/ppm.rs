@@ -44,7 +44,7 @@ enum Awaits {
 pub(super) enum Ppmd {
     /// The block is over, another follows.
     BlockEnd,
-    /// A program was told.
+    /// A program was declared.
     Program(Telling),
     Stop(Stop),
 }

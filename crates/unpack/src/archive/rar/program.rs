@@ -11,7 +11,7 @@ use crate::bits::pushed::{Bits, CAPACITY};
 
 const PROGRAMS_MAX: usize = 1024;
 
-/// A program is told anew or again, and the block for it.
+/// A declaration of a new or known program, with the block that it filters.
 #[derive(Clone)]
 pub(super) struct Telling {
     flags: u8,
@@ -107,7 +107,7 @@ impl Programs {
         Programs { known: Vec::new(), last: 0 }
     }
 
-    /// The filter that is told when the history is at `position`.
+    /// Returns the filter that is declared when the history is at `position`.
     pub fn filter(&mut self, telling: &Telling, position: u64) -> Result<Filter, Refused> {
         if telling.bytes.len() > CAPACITY {
             return Err(Refused::Unknown);

@@ -360,8 +360,8 @@ const fn checksum_covers_less(kind: u8) -> bool {
     matches!(kind, 0x75..=0x79)
 }
 
-/// The name that `coded` makes of the machine's name: pairs of bits choose for each character whether it is told as one
-/// byte, as one byte with a common upper byte, as two, or taken from the machine's name.
+/// Decodes a name with the help of the machine's name: pairs of bits choose for each character whether it is one byte,
+/// one byte with a common upper byte, two bytes, or taken from the machine's name.
 fn unicode(machine: &[u8], coded: &[u8]) -> Vec<u16> {
     let Some((&upper, coded)) = coded.split_first() else {
         return machine.iter().map(|&byte| u16::from(byte)).collect();

@@ -131,7 +131,7 @@ impl<S: Pull> Bcj2<S> {
         Ok(byte)
     }
 
-    /// Tells a byte of a target.
+    /// Emits a byte of a target.
     fn tell(&mut self, byte: u8) -> u8 {
         self.pending.remove(0);
         self.position = self.position.wrapping_add(1);

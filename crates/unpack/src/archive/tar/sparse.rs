@@ -4,7 +4,7 @@
 //! it), pax 0.0 and 0.1 (in pax records), pax 1.0 (in front of the stored bytes, [`Listing`](super::listing::Listing)).
 //!
 //! A map must be in order, without overlaps, within the member's size, and speak of all that is stored and of no more.
-//! Any other is a fault: such a member is told as it is stored. Where a region in front of another does not fill its last
+//! Any other is a fault: such a member is emitted as it is stored. Where a region in front of another does not fill its last
 //! block, GNU tar looks for the next one behind the block, and others (bsdtar, Go) behind the region: we do as those.
 
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]

@@ -119,7 +119,7 @@ impl Directory {
         }
     }
 
-    /// How far the first listed member lies behind the place that is told.
+    /// Distance of the first listed member from its declared place.
     fn guess_shift(&self, offset: u64, name: NameDigest) -> u64 {
         let exact = self.entries.binary_search_by_key(&offset, |entry| entry.offset);
         if exact.is_ok_and(|index| self.entries[index].name == name) {

@@ -59,7 +59,7 @@ impl ByDirectory {
         ByDirectory { listed: listed.into(), member: None }
     }
 
-    /// Does one thing: [`Turn::Done`] when all is told.
+    /// Does one thing: [`Turn::Done`] when all is emitted.
     pub fn turn(&mut self, output: &mut Window, fuel: &Fuel, whole: &mut Whole) -> Turn {
         *whole.work += 1;
         match self.member.take() {

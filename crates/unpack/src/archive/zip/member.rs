@@ -23,7 +23,7 @@ pub(super) struct Member {
     folders_before: u32,
     entry: Entry,
     state: State,
-    /// Bytes of the member's content taken and told.
+    /// Bytes of the member's content taken and emitted.
     taken: u64,
     wrote: u64,
     crc: u32,
@@ -73,7 +73,7 @@ pub(super) enum Turn {
 }
 
 impl Turn {
-    /// So many bytes were taken, if any, and nothing is told.
+    /// So many bytes were taken, if any, and nothing is emitted.
     pub const fn step_or_again(taken: usize) -> Turn {
         if taken == 0 { Turn::Again } else { Turn::Step(Step::idle(taken)) }
     }
@@ -134,7 +134,7 @@ impl Member {
         self.entry
     }
 
-    /// Whether the member has been told and not closed.
+    /// Whether the member has been emitted and not closed.
     pub const fn is_open(&self) -> bool {
         !matches!(self.state, State::Locked(_) | State::Opening(_))
     }

@@ -29,7 +29,7 @@ pub(super) struct Unlocked {
     end: usize,
     tail_bytes: usize,
     tail: Collected<TAIL_BYTES_MAX>,
-    /// To be told behind the tail; one that is fatal comes last.
+    /// To be emitted behind the tail; one that is fatal comes last.
     faults: VecDeque<Fault>,
     state: State,
 }

@@ -32,12 +32,12 @@ impl UnsizedRaw {
         UnsizedRaw { hold: Vec::with_capacity(HOLD), decided: 0, told: 0, crc: 0, stored, end: None }
     }
 
-    /// Content ready to be told.
+    /// Content ready to be emitted.
     pub fn ready(&self) -> &[u8] {
         &self.hold[..self.decided]
     }
 
-    /// The first `count` ready bytes have been told.
+    /// The first `count` ready bytes have been emitted.
     pub fn tell(&mut self, count: usize) {
         let count = count.min(self.decided);
         self.crc = crc32(self.crc, &self.hold[..count]);
@@ -68,7 +68,7 @@ impl UnsizedRaw {
         self.end.is_some() || self.decided > 0
     }
 
-    /// The descriptor, and the bytes of the next record that were taken with it, once all content has been told.
+    /// The descriptor, and the bytes of the next record that were taken with it, once all content has been emitted.
     pub fn end(&mut self) -> Option<(Descriptor, Vec<u8>)> {
         let end = self.end.filter(|_| self.decided == 0)?;
         Some((end, std::mem::take(&mut self.hold)))

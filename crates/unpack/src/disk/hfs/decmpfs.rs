@@ -65,7 +65,7 @@ impl Packed {
         self.size
     }
 
-    /// Tells more; whether there was any.
+    /// Emits more; whether there was any.
     pub fn next(&mut self, disk: &mut dyn Disk, outbox: &mut Outbox) -> Result<bool, Fault> {
         if self.told == self.content.len() {
             let Some((at, length)) = self.blocks.pop() else { return Ok(false) };

@@ -21,10 +21,10 @@ const STRUCTURE_BYTES_MAX: u64 = 32 << 20;
 /// The longest run that is read: offsets stay far from overflow.
 const OFFSET_MAX: u64 = 1 << 60;
 
-/// How lasting a name is: the greatest is told.
+/// Rank of a name; the name with the greatest is emitted.
 pub(super) type Rank = u8;
 
-/// A file to be told.
+/// A file to be emitted.
 pub(super) struct File {
     pub name: Box<str>,
     rank: Rank,
@@ -56,7 +56,7 @@ pub(super) struct Plan {
     active: Vec<Capture>,
     /// By start, the longest first.
     files: BTreeMap<(u64, Reverse<u64>), File>,
-    /// Runs that have been told, or are being told.
+    /// Runs that have been emitted, or are being emitted.
     told: BTreeMap<(u64, u64), Box<str>>,
     /// Names of files without content.
     empty: BTreeSet<String>,
@@ -95,7 +95,7 @@ impl Plan {
         self.at
     }
 
-    /// A fault to be told.
+    /// A fault to be emitted.
     pub fn fault(&mut self, fault: Fault) {
         if self.told_faults.insert(fault.name) {
             self.faults.push(fault);

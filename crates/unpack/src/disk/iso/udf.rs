@@ -39,7 +39,7 @@ pub(super) struct Udf {
     /// Whether there is one.
     is_there: bool,
     looked_at_end: bool,
-    /// The length of a block, once the anchor has told it.
+    /// The length of a block, once the anchor has stated it.
     block: u64,
     descriptors: Vec<Descriptor>,
     partitions: Vec<Partition>,

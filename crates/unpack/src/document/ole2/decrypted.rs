@@ -17,7 +17,7 @@ fn open(name: &str, outbox: &mut Outbox) {
 /// An `EncryptedPackage` stream (MS-OFFCRYPTO 2.3.4.4): its length, and segments.
 pub(super) struct Package {
     key: Key,
-    /// The length, once it is told.
+    /// The length, once it is known.
     left: Option<u64>,
     size: Collected<8>,
     segment: Vec<u8>,

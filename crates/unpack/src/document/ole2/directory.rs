@@ -46,7 +46,7 @@ pub(super) struct Directory {
 impl Directory {
     /// Adds the next entry.
     pub fn push(&mut self, bytes: &[u8; ENTRY_BYTES]) {
-        // The length that is told plays no role: the name ends with a NUL.
+        // The declared length does not matter: the name ends with a NUL.
         let name: Vec<u16> = (0..64).step_by(2).map(|at| le16(bytes, at)).take_while(|&unit| unit != 0).collect();
         let kind = match bytes[66] {
             1 => Kind::Storage,

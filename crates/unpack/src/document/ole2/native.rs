@@ -12,7 +12,7 @@ const HEAD_BYTES: usize = 4096;
 /// Type with a file's label, its path, and the path of a copy.
 const PACKAGE: u16 = 2;
 
-/// Tells the file in such a stream.
+/// Emits the file in such a stream.
 pub(crate) struct Native {
     state: State,
     name_bytes_max: usize,

@@ -14,7 +14,7 @@ const CONTAINER: u16 = 0xf;
 /// In front of deflated content stands its length.
 const LENGTH: u64 = 4;
 
-/// Tells the objects in such a stream.
+/// Emits the objects in such a stream.
 pub(super) struct PowerPoint {
     header: Collected<HEADER>,
     state: State,

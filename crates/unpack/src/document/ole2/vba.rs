@@ -48,7 +48,7 @@ pub(super) fn modules(packed: &[u8]) -> Vec<Module> {
     modules
 }
 
-/// Tells the source of a module from its stream.
+/// Emits the source of a module from its stream.
 pub(super) struct Source {
     /// Bytes in front of the source.
     skip: u64,
@@ -56,7 +56,7 @@ pub(super) struct Source {
     compiled: bool,
     name: Box<str>,
     ovba: Ovba,
-    /// How much has been told.
+    /// How much has been emitted.
     told: usize,
 }
 

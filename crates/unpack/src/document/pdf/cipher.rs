@@ -19,7 +19,7 @@ pub(super) enum Cipher {
     Aes(Box<Cbc>),
 }
 
-/// AES in CBC mode. A block is told when the next one has come: the last one ends with padding.
+/// AES in CBC mode. A block is emitted when the next one has come: the last one ends with padding.
 pub(super) struct Cbc {
     cipher: Aes,
     /// The encrypted block before, or the initialisation vector.

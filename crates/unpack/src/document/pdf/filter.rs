@@ -92,7 +92,7 @@ enum State {
     Working,
     /// The filter has reached its end: further bytes are thrown away.
     Over,
-    /// It has told all that is inside, and nothing follows.
+    /// It has emitted all that is inside, and nothing follows.
     Done,
 }
 
@@ -101,7 +101,7 @@ enum State {
 pub(super) enum Turn {
     /// So many bytes were taken; there may be more to do.
     Took(usize),
-    /// The first filter has found its end and all is told.
+    /// The first filter has found its end and all is emitted.
     Over,
 }
 

@@ -1,6 +1,6 @@
 //! The words of PDF (ISO 32000-2, 7.2 and 7.3), byte by byte.
 //!
-//! Names are told with their `#xx` undone, strings with their escapes undone and byte by byte, so that nothing grows with
+//! Names are emitted with their `#xx` undone, strings with their escapes undone and byte by byte, so that nothing grows with
 //! a string. What no grammar knows is a [`Token::Word`].
 //!
 //! Bounds: [`WORD_BYTES`] of a name or word; the rest of a longer one is dropped, and it equals nothing.

@@ -88,7 +88,7 @@ pub(super) struct Way {
     password: Vec<u8>,
     /// The hash under way, in revision 6.
     hardened: Option<Hardened>,
-    /// Whether it is the second one: the first has told that the password is right.
+    /// Whether it is the second one: the first has confirmed the password.
     is_right: bool,
 }
 

@@ -18,7 +18,7 @@ const SIGNED_TEXT: &[u8] = b"PGP SIGNED MESSAGE";
 const LINE_MAX: usize = 2 * LINE_MIN + DASHES.len();
 /// A header field.
 const FIELD_MAX: usize = 1024;
-/// Characters that are told as bytes: fewer are a word.
+/// Characters that are emitted as bytes: fewer are a word.
 const CHARS_MIN: usize = 16;
 /// Characters of a line that may still be the name of a field.
 pub(super) const NAME_MAX: usize = 40;

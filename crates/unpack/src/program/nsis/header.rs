@@ -13,7 +13,7 @@ use crate::frame::name;
 #[derive(Default)]
 pub(super) struct Names(BTreeMap<u64, Box<str>>);
 
-/// Where the blocks of the header are told: instructions and strings, each by its place and its count.
+/// Places of the blocks in the header: instructions and strings, each with its offset and its count.
 const INSTRUCTIONS_AT: usize = 4 + 8 * 2;
 const STRINGS_AT: usize = 4 + 8 * 3;
 /// An instruction is a code and six operands.

@@ -1,7 +1,7 @@
 //! Executables encrypted by yoda's Crypter 1.3 (yC): sections, byte by byte, by a routine that is made anew for each file.
 //!
 //! The stub decrypts the rest of itself by one such routine, and that decrypts the sections by another. Both are read as the
-//! short programs on one byte that they are. The file is told with its sections in the clear and its original entry.
+//! short programs on one byte that they are. The file is emitted with its sections in the clear and its original entry.
 //!
 //! Left out: the imports, which are in the stub.
 

@@ -1,4 +1,4 @@
-//! The bytes of a block, the latest first: what is told is how far back one stands.
+//! The bytes of a block, the latest first (move to front): a symbol is the position of a byte.
 
 /// Up to 256 bytes.
 pub(super) struct Recent {
@@ -6,7 +6,7 @@ pub(super) struct Recent {
     length: usize,
 }
 
-/// Bytes that fit a word: most that are told stand among the first.
+/// Bytes that fit a word: most symbols are positions among the first.
 const NEAR: usize = 16;
 
 impl Recent {

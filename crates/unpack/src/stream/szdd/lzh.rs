@@ -144,7 +144,7 @@ impl Method for Codes {
     }
 }
 
-/// Reads a code; its lengths are told as they stand or by how they differ.
+/// Reads a code; its lengths are stored plainly or by how they differ.
 fn read_code<const SYMBOLS: usize>(code: &mut Huffman, kind: u32, bits: &mut Bits) -> Option<()> {
     let mut lengths = [SYMBOLS.ilog2() as u8; SYMBOLS];
     let mut before = None;
