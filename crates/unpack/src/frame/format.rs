@@ -1,6 +1,7 @@
-//! A row of `docs/engine/formats.md`: what is read of one format, within which bounds. Each stands beside its reader.
+//! Facts about one format, beside its reader. `docs/engine/formats.md` shows the first four; the others are for
+//! developers.
 
-/// One format that is opened: a row of `docs/engine/formats.md`.
+/// One format that is opened.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
     /// The format's usual name.
