@@ -1,27 +1,25 @@
 //! Streams that wait to be hashed side by side.
 //!
 //! ```text
-//!  open ──► Ticket ── update ──► bytes wait in the room ──┬── run: as many streams as there are lanes, side by side
-//!                                                         └── no room: hashed at once, alone
-//!           close: the stream is complete and urgent       finish: the rest, alone, and the digests
+//!  open ──► Ticket ── update ──► bytes wait in the room ──┬── run: of as many streams as there are lanes, side by side
+//!                                                        └── no room: hashed at once, alone
+//!           close: no more will come, it is urgent       finish: what is left, alone, and the digests
 //! ```
 //!
-//! [`update`](Batch::update) and [`finish`](Batch::finish) hash only the bytes of their stream; the others are hashed
-//! in [`run`](Batch::run), which the owner of the batch calls between two turns of its users, whenever it [is
-//! due](Batch::is_due). A batch that is never run gives the same digests, one stream at a time.
+//! [`update`](Batch::update) and [`finish`](Batch::finish) hash nothing but the stream's own bytes; those of all others are
+//! hashed in [`run`](Batch::run), which whoever owns the batch calls between the turns of those who feed it, whenever it
+//! [is due](Batch::is_due). A batch that is never run comes to the same digests, a stream at a time.
 //!
-//! A stream that waits longer shares lanes with more others, and may turn out to need no digest: at its end, its size
-//! often rules out every signature. So nothing is hashed while there is room.
+//! Whatever waits longer has more company, and may turn out not to be wanted: what is known of a stream at its end often
+//! says that its digests are those of nothing. So nothing is hashed as long as there is room.
 //!
 //! # Bounds
+//! A batch has room for so many bytes, which streams share, and so many of one stream. A stream for which there is no room is
+//! hashed as it comes. Beside that a stream is a slot of about 300 bytes.
 //!
-//! A batch has room for a number of bytes, shared by all streams, and for a number of bytes of one stream. A stream
-//! without room is hashed as it arrives. Besides, a stream takes a slot of about 300 bytes.
-//!
-//! # Dropped tickets
-//!
-//! A dropped [`Ticket`] leaves a slot without a user, which is reused after the next [`run`](Batch::run). So a stream
-//! may end anywhere, even in a panic, without effect on others.
+//! # Whoever goes
+//! A [`Ticket`] that is dropped leaves a slot that nobody can reach any more: it is free for others from the next
+//! [`run`](Batch::run) on. So a stream can end anywhere, in a panic, too, and the others go on.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -30,15 +28,14 @@ use crate::lanes::{BLOCK_BYTES, Block, LANES};
 use crate::waiting::{PIECE_BYTES, Room, Waiting};
 use crate::{md5, sha1, sha256};
 
-/// A stream is full when less than this is left of its own bound.
+/// A stream is full when less than this is left of what may wait of it.
 const SPARE_BYTES: usize = 8 << 10;
 
 /// The room is short when no more than a quarter is free; then some is made until it is half.
 const SHORT: usize = 4;
 const ENOUGH: usize = 2;
 
-/// Bytes hashed of one stream in a turn, if no caller waits for it: others get their turn, and the rest may share lanes
-/// soon.
+/// Hashed of a stream at a time, where nobody waits for it: others have their turn, and what is left may have company soon.
 const HASHED_BYTES: usize = 256 << 10;
 
 /// Bytes that may wait of a stream whose digests are wanted wherever it ends: enough for company, and it is still in
@@ -56,7 +53,7 @@ pub struct Wanted {
     pub sha256: bool,
 }
 
-/// Finished digests of a stream, of the algorithms requested.
+/// The finished digests of a stream, those that were wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sums {
     /// How many bytes came.
@@ -77,7 +74,7 @@ pub struct Ticket {
     life: Arc<()>,
 }
 
-/// Streams that wait to be hashed side by side, with their bytes.
+/// Streams that wait to be hashed side by side, with what waits.
 #[derive(Debug)]
 pub struct Batch {
     slots: Vec<Slot>,
@@ -90,10 +87,10 @@ pub struct Batch {
 /// A stream.
 #[derive(Debug, Default)]
 struct Slot {
-    /// `None` if the slot is unused.
+    /// None if nobody has it.
     life: Option<Arc<()>>,
     states: States,
-    /// Bytes received, including waiting ones.
+    /// Bytes that came, those that wait among them.
     size: u64,
     /// Bytes that are too few to wait in the room.
     rest: Rest,
@@ -104,7 +101,7 @@ struct Slot {
     closed: bool,
 }
 
-/// States of the digests, up to the waiting bytes.
+/// The digests up to where what waits begins.
 #[derive(Debug, Clone, Default)]
 struct States {
     md5: Option<md5::State>,
@@ -134,8 +131,8 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Makes a batch with bounds for all waiting bytes and for those of one stream, which should exceed the bytes of
-    /// one turn. Memory is allocated when needed.
+    /// One in which at most so many bytes wait, and so many of each stream, which should be more than what comes of one stream
+    /// before others have their turn. Room is made when it is needed.
     pub const fn new(room_bytes: usize, stream_bytes_max: usize) -> Batch {
         Batch { slots: Vec::new(), room: Room::new(room_bytes), stream_bytes_max, due: false }
     }
@@ -147,7 +144,7 @@ impl Batch {
         self
     }
 
-    /// Opens a stream, for these digests.
+    /// A new stream, of which these digests are wanted.
     pub fn open(&mut self, wanted: Wanted) -> Ticket {
         let states = States {
             md5: wanted.md5.then_some(md5::INITIAL),
@@ -157,8 +154,7 @@ impl Batch {
         self.enter(Slot { states, ..Slot::default() })
     }
 
-    /// Declares that the digests of a stream are needed whatever its size: waiting for more than a share of lanes gains
-    /// nothing.
+    /// The digests of a stream are wanted whatever its size: nothing is gained if more of it waits than company takes.
     pub fn be_certain(&mut self, ticket: &Ticket) {
         if let Some(slot) = self.slot(ticket) {
             slot.is_certain = true;
@@ -206,7 +202,7 @@ impl Batch {
         }
     }
 
-    /// Declares a stream complete: a caller waits for its digests.
+    /// No more will come of a stream: somebody waits for its digests.
     pub fn close(&mut self, ticket: &Ticket) {
         let Some(slot) = self.slot(ticket) else { return };
         slot.closed = true;
@@ -233,13 +229,14 @@ impl Batch {
         Some(sums)
     }
 
-    /// Returns whether [`run`](Batch::run) should be called: the room is short, a stream is full, or a caller waits.
+    /// Whether [`run`](Batch::run) should be called: the room is short, or no more of a stream may wait, or somebody waits
+    /// for it.
     pub const fn is_due(&self) -> bool {
         self.due
     }
 
-    /// Hashes waiting bytes, of as many streams side by side as there are lanes, until nothing is due. Returns the
-    /// number of bytes hashed.
+    /// Hashes what waits, of as many streams side by side as there are lanes, until it is no longer due. Returns how many bytes
+    /// that were.
     pub fn run(&mut self) -> u64 {
         self.sweep();
         let (mut hashed, is_short) = (0, self.room.is_short(SHORT));
@@ -279,7 +276,7 @@ impl Batch {
         Ticket { slot: place, life }
     }
 
-    /// Returns whether this many more bytes of a stream fit, if need be in the room of dropped streams.
+    /// Whether so much more of a stream can wait, if need be in the room of those who have gone.
     fn makes_room(&mut self, place: usize, bytes: usize) -> bool {
         let has_room = |batch: &Batch| {
             let Slot { rest, waiting, .. } = &batch.slots[place];
@@ -311,7 +308,7 @@ impl Batch {
         self.slots[place].waiting.len().saturating_add(SPARE_BYTES) >= self.bytes_max(place)
     }
 
-    /// Returns the most urgent stream. If the room was short, freeing one piece is not enough.
+    /// The stream because of which something has to be done now. Where room was short it is not enough to free one piece.
     fn most_urgent(&self, is_short: bool) -> Option<usize> {
         let waiting = |&place: &usize| self.slots[place].waiting.len();
         let all = || (0..self.slots.len()).filter(move |place| waiting(place) >= BLOCK_BYTES);
@@ -322,7 +319,7 @@ impl Batch {
         })
     }
 
-    /// Hashes a stream, and as many bytes of the streams beside it, those with the most waiting bytes.
+    /// Hashes as much of a stream as of those beside it, which are those of which most waits.
     fn hash_beside(&mut self, urgent: usize) -> u64 {
         let Slot { waiting, closed, .. } = &self.slots[urgent];
         let own = if *closed { waiting.len() } else { waiting.len().min(HASHED_BYTES) };
@@ -381,7 +378,7 @@ impl Slot {
         self.life.as_ref().is_some_and(|life| Arc::strong_count(life) == 1)
     }
 
-    /// Hashes the waiting bytes except for an incomplete block, which begins the next ones.
+    /// Hashes what waits but for a rest, which begins what comes next.
     fn hash_alone(&mut self, room: &mut Room) {
         while self.waiting.len() >= BLOCK_BYTES {
             let (blocks, _) = room.front(&self.waiting).as_chunks();

@@ -1,8 +1,7 @@
-//! Ledger in one file of SQLite.
+//! One file of SQLite.
 //!
-//! Tokens are rows of one number, the five bytes of the key, so that the tokens of a mail are found in the order of the
-//! table. The write-ahead log is not synced with each transaction: a power failure may lose the last lessons, and no
-//! more.
+//! Words are rows of a number each, the five bytes of the key, so that a mail's words are found in the order of the table. The
+//! log is written ahead and not synced with each transaction: a loss of power may cost the last lessons, and never more.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -17,22 +16,22 @@ use crate::{
     Summary,
 };
 
-/// "slrn": the application id in the header of the file.
+/// "slrn": what files of ours have in their header.
 const APPLICATION: i32 = 0x736c_726e;
 
-/// Version of the tables; form 2 added marks, form 3 senders, form 4 reports.
+/// The form of the tables; the first had no marks, the second no senders, the third no reports.
 const FORM: i32 = 4;
 
-/// Wait for another process.
+/// How long another process is waited for.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// Minimum seconds between two notes about the use of a token, so that few mails write.
+/// A word that was of use is noted so many seconds after the last time, so that few mails write anything.
 const TOUCH_SECONDS: i64 = 21_600;
 
-/// Multiple of the bound beyond which the oldest tokens are forgotten, however new.
+/// Beyond so many times the bound the oldest words are forgotten, however new.
 const SURPLUS_FACTOR: u64 = 2;
 
-/// Maximum seconds by which a valid date is in the future.
+/// A date that is further ahead than this is none.
 const AHEAD_SECONDS: i64 = 86_400;
 
 const TABLES: &str = "
@@ -51,7 +50,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Tables that form 3 added.
+/// What the third form has besides.
 const SENDERS: &str = "
     CREATE TABLE sender (
         owner INTEGER NOT NULL, name BLOB NOT NULL,
@@ -60,29 +59,29 @@ const SENDERS: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Tables that form 2 added.
+/// What the second form has besides.
 const MARKS: &str = "
     CREATE TABLE mark (
         id BLOB PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL
     ) WITHOUT ROWID;
 ";
 
-/// Open file.
+/// A file that is open.
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
     connection: Connection,
-    /// Marks added since old ones were forgotten.
+    /// Marks that were added since old ones were forgotten.
     marks_added: u64,
 }
 
 type Done<T> = rusqlite::Result<T>;
 
 impl Sqlite {
-    /// Opens a file, or makes one.
+    /// Opens a file, and makes one where there is none.
     ///
     /// # Errors
-    /// The file cannot be opened, is damaged, or belongs to another program.
+    /// When it cannot be opened, is damaged, or is not ours.
     pub fn open(path: &Path) -> Result<Sqlite, Error> {
         let failed = |error: &rusqlite::Error| Error::of(path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -98,7 +97,7 @@ impl Sqlite {
         }
     }
 
-    /// Runs one writing transaction.
+    /// One transaction that writes.
     fn write<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Done<T>) -> Result<T, Error> {
         let done = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
             let done = work(&transaction)?;
@@ -108,13 +107,13 @@ impl Sqlite {
         done.map_err(|error| Error::of(&self.path, &error))
     }
 
-    /// Runs one reading transaction.
+    /// One transaction that reads.
     fn read<T>(&mut self, work: impl FnOnce(&Transaction<'_>) -> Done<T>) -> Result<T, Error> {
         let done = self.connection.transaction().and_then(|transaction| work(&transaction));
         done.map_err(|error| Error::of(&self.path, &error))
     }
 
-    /// Forgets old marks after enough new ones.
+    /// Forgets old marks, after so many new ones.
     fn forget_marks(&mut self, added: u64, now: i64) -> Result<(), Error> {
         self.marks_added = self.marks_added.saturating_add(added);
         if self.marks_added < marks::FORGET_EVERY {
@@ -124,10 +123,10 @@ impl Sqlite {
         self.write(|transaction| marks::forget(transaction, MARKS_MAX, now))
     }
 
-    /// Checks the whole file for damage.
+    /// Looks through the whole file for damage.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// When there is some.
     pub fn check(&mut self) -> Result<(), Error> {
         let said: String =
             self.read(|transaction| transaction.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
@@ -135,7 +134,8 @@ impl Sqlite {
     }
 }
 
-/// Returns the path without symbolic links, which SQLite would not follow; a missing file is made, for our user only.
+/// The path of a file with no links on the way to it, which SQLite would not follow; the file is made for us alone where there is
+/// none.
 fn real(path: &Path) -> std::io::Result<PathBuf> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let path = folder.canonicalize()?.join(path.file_name().unwrap_or_default());
@@ -145,7 +145,7 @@ fn real(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Prepares a file; `false` if it belongs to another program.
+/// Makes a file ready; `false`: it is not ours.
 fn prepare(connection: &mut Connection) -> Done<bool> {
     connection.busy_timeout(BUSY_WAIT)?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -153,13 +153,13 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         |connection: &Connection, name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     if of(connection, "application_id")? != APPLICATION {
         let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        // Another process may have prepared it meanwhile: tables and id are written together.
+        // Another process may have made it ours since: tables and number come together.
         if tables > 0 && of(connection, "application_id")? != APPLICATION {
             return Ok(false);
         }
         write_ahead(connection)?;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have prepared it meanwhile.
+        // Another process may have been here meanwhile.
         if of(&transaction, "application_id")? != APPLICATION {
             transaction.execute_batch(TABLES)?;
             transaction.execute_batch(MARKS)?;
@@ -180,12 +180,12 @@ fn prepare(connection: &mut Connection) -> Done<bool> {
         transaction.commit()?;
     }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // The sandbox allows no temporary files.
+    // Nowhere else may be written to.
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(of(connection, "user_version")? == FORM)
 }
 
-/// Turns on the write-ahead log; SQLite itself does not wait for other processes here.
+/// Has the file written ahead. SQLite does not wait for that itself while another process has the file open.
 fn write_ahead(connection: &Connection) -> Done<()> {
     let end = Instant::now() + BUSY_WAIT;
     loop {
@@ -207,7 +207,7 @@ fn key(number: i64) -> Key {
     [a, b, c, d, e]
 }
 
-/// A count as SQLite stores it.
+/// A count, as the file has it.
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -216,7 +216,7 @@ fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// Cuts names that are too long.
+/// Names are cut where they are too long.
 fn cut(name: &str) -> &str {
     let mut end = name.len().min(NAME_BYTES_MAX);
     while !name.is_char_boundary(end) {
@@ -225,13 +225,13 @@ fn cut(name: &str) -> &str {
     &name[..end]
 }
 
-/// Returns the number of an owner, if there is one.
+/// The number of an owner, if there is one.
 fn find(transaction: &Transaction<'_>, owner: &str) -> Done<Option<i64>> {
     let mut ask = transaction.prepare_cached("SELECT id FROM owner WHERE name = ?1")?;
     ask.query_row([cut(owner)], |row| row.get(0)).optional()
 }
 
-/// Returns the number of an owner, who is added if missing.
+/// The number of an owner, who is noted where there is none.
 fn note(transaction: &Transaction<'_>, owner: &str) -> Done<i64> {
     if let Some(id) = find(transaction, owner)? {
         return Ok(id);
@@ -253,7 +253,7 @@ fn count_mails(transaction: &Transaction<'_>, owner: i64, is_spam: bool, by: i64
     tell.execute(params![owner, by]).map(drop)
 }
 
-/// Returns how a mail is known: the id, and whether as spam.
+/// How a mail is known: the id, and whether as spam.
 fn known<'i>(transaction: &Transaction<'_>, owner: i64, ids: &'i [Box<str>]) -> Done<Option<(&'i str, bool)>> {
     let mut ask = transaction.prepare_cached("SELECT spam FROM mail WHERE owner = ?1 AND id = ?2")?;
     for id in ids {

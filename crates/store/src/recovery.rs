@@ -1,8 +1,9 @@
 //! Opening a volume: the last checkpoint, and forward through the log from there.
 //!
-//! A damaged record is either torn, by a power failure before its flush, or rotten. Records and superblocks state how
-//! far the log was on stable storage when they were written; damage before that point is rot, and reported. The log
-//! ends before the first damaged record that is not known to be flushed: later records were never acknowledged.
+//! A record that is damaged is either torn, since the power failed before it was flushed, or rotten. Records say how far the
+//! log was on stable storage when they were written, and so do superblocks; what is damaged before that is rotten, and
+//! reported. The log ends in front of the first damaged record of which nobody says that it was flushed: whatever comes
+//! after it was never acknowledged.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -24,10 +25,10 @@ use crate::superblock::{COUNTER_MAX, Geometry, Root, SLOTS, Superblock};
 pub struct Options {
     /// Nothing is written, not even when it is opened.
     pub read_only: bool,
-    /// Damaged transactions are skipped. The readable rest is restored, and all UIDVALIDITYs are new.
+    /// Damaged transactions are passed over. What can be read is there, and all UIDVALIDITYs are new ones.
     pub salvage: bool,
-    /// Log bytes after which a checkpoint is taken (and sixteen times its own size): the amount that is read again
-    /// after a crash.
+    /// A checkpoint is taken when this many bytes went into the log since the last one (and sixteen times its own size):
+    /// what is read again after a crash.
     pub checkpoint_bytes: u64,
 }
 
@@ -252,7 +253,7 @@ impl<D: Device> Attempt<'_, D> {
         dropped
     }
 
-    /// Checks the statements of the state about messages: their sizes are used only afterwards.
+    /// Whether what the state says of messages can be: sizes are not counted on before.
     fn check(&self, state: &State) -> Result<(), Error> {
         let total = u64::from(self.geometry.segments) * u64::from(self.geometry.segment_bytes);
         let counters = [state.commits, state.next_message];
@@ -263,10 +264,10 @@ impl<D: Device> Attempt<'_, D> {
         if is_possible { Ok(()) } else { Err(Error::damaged(Damaged::Checkpoint, 0)) }
     }
 
-    /// Returns the segments of the log from the checkpoint on, in order, found backwards from the newest.
+    /// The segments of the log from the checkpoint on, in order: back from the newest.
     ///
-    /// The head of any segment begun since the last flush may be missing. The records after it do not belong to the log
-    /// then, but flushed ones have to exist.
+    /// Of segments that were begun since the last flush the head of any may be missing. What is behind it is no part of the log
+    /// then, but what it says to be on stable storage has to be there.
     fn chain(&mut self, root: &Root) -> Result<Vec<u32>, Error> {
         let by_epoch: BTreeMap<u64, u32> = (0u32..)
             .zip(self.segments)
@@ -324,7 +325,7 @@ impl<D: Device> Attempt<'_, D> {
             let offset = if at == 0 { start as usize } else { SECTOR_BYTES };
             end = self.scan_segment(segment, &bytes, offset, end.sequence, limit)?;
         }
-        // Flushed records have to exist.
+        // What was known to be there has to be there.
         if end.sequence < self.durable {
             let position = self.geometry.segment_at(end.segment) + u64::from(end.offset);
             self.miss(end.sequence, self.durable, position);
@@ -374,7 +375,7 @@ impl<D: Device> Attempt<'_, D> {
             offset = found_at.saturating_add(header.stored_bytes() as usize).min(bytes.len());
         }
         self.report.scanned_bytes += (offset - from.min(offset)) as u64;
-        // Records after the end that the next segment states were discarded by an earlier recovery.
+        // Records behind what the next segment says is the end of this one were discarded by an earlier recovery.
         if let Some(first) = limit.filter(|&first| expected < first) {
             self.miss(expected, first, at + offset as u64);
             expected = first;
@@ -382,7 +383,7 @@ impl<D: Device> Attempt<'_, D> {
         Ok(End { segment, offset: offset as u32, sequence: expected })
     }
 
-    /// Reports missing records of the log, except for those of checkpoints.
+    /// Records of the log that are not there. Those of checkpoints are missed by nobody.
     fn miss(&mut self, from: u64, to: u64, position: u64) {
         let mut roots = self.checkpoints.iter();
         let what = match roots.any(|root| root.holds(from) && root.holds(to.saturating_sub(1))) {
@@ -392,7 +393,7 @@ impl<D: Device> Attempt<'_, D> {
         self.damaged.push((from, Damage { what, position }));
     }
 
-    /// Finds the next record of the log at `offset`, or after damage there.
+    /// The next record of the log at `offset`, or behind what is damaged there.
     fn find(
         &self,
         bytes: &[u8],
@@ -436,7 +437,7 @@ impl<D: Device> Attempt<'_, D> {
         Ok(cut)
     }
 
-    /// Applies the transactions before the cut again; returns the number of their bytes.
+    /// Does again what was committed before the cut; returns how many bytes that were.
     fn replay(&mut self, state: &mut State, cut: u64) -> Result<u64, Error> {
         let mut bytes = 0u64;
         for found in core::mem::take(&mut self.transactions) {

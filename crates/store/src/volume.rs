@@ -22,7 +22,7 @@ use crate::superblock::{Geometry, Root, SLOTS, Superblock};
 /// How a volume is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
-    /// Random value from which ids are made.
+    /// Random: what ids are made of.
     pub identity: u128,
     /// The first UIDVALIDITY: the time, in seconds since 1970, so that volumes made anew give others.
     pub uid_validity: u32,
@@ -50,7 +50,7 @@ pub struct Volume<D> {
     pub(crate) log: Log<D>,
     superblock: Superblock,
     options: Options,
-    /// State with staged transactions.
+    /// With what was staged.
     pub(crate) working: State,
     /// As of the last commit.
     published: State,
@@ -140,7 +140,7 @@ impl<D: Device> Volume<D> {
         volume.close()
     }
 
-    /// Opens a volume: reads its last checkpoint, and applies later transactions again. The report lists the findings.
+    /// Opens a volume: reads its last checkpoint, and does again what was committed since. The report says what was found.
     pub fn open(device: D, options: Options) -> Result<Self, Error> {
         let recovered = recovery::recover(device, &options)?;
         let mut volume = Volume::of(recovered.log, recovered.superblock, options, recovered.state, recovered.report);
@@ -198,7 +198,7 @@ impl<D: Device> Volume<D> {
         &self.report
     }
 
-    /// Returns the geometry of the volume, for readers.
+    /// How the volume is divided: what readers need.
     pub fn geometry(&self) -> &Geometry {
         &self.log.geometry
     }
@@ -267,8 +267,8 @@ impl<D: Device> Volume<D> {
         self.digest(number).map(drop)
     }
 
-    /// Verifies messages from number `from` on, about `bytes` of them, and calls `damaged` for each damaged one.
-    /// Returns the next number, or `None` at the end.
+    /// Verifies messages from number `from` on, about `bytes` of them, and calls `damaged` for each that is not what was
+    /// written. Returns where to go on, nothing at the end.
     pub fn scrub(&self, from: u64, bytes: u64, damaged: &mut dyn FnMut(u64, Error)) -> Option<u64> {
         let mut seen = 0u64;
         for (number, message) in self.published.messages.from(from) {
@@ -283,23 +283,23 @@ impl<D: Device> Volume<D> {
         None
     }
 
-    /// Makes staged transactions durable and visible, by one flush. If it fails nothing more is written until the
-    /// volume is opened again.
+    /// Makes what was staged durable and visible: one flush for all of it. If it fails nothing is written any more until the
+    /// volume has been opened anew.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.publish()?;
-        // The staged transactions are durable. If this fails the volume is failed, and the next call reports it.
+        // What was staged is durable. If this fails the volume is failed, and the next call says so.
         let _ = self.make_room();
         Ok(())
     }
 
-    /// Writes and flushes staged transactions, and makes them visible.
+    /// Writes and flushes what was staged, and makes it visible.
     pub(crate) fn publish(&mut self) -> Result<(), Error> {
         self.writable()?;
         if self.staged.is_empty() {
             return Ok(());
         }
         let written = self.write_staged();
-        // Part of it may be in the log: memory and device may differ.
+        // Part of it may be in the log: what is in memory is not what would be read.
         self.log.failed |= written.is_err();
         written?;
         self.published = self.working.clone();
@@ -341,7 +341,7 @@ impl<D: Device> Volume<D> {
         self.log.flush()
     }
 
-    /// Counts the room of messages after a commit.
+    /// Counts what messages take after a commit.
     fn settle(&mut self) {
         let effects = core::mem::take(&mut self.effects);
         for (number, message) in effects.added {
@@ -373,8 +373,7 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    /// Counts the room of messages, and notes the segments that the checkpoints point into: the last one had the state
-    /// `before`.
+    /// Counts what messages take, and notes which segments the checkpoints point into: the last one had the state `before`.
     fn count_live(&mut self, before: &State) {
         let (geometry, Superblock { current, previous, .. }) = (self.log.geometry, self.superblock);
         self.log.segments.iter_mut().for_each(|segment| (segment.live, segment.emptied) = (0, previous.number));
@@ -387,7 +386,7 @@ impl<D: Device> Volume<D> {
         state.messages.iter().for_each(|(_, message)| self.count(message, true));
     }
 
-    /// Takes a checkpoint: after a crash only later records are read again. No transaction may be staged.
+    /// Takes a checkpoint: after a crash only what comes later is read again. Nothing may be staged.
     pub fn checkpoint(&mut self) -> Result<(), Error> {
         self.writable()?;
         self.publish()?;
@@ -464,7 +463,7 @@ impl<D: Device> Volume<D> {
         Ok(written?)
     }
 
-    /// Frees segments that neither of the two checkpoints nor the log after them needs.
+    /// Segments that neither of the two checkpoints nor what came after them needs.
     fn free_segments(&mut self) {
         let pinned = self.pinned();
         let Superblock { current, previous, .. } = self.superblock;
@@ -479,13 +478,13 @@ impl<D: Device> Volume<D> {
                 || pinned.contains(&number);
             if !is_needed && self.log.free.insert(number) {
                 let at = self.log.geometry.segment_at(number);
-                // A hint to the device: its result does not matter.
+                // A wish: what becomes of it changes nothing.
                 let _ = self.log.device.discard(at, u64::from(self.log.geometry.segment_bytes));
             }
         }
     }
 
-    /// Returns the segments with pieces of incoming messages. Dropped messages no longer count.
+    /// Segments with pieces of messages that are still coming in. What the others had that never became visible has died.
     pub(crate) fn pinned(&mut self) -> BTreeSet<u32> {
         let mut died = 0u64;
         self.pins.retain(|&number, pin| {
@@ -546,8 +545,8 @@ impl<D: Device> Volume<D> {
         (0u32..).zip(&self.log.segments).filter(is_empty).count() > self.checkpoint_segments()
     }
 
-    /// Makes room: frees unused segments, and if that is not enough compacts the emptiest ones. The checkpoint before
-    /// the last one is given up for it.
+    /// Makes room: frees what nothing points into, and if that is not enough compacts the segments that are emptiest. The
+    /// checkpoint before the last one is given up for it.
     pub fn reclaim(&mut self) -> Result<(), Error> {
         self.reclaim_beyond(0)
     }
@@ -569,7 +568,7 @@ impl<D: Device> Volume<D> {
             while compacted < 8 && self.compact(LIVE_PERCENT_MAX)? {
                 compacted += 1;
             }
-            // If most records are live, the copies need as much room as they free.
+            // Where little has died the copies take what they free.
             if compacted == 0 || !self.checkpoint_alone()? || self.log.free.len() <= before {
                 break;
             }
@@ -578,7 +577,7 @@ impl<D: Device> Volume<D> {
         Ok(())
     }
 
-    /// If there is no room for a checkpoint, gives up the previous one with its segments.
+    /// Where there is no room for a checkpoint, the one before the last is given up for what it points into.
     fn give_up_previous(&mut self) {
         if self.log.free.len() >= self.checkpoint_segments() {
             return;
@@ -596,7 +595,7 @@ impl<D: Device> Volume<D> {
             outcome => outcome?,
         }
         self.superblock.previous = Root::NONE;
-        // Both superblocks: the previous checkpoint needs the segments that are freed now.
+        // Both: what is freed now is needed by the checkpoint before.
         self.write_superblock()?;
         self.write_superblock()?;
         self.free_segments();
@@ -635,7 +634,7 @@ impl<D: Device> Volume<D> {
             return Ok(self.log.device);
         }
         self.publish()?;
-        // On a full volume the log has all transactions nevertheless.
+        // On a full volume what was committed is in the log all the same.
         match self.write_checkpoint() {
             Err(Error::Full) => {}
             outcome => outcome?,
@@ -647,14 +646,13 @@ impl<D: Device> Volume<D> {
         Ok(self.log.device)
     }
 
-    /// Opens the volume again, as after a kill: staged transactions are lost, and incoming messages are refused from
-    /// here on.
+    /// Opens the volume anew, as after a kill: what was staged is gone, and messages that were coming in are refused from here on.
     pub fn reopen(self) -> Result<Self, Error> {
         let options = self.options;
         Volume::open(self.abandon(), Options { salvage: false, ..options })
     }
 
-    /// Returns the device without another write, as a killed process leaves it.
+    /// The device as it is, without another write: what a killed process leaves.
     pub fn abandon(self) -> D {
         self.log.device
     }
@@ -667,7 +665,7 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    /// Keeps the segment at `position` from being freed while `alive` is shared.
+    /// Keeps the segment at `position` from being freed while somebody has `alive`.
     pub(crate) fn pin(&mut self, number: u64, alive: &Arc<()>, position: u64, bytes: u64) {
         let Some(segment) = self.log.geometry.segment_of(position) else { return };
         let pin = || Pin { alive: Arc::downgrade(alive), segments: BTreeSet::new(), bytes: 0 };
@@ -676,7 +674,7 @@ impl<D: Device> Volume<D> {
         pin.bytes = pin.bytes.saturating_add(bytes);
     }
 
-    /// Turns [`Error::Moved`] into damage, for records that cannot have moved.
+    /// Damage of what was read is damage, where nobody can have moved it.
     pub(crate) fn present(&self, error: Error, number: u64) -> Error {
         definite(error, Damaged::Message(number), 0)
     }
@@ -692,7 +690,7 @@ fn definite(error: Error, what: Damaged, position: u64) -> Error {
     }
 }
 
-/// Returns the records of a message, and their sizes.
+/// Where the records of a message are, and what they take.
 pub(crate) fn records_of(message: &Message, geometry: &Geometry) -> Vec<(u64, u64)> {
     let mut records = Vec::new();
     let pieces = message.pieces(geometry.piece_bytes);
@@ -710,7 +708,7 @@ pub(crate) fn records_of(message: &Message, geometry: &Geometry) -> Vec<(u64, u6
     records
 }
 
-/// Makes the id of a message without one: its number, mixed so that ids look random.
+/// The id of a message that was given none: its number, so mixed that nobody can tell one from another.
 pub(crate) fn id_of(identity: u128, number: u64) -> u128 {
     let mixed = number ^ identity as u64;
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,36 +1,34 @@
-//! HTML as browsers split it into tags, attributes, text and comments (WHATWG HTML, 13.2.5, tokenisation).
+//! HTML as browsers cut it into tags, attributes, text and comments (WHATWG HTML, 13.2.5, tokenisation).
 //!
 //! ```text
 //! <a href="x&amp;y">b</a>   Open a · Attribute href · Value x&amp;y · End · Text b · Close a · End
 //! ```
+//! A [`Tokeniser`] reads a page piece by piece and holds next to nothing of it: whatever may be long (text, values, comments)
+//! is told in pieces, as they came in. Pieces belong together where one begins at the offset at which the other ends. However
+//! the page is cut, what the pieces come to is the same.
 //!
-//! A [`Tokeniser`] reads a page piece by piece and holds next to nothing of it: long tokens (text, values, comments)
-//! are emitted in pieces as they arrive. Pieces belong together if one begins at the offset at which the other ends.
-//! However the page is cut, the joined pieces are the same.
+//! References to characters (`&amp;`) are left as they stand, so that offsets are those of the page;
+//! [`entities::decode`](crate::entities::decode) undoes them, where the token says that they count.
 //!
-//! References to characters (`&amp;`) are not decoded, so that offsets are those of the page;
-//! [`entities::decode`](crate::entities::decode) decodes them where the token allows it.
+//! It builds no tree: what is nested in what, tags that are implied, and which attribute of two with one name counts is its
+//! callers' business. Scripts are text within `script`.
 //!
-//! It builds no tree: nesting, implied tags, and the choice between two attributes with one name are left to callers.
-//! Scripts are text within `script`.
+//! Bounds: the beginnings of a name and of what may close an element, 300 bytes in all; nothing is allocated.
 //!
-//! Bounds: the beginnings of a name and of a closing tag, 300 bytes in all; nothing is allocated.
-//!
-//! Known wrongs: within SVG and MathML, `style`, `title` and the like are read as those of HTML, and CDATA as a
-//! declaration; `<!--` in a script does not keep `</script>` from ending it; `noscript` is read as in a browser without
-//! scripts, as in mail.
+//! Known wrongs: within SVG and MathML, `style`, `title` and the like are read as those of HTML, and CDATA as a declaration;
+//! `<!--` in a script does not keep `</script>` from ending it; `noscript` is read as where no scripts run, as in mail.
 
 use alloc::vec::Vec;
 
 use memchr::memchr;
 
-/// As much of a name is emitted.
+/// As much of a name is told.
 pub const NAME_BYTES_MAX: usize = 256;
 
 /// A piece of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
-    /// A piece of the text between tags.
+    /// A piece of what stands between tags.
     Text {
         /// Where it stands.
         within: Within,
@@ -52,7 +50,7 @@ pub enum Token<'a> {
     },
     /// A piece of a comment.
     Comment(&'a [u8]),
-    /// A piece of other markup between `<!`, `<?` or `</` and `>`: a document type, an instruction, nonsense.
+    /// A piece of what else stands between `<!`, `<?` or `</` and `>`: a document type, an instruction, nonsense.
     Declaration(&'a [u8]),
 }
 
@@ -61,9 +59,9 @@ pub enum Token<'a> {
 pub enum Within {
     /// Between tags that count; so do references.
     Page,
-    /// In an element that only its own end tag ends, with references: `title`, `textarea`.
+    /// In an element of which only its own end is a tag, where references count: `title`, `textarea`.
     Escapable(&'static str),
-    /// In an element that only its own end tag ends, without references: `script`, `style` and others.
+    /// In an element of which only its own end is a tag, where no references count: `script`, `style` and others.
     Raw(&'static str),
 }
 
@@ -93,7 +91,7 @@ impl Within {
 /// The element that nothing ends.
 const PLAINTEXT: &str = "plaintext";
 
-/// Maximum held bytes of a possible end tag: `</plaintext`.
+/// As much of what may close an element is held: `</plaintext`.
 const HELD_BYTES_MAX: usize = 2 + PLAINTEXT.len();
 
 /// Reads a page.
@@ -104,7 +102,7 @@ pub struct Tokeniser {
     at: u64,
     /// Where the text that comes stands.
     within: Within,
-    /// Whether the open tag closes an element; its attributes are ignored.
+    /// Whether the tag that is open closes an element: its attributes are none.
     is_closing: bool,
     /// Where the name, the tag or the attribute began.
     begin: u64,
@@ -139,7 +137,7 @@ enum State {
     },
     Comment(Dashes),
     Declaration,
-    /// In a possible end tag of the current element.
+    /// In what may close the element that the text is within.
     Closing,
 }
 
@@ -218,7 +216,8 @@ impl Tokeniser {
         }
     }
 
-    /// Ends the page. A begun token is text, unless a tag had begun; an unfinished tag has no [`End`](Token::End).
+    /// The page is over. What was begun is text, if no tag had begun by then; a tag that was is over without an
+    /// [`End`](Token::End).
     pub fn end(&mut self, tell: &mut impl FnMut(u64, Token<'_>)) {
         match self.state {
             State::Less => self.piece_before(b"<", State::Text, tell),
@@ -229,7 +228,7 @@ impl Tokeniser {
         self.state = State::Text;
     }
 
-    /// Returns how many of the next bytes belong to a piece whatever follows them.
+    /// How many of the next bytes belong to a piece whatever comes behind them.
     fn run(&self, bytes: &[u8]) -> usize {
         let stop = match self.state {
             State::Text if self.within == Within::Raw(PLAINTEXT) => None,
@@ -243,7 +242,7 @@ impl Tokeniser {
         stop.unwrap_or(bytes.len())
     }
 
-    /// Emits a piece of the token of this state.
+    /// Tells a piece of what the state is about.
     fn piece(&self, at: u64, bytes: &[u8], tell: &mut impl FnMut(u64, Token<'_>)) {
         let token = match self.state {
             State::Comment(_) => Token::Comment(bytes),
@@ -369,7 +368,7 @@ impl Tokeniser {
             _ => {
                 (self.begin, self.state) = (self.at, State::AttributeName);
                 self.name.clear();
-                // Any other byte begins a name.
+                // Whatever it is, it begins a name.
                 self.name.push(byte.to_ascii_lowercase());
             }
         }
@@ -457,7 +456,7 @@ impl Tokeniser {
         true
     }
 
-    /// Reads a byte of a possible end tag.
+    /// A byte of what may close the element that the text is within.
     fn closing(&mut self, byte: u8, tell: &mut impl FnMut(u64, Token<'_>)) -> bool {
         let name = self.within.element().unwrap_or_default().as_bytes();
         let fits = match self.held.length {
@@ -489,11 +488,11 @@ const fn is_blank(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\x0c' | b'\r' | b' ')
 }
 
-/// Fuzz body: the first byte chooses the pieces of a page. They give the same tokens as the whole page, each at its
-/// offset, and no byte twice.
+/// Fuzz body: the first byte says in what pieces a page comes. They come to the tokens that it has whole, each of which stands
+/// where it is told to be, and no byte is told twice.
 ///
 /// # Panics
-/// A token differs.
+/// If not.
 pub fn fuzz_html(data: &[u8]) {
     let Some((&piece, page)) = data.split_first() else { return };
     let (mut whole, mut cut) = (Sum::default(), Sum::default());
@@ -673,7 +672,7 @@ mod tests {
         assert_eq!(told[..2], [format!("0 < {name}"), format!("{} attribute {name}", NAME_BYTES_MAX + 11)]);
     }
 
-    /// Pages made mostly of markup characters.
+    /// Pages of little else than what tags are made of.
     fn page() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop::sample::select(vec![
             "<", ">", "/", "!", "-", "--", "\"", "'", "=", " ", "\n", "a", "B", "?", "&amp;", "<script", "</script",

@@ -1,17 +1,16 @@
-//! HTML as SpamAssassin's reader splits it: Perl's `HTML::Parser`, with marked sections.
+//! HTML as the reader of mails that SpamAssassin stands on cuts it: Perl's `HTML::Parser`, marked sections on.
 //!
-//! Tags of this reader and of browsers differ, and the differences decide which rules hit. A page is held whole; the
-//! [`Reader`] may get more of it, and reads an incomplete token again with the next piece. Text is cut where the other
-//! reader cuts it, its references decoded.
+//! What is a tag to it is none to a browser and the other way round, and the differences decide which rules hit. A page is
+//! held whole; the [`Reader`] may be given more of it, and what is incomplete then is read again together with it. Text is cut
+//! where the other reader cuts it, its references undone.
 //!
 //! ```text
 //! a < b <A HREF=x&amp;y>c   Text "a " · Text "< b " · Open a [href: x&y] · Text "c"
 //! ```
 //!
-//! Bounds: time near linear in the page; memory that of the page. Attributes of one tag beyond [`ATTRIBUTES_MAX`] are
-//! left out.
+//! Bounds: time near linear in the page; memory that of the page. Attributes of one tag beyond [`ATTRIBUTES_MAX`] are left out.
 //!
-//! Known wrongs: marked sections may be nested 64 deep; deeper ones are merged.
+//! Known wrongs: marked sections may stand in each other 64 deep, deeper ones are not kept apart.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -24,7 +23,7 @@ use crate::references;
 /// Names in lower case and values, the first of each name; the value of an attribute without one is its name.
 pub type Attributes = Vec<(String, String)>;
 
-/// As many attributes of a tag are emitted.
+/// As many attributes of a tag are told.
 pub const ATTRIBUTES_MAX: usize = 1000;
 const SECTIONS_MAX: usize = 64;
 /// `<a>`
@@ -40,13 +39,13 @@ pub enum Token<'a> {
         /// Attributes of the tag.
         attributes: Attributes,
     },
-    /// A tag that closes an element, or its equivalent.
+    /// A tag that closes an element, or what stands for one.
     Close(&'a str),
     /// Text.
     Text(Cow<'a, str>),
-    /// A comment or its equivalent, with its delimiters.
+    /// A comment or what counts as one, with what delimits it.
     Comment(&'a str),
-    /// A document type, with its delimiters.
+    /// A document type, with what delimits it.
     Declaration(&'a str),
 }
 
@@ -96,7 +95,7 @@ pub struct Reader {
 enum Found {
     /// A piece ends at this offset.
     End(usize),
-    /// No token.
+    /// It is none.
     Nothing,
     /// It is incomplete.
     Incomplete,
@@ -108,7 +107,7 @@ impl Reader {
         Reader::default()
     }
 
-    /// Reads more of the page, and emits complete tokens.
+    /// Reads on, and tells what is complete.
     pub fn read(&mut self, more: &str, tell: &mut impl FnMut(Token<'_>)) {
         let page = if self.rest.is_empty() {
             Cow::Borrowed(more)
@@ -121,7 +120,7 @@ impl Reader {
         self.rest = page.get(taken..).unwrap_or_default().into();
     }
 
-    /// Ends the page, and emits the rest of it.
+    /// The page is over: tells what is left of it.
     pub fn end(mut self, tell: &mut impl FnMut(Token<'_>)) {
         let page = core::mem::take(&mut self.rest);
         let mut at = 0;
@@ -183,7 +182,7 @@ impl Reader {
         tell(Token::Text(if counts { references::decode(text, true) } else { Cow::Borrowed(text) }));
     }
 
-    /// Emits the pieces that are complete; how much of the page that is.
+    /// Tells the pieces that are complete; how much of the page that is.
     fn pieces(&mut self, page: &str, tell: &mut impl FnMut(Token<'_>)) -> usize {
         // Where the text that was not told yet begins, and where the next markup is looked for.
         let (mut begin, mut at) = (0, 0);
@@ -238,8 +237,7 @@ impl Reader {
         memchr(b'<', page.as_bytes().get(at..)?).map(|found| at + found)
     }
 
-    /// Returns the end of the section if it comes before other markup that counts in it, as the beginning of the text
-    /// after it.
+    /// The end of the section, if it comes before anything else that counts in it: where what is behind it begins.
     fn section_piece(
         &mut self,
         page: &str,
@@ -248,7 +246,7 @@ impl Reader {
         tell: &mut impl FnMut(Token<'_>),
     ) -> Option<usize> {
         let tag = self.markup(page, at);
-        // In a section with tags, only text before the next tag.
+        // In one that is read for tags, only what stands before the next.
         let within = tag.filter(|_| self.section() == Some(Section::Include)).unwrap_or(page.len());
         let end = at + memmem::find(page.as_bytes().get(at..within)?, b"]]>")?;
         let next = tag.filter(|&next| next < end);
@@ -273,7 +271,7 @@ impl Reader {
         }
     }
 
-    /// Emits text up to the end of the page so far, except for the last word, which may continue.
+    /// Text up to the end of what has come so far: its last word may go on.
     fn last_words(&self, page: &str, begin: usize, tell: &mut impl FnMut(Token<'_>)) -> usize {
         let text = &page[begin..];
         let is_word = |at: usize| !is_blank(text.as_bytes()[at]);
@@ -310,7 +308,7 @@ impl Reader {
         Found::End(at + end + 1)
     }
 
-    /// Closes elements at the end of the page.
+    /// Tells the end of what the page's end closed.
     fn close_pending(&mut self, tell: &mut impl FnMut(Token<'_>)) {
         if let Some(pending) = self.pending.take() {
             tell(Token::Close(pending));
@@ -407,7 +405,7 @@ fn bogus(page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
     Found::End(at + end + 1)
 }
 
-/// Finds the end tag of the element: its beginning, and the text after it.
+/// Where the end of the element stands, and what is behind it.
 fn closing(page: &str, begin: usize, name: &str) -> Option<(usize, usize)> {
     if name == "plaintext" {
         return None;
@@ -444,7 +442,7 @@ fn tag(page: &str, at: usize) -> Option<(&str, Attributes, usize)> {
         if *bytes.get(next)? == b'>' {
             return Some((&page[at..name_end], attributes, next + 1));
         }
-        // Any other byte begins a name.
+        // Whatever it is, it begins a name.
         let begin = next;
         let first = page[begin..].chars().next()?.len_utf8();
         let end = run(begin + first, b"=>");

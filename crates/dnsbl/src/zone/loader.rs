@@ -116,10 +116,10 @@ impl Loader {
         self.lines.end(|line| state.line(line));
     }
 
-    /// Returns the data set, the first warnings about its files, and their number.
+    /// The data set, and what is wrong with its files: the first warnings, and how many there are.
     ///
     /// # Errors
-    /// The reason for which the whole set is unusable at `now`, in seconds since 1970.
+    /// What makes the whole of it unusable at `now`, in seconds since 1970.
     pub fn finish(mut self, now: u64) -> Result<(Dataset, Vec<String>, usize), LoadError> {
         self.state.end_section();
         let state = self.state;
@@ -252,7 +252,7 @@ fn read_in_section(own: &mut Head, common: &mut Head, entry: &[u8]) -> bool {
     }
 }
 
-/// The current default value, of the last line that began with a colon.
+/// The default value in scope: what the last line that began with a colon said.
 #[derive(Debug, Clone)]
 struct Scope {
     address: [u8; 4],
@@ -382,7 +382,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Reads an entry, or with `!` an exclusion.
+    /// An entry of what is listed, or with `!` of what is not.
     fn listing(&mut self, entry: &[u8]) -> Result<(), Why> {
         let (excluded, entry) = match entry {
             [b'!', rest @ ..] => (true, trim_start(rest)),
@@ -446,7 +446,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Reads an entry of an `acl`: networks of clients, and their access.
+    /// An entry of an `acl`: networks of clients, and what they may see.
     fn client(&mut self, entry: &[u8]) -> Result<(), Why> {
         let forms = ip4::Forms { ranges: false, everything: true };
         let four = ip4::read(entry, forms);

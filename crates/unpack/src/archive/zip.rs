@@ -1,27 +1,27 @@
 //! Zip (APPNOTE 6.3.10), forward as it streams.
 //!
-//! Local headers are read as they arrive; compressed content finds its own end, stored content of unknown length ends
-//! where a descriptor says so. The central directory is compared with the members at its end. Bytes between records are
-//! emitted as a member without name, so that nothing is skipped, and searched for further records. So is all of a
-//! directory or end record but its signature, comments included: bytes that look like such a record cannot swallow a
-//! member. Reading continues after the end record.
+//! Local headers are walked as they come; compressed content finds its own end, stored content of unknown length ends
+//! where a descriptor says so. The central directory is compared at its end with what was seen. Bytes between
+//! records are told as a member without name, so that nothing is passed over, and searched for further records. So is
+//! all of a directory or end record but its signature, comments included, where only records count: what looks like
+//! such a record cannot swallow a member. Reading goes on behind the end record.
 //!
-//! Bytes within headers and members are watched: an end record among them that no end record follows is reported.
+//! What a header or a member swallows is watched: an end record in it that no end record follows is reported.
 //!
-//! A reader that reads too far gives the bytes back, and they are fed again before the input: see `held`.
+//! Whoever reads too far gives the bytes back, and they are fed again before the input is: see `held`.
 //!
-//! The searching reader looks for archives inside of other files. It emits members only, without malformedness, since
-//! its finds may not be archives at all.
+//! The searching reader looks for archives inside of other files. It tells members only, and no malformedness, for what
+//! it finds may not be an archive at all.
 //!
-//! Members whose directory entry differs from their local header are emitted in both readings: the second after the end
-//! record, from the kept bytes (`listed`).
+//! Members of which the directory says something else than their local headers are told in both readings: the second behind
+//! the end record, from what was kept (`listed`).
 //!
-//! Bounds: a thirty-second part of `spool_bytes_max` of kept bytes, a name, held bytes, 56 bytes for each of
-//! `directory_entries_max` members, one decoder; for passwords a kilobyte and another decoder.
+//! Bounds: a thirty-second part of `spool_bytes_max` that is kept, a name, what is held, 56 bytes for each of `directory_entries_max` members, one decoder; for the trial of
+//! passwords a kilobyte and another decoder.
 //!
-//! Not read: members of split archives in other files, a few methods (emitted raw, with
-//! `Heuristics.Limits.Exceeded.ZipMethod`; `methods` names them), encrypted members that no candidate opens (emitted
-//! raw, with `Heuristics.Encrypted.Zip`).
+//! Not read: members of split archives that lie in other files, a few methods (told raw, with
+//! `Heuristics.Limits.Exceeded.ZipMethod`; `methods` names them), encrypted members that no candidate opens (told raw, with
+//! `Heuristics.Encrypted.Zip`).
 //!
 //! ```text
 //! Between ──local header──▶ Header ──▶ Member ─┐
@@ -97,7 +97,7 @@ pub(crate) struct Zip {
     state: State,
     notes: VecDeque<Finding>,
     held: Held,
-    /// Beginning of a possible record.
+    /// The beginning of what may be a record.
     head: Collected<HEAD>,
     /// Where something that began like a record turned out to be none.
     refused_at: u64,
@@ -114,9 +114,9 @@ pub(crate) struct Zip {
     folders: u32,
     /// Bytes from the first member on, for the reading by the directory.
     kept: Kept,
-    /// Watches the bytes within members, until an end record covers them.
+    /// Sees what the members swallow, until an end record speaks of them.
     watch: Watch,
-    /// Whether an end record was read, so that later members are a second archive.
+    /// Whether an end record has been seen, so that what follows is a second archive.
     ended: bool,
     /// Whether a second archive has been reported.
     second_told: bool,
@@ -177,7 +177,7 @@ impl Zip {
         Zip { searching: true, expected_at: NOWHERE, ..Zip::new(limits, passwords) }
     }
 
-    /// Takes a turn, and burns its fuel: at least one unit.
+    /// A turn, and the fuel that it costs: at least one unit, whatever it comes to.
     fn paid_turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Turn {
         if self.stalled {
             return self.cut_off(fuel);
@@ -193,7 +193,7 @@ impl Zip {
         turn
     }
 
-    /// Ends a reader without progress: open objects are closed, and the rest is ignored.
+    /// It stood still: what is open is closed, and the rest is none of its business.
     fn cut_off(&mut self, fuel: &mut Fuel) -> Turn {
         fuel.burn(1);
         if !std::mem::replace(&mut self.stall_told, true) {
@@ -220,7 +220,7 @@ impl Zip {
                 return turn;
             }
         };
-        // Bytes that were taken have left the input.
+        // What was taken is not in the input any more.
         self.work = self.work.saturating_add(step.taken);
         let event = match step.event {
             Event::Verbatim => {
@@ -248,7 +248,7 @@ impl Zip {
         turn
     }
 
-    /// Emits the members that the directory has otherwise.
+    /// Tells the members that the directory has otherwise.
     fn by_directory(&mut self, mut listed: Box<ByDirectory>, output: &mut Window, fuel: &Fuel) -> Turn {
         let mut whole = Whole {
             kept: &self.kept,
@@ -265,7 +265,7 @@ impl Zip {
         turn
     }
 
-    /// Gives back the last bytes read, for the next state.
+    /// The last bytes read are to be read again, by whoever comes next.
     fn give_back(&mut self, bytes: &[u8]) {
         self.at -= bytes.len() as u64;
         self.held.give_back(bytes);
@@ -456,7 +456,7 @@ impl Zip {
         self.state = State::Header(Box::new(tail));
     }
 
-    /// Only the signature of a record that is not a member is certain: the rest is emitted quietly, and searched.
+    /// Only the signature of what is no member is sure: the rest is passed quietly, and searched on the way.
     fn other(&mut self, kind: Kind) {
         const SIGNATURE: usize = 4;
         let (head, start) = (self.head.clone(), self.start());
@@ -504,12 +504,12 @@ impl Zip {
         }
         let is_split = end.disk > 0 && end.disk != 0xffff;
         if is_split {
-            // The last volume begins in the middle of a member, so it is found by a search: it is emitted there too.
+            // The last volume begins in the middle of a member, so it is found by a search: it is told there too.
             let at = self.start();
             self.notes.push_back(Finding::new(Class::Truncated, "Heuristics.Truncated.ZipSplit", at));
         }
         let summary = directory.end(end);
-        // The missing part is in other volumes. Readers without volumes go by the directory nevertheless.
+        // What is missing lies in other volumes. Readers that know of none go by the directory all the same.
         for (class, name) in summary.remarks.into_iter().filter(|_| !is_split) {
             self.note(class, name);
         }
@@ -565,7 +565,7 @@ impl Zip {
         Turn::step_or_again(taken)
     }
 
-    /// Ends the input within an archive. Readers that search for an end record find one within members.
+    /// The input is over and the archive is not. Who looks for an end record all the same finds what was swallowed.
     fn no_end_record(&mut self) {
         if std::mem::take(&mut self.watch).found() {
             self.note(Class::Ambiguous, "Heuristics.Ambiguous.Zip.Hidden");

@@ -1,25 +1,25 @@
 //! PDF (ISO 32000-2), forward as it streams: each stream is a member with its filters undone, and so is each script.
 //!
-//! Objects are read in file order, without the cross-reference table: replaced and unlisted ones are read too. An
-//! object begins at `N G obj`, in comments and strings also; a stream ends with its first filter, or at its `Length`,
-//! or at `endstream` ([`extent`]). Object streams are members of the type [`OBJECTS`], and read like a document. Names
-//! of embedded files are known if the file specification comes first.
+//! Objects are read where they stand, without the cross-reference table: what an update replaces, or no table lists, is
+//! read too. An object is where `N G obj` is, in a comment or a string also; a stream ends with its first filter, or at
+//! its `Length`, or where `endstream` is ([`extent`]). Object streams are told as members of the type [`OBJECTS`], and
+//! read like a document. Names of embedded files are known if the file specification comes first.
 //!
-//! Some passages are read again at the end, from the bytes that the driver has kept: everything if the document is
-//! encrypted and the empty password or a candidate opens it; streams whose filters are in a later object; bytes that a
-//! wrong `Length`, or a string, had swallowed. The first [`HEAD_BYTES`] are always kept, and everything after the first
-//! sign of such a passage.
+//! What cannot be known in passing is read again at the end, from what the driver has kept: everything if the document
+//! is encrypted and the empty password or a candidate opens it; streams whose filters stand in an object that came later;
+//! what a `Length` that was a lie, or a string, had swallowed. The first [`HEAD_BYTES`] are always kept, and all that
+//! follows the first sign of such a thing.
 //!
-//! Faults in streams are emitted at the end, since in an encrypted document they would be wrong.
+//! What is wrong with streams is told at the end, for in an encrypted document it would be no fault.
 //!
-//! Bounds: one object's facts, one chain of filters, the kept bytes, [`KNOWN_MAX`] small objects and names of files.
+//! Bounds: one object's facts, one chain of filters, what is kept, [`KNOWN_MAX`] small objects and names of files.
 //!
-//! Left out: contents of pages, fonts and pictures are emitted undecoded. Documents with another password or another
-//! security handler are emitted raw with `Heuristics.Encrypted.Pdf`.
+//! Left out: contents of pages, fonts and pictures are told as the bytes that they are. Documents that want
+//! another password or another security handler are told raw with `Heuristics.Encrypted.Pdf`.
 //!
 //! ```text
 //! Words ──stream──▶ LineEnd ──▶ Data ──end──▶ Rest ─┐
-//!   ▲ └──string──▶ (emitted)                        │
+//!   ▲ └──string──▶ (told)                           │
 //!   └───────────────────────────────────────────────┘
 //! ```
 
@@ -69,7 +69,7 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "pikepdf, over documents made by it",
 };
 
-/// The media type by which an object stream is emitted: it is read as a document without header.
+/// The media type by which an object stream is told: it is read as a document without header.
 pub(crate) const OBJECTS: &str = "application/x-pdf-objects";
 
 /// Kept bytes of every document.
@@ -83,7 +83,7 @@ pub(crate) struct Pdf {
     limits: Limits,
     /// Whether it is a document, and not an object stream.
     is_document: bool,
-    /// Bytes taken of the input, or of the passage read again.
+    /// Bytes taken of the input, or of what is read again.
     at: u64,
     /// Where the byte stands that is being read.
     here: u64,
@@ -107,7 +107,7 @@ enum State {
     /// Between `stream` and its data; whether a carriage return has been read.
     LineEnd(bool),
     Data(Box<Data>),
-    /// All bytes of the data have been read, not all has been emitted.
+    /// All bytes of the data have been read, not all has been told.
     Rest(Box<Data>),
 }
 
@@ -267,7 +267,7 @@ impl Pdf {
         }
     }
 
-    /// Ends the object: its useful facts are stored.
+    /// The object is complete: what is worth knowing of it is written down.
     fn end_object(&mut self) {
         if let Some(object) = self.object.take() {
             self.known.object(*object);
@@ -447,7 +447,7 @@ impl Pdf {
         }
     }
 
-    /// Ends the data: the filters are flushed.
+    /// All data have come: what is still in the filters is told.
     fn rest(&mut self, mut data: Box<Data>, outbox: &mut Outbox) -> usize {
         match data.turn(b"", true, outbox, &mut self.known) {
             Turn::Took(_) => self.state = State::Rest(data),
@@ -486,7 +486,7 @@ impl Pdf {
 }
 
 impl Data {
-    /// Runs the filters; their output for an object stream is searched for names of files.
+    /// Lets the filters work; what they tell of an object stream is searched for names of files.
     fn turn(&mut self, input: &[u8], last: bool, outbox: &mut Outbox, known: &mut Known) -> Turn {
         if !input.is_empty() {
             self.opening.take().into_iter().for_each(|object| outbox.open(object));
@@ -500,9 +500,9 @@ impl Data {
     }
 }
 
-/// The end of the file, and passages read again.
+/// The end, and what is read again.
 impl Pdf {
-    /// Ends an unfinished object. Returns whether that is done.
+    /// Ends what is half read; whether that is done.
     fn wind_up(&mut self, outbox: &mut Outbox) -> bool {
         match std::mem::replace(&mut self.state, State::Words) {
             State::Words | State::LineEnd(_) => {
@@ -527,7 +527,7 @@ impl Pdf {
         }
     }
 
-    /// Continues in the passages read again.
+    /// Reads on in what is read again.
     fn reread(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
         let mut piece = [0; CONTENT_BYTES];
         let count = self.again.read(kept, self.at, &mut piece);

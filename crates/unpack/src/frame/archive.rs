@@ -1,18 +1,18 @@
 //! The stage of every archive whose members follow their headers: RAR, CAB, LHA, ARJ, cpio, ar.
 //!
-//! A format's [`Records`] reads the records, this stage emits the members: it cuts the packed bytes and the content to
-//! their lengths, checks them, and ensures that no byte is skipped. Where decoding breaks off, the remaining packed
-//! bytes are emitted as a member without name; so is everything from the first unreadable record on.
+//! A format's [`Records`] reads them, this stage tells the members: it cuts the packed bytes and the content to their
+//! lengths, checks them, and sees to it that nothing is passed over. Where decoding breaks off the remaining packed bytes
+//! are told as a member without name; so is everything from where no record can be read any more.
 //!
-//! Progress is enforced: a record takes bytes by its type ([`Record::Pass`]), every turn burns fuel, and records or
-//! decoders that make no progress end in `Heuristics.Limits.Exceeded.Stall`.
+//! Nothing stands still: a record takes bytes by its type ([`Record::Pass`]), every turn burns fuel, and records that come
+//! to no further place, like a decoder that neither takes nor writes, end in `Heuristics.Limits.Exceeded.Stall`.
 //!
-//! Bounds: a header of at most `spool_bytes_max`, the state of the format, and its decoder; [`STANDING_MAX`] records in
-//! a row and twice `directory_entries_max` without progress.
+//! Bounds: a header of at most `spool_bytes_max`, what the format holds, and its decoder; [`STANDING_MAX`] records in a row
+//! and twice `directory_entries_max` that come to no further place.
 //!
 //! ```text
 //! Record ──▶ Opening ──▶ Raw ─────┬──▶ Record
-//!  │  ▲         └──────▶ Packed ──┴──▶ Opening (undecodable rest)
+//!  │  ▲         └──────▶ Packed ──┴──▶ Opening (what could not be decoded)
 //!  ▼  │
 //! Skip┘
 //! ```
@@ -39,7 +39,7 @@ pub(crate) trait Records: Send {
     /// Reads the record at the front of `head`, which stands at `at` in the stream.
     fn record(&mut self, head: &[u8], at: u64, faults: &mut Vec<Fault>) -> Record;
 
-    /// Decodes content of the member that was emitted last; as [`Decoder::decode`](crate::frame::codec::Decoder::decode).
+    /// Decodes content of the member that was told last; as [`Decoder::decode`](crate::frame::codec::Decoder::decode).
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
 
     /// Bytes that were taken and not used.
@@ -47,7 +47,7 @@ pub(crate) trait Records: Send {
         &[]
     }
 
-    /// Returns the work since the last call, besides bytes taken and emitted.
+    /// Work done since this was asked last, besides what is taken and told.
     fn take_work(&mut self) -> usize {
         0
     }
@@ -77,18 +77,18 @@ pub(crate) enum Record {
     Pass(NonZeroU64),
     /// A header of so many bytes, and a member behind it.
     Member(usize, Member),
-    /// Not a record: the rest is emitted raw.
+    /// No record: the rest is told as it stands.
     Rest,
 }
 
 impl Record {
-    /// Makes a record of so many bytes without a member, and so many bytes after it. Lengths beyond the stream take the
-    /// bytes that exist; the stream is truncated then.
+    /// A record of so many bytes that holds no member, and so many bytes behind it. What reaches beyond all streams passes
+    /// what there is, which is then truncated.
     pub fn pass(header_bytes: usize, behind: u64) -> Record {
         Record::pass_bytes(behind.saturating_add(header_bytes as u64))
     }
 
-    /// As [`pass`](Self::pass), for the record and the bytes after it together.
+    /// As [`pass`](Self::pass), the record and what is behind it in one.
     pub fn pass_bytes(bytes: u64) -> Record {
         NonZeroU64::new(bytes).map_or(Record::Next, Record::Pass)
     }
@@ -115,7 +115,7 @@ pub(crate) enum Content {
 }
 
 impl Member {
-    /// Makes raw content that belongs to no member.
+    /// Content as it stands that belongs to nothing.
     pub fn nameless(length: u64) -> Member {
         Member { object: Object::default(), content: Content::Raw(length), check: Check::None }
     }
@@ -134,7 +134,7 @@ pub(crate) struct Archive<F> {
     /// The beginning of a record.
     head: Vec<u8>,
     faults: Vec<Fault>,
-    /// Work of this turn, besides bytes taken and emitted.
+    /// Work done in this turn besides what is taken and told.
     work: usize,
     /// Bytes of content told.
     wrote: u64,
@@ -149,9 +149,9 @@ enum State {
     /// Reading a record, which needs so many bytes.
     Record(usize),
     Opening(Box<Member>),
-    /// In raw content; so many bytes remain.
+    /// In content that is told as it stands; so many bytes remain.
     Raw(u64, Check),
-    /// In the rest after the last record; whether it has been opened.
+    /// In what is no record any more; whether it has been opened.
     Rest(bool),
     Packed(Packed),
     /// The open object is complete.
@@ -201,7 +201,7 @@ impl<F: Records> Archive<F> {
         }
     }
 
-    /// Takes a turn, and burns its fuel: at least one unit.
+    /// A turn, and the fuel that it costs: at least one unit, whatever it comes to.
     fn paid_turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, last: bool) -> Turn {
         let room = output.room();
         let turn = self.turn(input, output, fuel, last);
@@ -223,7 +223,7 @@ impl<F: Records> Archive<F> {
         let mut held = std::mem::take(&mut self.held);
         let offered = &held[..held.len().min(output.room())];
         let step = self.feed(offered, output, fuel, false).unwrap_or(Step::idle(0));
-        // Bytes that were taken have left the input.
+        // What was taken is not in the input any more.
         self.work = self.work.saturating_add(step.taken);
         let event = match step.event {
             Event::Verbatim => {
@@ -233,7 +233,7 @@ impl<F: Records> Archive<F> {
             event => event,
         };
         held.drain(..step.taken);
-        // Bytes that were given back meanwhile had been read before.
+        // What was given back meanwhile had been read before.
         self.held.append(&mut held);
         (event != Event::Idle).then_some(Step::tell(0, event))
     }
@@ -283,7 +283,7 @@ impl<F: Records> Archive<F> {
         let record = self.format.record(&self.head, self.start(), &mut faults);
         self.work = self.work.saturating_add(self.head.len()).saturating_add(self.format.take_work());
         if matches!(record, Record::Again) {
-            // The faults will be found again.
+            // What it found it will find again.
             faults.clear();
         }
         faults.drain(..).for_each(|fault| self.note(fault));
@@ -326,7 +326,7 @@ impl<F: Records> Archive<F> {
         self.at = self.at.saturating_add(count as u64);
     }
 
-    /// Begins after the first `length` bytes of the head; the others are read again.
+    /// The first `length` bytes of the head are read; what follows them is not.
     fn begin(&mut self, length: usize, state: State) {
         let head = std::mem::take(&mut self.head);
         self.give_back(&head[length..]);
@@ -464,7 +464,7 @@ impl<F: Records> Archive<F> {
         }
     }
 
-    /// Takes back the unused bytes of the decoder. Returns how many packed bytes remain.
+    /// Takes back what the decoder has not used; how many packed bytes remain.
     fn take_surplus(&mut self, packed_left: Option<u64>) -> u64 {
         let surplus = self.format.surplus().to_vec();
         self.give_back(&surplus);

@@ -30,12 +30,12 @@ pub(crate) const FORMAT: Format = Format {
     compared_with: "autoit-ripper, over files made by its description",
 };
 
-/// The type that the part of a file behind the mark is emitted with.
+/// The type that the part of a file behind the mark is told with.
 pub(crate) const SCRIPT: &str = "application/x-autoit";
 
 const DATA: &str = "Heuristics.Malformed.AutoIt.Data";
 const MARK: &[u8; 16] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a\x86\xd6\x48\x7d";
-/// The mark with its constant suffix: interpreters have the mark alone among their constants.
+/// The mark with what always follows it: interpreters have the mark alone among their constants.
 const WHOLE_MARK: &[u8; 23] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a\x86\xd6\x48\x7dAU3!EA0";
 /// Bytes after the mark: its second half, the version, and a digest.
 const HEAD_BYTES: usize = 24;
@@ -79,8 +79,7 @@ static VERSIONS: [Version; 2] = [
     },
 ];
 
-/// Returns the beginning of a script in these bytes, which follow the first half of its mark, if the whole mark is
-/// present.
+/// Where a script begins in these bytes, behind the first half of its mark, if all of the mark is there.
 pub(crate) fn find(bytes: &[u8]) -> Option<usize> {
     memmem::find(bytes, WHOLE_MARK).map(|at| at + MARK.len())
 }
@@ -88,7 +87,7 @@ pub(crate) fn find(bytes: &[u8]) -> Option<usize> {
 /// The length of the mark.
 pub(crate) const MARK_BYTES: usize = WHOLE_MARK.len();
 
-/// A reader of the bytes after the mark, or from the mark on.
+/// A reader of what stands behind the mark, or begins with it.
 pub(crate) struct AutoIt {
     at: u64,
     held: Vec<u8>,
@@ -124,7 +123,7 @@ impl AutoIt {
         AutoIt { at: 0, held: Vec::new(), state: State::Head }
     }
 
-    /// Reads the head of the next file from the held bytes; `None` if more are needed.
+    /// Reads the head of the next file from what is held; nothing if more is needed.
     fn file(&mut self, version: &'static Version, sum: u32, outbox: &mut Outbox) -> Option<State> {
         const BEGIN: &[u8] = b"FILE";
         const SCRIPT_KIND: &str = ">>>AUTOIT SCRIPT<<<";
@@ -189,7 +188,7 @@ impl Reader for AutoIt {
             }
             State::Head | State::File(..) => {}
         }
-        // Byte by byte: bytes after the head are content, and not held.
+        // Byte by byte: what is behind the head is content, and is not held.
         let Some((&byte, _)) = input.split_first() else { return 0 };
         self.held.push(byte);
         self.at += 1;
@@ -364,7 +363,7 @@ impl Lz {
         Lz { literal, left, bits: 0, count: 0, window, wrote: 0, longer: None }
     }
 
-    /// Decodes the input so far. Returns whether it is valid.
+    /// Decodes what is there; whether it makes sense.
     fn symbols(&mut self, script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool {
         const LENGTH_MAX: usize = 1 << 14;
         while self.left > 0 {
@@ -396,7 +395,7 @@ impl Lz {
     }
 
     fn symbol(&self, bits: &mut Bits) -> Option<Symbol> {
-        /// Lengths: the least of a class, and the number of additional bits; all ones mean the next class.
+        /// Lengths: the least of a class, and the bits of what is added; all ones mean the next class.
         const LENGTHS: [(usize, u32); 5] = [(3, 2), (6, 3), (13, 5), (44, 8), (299, 8)];
         if let Some((distance, length)) = self.longer {
             let more = bits.take(8)? as usize;
@@ -430,7 +429,7 @@ struct Tokens {
     /// The lines that the script says to have, once it has.
     has_begun: bool,
     held: Vec<u8>,
-    /// The current text: its remaining length, its key, and its terminator.
+    /// A text on its way: what is left of it, its key, and how it ends.
     text: Option<(u32, u16, &'static str)>,
     high: Option<u16>,
 }
@@ -593,7 +592,7 @@ fn twist(state: &mut [u32; TWISTER]) {
     }
 }
 
-/// Fuzz body: reads bytes from the mark on.
+/// Fuzz body: reads what begins with the mark.
 pub fn fuzz_autoit(data: &[u8]) {
     cuts::compare(data, |_| Box::new(Reading::new(AutoIt::new())));
 }

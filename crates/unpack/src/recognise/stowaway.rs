@@ -1,23 +1,22 @@
-//! Archives and compressed streams within a file of another type: self-extracting ones after their executable, those
-//! after pictures, and those after any other data that the common archivers skip.
+//! Archives and compressed streams that stand in a file of another type: self-extracting ones behind their executable, those
+//! behind pictures, and those behind anything that the common archivers open all the same.
 //!
-//! They are found by their signature and by the bytes after it, which have to be a plausible header, with a right
-//! checksum if it has one. From there an archive's own reader is fed, and its members are members of the file. After
-//! the archive, or its fault, the search continues: each byte is read by one of them, however many archives follow each
-//! other. Zip archives have their own search, which follows them from record to record.
+//! They are found by their signature and by what follows it, which has to make sense as a header: its checksum has to be right
+//! where there is one. An archive's own reader is fed with it from there, and its members are members of the file. Where the
+//! archive is over, or broken, the search goes on: each byte is read by one of them, however many archives stand behind each
+//! other. Zip archives have a search of their own, which follows them from record to record.
 //!
-//! In files other than executables and pictures they are searched for in the first [`REACH`] bytes, as far as 7-Zip
-//! does, and directly after a found one. 7-Zip recognises `.Z`, `.lzma`, ar and compound files at the very beginning
-//! only; so they are not searched for.
+//! In files that are no executables and no pictures they are looked for in the first [`REACH`] bytes, as far as 7-Zip does, and
+//! directly behind one that was found. 7-Zip takes `.Z`, `.lzma`, ar and compound files for such at the very beginning only; so
+//! they are not looked for.
 //!
-//! Images of discs and of file systems, and help files, may need all bytes after them: these are emitted raw, for their
-//! readers and further searches. The descriptors of a disc image follow 32 KiB that no reader needs, which are emitted
-//! as NULs.
+//! Images of discs and of file systems, and help files, may need all that follows them: that is told as it stands, for
+//! their readers to read, and to search for more. The
+//! descriptors of a disc image stand behind 32 KiB that nobody reads, which are told as NULs, not as they were.
 //!
-//! Bounds: a header of [`LOOK`] bytes, and [`BEHIND_MAX`] before it; one archive's reader, and [`WAITING_MAX`] of 7z,
-//! which are opened at the end of the file, with [`FRONT_BYTES`] each; [`ARCHIVES_MAX`] archives, and [`AGAIN_MAX`]
-//! bytes that their readers give back, with a finding beyond; [`STREAMS_MAX`] compressed streams, of which programs
-//! open the first.
+//! Bounds: a header of [`LOOK`] bytes, and [`BEHIND_MAX`] in front of it; one archive's reader, and [`WAITING_MAX`] of 7z, which
+//! are opened at the end of the file, with [`FRONT_BYTES`] each; [`ARCHIVES_MAX`] archives, and [`AGAIN_MAX`] bytes that their readers give back, beyond
+//! which it says so; [`STREAMS_MAX`] compressed streams, of which programs open the first.
 //!
 //! ```text
 //! Searching ──header──▶ Reading ──over, broken──▶ Searching ··end of the file··▶ Opening (each 7z in turn)
@@ -109,7 +108,7 @@ impl Set {
     }
 }
 
-/// RAR and ARJ: their own programs search for them after any data.
+/// RAR and ARJ: their own programs look for them, whatever else stands in front.
 const OF_PROGRAMS: [usize; 2] = [1, 4];
 
 /// How many extract themselves; they come first.
@@ -127,7 +126,7 @@ const NEAR: u64 = 64 << 10;
 const ARCHIVES_MAX: u32 = 1000;
 /// Compressed streams in a file.
 const STREAMS_MAX: u32 = 64;
-/// Bytes that readers gave back and that are read again, of all archives together.
+/// Bytes that are read a second time, all archives together: what a reader took and gave back.
 const AGAIN_MAX: u64 = 64 << 20;
 /// Archives that wait for the end of the file.
 const WAITING_MAX: usize = 128;
@@ -148,7 +147,7 @@ pub(crate) struct Stowaway {
     passwords: Passwords,
     /// Where the bytes held stand.
     at: u64,
-    /// Bytes to search, and bytes that a reader gave back.
+    /// Bytes that are looked at, and those that a reader gave back.
     held: Vec<u8>,
     /// Whether some of them have not been looked at.
     is_fresh: bool,
@@ -188,13 +187,13 @@ struct Carved {
     open: u32,
     /// Whether it asked for something to be kept: then it is opened at the end.
     keeps: bool,
-    /// The first of its requested bytes, with their place.
+    /// The first of what it asked for: where that stands, and the bytes.
     front: (u64, Vec<u8>),
-    /// Whether it has an open object, for the bytes after it, that was not emitted.
+    /// Whether it has an object open, for what follows it, that was not told.
     has_rest: bool,
 }
 
-/// Archive whose reader needs all bytes after it, which are emitted raw.
+/// Archive whose reader needs all that follows it, which is emitted as it stands.
 #[derive(Default)]
 struct ToTheEnd {
     in_front: usize,
@@ -248,7 +247,7 @@ impl Stowaway {
         Stowaway { set: &OTHERS, is_bounded: true, ..Stowaway::new(reader, limits, passwords) }
     }
 
-    /// Makes a reader that searches after a picture for the archives that [`Stowaway::new`] leaves out.
+    /// A reader that looks behind a picture for those that [`Stowaway::new`] does not look for.
     pub fn behind_picture(reader: ReaderOf, limits: &Limits, passwords: &Passwords) -> Stowaway {
         Stowaway { set: &NOT_SELF_EXTRACTING, is_bounded: true, ..Stowaway::new(reader, limits, passwords) }
     }
@@ -263,7 +262,7 @@ impl Stowaway {
         SIGNATURES.iter().any(|signature| signature.read_as == Some(file_type))
     }
 
-    /// Takes a turn; `None` if only the state changed. `kept` is given at the end of the input.
+    /// A turn; `None` when only the state changed. `kept` is there when no more input follows.
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, kept: Option<&dyn ReadAt>) -> Option<Step> {
         match std::mem::replace(&mut self.state, State::Searching) {
             State::Searching => self.look(input, fuel, kept.is_some()),
@@ -273,7 +272,7 @@ impl Stowaway {
         }
     }
 
-    /// Searches the held bytes, or takes more of the input.
+    /// Looks at what is held, or takes more of the input.
     fn look(&mut self, input: &[u8], fuel: &mut Fuel, last: bool) -> Option<Step> {
         fuel.burn(1);
         if std::mem::take(&mut self.is_fresh) || last && !self.held.is_empty() {
@@ -306,8 +305,8 @@ impl Stowaway {
         if self.is_bounded { REACH.max(self.over_at.saturating_add(NEAR)) } else { u64::MAX }
     }
 
-    /// Searches the held bytes for an archive. Returns its beginning and its signature. `last` marks the end of the
-    /// input.
+    /// Looks for an archive in what is held: where it begins there, and which signature it has. `last` says that no more
+    /// will come.
     fn search(&mut self, last: bool) -> Option<(usize, &'static Signature)> {
         let mut from = 0;
         while let Some(found) = self.set.searcher.find_in(&self.held, (from..self.held.len()).into()) {
@@ -327,7 +326,7 @@ impl Stowaway {
                 continue;
             }
             let in_front = if signature.bytes == CD { DESCRIPTORS_AT as u64 } else { 0 };
-            // The file's own reader opens the file itself.
+            // What the file itself is, its own reader opens.
             if at >= self.from.saturating_add(in_front) && at < self.reach() {
                 return Some((start, signature));
             }
@@ -354,7 +353,7 @@ impl Stowaway {
         self.held.drain(..count);
     }
 
-    /// Begins an archive at `start` of the held bytes.
+    /// An archive begins at `start` of what is held.
     fn carve(&mut self, start: usize, found: &Signature, fuel: &mut Fuel) -> Option<Step> {
         self.drop_held(start);
         self.from = self.at + 1;
@@ -377,7 +376,7 @@ impl Stowaway {
         None
     }
 
-    /// Begins a disc image that precedes the held bytes.
+    /// A disc image begins in front of what is held.
     fn all_that_follows(&mut self, found: &Signature) -> Box<dyn Stage> {
         let in_front = if found.bytes == CD { DESCRIPTORS_AT } else { 0 };
         self.at -= in_front as u64;
@@ -385,7 +384,7 @@ impl Stowaway {
         Box::new(Reading::new(ToTheEnd { in_front }))
     }
 
-    /// Feeds the archive: the held bytes, then the input.
+    /// Feeds the archive: what is held, then the input.
     fn read(
         &mut self,
         mut carved: Carved,
@@ -426,7 +425,7 @@ impl Stowaway {
         (taken > 0).then_some(Step::idle(taken))
     }
 
-    /// Ends the archive, and searches the bytes after it.
+    /// The archive is over, and what follows it is searched.
     fn rest(&mut self, mut carved: Carved, output: &mut Window, fuel: &mut Fuel) {
         if carved.keeps {
             carved.has_rest = true;
@@ -494,8 +493,7 @@ impl Carved {
         }
     }
 
-    /// Returns the end of the requested bytes that are kept here. Bytes held at the time of the find were taken from
-    /// the driver before.
+    /// Up to where what it asks for is kept here. What was held when it was found was taken from the driver before.
     const fn front_end(&self) -> u64 {
         self.at.saturating_add(FRONT_BYTES)
     }
@@ -664,8 +662,7 @@ fn is_zstd(head: &[u8]) -> bool {
     head.get(4).is_some_and(|descriptor| descriptor & RESERVED == 0)
 }
 
-/// Returns whether a skippable frame is plausible: its length leads to another frame within the held bytes, or not far
-/// beyond.
+/// A frame that is skipped, and a length that leads to another frame within what is looked at, or not far beyond.
 fn is_zstd_skippable(head: &[u8]) -> bool {
     const FAR: usize = 1 << 20;
     let next = 8 + le32(head, 4) as usize;
