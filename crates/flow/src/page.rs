@@ -31,8 +31,6 @@ pub struct PageScore {
     pub phrases: Vec<Phrase>,
     /// Categories with their points, the highest first.
     pub categories: Vec<(Box<str>, i32)>,
-    /// Whether some of the page was not looked at.
-    pub is_partial: bool,
 }
 
 /// The outcome of a score.

@@ -57,8 +57,7 @@ impl PageRules {
 
 /// The score of a page that is over.
 pub(crate) fn score(page: Page, paging: &Paging) -> PageScore {
-    let Score { points, outcome, found, categories, is_partial } =
-        page.finish(Moment { day: paging.day, minute: paging.minute });
+    let Score { points, outcome, found, categories } = page.finish(Moment { day: paging.day, minute: paging.minute });
     let outcome = match outcome {
         Outcome::Passed => PageOutcome::Passed,
         Outcome::Exception { phrase, is_together } => PageOutcome::Exception(phrase.into(), is_together),
@@ -73,6 +72,5 @@ pub(crate) fn score(page: Page, paging: &Paging) -> PageScore {
         blocks: paging.blocks,
         phrases: found.into_iter().take(PageScore::PHRASES_MAX).map(phrase).collect(),
         categories: categories.into_iter().map(|(name, points)| ((*name).into(), points)).collect(),
-        is_partial,
     }
 }

@@ -15,6 +15,8 @@
 //! * **Verification where it lies**: a part is verified from its start, which a short history makes reachable, to the
 //!   end of what has arrived; the rest of it is parked and resumed with the next segment.
 //!
+//! Sets of which something occurs at nearly every offset, as ordinary words do, are [`words`].
+//!
 //! # Where the tables lie
 //! Compiled [`Patterns`] are [`flat`] arrays: owned where they were built, or in a mapped file that processes share.
 //!
@@ -56,6 +58,7 @@ mod tier;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod vector;
 mod verify;
+pub mod words;
 
 pub use anchor::Spread;
 pub use builder::{Builder, Refusal};

@@ -70,7 +70,6 @@ fn every_page_has_one_score_however_it_is_cut() {
                 run.finish(Moment::default())
             };
             let whole = run(usize::MAX);
-            assert!(!whole.is_partial, "{}", file.path().display());
             assert_eq!(run(1460), whole, "{}", file.path().display());
             count += 1;
         }
@@ -180,7 +179,7 @@ fn measure_a_list_of_a_million_sites() {
 }
 
 #[test]
-fn a_page_that_is_built_to_cost_much_is_bounded_and_told() {
+fn a_page_that_is_built_to_cost_much_is_bounded() {
     let Some(filter) = debian(Dialect::Sluice) else { return };
     let phrases = filter.groups()[0].phrases();
     for text in [" sex ", "<", "a", " xxx", "sexy girl "] {
@@ -188,8 +187,8 @@ fn a_page_that_is_built_to_cost_much_is_bounded_and_told() {
         let begun = Instant::now();
         let mut run = Page::new(phrases);
         run.feed(page.as_bytes());
-        let score = run.finish(Moment::default());
-        eprintln!("{text:?}: {:?}, truncated: {}", begun.elapsed(), score.is_partial);
+        run.finish(Moment::default());
+        eprintln!("{text:?}: {:?}", begun.elapsed());
         assert!(begun.elapsed().as_secs() < 120, "{text:?}");
     }
 }

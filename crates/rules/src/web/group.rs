@@ -195,7 +195,6 @@ impl Group {
     }
 
     fn weigh(&self, score: &Score, limit: i32, decision: &mut Decision) {
-        decision.is_partial |= score.is_partial;
         let (verdict, number, about) = match &score.outcome {
             Outcome::Passed => return,
             Outcome::Exception { phrase, is_together } => {

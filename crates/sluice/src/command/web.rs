@@ -182,7 +182,7 @@ fn print(as_json: bool, file: &Path, decision: &Decision, score: &Score) {
             "categories": categories(decision, score),
             "phrases": phrases.collect::<Vec<_>>(),
         });
-        if score.is_partial || decision.is_partial {
+        if decision.is_partial {
             value["truncated"] = true.into();
         }
         return println!("{value}");

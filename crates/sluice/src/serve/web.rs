@@ -283,6 +283,5 @@ fn of_wire(score: &PageScore) -> Score {
         outcome,
         found: found.collect(),
         categories: score.categories.iter().map(|(name, points)| (Arc::from(&**name), *points)).collect(),
-        is_partial: score.is_partial,
     }
 }

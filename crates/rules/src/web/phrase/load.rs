@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pattern::{Builder, Patterns, Piece};
+use pattern::words::Words;
 
 use super::line::Entry;
 use super::{Dialect, Settings, fold};
@@ -64,15 +64,14 @@ pub struct Census {
 pub struct Phrases {
     pub(super) limit: i32,
     pub(super) settings: Settings,
-    pub(super) patterns: Patterns,
-    /// The phrase of each pattern.
-    pub(super) phrase_of: Vec<u32>,
-    /// The phrases that are one byte, by that byte.
-    pub(super) single: Vec<(u8, u32)>,
+    pub(super) words: Words,
     pub(super) texts: Vec<Box<[u8]>>,
     /// What each does alone.
     pub(super) rules: Vec<Option<Rule>>,
     pub(super) combinations: Vec<Combination>,
+    /// The combinations by their first phrase, and where those of each phrase begin.
+    led: Vec<u32>,
+    leads: Vec<u32>,
     pub(super) categories: Vec<Arc<str>>,
     census: Census,
 }
@@ -94,14 +93,20 @@ impl Phrases {
         self.census
     }
 
+    /// The combinations whose first phrase is this.
+    pub(super) fn led_by(&self, phrase: u32) -> &[u32] {
+        let begin = |phrase: usize| self.leads.get(phrase).map_or(0, |&at| at as usize);
+        self.led.get(begin(phrase as usize)..begin(phrase as usize + 1)).unwrap_or_default()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// The bytes that the tables of patterns take.
+    /// The bytes that the table of phrases takes.
     pub fn bytes(&self) -> usize {
-        self.patterns.bytes()
+        self.words.bytes()
     }
 }
 
@@ -270,30 +275,22 @@ impl Collector {
     }
 
     fn compile(mut self) -> Phrases {
-        let mut builder = Builder::new();
-        let (mut phrase_of, mut single) = (Vec::new(), Vec::new());
-        for (number, text) in (0..).zip(&self.texts) {
-            if let [byte] = **text {
-                single.push((byte, number));
-                continue;
-            }
-            // What is left: a phrase has two bytes at least and 127 at most.
-            let Ok(part) = builder.add(&Piece::bytes(text)) else { continue };
-            let part = part as usize;
-            phrase_of.resize(phrase_of.len().max(part + 1), 0);
-            phrase_of[part] = number;
-        }
         self.census.phrases = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
         self.census.combinations = u32::try_from(self.combinations.len()).unwrap_or(u32::MAX);
+        let first = |number: u32| self.combinations[number as usize].members.first().copied().unwrap_or_default();
+        let mut led: Vec<u32> = (0..self.census.combinations).collect();
+        led.sort_by_key(|&number| first(number));
+        let begin = |phrase: u32| led.partition_point(|&number| first(number) < phrase) as u32;
+        let leads = (0..=self.census.phrases).map(begin).collect();
         Phrases {
             limit: self.limit,
             settings: self.settings,
-            patterns: builder.build(),
-            phrase_of,
-            single,
+            words: Words::new(self.texts.iter().map(|text| &**text)),
             texts: self.texts,
             rules: self.rules,
             combinations: self.combinations,
+            led,
+            leads,
             categories: self.categories,
             census: self.census,
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pattern::State;
+use pattern::words::{Classes, Place};
 
 use super::fold::{self, Fold};
 use super::load::Phrases;
@@ -11,8 +11,8 @@ use super::view::{Head, Percent, Text};
 use super::{Dialect, Settings};
 use crate::web::moment::Moment;
 
-/// So much of a page is folded at once.
-const PIECE_BYTES: usize = 4096;
+/// So much of a page is looked at at once.
+const PIECE_BYTES: usize = 8192;
 
 /// A page that is looked through for phrases: its bytes are fed as they come, decoded but else as the server sent them.
 ///
@@ -38,13 +38,15 @@ enum Cut {
 #[derive(Debug)]
 struct View {
     fold: Box<Fold>,
+    classes: Classes,
     cut: Cut,
-    folded: Vec<u8>,
     shown: Vec<u8>,
     /// The last byte of the text, which E2Guardian does not look at.
     held: Option<u8>,
-    state: State,
+    place: Place,
+    /// How often each phrase has occurred, and those that have.
     counts: Vec<u32>,
+    occurred: Vec<u32>,
 }
 
 impl Page {
@@ -99,11 +101,10 @@ impl Page {
         if settings.dialect == Dialect::E2guardian535 && self.bytes > settings.page_bytes_max {
             return Score::default();
         }
-        let lost: u64 = self.views.iter().map(|view| view.state.lost()).sum();
         let mut score: Option<Score> = None;
         for view in &mut self.views {
             view.finish(&self.phrases);
-            let next = Score::of(&self.phrases, &view.counts, now);
+            let next = Score::of(&self.phrases, &view.occurred, &view.counts, now);
             let is_final = next.outcome.is_final();
             let is_better = is_final || score.as_ref().is_none_or(|score| score.points <= next.points.max(0));
             if is_better {
@@ -113,9 +114,7 @@ impl Page {
                 break;
             }
         }
-        let mut score = score.unwrap_or_default();
-        score.is_partial = lost > 0;
-        score
+        score.unwrap_or_default()
     }
 }
 
@@ -127,14 +126,17 @@ impl View {
             // What stands in a tag is words, too.
             [b'<', b'>'].into_iter().for_each(|byte| fold[usize::from(byte)] = b' ');
         }
+        let is_folded = !matches!(cut, Cut::Bytes);
+        let classes = phrases.words.classes(|byte| if is_folded { byte } else { fold[usize::from(byte)] });
         let mut view = View {
             fold,
+            classes,
             cut,
-            folded: Vec::with_capacity(PIECE_BYTES),
-            shown: Vec::with_capacity(PIECE_BYTES + 2),
+            shown: Vec::new(),
             held: None,
-            state: State::new(),
+            place: Place::default(),
             counts: vec![0; phrases.texts.len()],
+            occurred: Vec::new(),
         };
         if dialect == Dialect::Sluice || matches!(view.cut, Cut::Text(_)) {
             view.scan(phrases, b" ");
@@ -143,14 +145,12 @@ impl View {
     }
 
     fn feed(&mut self, piece: &[u8], phrases: &Phrases) {
-        self.folded.clear();
-        self.folded.extend(piece.iter().map(|&byte| self.fold[usize::from(byte)]));
         self.shown.clear();
         self.shown.extend(self.held.take());
         match &mut self.cut {
-            Cut::Bytes => std::mem::swap(&mut self.shown, &mut self.folded),
-            Cut::Text(text) => text.feed(&self.folded, &mut self.shown),
-            Cut::Head(head) => head.feed(&self.folded, &mut self.shown),
+            Cut::Bytes => return self.scan(phrases, piece),
+            Cut::Text(text) => text.feed(piece, &self.fold, &mut self.shown),
+            Cut::Head(head) => head.feed(piece, &self.fold, &mut self.shown),
         }
         if matches!(self.cut, Cut::Text(_)) && phrases.settings.dialect != Dialect::Sluice {
             self.held = self.shown.pop();
@@ -161,25 +161,20 @@ impl View {
     }
 
     fn scan(&mut self, phrases: &Phrases, bytes: &[u8]) {
-        let counts = &mut self.counts;
-        phrases.patterns.scan(&mut self.state, bytes, &mut |found| {
-            let phrase = phrases.phrase_of.get(found.part as usize);
-            if let Some(count) = phrase.and_then(|&phrase| counts.get_mut(phrase as usize)) {
-                *count = count.saturating_add(1);
+        let (counts, occurred) = (&mut self.counts, &mut self.occurred);
+        phrases.words.scan(&self.classes, &mut self.place, bytes, &mut |phrase| {
+            let Some(count) = counts.get_mut(phrase as usize) else { return };
+            if *count == 0 {
+                occurred.push(phrase);
             }
+            *count = count.saturating_add(1);
         });
-        for &(byte, phrase) in &phrases.single {
-            let times = memchr::memchr_iter(byte, bytes).count();
-            if let Some(count) = counts.get_mut(phrase as usize) {
-                *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
-            }
-        }
     }
 
     fn finish(&mut self, phrases: &Phrases) {
         if phrases.settings.dialect == Dialect::Sluice {
             self.scan(phrases, b" ");
         }
-        phrases.patterns.finish(&mut self.state, &mut |_| {});
+        self.occurred.sort_unstable();
     }
 }

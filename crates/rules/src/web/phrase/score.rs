@@ -61,16 +61,17 @@ pub struct Score {
     pub found: Vec<Found>,
     /// The categories that points come from with the sums of those above 0, the highest first.
     pub categories: Vec<(Arc<str>, i32)>,
-    /// Not all of the page could be looked at in the work that its bytes pay for.
-    pub is_partial: bool,
 }
 
 impl Score {
-    /// Adds up what has occurred.
-    pub(super) fn of(phrases: &Phrases, counts: &[u32], now: Moment) -> Score {
+    /// Adds up the phrases that have occurred: their numbers in order, and how often each of all has.
+    pub(super) fn of(phrases: &Phrases, occurred: &[u32], counts: &[u32], now: Moment) -> Score {
         let mut sum = Sum { phrases, sums: vec![0; phrases.categories.len()], score: Score::default() };
-        let all = phrases.combinations.iter().filter_map(|combination| {
-            let count = |member: &u32| counts.get(*member as usize).copied().unwrap_or(0);
+        let count = |member: &u32| counts.get(*member as usize).copied().unwrap_or(0);
+        let mut led: Vec<u32> = occurred.iter().flat_map(|&phrase| phrases.led_by(phrase)).copied().collect();
+        led.sort_unstable();
+        let all = led.iter().filter_map(|&number| {
+            let combination = phrases.combinations.get(number as usize)?;
             let rarest = combination.members.iter().map(count).min().filter(|&count| count > 0)?;
             Some((&*combination.members, combination.rule, rarest))
         });
@@ -82,9 +83,9 @@ impl Score {
             return Score { outcome, ..Score::default() };
         }
         combinations.iter().for_each(|(members, rule, count)| sum.add(members, *rule, *count));
-        for (phrase, (rule, &count)) in (0..).zip(phrases.rules.iter().zip(counts)) {
-            if let Some(rule) = rule.filter(|rule| count > 0 && holds(*rule)) {
-                sum.add(&[phrase], rule, count);
+        for phrase in occurred {
+            if let Some(rule) = phrases.rules.get(*phrase as usize).copied().flatten().filter(|rule| holds(*rule)) {
+                sum.add(&[*phrase], rule, count(phrase));
             }
         }
         sum.finish()

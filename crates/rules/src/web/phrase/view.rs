@@ -2,6 +2,8 @@
 //!
 //! Each takes the bytes of a page piece by piece and keeps no more than a few of them.
 
+use super::fold::Fold;
+
 /// `%41` in a page, decoded where the configuration asks for it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Percent {
@@ -58,26 +60,22 @@ impl Text {
         Text { is_in_tag: false, last: b' ' }
     }
 
-    /// Takes a piece of a page, which was folded.
-    pub fn feed(&mut self, bytes: &[u8], into: &mut Vec<u8>) {
+    /// Takes a piece of a page, and folds it.
+    pub fn feed(&mut self, bytes: &[u8], fold: &Fold, into: &mut Vec<u8>) {
+        let mut end = into.len();
+        into.resize(end + bytes.len(), 0);
         for &byte in bytes {
-            let byte = match byte {
-                b'<' => {
-                    self.is_in_tag = true;
-                    continue;
-                }
-                b'>' => {
-                    self.is_in_tag = false;
-                    b' '
-                }
-                _ if self.is_in_tag => continue,
-                _ => byte,
-            };
-            if byte != b' ' || self.last != b' ' {
-                into.push(byte);
-                self.last = byte;
-            }
+            let byte = fold[usize::from(byte)];
+            let closes = byte == b'>';
+            self.is_in_tag = (self.is_in_tag | (byte == b'<')) & !closes;
+            let byte = if closes { b' ' } else { byte };
+            let is_shown = !self.is_in_tag & ((byte != b' ') | (self.last != b' '));
+            // Written in any case: no processor could guess where words end.
+            into[end] = byte;
+            end += usize::from(is_shown);
+            self.last = if is_shown { byte } else { self.last };
         }
+        into.truncate(end);
     }
 }
 
@@ -100,9 +98,10 @@ enum HeadState {
 }
 
 impl Head {
-    /// Takes a piece of a page, which was folded.
-    pub fn feed(&mut self, bytes: &[u8], into: &mut Vec<u8>) {
+    /// Takes a piece of a page, and folds it.
+    pub fn feed(&mut self, bytes: &[u8], fold: &Fold, into: &mut Vec<u8>) {
         for &byte in bytes {
+            let byte = fold[usize::from(byte)];
             match (self.state, byte) {
                 (HeadState::Meta | HeadState::Title, b'<') | (_, b'<') => {
                     into.push(b' ');
@@ -139,6 +138,11 @@ impl Head {
 mod tests {
     use super::*;
 
+    /// Each byte is its own.
+    fn fold() -> Fold {
+        std::array::from_fn(|byte| byte as u8)
+    }
+
     /// What comes out is the same however the page is cut.
     fn all_cuts(page: &str, run: impl Fn(&[&[u8]]) -> Vec<u8>) -> String {
         let page = page.as_bytes();
@@ -162,7 +166,7 @@ mod tests {
     fn tags_are_blanks_and_blanks_stand_alone() {
         let run = |pieces: &[&[u8]]| {
             let (mut text, mut out) = (Text::new(), Vec::new());
-            pieces.iter().for_each(|piece| text.feed(piece, &mut out));
+            pieces.iter().for_each(|piece| text.feed(piece, &fold(), &mut out));
             out
         };
         assert_eq!(all_cuts("a<b>  c<<d>e >f<g", run), "a c e f");
@@ -172,7 +176,7 @@ mod tests {
     fn title_and_meta_are_taken_out() {
         let run = |pieces: &[&[u8]]| {
             let (mut head, mut out) = (Head::default(), Vec::new());
-            pieces.iter().for_each(|piece| head.feed(piece, &mut out));
+            pieces.iter().for_each(|piece| head.feed(piece, &fold(), &mut out));
             out
         };
         assert_eq!(all_cuts("x<title>a</title>y<meta b>z<titles>q<metal c>", run), " a  b   ");
