@@ -177,6 +177,14 @@ fn messages_and_files_are_recorded_and_alerts_go_to_a_system_log() {
     let told = String::from_utf8_lossy(&datagram[..length]);
     assert!(told.starts_with("<174>sluice[") && told.contains("]: [1:1:0] asked [Classification: "), "{told}");
     assert!(told.contains("[Priority: 1] {TCP} 127.0.0.1:"), "{told}");
+    // Its daemon is started again.
+    drop(log);
+    fs::remove_file(site.path("log/socket")).unwrap();
+    let log = UnixDatagram::bind(site.path("log/socket")).unwrap();
+    log.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    assert_eq!(gateway.connect().ask(&get(&origin.url("/alert?b"), fields)).text(), "hello");
+    let length = log.recv(&mut datagram).unwrap();
+    assert!(datagram[..length].starts_with(b"<174>sluice["));
 }
 
 #[test]

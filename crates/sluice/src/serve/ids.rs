@@ -1,10 +1,10 @@
 //! Intrusion rules, as processes that inspect are handed them, and the one place that counts and writes down their alerts.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use edge::message::intrusion::{Scene, Sentinel};
@@ -39,7 +39,7 @@ pub struct Lookout {
     counts: Arc<Mutex<Counts>>,
     eve: Option<Mutex<File>>,
     fast: Option<Mutex<File>>,
-    syslog: Option<UnixDatagram>,
+    syslog: Option<Syslog>,
     /// Records beside alerts.
     records: Box<[Record]>,
     metrics: Arc<Metrics>,
@@ -70,7 +70,7 @@ impl Intrusion {
             counts: old.map(|old| old.lookout.counts.clone()).unwrap_or_default(),
             eve: settings.eve.as_deref().map(append).transpose()?,
             fast: settings.fast.as_deref().map(append).transpose()?,
-            syslog: settings.syslog.as_deref().map(dial).transpose()?,
+            syslog: settings.syslog.as_deref().map(Syslog::dial).transpose()?,
             records: settings.records.as_slice().into(),
             metrics: metrics.clone(),
         };
@@ -94,13 +94,31 @@ fn append(path: &Path) -> Result<Mutex<File>, Failure> {
     Ok(Mutex::new(file.map_err(|error| format!("ids: {}: {error}", path.display()))?))
 }
 
-/// The socket of a system log.
-fn dial(path: &Path) -> Result<UnixDatagram, Failure> {
-    let told = |error: std::io::Error| format!("ids.syslog: {}: {error}", path.display());
-    let socket = UnixDatagram::unbound().map_err(told)?;
-    socket.connect(path).map_err(told)?;
-    socket.set_nonblocking(true).map_err(told)?;
-    Ok(socket)
+/// A system log.
+struct Syslog {
+    path: PathBuf,
+    socket: UnixDatagram,
+}
+
+impl Syslog {
+    fn dial(path: &Path) -> Result<Syslog, Failure> {
+        let told = |error: io::Error| format!("ids.syslog: {}: {error}", path.display());
+        let socket = UnixDatagram::unbound().map_err(told)?;
+        socket.connect(path).map_err(told)?;
+        socket.set_nonblocking(true).map_err(told)?;
+        Ok(Syslog { path: path.into(), socket })
+    }
+
+    /// Sends a line. The socket of a daemon that was started again is another one at the same path.
+    fn send(&self, line: &[u8]) -> io::Result<usize> {
+        match self.socket.send(line) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => {
+                self.socket.connect(&self.path)?;
+                self.socket.send(line)
+            }
+            sent => sent,
+        }
+    }
 }
 
 impl Sentinel for Lookout {
