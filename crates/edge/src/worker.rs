@@ -32,7 +32,7 @@ use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
 use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
-use crate::upstream::origin::Origins;
+use crate::upstream::origins::Origins;
 use crate::upstream::smtp_hop::Leases;
 use crate::web::{http, icap};
 

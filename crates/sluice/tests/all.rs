@@ -22,6 +22,7 @@ mod greylist;
 mod harness;
 mod hostile;
 mod http;
+mod http2_origins;
 mod https;
 mod icap;
 mod ids;

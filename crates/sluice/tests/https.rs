@@ -17,13 +17,13 @@ use crate::harness::web::{Answered, Origin, response};
 use crate::harness::{Gateway, Wire, base64, eicar};
 
 /// The certificates of a site: an authority of servers that the gateway trusts, and the one by which it signs.
-struct Site {
+pub struct Site {
     folder: tempfile::TempDir,
-    servers: Certificate,
+    pub servers: Certificate,
 }
 
 impl Site {
-    fn new() -> Site {
+    pub fn new() -> Site {
         let folder = tempfile::tempdir().unwrap();
         let servers = Certificate::issued(None, "Authority of servers", (-1, 30));
         servers.store(folder.path(), "servers");
@@ -32,12 +32,12 @@ impl Site {
         Site { folder, servers }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// A gateway that opens the TLS of tunnels to this machine.
-    fn gateway(&self, ports: &[u16], more: &str) -> Gateway {
+    pub fn gateway(&self, ports: &[u16], more: &str) -> Gateway {
         let folder = self.folder.path().display();
         Gateway::with(&format!(
             "hostname = \"proxy.test\"\nthreads = 1\n[tls]\nauthorities = \"{folder}/servers.crt\"\n\
@@ -55,14 +55,14 @@ impl Site {
         origin(&Certificate::issued(Some(&self.servers), name, days))
     }
 
-    fn own(&self) -> CertificateDer<'static> {
+    pub fn own(&self) -> CertificateDer<'static> {
         let pem = sluice(&["web", "ca", "export", self.path("own.pem").to_str().unwrap()]);
         assert!(!pem.contains("PRIVATE"), "{pem}");
         CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
     }
 }
 
-fn sluice(arguments: &[&str]) -> String {
+pub fn sluice(arguments: &[&str]) -> String {
     let ran = Command::new(env!("CARGO_BIN_EXE_sluice")).args(arguments).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
     String::from_utf8(ran.stdout).unwrap()
@@ -80,10 +80,10 @@ fn origin(certificate: &Certificate) -> Origin {
 }
 
 /// A client that trusts this authority.
-struct Client(Arc<ClientConfig>);
+pub struct Client(Arc<ClientConfig>);
 
 impl Client {
-    fn trusting(authority: CertificateDer<'static>) -> Client {
+    pub fn trusting(authority: CertificateDer<'static>) -> Client {
         let mut roots = RootCertStore::empty();
         roots.add(authority).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// Shakes hands through a tunnel to this port; the error of the handshake.
-    fn connect(&self, gateway: &Gateway, port: u16, name: &str) -> Result<Wire, String> {
+    pub fn connect(&self, gateway: &Gateway, port: u16, name: &str) -> Result<Wire, String> {
         let mut wire = gateway.connect();
         let answer = wire.ask(&format!("CONNECT {name}:{port} HTTP/1.1\r\nHost: {name}:{port}\r\n\r\n"));
         assert_eq!(answer.status(), "200", "{answer:?}");
@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-fn get(wire: &mut Wire, host: &str, path: &str) -> Answered {
+pub fn get(wire: &mut Wire, host: &str, path: &str) -> Answered {
     wire.ask(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"))
 }
 

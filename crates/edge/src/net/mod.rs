@@ -5,6 +5,7 @@ pub mod acme;
 pub mod agent;
 mod dane;
 pub mod http;
+pub mod http2;
 pub mod identity;
 pub mod intercept;
 pub mod listening;

@@ -18,7 +18,7 @@ use tokio_rustls::rustls;
 use crate::net::identity::validity;
 use crate::net::mirror::{Mirror, Proof};
 use crate::net::stream::Stream;
-use crate::net::tls::{self, HTTP_1};
+use crate::net::tls::{self, HTTP_1, HTTP_2};
 use crate::settings::Tls;
 
 /// How long a host is remembered that cannot be opened, and how many.
@@ -29,7 +29,8 @@ const CLOSED_MAX: usize = 10_000;
 pub struct Opener {
     /// What clients are shown.
     pub mirror: Mirror,
-    config: Arc<ClientConfig>,
+    /// With servers that may choose HTTP/2, and with those that may not.
+    configs: [Arc<ClientConfig>; 2],
     verifier: Arc<WebPkiServerVerifier>,
     /// Hosts that cannot be opened, and for whom; none: for nobody.
     closed: Mutex<HashMap<(Option<IpAddr>, String), Instant>>,
@@ -44,21 +45,23 @@ impl Opener {
         let path = settings.signing_authority.as_ref().ok_or("no signing_authority in [tls]")?;
         let mut config = tls::unchecked_client(settings.minimum)?;
         config.alpn_protocols = vec![HTTP_1.to_vec()];
+        let mut newer = config.clone();
+        newer.alpn_protocols.insert(0, HTTP_2.to_vec());
         Ok(Opener {
             mirror: Mirror::load(path, settings.minimum)?,
-            config: Arc::new(config),
+            configs: [Arc::new(newer), Arc::new(config)],
             verifier: tls::verifier(settings)?,
             closed: Mutex::default(),
         })
     }
 
-    /// Shakes hands with a server.
+    /// Shakes hands with a server. `is_old`: it is offered HTTP/1.1 alone.
     ///
     /// # Errors
     /// When that fails. A certificate that proves nothing is no failure.
-    pub async fn secure(&self, stream: Stream, host: &str) -> io::Result<Stream> {
+    pub async fn secure(&self, stream: Stream, host: &str, is_old: bool) -> io::Result<Stream> {
         let name = ServerName::try_from(host.to_string()).map_err(io::Error::other)?;
-        stream.connect_tls(self.config.clone(), name).await
+        stream.connect_tls(self.configs[usize::from(is_old)].clone(), name).await
     }
 
     /// How a server has proved that it is this host.

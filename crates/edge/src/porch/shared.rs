@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::porch::control::Control;
 use crate::porch::runtime::Runtime;
-use crate::upstream::origin::Origins;
+use crate::upstream::origins::Origins;
 use crate::upstream::smtp_hop::Leases;
 
 /// What a session is given besides its client.

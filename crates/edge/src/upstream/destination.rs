@@ -30,7 +30,7 @@ const ADDRESSES_MAX: usize = 8;
 const NAME_BYTES_MAX: usize = 253;
 
 /// A host and a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Destination {
     /// A name in lower case without a dot at its end, or an address without brackets.
     pub host: String,

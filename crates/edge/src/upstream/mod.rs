@@ -5,6 +5,8 @@ pub mod hop;
 pub mod leases;
 pub mod maildir;
 pub mod origin;
+pub mod origins;
 pub mod route;
+pub mod shared;
 pub mod smtp_hop;
 pub mod within;

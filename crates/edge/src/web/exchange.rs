@@ -22,6 +22,9 @@ use crate::settings::{HttpListener, Ranges};
 use crate::upstream::destination::{Destination, Failure, connect};
 use crate::upstream::origin::Origin;
 
+/// How often a request is made again.
+const AGAIN_MAX: u32 = 2;
+
 impl Session {
     /// Hands a request on, and its response back.
     pub(super) async fn exchange(&mut self, order: &Order) -> io::Result<()> {
@@ -60,10 +63,11 @@ impl Session {
         self.download(order, origin, response).await
     }
 
-    /// Asks an origin without sending a body. A connection that has waited may end as the request is on its way: then it is made
-    /// again on a new one.
+    /// Asks an origin without sending a body. A connection that has waited, or a stream among others, may end as the request is on its
+    /// way: then it is made again on a new one.
     async fn ask(&mut self, order: &Order) -> Result<(Origin, Box<Response>), Failure> {
         let mut origin = self.lease(order).await?;
+        let mut tries_left = AGAIN_MAX;
         loop {
             origin.client.request(&order.request);
             origin.client.end(&Fields::default());
@@ -73,22 +77,27 @@ impl Session {
             };
             match response {
                 Ok(response) => return Ok((origin, response)),
-                Err(Failure::Ended) if origin.is_reused => origin = self.dial(order).await?,
+                Err(Failure::Ended) if origin.is_reused && tries_left > 0 => origin = self.dial(order).await?,
                 Err(failure) => return Err(failure),
             }
+            tries_left -= 1;
         }
     }
 
-    /// A connection to the origin: one that waits, if the request can be repeated.
+    /// A connection to the origin: one that is kept, if it may have this request.
     pub(super) async fn lease(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
+        let (need, route, origins) = (order.need(), order.route(), &self.shared.origins);
         let meant = self.opened.as_ref().and_then(|opened| opened.address(&order.destination));
         let is_ahead = order.ahead.is_some();
         let is_meant = |address| meant.is_none_or(|meant| meant == address);
         let allows = |address| is_ahead || self.may_reach(&runtime, address) && is_meant(address);
-        let first = || self.opened.as_ref().and_then(|opened| opened.first(&order.destination));
-        let waiting = || first().or_else(|| self.shared.origins.take(&order.route(), allows));
-        match order.is_repeatable().then(waiting).flatten() {
+        let first = self.opened.as_ref().and_then(|opened| opened.first(&order.destination, need));
+        let kept = match first {
+            Some(first) => Some(origins.begin(&route, first)),
+            None => origins.take(&route, need, allows),
+        };
+        match kept {
             Some(origin) => Ok(origin),
             None => self.dial(order).await,
         }
@@ -104,7 +113,7 @@ impl Session {
             None => connect(&self.allowed(&runtime, &order.destination).await?).await?,
         };
         match order.destination.is_tls {
-            true => self.secured(&runtime, &order.destination, stream, address).await,
+            true => self.secured(&runtime, order, stream, address).await,
             false => Ok(Origin::new(stream, address)),
         }
     }

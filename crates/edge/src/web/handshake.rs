@@ -10,12 +10,14 @@ use proto::http::{Limits, Server};
 use super::opened::{End, Opened};
 use super::refused::Refused;
 use super::session::Session;
+use super::vet::Order;
 use crate::net::opener::{Opener, is_distrust};
 use crate::net::stream::Stream;
 use crate::porch::runtime::Runtime;
 use crate::settings::Pinned;
 use crate::upstream::destination::{Destination, Failure};
 use crate::upstream::origin::Origin;
+use crate::upstream::origins::Reached;
 
 impl Session {
     /// Opens the TLS that the client has begun, towards a server at the end of this stream, or to say why there is none. The session
@@ -31,7 +33,7 @@ impl Session {
         reached: Result<(Stream, SocketAddr), Refused>,
     ) -> io::Result<Result<Session, Session>> {
         let host = &*destination.host;
-        let Some(end) = self.far_end(opener, host, reached).await else { return Ok(Err(self)) };
+        let Some(end) = self.far_end(opener, &destination, reached).await else { return Ok(Err(self)) };
         let (shown, fault) = match &end {
             End::Server(proof, _) => (opener.mirror.of_server(proof), proof.fault.clone()),
             End::Refused(refused) => (opener.mirror.of_host(host), Some(refused.detail.clone())),
@@ -56,21 +58,26 @@ impl Session {
     async fn far_end(
         &self,
         opener: &Opener,
-        host: &str,
+        destination: &Destination,
         reached: Result<(Stream, SocketAddr), Refused>,
     ) -> Option<End> {
+        let host = &*destination.host;
         let (stream, address) = match reached {
             Ok(reached) => reached,
             Err(refused) => return Some(End::Refused(refused)),
         };
-        match opener.secure(stream, host).await {
-            Ok(stream) => {
-                let proof = opener.proof(&stream, host);
-                let origin = Origin::new(stream, address);
+        let secured = async {
+            let stream = opener.secure(stream, host, self.shared.origins.is_old(destination)).await?;
+            let proof = opener.proof(&stream, host);
+            let mut first = Reached::over(stream, address, proof.fault.is_none()).await?;
+            if let Reached::Alone(origin) = &mut first {
                 // It may have waited too long when there is a request.
-                let origin = Origin { is_proved: proof.fault.is_none(), is_reused: true, ..origin };
-                Some(End::Server(proof, RefCell::new(Some(Box::new(origin)))))
+                origin.is_reused = true;
             }
+            Ok::<_, io::Error>(End::Server(proof, RefCell::new(Some(first))))
+        };
+        match secured.await {
+            Ok(end) => Some(end),
             Err(_) if self.settings.pinned == Pinned::Tunnel => {
                 opener.close(None, host);
                 None
@@ -83,19 +90,21 @@ impl Session {
     pub(super) async fn secured(
         &self,
         runtime: &Runtime,
-        destination: &Destination,
+        order: &Order,
         stream: Stream,
         address: SocketAddr,
     ) -> Result<Origin, Failure> {
+        let (destination, origins) = (&order.destination, &self.shared.origins);
         let opener = runtime.opener.as_ref().ok_or(Failure::Forbidden)?;
-        let stream = opener.secure(stream, &destination.host).await.map_err(Failure::Handshake)?;
+        let is_old = !order.need().may_share || origins.is_old(destination);
+        let stream = opener.secure(stream, &destination.host, is_old).await.map_err(Failure::Handshake)?;
         let proof = opener.proof(&stream, &destination.host);
-        match &proof.fault {
-            None => Ok(Origin::new(stream, address)),
-            Some(_) if self.opened.as_ref().is_some_and(|opened| opened.is_known(destination, &proof)) => {
-                Ok(Origin { is_proved: false, ..Origin::new(stream, address) })
-            }
-            Some(fault) => Err(Failure::Proof(fault.clone())),
+        if let Some(fault) = &proof.fault
+            && !self.opened.as_ref().is_some_and(|opened| opened.is_known(destination, &proof))
+        {
+            return Err(Failure::Proof(fault.clone()));
         }
+        let reached = Reached::over(stream, address, proof.fault.is_none()).await.map_err(Failure::Handshake)?;
+        Ok(origins.begin(&order.route(), reached))
     }
 }

@@ -4,7 +4,7 @@
 //! inspected in both directions. What fits into the head window is answered when all of it was inspected; what is larger goes on as
 //! it is inspected, but for its end, and what is found then breaks it off.
 //!
-//! Not here: HTTP/2 with servers, caching.
+//! Not here: caching.
 //! Bounds: the head window for each body in flight; two heads of 64 KiB; 64 KiB read from either side.
 
 use std::io;

@@ -8,7 +8,7 @@ use proto::http::{Request, Target};
 use super::refused::Refused;
 use crate::net::mirror::Proof;
 use crate::upstream::destination::Destination;
-use crate::upstream::origin::Origin;
+use crate::upstream::origins::{Need, Reached};
 
 /// The server at the end of a tunnel that is opened.
 pub struct Opened {
@@ -23,7 +23,7 @@ pub struct Opened {
 /// The far end of a tunnel that is opened.
 pub enum End {
     /// A server, as it has proved itself to the client, and the first connection to it until there is a request.
-    Server(Proof, RefCell<Option<Box<Origin>>>),
+    Server(Proof, RefCell<Option<Reached>>),
     /// None: all that is asked for is answered by this.
     Refused(Refused),
 }
@@ -50,10 +50,12 @@ impl Opened {
         self.destination.host.parse::<IpAddr>().is_err()
     }
 
-    /// The first connection, once.
-    pub fn first(&self, destination: &Destination) -> Option<Origin> {
+    /// The first connection, once, if it may have such a request.
+    pub fn first(&self, destination: &Destination, need: Need) -> Option<Reached> {
         match &self.end {
-            End::Server(_, first) if *destination == self.destination => first.borrow_mut().take().map(|first| *first),
+            End::Server(_, first) if *destination == self.destination => {
+                first.borrow_mut().take_if(|first| first.fits(need, true))
+            }
             _ => None,
         }
     }

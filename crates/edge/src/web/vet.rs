@@ -10,10 +10,11 @@ use super::object;
 use super::received;
 use super::refused::Refused;
 use super::session::Session;
+use crate::net::http2;
 use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, RequestFacts};
 use crate::settings::{MismatchedNames, Mode, Ranges, UnknownCodings};
 use crate::upstream::destination::{Destination, Failure};
-use crate::upstream::origin::Route;
+use crate::upstream::origins::{Need, Route};
 
 /// A request that may be made.
 pub struct Order {
@@ -50,8 +51,15 @@ impl Order {
         has_body(&self.request)
     }
 
+    /// The connection that it needs.
+    pub fn need(&self) -> Need {
+        let has_form = || http2::request_to(&self.request).is_some();
+        let may_share = self.destination.is_tls && !head::asks_for_socket(&self.request) && has_form();
+        Need { is_repeatable: self.is_repeatable(), may_share }
+    }
+
     /// Whether it may be made twice (RFC 9110, section 9.2.2), and can be.
-    pub fn is_repeatable(&self) -> bool {
+    fn is_repeatable(&self) -> bool {
         !self.has_body() && matches!(self.request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
     }
 }

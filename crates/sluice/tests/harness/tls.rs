@@ -120,10 +120,16 @@ impl Certificate {
 
     /// The side of a server that shows this certificate.
     pub fn server(&self) -> impl FnOnce(TcpStream) -> Secured {
+        let connection = self.serving(&[]);
+        |stream| Secured(Arc::new(Mutex::new(StreamOwned::new(connection, stream))))
+    }
+
+    /// The same, which speaks these protocols (ALPN).
+    pub fn serving(&self, protocols: &[&str]) -> ServerConnection {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let config = builder.with_no_client_auth().with_single_cert(vec![self.der()], self.key_der()).unwrap();
-        let connection = ServerConnection::new(Arc::new(config)).unwrap();
-        |stream| Secured(Arc::new(Mutex::new(StreamOwned::new(connection, stream))))
+        let mut config = builder.with_no_client_auth().with_single_cert(vec![self.der()], self.key_der()).unwrap();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.as_bytes().to_vec()).collect();
+        ServerConnection::new(Arc::new(config)).unwrap()
     }
 }

@@ -4,7 +4,6 @@
 //! Bounds: 100 streams of a connection at a time, those that the client has given up among them until their conversation hears of it;
 //! heads of 64 KiB; 16 KiB in either direction between a stream and its conversation; 64 KiB of a body that the client may send ahead.
 
-mod head;
 mod stream;
 
 use std::future::poll_fn;
@@ -21,11 +20,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::session::{SILENCE_WAIT, Session};
+use crate::net::http2;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
 
 const STREAMS_MAX: usize = 100;
-const HEAD_BYTES_MAX: u32 = 64 << 10;
 
 /// Bytes that the streams of a connection may send ahead, all together.
 const AHEAD_BYTES_MAX: u32 = 1 << 20;
@@ -47,7 +46,7 @@ pub(super) async fn run(mut session: Session) -> io::Result<()> {
     let mut builder = Builder::new();
     builder
         .max_concurrent_streams(STREAMS_MAX as u32)
-        .max_header_list_size(HEAD_BYTES_MAX)
+        .max_header_list_size(http2::HEAD_BYTES_MAX)
         .initial_connection_window_size(AHEAD_BYTES_MAX)
         .max_send_buffer_size(WAITING_BYTES_MAX);
     let connection = timeout(PREFACE_WAIT, builder.handshake(stream)).await?.map_err(io::Error::other)?;
@@ -99,7 +98,7 @@ async fn next(connection: &mut Connection<Stream, Bytes>, is_full: bool) -> Acce
 impl Session {
     /// A session for one stream of this connection, and the other end of what it speaks over.
     fn within(&self) -> io::Result<(Session, Stream)> {
-        let (ours, theirs) = Stream::within(stream::PIPE_BYTES);
+        let (ours, theirs) = Stream::within(http2::PIPE_BYTES);
         let mut session = Session::new(
             self.shared.clone(),
             self.door.clone(),

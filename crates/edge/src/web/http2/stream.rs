@@ -9,21 +9,17 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::Request;
-use proto::http::{Client, ClientEvent, Fields, Limits, Response};
+use proto::http::{Client, ClientEvent, Limits, Response};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::timeout;
 
-use super::head;
+use crate::net::http2::{self, PIPE_BYTES, malformed};
 use crate::net::stream::Stream;
-use crate::web::session::{SILENCE_WAIT, Session};
-
-/// Bytes on their way between a stream and its conversation, in each direction.
-pub const PIPE_BYTES: usize = 16 << 10;
+use crate::web::session::Session;
 
 /// Carries a stream to its end.
 pub async fn run((session, pipe): (Session, Stream), request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
     let (parts, body) = request.into_parts();
-    let Some(request) = head::request(&parts, body.is_end_stream()) else {
+    let Some(request) = http2::request_from(&parts, body.is_end_stream()) else {
         return respond.send_reset(Reason::PROTOCOL_ERROR);
     };
     tokio::task::spawn_local(session.converse_logged());
@@ -64,7 +60,7 @@ async fn upload(client: &RefCell<Client>, mut body: RecvStream, mut to: impl Asy
         body.flow_control().release_capacity(piece.len()).map_err(io::Error::other)?;
     }
     let trailer = body.trailers().await.map_err(io::Error::other)?;
-    client.borrow_mut().end(&trailer.as_ref().map(head::trailer).unwrap_or_default());
+    client.borrow_mut().end(&trailer.as_ref().map(http2::trailer).unwrap_or_default());
     send(client, &mut to).await
 }
 
@@ -102,15 +98,15 @@ async fn download(
         match event {
             ClientEvent::Idle => {}
             ClientEvent::Interim(interim) => {
-                let made = head::response(&interim).ok_or_else(malformed)?;
+                let made = http2::response_to(&interim).ok_or_else(malformed)?;
                 respond.send_informational(made).map_err(io::Error::other)?;
             }
             ClientEvent::Response(response) => answer = Some(begin(respond, &response)?),
             ClientEvent::Content => {
                 let answer = answer.as_mut().ok_or_else(malformed)?;
-                content(answer, Bytes::copy_from_slice(&input[..taken])).await?;
+                http2::content(answer, Bytes::copy_from_slice(&input[..taken])).await?;
             }
-            ClientEvent::End(trailer) => return end(answer.as_mut().ok_or_else(malformed)?, &trailer),
+            ClientEvent::End(trailer) => return http2::end(answer.as_mut().ok_or_else(malformed)?, &trailer),
             ClientEvent::Refused(_) | ClientEvent::Tunnel | ClientEvent::Closed => return Err(malformed()),
         }
         input.drain(..taken);
@@ -118,27 +114,8 @@ async fn download(
 }
 
 fn begin(respond: &mut SendResponse<Bytes>, response: &Response) -> io::Result<SendStream<Bytes>> {
-    let made = head::response(response).ok_or_else(malformed)?;
+    let made = http2::response_to(response).ok_or_else(malformed)?;
     respond.send_response(made, false).map_err(io::Error::other)
-}
-
-/// Sends content as the client has room for it.
-async fn content(answer: &mut SendStream<Bytes>, mut piece: Bytes) -> io::Result<()> {
-    while !piece.is_empty() {
-        answer.reserve_capacity(piece.len());
-        let room = timeout(SILENCE_WAIT, poll_fn(|context| answer.poll_capacity(context))).await?;
-        let room = room.ok_or(io::ErrorKind::ConnectionAborted)?.map_err(io::Error::other)?;
-        answer.send_data(piece.split_to(room.min(piece.len())), false).map_err(io::Error::other)?;
-    }
-    Ok(())
-}
-
-fn end(answer: &mut SendStream<Bytes>, trailer: &Fields) -> io::Result<()> {
-    let sent = match head::fields(trailer).filter(|map| !map.is_empty()) {
-        Some(map) => answer.send_trailers(map),
-        None => answer.send_data(Bytes::new(), true),
-    };
-    sent.map_err(io::Error::other)
 }
 
 /// Resolves when the client has given the stream up.
@@ -148,8 +125,4 @@ async fn given_up(respond: &mut SendResponse<Bytes>, answer: Option<&mut SendStr
         None => poll_fn(|context| respond.poll_reset(context)).await,
     };
     drop(outcome);
-}
-
-fn malformed() -> io::Error {
-    io::ErrorKind::InvalidData.into()
 }

@@ -1,0 +1,203 @@
+//! Connections to origins that are kept for requests: those that wait for their next one, and those that take many at a time.
+//!
+//! Bounds: of an event loop 256 connections are kept, 8 of them for one host and port, each for a minute after its last request; 1,000 origins
+//! are remembered that take HTTP/1.1 alone.
+
+use std::cell::RefCell;
+use std::collections::{HashSet, VecDeque};
+use std::net::SocketAddr;
+use std::rc::{Rc, Weak};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep_until};
+
+use super::destination::Destination;
+use super::origin::Origin;
+use super::shared::Shared;
+use crate::net::stream::Stream;
+use crate::net::tls::HTTP_2;
+
+/// How long a connection waits for its next request.
+const IDLE_WAIT: Duration = Duration::from_secs(60);
+
+/// Connections that wait, of an event loop and of one destination.
+const IDLE_MAX: usize = 256;
+const IDLE_OF_ONE_MAX: usize = 8;
+
+/// How long after its last request a shared connection is taken for one that cannot be repeated: it will not have ended meanwhile.
+const FRESH_FOR: Duration = Duration::from_secs(2);
+
+/// Origins that are remembered to take HTTP/1.1 alone.
+const OLD_MAX: usize = 1_000;
+
+/// Names that are looked up at a time: each takes a thread.
+const LOOKUPS_MAX: usize = 64;
+
+/// The way of a connection: where it leads, and the proxy ahead that it goes through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The server, or the proxy ahead where that gets the requests.
+    pub destination: Destination,
+    /// The proxy ahead.
+    pub ahead: Option<Destination>,
+}
+
+/// The connection that a request needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Need {
+    /// The request may be made twice.
+    pub is_repeatable: bool,
+    /// It may be a stream of HTTP/2.
+    pub may_share: bool,
+}
+
+/// A connection that was made, or is kept.
+pub enum Reached {
+    /// For one request at a time.
+    Alone(Box<Origin>),
+    /// For many.
+    Shared(Shared),
+}
+
+impl Reached {
+    /// Goes on in the version that both sides have agreed on. `is_proved`: it may have requests of other clients.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    pub async fn over(stream: Stream, address: SocketAddr, is_proved: bool) -> std::io::Result<Reached> {
+        Ok(match stream.agreed_protocol() {
+            Some(HTTP_2) => Reached::Shared(Shared::begin(stream, address, is_proved).await?),
+            _ => Reached::Alone(Box::new(Origin { is_proved, ..Origin::new(stream, address) })),
+        })
+    }
+
+    /// Whether it may have such a request. `is_fresh`: its last one was a moment ago.
+    pub fn fits(&self, need: Need, is_fresh: bool) -> bool {
+        match self {
+            Reached::Alone(_) => need.is_repeatable,
+            Reached::Shared(shared) => need.may_share && (need.is_repeatable || is_fresh || shared.is_busy()),
+        }
+    }
+
+    fn address(&self) -> SocketAddr {
+        match self {
+            Reached::Alone(origin) => origin.address,
+            Reached::Shared(shared) => shared.address,
+        }
+    }
+}
+
+/// The way of an event loop to origins.
+pub struct Origins {
+    /// Connections, the longest unused first.
+    kept: Rc<RefCell<VecDeque<Kept>>>,
+    /// Origins that take HTTP/1.1 alone, although they agree to HTTP/2.
+    old: Rc<RefCell<HashSet<Destination>>>,
+    /// Places for names that are looked up.
+    pub lookups: Semaphore,
+}
+
+impl Default for Origins {
+    fn default() -> Origins {
+        Origins { kept: Rc::default(), old: Rc::default(), lookups: Semaphore::new(LOOKUPS_MAX) }
+    }
+}
+
+struct Kept {
+    route: Route,
+    reached: Reached,
+    until: Instant,
+}
+
+impl Kept {
+    fn is_fresh(&self) -> bool {
+        Instant::now() + IDLE_WAIT < self.until + FRESH_FOR
+    }
+}
+
+impl Origins {
+    /// A connection that is kept, for a request by this route, if it leads where `allows` says.
+    pub fn take(&self, route: &Route, need: Need, allows: impl Fn(SocketAddr) -> bool) -> Option<Origin> {
+        let fits = |kept: &Kept| {
+            kept.route == *route && kept.reached.fits(need, kept.is_fresh()) && allows(kept.reached.address())
+        };
+        loop {
+            let mut all = self.kept.borrow_mut();
+            let at = all.iter().rposition(fits)?;
+            let found = all.remove(at)?;
+            drop(all);
+            match found.reached {
+                _ if found.until <= Instant::now() => {}
+                Reached::Alone(origin) if origin.wire.is_quiet() => return Some(*origin),
+                Reached::Shared(shared) if shared.has_room() => return Some(self.share(route, shared)),
+                Reached::Alone(_) | Reached::Shared(_) => {}
+            }
+        }
+    }
+
+    /// A new connection for a request by this route.
+    pub fn begin(&self, route: &Route, reached: Reached) -> Origin {
+        match reached {
+            Reached::Alone(origin) => *origin,
+            Reached::Shared(shared) => self.share(route, shared),
+        }
+    }
+
+    /// A stream of a connection, which is kept for others.
+    fn share(&self, route: &Route, shared: Shared) -> Origin {
+        let (old, destination) = (self.old.clone(), route.destination.clone());
+        let origin = shared.open(move || {
+            let mut old = old.borrow_mut();
+            if old.len() >= OLD_MAX {
+                old.clear();
+            }
+            old.insert(destination);
+        });
+        if shared.is_proved {
+            self.keep(route, Reached::Shared(shared));
+        }
+        origin
+    }
+
+    /// Whether an origin takes HTTP/1.1 alone.
+    pub fn is_old(&self, destination: &Destination) -> bool {
+        self.old.borrow().contains(destination)
+    }
+
+    /// Keeps a connection, if it can carry another request.
+    pub fn give(&self, route: &Route, mut origin: Origin) {
+        if origin.is_proved && origin.client.is_reusable() && origin.wire.is_quiet() {
+            origin.is_reused = true;
+            self.keep(route, Reached::Alone(Box::new(origin)));
+        }
+    }
+
+    fn keep(&self, route: &Route, reached: Reached) {
+        let mut all = self.kept.borrow_mut();
+        let of_one = all.iter().filter(|kept| kept.route == *route).count();
+        let oldest = |kept: &Kept| of_one < IDLE_OF_ONE_MAX || kept.route == *route;
+        if (of_one >= IDLE_OF_ONE_MAX || all.len() >= IDLE_MAX)
+            && let Some(at) = all.iter().position(oldest)
+        {
+            all.remove(at);
+        }
+        if all.is_empty() {
+            tokio::task::spawn_local(sweep(Rc::downgrade(&self.kept)));
+        }
+        all.push_back(Kept { route: route.clone(), reached, until: Instant::now() + IDLE_WAIT });
+    }
+}
+
+/// Closes connections that were kept long enough, until none is left.
+async fn sweep(all: Weak<RefCell<VecDeque<Kept>>>) {
+    loop {
+        let Some(until) = all.upgrade().and_then(|all| all.borrow().front().map(|kept| kept.until)) else {
+            return;
+        };
+        sleep_until(until).await;
+        if let Some(all) = all.upgrade() {
+            all.borrow_mut().retain(|kept| kept.until > Instant::now());
+        }
+    }
+}
