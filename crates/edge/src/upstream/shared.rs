@@ -20,6 +20,7 @@ use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, Reason, SendStream};
 use proto::http::{Framing, Limits, Request, Server, ServerEvent};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 use super::origin::Origin;
@@ -36,7 +37,7 @@ const AHEAD_BYTES_MAX: u32 = STREAMS_MAX as u32 * AHEAD_BYTES;
 /// Bytes of a request's body that wait to be sent.
 const WAITING_BYTES_MAX: usize = 64 << 10;
 
-/// How often the origin is asked whether it is there, and how long it may take to say so.
+/// How often at the most the origin is asked, when a request begins, whether it is there, and how long it may take to say so.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_WAIT: Duration = Duration::from_secs(20);
 
@@ -49,6 +50,8 @@ pub struct Shared {
     sender: SendRequest<Bytes>,
     /// One for each stream, and one.
     open: Rc<()>,
+    /// A request has begun.
+    asked: Rc<Notify>,
     /// The origin wants a certificate of its client.
     wants_certificate: Rc<Cell<bool>>,
 }
@@ -68,9 +71,9 @@ impl Shared {
             .initial_connection_window_size(AHEAD_BYTES_MAX)
             .max_send_buffer_size(WAITING_BYTES_MAX);
         let (sender, connection) = builder.handshake(stream).await.map_err(io::Error::other)?;
-        let wants_certificate = Rc::default();
-        tokio::task::spawn_local(drive(connection, Rc::clone(&wants_certificate)));
-        Ok(Shared { address, is_proved, sender, open: Rc::new(()), wants_certificate })
+        let (asked, wants_certificate) = (Rc::<Notify>::default(), Rc::default());
+        tokio::task::spawn_local(drive(connection, asked.clone(), Rc::clone(&wants_certificate)));
+        Ok(Shared { address, is_proved, sender, open: Rc::new(()), asked, wants_certificate })
     }
 
     /// Whether it takes one more request now.
@@ -88,6 +91,7 @@ impl Shared {
     /// A connection for one request. `refused` is called where the origin takes it in HTTP/1.1 alone, or where that is needed to know
     /// more of its refusal.
     pub fn open(&self, refused: impl FnOnce() + 'static) -> Origin {
+        self.asked.notify_one();
         let (ours, theirs) = Stream::within(http2::PIPE_BYTES);
         let (sender, open, wants_certificate) =
             (self.sender.clone(), self.open.clone(), self.wants_certificate.clone());
@@ -109,23 +113,24 @@ impl Shared {
 }
 
 /// Keeps a connection going until it is over, or the origin says nothing any more.
-async fn drive(mut connection: Connection<Stream, Bytes>, certificate: Rc<Cell<bool>>) {
+async fn drive(mut connection: Connection<Stream, Bytes>, asked: Rc<Notify>, certificate: Rc<Cell<bool>>) {
     let pings = connection.ping_pong();
     let outcome = tokio::select! {
         outcome = connection => outcome,
-        () = silence(pings) => return,
+        () = silence(pings, &asked) => return,
     };
     certificate.set(outcome.is_err_and(|error| error.get_io().is_some_and(wants_certificate)));
 }
 
 /// Resolves when the origin does not answer.
-async fn silence(pings: Option<PingPong>) {
+async fn silence(pings: Option<PingPong>, asked: &Notify) {
     let Some(mut pings) = pings else { return std::future::pending().await };
     loop {
-        sleep(PING_INTERVAL).await;
+        asked.notified().await;
         if !matches!(timeout(PING_WAIT, pings.ping(Ping::opaque())).await, Ok(Ok(_))) {
             return;
         }
+        sleep(PING_INTERVAL).await;
     }
 }
 
