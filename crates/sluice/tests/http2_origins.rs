@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{ServerConnection, StreamOwned};
 
 use crate::harness::nginx::Nginx;
 use crate::harness::tls::Certificate;
-use crate::harness::web::Answered;
+use crate::harness::web::{Answered, zip_of};
 use crate::harness::{Gateway, eicar, wait_for};
 use crate::https::{Client, Site, get, sluice};
 
@@ -32,7 +32,7 @@ fn requests_of_many_clients_share_a_connection_to_nginx() {
     let site = Site::new();
     let certificate = Certificate::issued(Some(&site.servers), "localhost", (-1, 20));
     let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect();
-    let bad = [&large[..], &eicar()].concat();
+    let bad = [&large[..], &zip_of(&eicar())].concat();
     let files: [(&str, &[u8]); 4] = [("small", b"small"), ("large", &large), ("bad", &bad), ("eicar", &eicar())];
     let Some(nginx) = Nginx::start_http_2(&files, &certificate) else { return };
     let port = nginx.address.port();

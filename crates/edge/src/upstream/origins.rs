@@ -119,6 +119,7 @@ impl Kept {
 impl Origins {
     /// A connection that is kept, for a request by this route, if it leads where `allows` says.
     pub fn take(&self, route: &Route, need: Need, allows: impl Fn(SocketAddr) -> bool) -> Option<Origin> {
+        let need = Need { may_share: need.may_share && !self.is_old(&route.destination), ..need };
         let fits = |kept: &Kept| {
             kept.route == *route && kept.reached.fits(need, kept.is_fresh()) && allows(kept.reached.address())
         };
