@@ -33,7 +33,7 @@ first-day: deb
 # The image without an operating system, and the same under QEMU: docs/start/bare-machine.md.
 bare:
 	cd bare && cargo build --release --locked --target-dir ../target/bare
-	@ls -l target/bare/x86_64-unknown-linux-gnu/release/sluice-bare
+	bare/pack.py target/bare/x86_64-unknown-linux-gnu/release/sluice-bare target/bare/sluice-bare
 
 bare-run: bare
 	ci/setup.sh bare

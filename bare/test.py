@@ -12,108 +12,14 @@ import http.client
 import os
 import random
 import re
-import signal
 import smtplib
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-import urllib.parse
-from email.message import EmailMessage
 
-READY_SECONDS = 20
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Machine:
-    """The image, with its two disks."""
-
-    def __init__(self, image, folder):
-        self.image, self.folder = image, folder
-        self.web, self.smtp = free_port(), free_port()
-        self.store, self.settings = f"{folder}/store.img", f"{folder}/site.conf"
-        with open(self.store, "wb") as disk:
-            disk.truncate(128 << 20)
-        with open(self.settings, "w") as settings:
-            settings.write("# a comment\nhostname = mx.example.org\nconnections = 32\naddress = 10.0.2.15/24\ngateway = 10.0.2.2\n"
-                           "account = ann@example.org:{PLAIN}secret:aliases=info@example.org\n"
-                           "account = bob@example.org:{PLAIN}secret:quota=2000000\n")
-
-    def start(self):
-        said, began = len(self.said()), time.monotonic()
-        ports = f"hostfwd=tcp:127.0.0.1:{self.web}-:80,hostfwd=tcp:127.0.0.1:{self.smtp}-:25"
-        self.console = open(f"{self.folder}/console", "ab")
-        self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-machine", "pc,accel=tcg", "-cpu", "max", "-m", "128", "-display", "none", "-serial", "stdio",
-             "-no-reboot", "-kernel", self.image,
-             "-drive", f"if=none,id=store,format=raw,file={self.store}", "-device", "virtio-blk-pci,drive=store",
-             "-drive", f"if=none,id=site,format=raw,file={self.settings},readonly=on", "-device", "virtio-blk-pci,drive=site",
-             "-netdev", f"user,id=net,{ports}", "-device", "virtio-net-pci,netdev=net"],
-            stdin=subprocess.DEVNULL, stdout=self.console, stderr=self.console)
-        # A connection that QEMU's network begins before the machine listens is tried again seconds later.
-        while "ready" not in self.said()[said:]:
-            check(self.process.poll() is None, "the machine has stopped: " + self.said()[-500:])
-            check(time.monotonic() - began < READY_SECONDS, "the machine does not start: " + self.said()[-500:])
-            time.sleep(0.002)
-        check(self.get("/login")[0] == 200, "the machine answers")
-        return time.monotonic() - began
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def said(self):
-        try:
-            with open(f"{self.folder}/console", errors="replace") as console:
-                return console.read()
-        except FileNotFoundError:
-            return ""
-
-    def request(self, method, path, body=None, headers=None, timeout=20):
-        connection = http.client.HTTPConnection("127.0.0.1", self.web, timeout=timeout)
-        try:
-            connection.request(method, path, body, headers or {})
-            reply = connection.getresponse()
-            return reply.status, dict(reply.getheaders()), reply.read()
-        except http.client.HTTPException as error:
-            raise OSError(str(error)) from error
-        finally:
-            connection.close()
-
-    def get(self, path, cookie=None):
-        return self.request("GET", path, headers={"Cookie": cookie} if cookie else {})
-
-    def post(self, path, fields, cookie=None, more=None):
-        headers = {"Content-Type": "application/x-www-form-urlencoded", **({"Cookie": cookie} if cookie else {}), **(more or {})}
-        return self.request("POST", path, urllib.parse.urlencode(fields), headers)
-
-    def log_in(self, name="ann@example.org", password="secret"):
-        status, headers, _ = self.post("/login", {"name": name, "password": password})
-        cookie = headers.get("Set-Cookie", "").split(";")[0]
-        return cookie if status == 303 else None
-
-    def send(self, subject, to=("ann@example.org",), attachment=None):
-        mail = EmailMessage()
-        mail["From"], mail["To"], mail["Subject"] = "eve@example.net", ", ".join(to), subject
-        mail.set_content(f"This is {subject}.\n")
-        mail.add_alternative("<p>Hello <b>Ann</b><script>alert(1)</script><img src='http://192.0.2.1/x'></p>", subtype="html")
-        if attachment:
-            mail.add_attachment(attachment, maintype="application", subtype="octet-stream", filename="a.bin")
-        with smtplib.SMTP("127.0.0.1", self.smtp, timeout=20) as session:
-            session.send_message(mail)
-
-
-def check(holds, what):
-    if not holds:
-        print(f"FAILED: {what}", file=sys.stderr)
-        sys.exit(1)
+import secure
+from machine import Machine, check
 
 
 def text(body):
@@ -202,6 +108,60 @@ def refuse(machine):
     check(machine.log_in() is None, "who has guessed often has to wait")
 
 
+def pages(machine):
+    """W^X: no page of the machine's page tables is written and run, and nothing is below the stacks and at address 0."""
+    entries = re.findall(r"^([0-9a-f]{16}): [0-9a-f]{16} (\S{9})\r?$", machine.monitor("info tlb"), re.M)
+    check(len(entries) > 30_000, f"the page tables are read: {len(entries)}")
+    both = [address for address, flags in entries if flags[0] != "X" and flags[-1] == "W"]
+    check(not both, f"no page is written and run: {both[:3]}")
+    runs = [int(address, 16) for address, flags in entries if flags[0] != "X"]
+    check(runs and min(runs) == 2 << 20 and max(runs) < 4 << 20, "only the image's code is run")
+    mapped = {int(address, 16) for address, _ in entries}
+    check(0 not in mapped, "nothing is at address 0")
+    small = range(2 << 20, max(int(address, 16) for address, flags in entries if flags[2] != "P") + 4096, 4096)
+    check(sum(address not in mapped for address in small) == 2, "below each of the two stacks is a page without memory")
+
+
+def stay(machine):
+    """Those who say nothing or little make room for others."""
+    def connect(port, said):
+        one = socket.create_connection(("127.0.0.1", port), timeout=20)
+        one.sendall(said)
+        return one
+
+    held = [connect(machine.web, b"GET /login HTTP/1.1\r\nHost: a\r\nX: ") for _ in range(80)]
+    held += [connect(machine.smtp, b"EHLO a") for _ in range(40)]
+    for _ in range(3):
+        machine.answers()
+        machine.send("beside those who say nothing")
+    for one in held:
+        one.close()
+    check(machine.status()["connections"] <= 96, "connections are bounded")
+
+
+FIRST = 500
+
+
+def grow(machine, count):
+    """Bytes of memory that many requests take for ever."""
+    cookie = machine.log_in()
+    connection, free = http.client.HTTPConnection("127.0.0.1", machine.web, timeout=20), None
+    for number in range(count):
+        if number == FIRST:
+            free = machine.status()["memory"]
+        if number % 100 == 0:
+            connection.close()
+        connection.request("GET", ("/", "/settings", "/write", "/search?q=mail")[number % 4], headers={"Cookie": cookie})
+        reply = connection.getresponse()
+        check(reply.status == 200 and reply.read(), "a page comes")
+    connection.close()
+    if free is None:
+        return 0
+    more = free - machine.status()["memory"]
+    check(more < 64 << 10, f"memory does not grow: {more} bytes")
+    return more
+
+
 def crash(machine, kills):
     """Mail comes in while the machine is killed; what was acknowledged is there."""
     acknowledged, ended = set(), threading.Event()
@@ -242,10 +202,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("image")
     parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=3_000)
     options = parser.parse_args()
     print(f"image: {os.path.getsize(options.image)} bytes")
     with tempfile.TemporaryDirectory() as folder:
-        machine = Machine(os.path.abspath(options.image), folder)
+        machine = Machine(options.image, folder)
         try:
             took = machine.start()
             print(f"first answer after {took * 1000:.0f} ms, with an empty disk made a store")
@@ -253,6 +214,14 @@ def main():
             refuse(machine)
             machine.kill()
             print(f"first answer after {machine.start() * 1000:.0f} ms")
+            pages(machine)
+            stay(machine)
+            secure.secure(machine)
+            secure.keys(machine)
+            secure.refuses(machine, "the processor has no randomness (RDRAND)", cpu="max,-rdrand")
+            machine.start()
+            count = options.requests
+            print(f"{count} requests: {grow(machine, count)} bytes of memory more than after the first {FIRST}")
             print(f"killed {options.kills} times: {crash(machine, options.kills)} mails acknowledged, none lost")
         finally:
             machine.process.kill()
@@ -260,4 +229,5 @@ def main():
     print("as it should be")
 
 
-main()
+if __name__ == "__main__":
+    main()

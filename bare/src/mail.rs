@@ -19,6 +19,9 @@ use crate::run::Conversation;
 /// The largest mail, in bytes.
 const MAIL_BYTES_MAX: u64 = 50 << 20;
 
+/// How long a mail may take, in milliseconds; each byte prolongs it by one.
+const MAIL_MS: u64 = 300_000;
+
 /// Bytes of content that are taken at a time.
 const PIECE_BYTES: usize = 16 << 10;
 
@@ -30,6 +33,8 @@ pub struct Sender {
     from: String,
     to: Vec<(String, u64)>,
     mail: Option<Incoming>,
+    wants_tls: bool,
+    is_secure: bool,
     window: Window,
 }
 
@@ -38,15 +43,14 @@ struct Incoming {
     append: Append,
     digest: Digest,
     bytes: u64,
+    until: u64,
     failed: Option<Reply>,
 }
 
 impl Sender {
     pub fn new(office: &Office, client: [u8; 4], now: u64) -> Sender {
-        let extensions =
-            Extensions { size: Some(MAIL_BYTES_MAX), pipelining: true, eight_bit_mime: true, ..Extensions::default() };
-        let config =
-            Config { hostname: office.site().hostname.clone(), extensions, recipients_max: 100, ..Config::default() };
+        let hostname = office.site().hostname.clone();
+        let config = Config { hostname, extensions: extensions(), recipients_max: 100, ..Config::default() };
         Sender {
             server: Server::new(config, now),
             client,
@@ -54,6 +58,8 @@ impl Sender {
             from: String::new(),
             to: Vec::new(),
             mail: None,
+            wants_tls: false,
+            is_secure: false,
             window: Window::with_capacity(PIECE_BYTES),
         }
     }
@@ -75,17 +81,19 @@ impl Sender {
         Reply::new(250, (2, 1, 5), "Ok")
     }
 
-    fn begin(&mut self, office: &mut Office) {
+    fn begin(&mut self, office: &mut Office, now: u64) {
         let append = match office.store.begin() {
             Ok(append) => append,
             Err(error) => return self.server.reply(&unstored(&error)),
         };
-        self.mail = Some(Incoming { append, digest: Digest::default(), bytes: 0, failed: None });
+        let until = now.saturating_add(MAIL_MS);
+        self.mail = Some(Incoming { append, digest: Digest::default(), bytes: 0, until, failed: None });
         let [a, b, c, d] = self.client;
         let (date, id) = (date::message(office.store.now()), u128::from_le_bytes(office.store.random()));
         let (greeting, hostname) = (&self.greeting, office.site().hostname());
+        let protocol = if self.is_secure { "ESMTPS" } else { "ESMTP" };
         let trace = format!(
-            "Return-Path: <{}>\r\nReceived: from {greeting} ([{a}.{b}.{c}.{d}])\r\n\tby {hostname} (Sluice) with ESMTP id {id:x};\r\n\t{date}\r\n",
+            "Return-Path: <{}>\r\nReceived: from {greeting} ([{a}.{b}.{c}.{d}])\r\n\tby {hostname} (Sluice) with {protocol} id {id:x};\r\n\t{date}\r\n",
             self.from,
         );
         self.write(office, trace.as_bytes());
@@ -95,6 +103,7 @@ impl Sender {
     fn write(&mut self, office: &mut Office, bytes: &[u8]) {
         let Some(mail) = self.mail.as_mut().filter(|mail| mail.failed.is_none()) else { return };
         mail.bytes = mail.bytes.saturating_add(bytes.len() as u64);
+        mail.until = mail.until.saturating_add(bytes.len() as u64);
         if mail.bytes > MAIL_BYTES_MAX {
             mail.failed = Some(Reply::new(552, (5, 3, 4), "The mail is too large"));
             return;
@@ -123,6 +132,16 @@ impl Sender {
     }
 }
 
+fn extensions() -> Extensions {
+    Extensions {
+        size: Some(MAIL_BYTES_MAX),
+        pipelining: true,
+        eight_bit_mime: true,
+        starttls: true,
+        ..Extensions::default()
+    }
+}
+
 fn unstored(error: &Error) -> Reply {
     match error {
         Error::Refused(Refused::OverQuota) => Reply::new(452, (4, 2, 2), "A mailbox is full"),
@@ -145,7 +164,7 @@ impl Conversation for Sender {
                 let reply = self.recipient(office, &recipient);
                 self.server.reply(&reply);
             }
-            ServerEvent::Data => self.begin(office),
+            ServerEvent::Data => self.begin(office, now),
             ServerEvent::Content => {
                 let piece = self.window.filled().to_vec();
                 self.window.clear();
@@ -157,7 +176,11 @@ impl Conversation for Sender {
             }
             ServerEvent::Reset => self.mail = None,
             // Not offered.
-            ServerEvent::Xforward(_) | ServerEvent::Xclient(_) | ServerEvent::StartTls => {}
+            ServerEvent::Xforward(_) | ServerEvent::Xclient(_) => {}
+            ServerEvent::StartTls => {
+                self.wants_tls = true;
+                return (taken, true);
+            }
             ServerEvent::Auth { .. } | ServerEvent::Response(_) => {
                 self.server.reply(&Reply::new(535, (5, 7, 8), "Nobody logs in here"));
             }
@@ -178,11 +201,24 @@ impl Conversation for Sender {
         self.server.is_closed()
     }
 
+    fn is_waiting(&self) -> bool {
+        self.mail.is_none()
+    }
+
     fn deadline(&self) -> u64 {
-        self.server.deadline()
+        self.mail.as_ref().map_or(u64::MAX, |mail| mail.until).min(self.server.deadline())
     }
 
     fn time_out(&mut self) {
         self.server.timeout();
+    }
+
+    fn wants_tls(&self) -> bool {
+        self.wants_tls
+    }
+
+    fn secured(&mut self, now: u64) {
+        self.is_secure = true;
+        self.server.secured(now, extensions());
     }
 }

@@ -3,7 +3,7 @@
 use alloc::vec;
 use core::cell::RefCell;
 
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::iface::{Config, Interface, PollIngressSingleResult, SocketHandle, SocketSet};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::socket::{dhcpv4, tcp};
 use smoltcp::time::{Duration, Instant};
@@ -20,6 +20,8 @@ const RECEIVED_BYTES: usize = 8 << 10;
 const SENT_BYTES: usize = 32 << 10;
 /// Bytes of a frame, with its header.
 const FRAME_BYTES_MAX: usize = 1_514;
+/// Frames that are taken before connections have their turn.
+const FRAMES_MAX: usize = 64;
 /// A connection of which nothing is heard for so long is over.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -65,9 +67,16 @@ impl Net {
         self.sockets.get_mut(handle)
     }
 
-    /// Takes what has come, and sends what waits.
-    pub fn poll(&mut self) {
-        self.interface.poll(now(), &mut self.wire, &mut self.sockets);
+    /// Takes what has come, at most [`FRAMES_MAX`], and sends what waits. `changed` is called when a frame has changed a connection.
+    pub fn poll(&mut self, mut changed: impl FnMut(&mut SocketSet<'static>)) {
+        for _ in 0..FRAMES_MAX {
+            match self.interface.poll_ingress_single(now(), &mut self.wire, &mut self.sockets) {
+                PollIngressSingleResult::None => break,
+                PollIngressSingleResult::PacketProcessed => {}
+                PollIngressSingleResult::SocketStateChanged => changed(&mut self.sockets),
+            }
+        }
+        self.interface.poll_egress(now(), &mut self.wire, &mut self.sockets);
         let Some(handle) = self.dhcp else { return };
         match self.sockets.get_mut::<dhcpv4::Socket<'_>>(handle).poll() {
             Some(dhcpv4::Event::Configured(config)) => {

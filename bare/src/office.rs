@@ -15,6 +15,7 @@ use webmail::session::{Key, Session, Sessions, hex};
 use crate::disk::Disk;
 use crate::machine::{clock, random, say};
 use crate::site::{Account, Site};
+use crate::tls::Tls;
 
 /// The store of this machine.
 pub type Store = Own<Disk, Site>;
@@ -34,6 +35,7 @@ pub struct Office {
     sessions: Sessions,
     failures: BTreeMap<([u8; 4], Key), (u32, i64)>,
     pub counts: Counts,
+    pub tls: Tls,
 }
 
 /// What was done since the start.
@@ -56,7 +58,9 @@ impl Office {
         })?;
         say!("store: {} messages", volume.usage().messages);
         let (sessions, failures, counts) = Default::default();
-        Ok(Office { store: Own::new(volume, site), sessions, failures, counts })
+        let mut store = Own::new(volume, site);
+        let tls = Tls::new(&mut store)?;
+        Ok(Office { store, sessions, failures, counts, tls })
     }
 
     pub fn site(&self) -> &Site {
@@ -81,6 +85,14 @@ impl Office {
         }
     }
 
+    /// Makes room among the failures: the oldest goes, so that many names do not keep others out.
+    fn forget(&mut self) {
+        if self.failures.len() >= ADDRESSES_MAX {
+            let oldest = self.failures.iter().min_by_key(|(_, (_, since))| *since).map(|(tried, _)| *tried);
+            oldest.and_then(|tried| self.failures.remove(&tried));
+        }
+    }
+
     /// Checks a password, and begins a session: its token, or why there is none.
     pub fn enter(&mut self, client: [u8; 4], name: &str, password: &str) -> Result<String, &'static str> {
         let now = clock::seconds();
@@ -88,10 +100,14 @@ impl Office {
         // Behind a proxy all are one client: so failures count for the account that was tried.
         let tried = (client, hash(name.to_ascii_lowercase().as_bytes()));
         let failed = self.failures.get(&tried).map_or(0, |(count, _)| *count);
-        if failed >= FAILURES_MAX || self.failures.len() >= ADDRESSES_MAX {
+        if failed >= FAILURES_MAX {
             return Err("Too many try to log in. Try again later.");
         }
+        if self.site().account(name).is_some_and(|account| !account.password.has_memory()) {
+            return Err("The server is busy. Try again later.");
+        }
         let Some(account) = self.site().account(name).filter(|account| account.password.is(password)).cloned() else {
+            self.forget();
             self.failures.entry(tried).or_insert((0, now)).0 += 1;
             return Err("The name or the password is wrong.");
         };

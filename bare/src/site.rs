@@ -6,9 +6,10 @@
 //! gateway  = 192.0.2.1
 //! connections = 256
 //! account  = ann@example.org:$argon2id$v=19$...:quota=1000000000 aliases=info@example.org
+//! -----BEGIN CERTIFICATE-----
 //! ```
 //!
-//! An account is a line of the store's accounts file, with a hash of Argon2, or `{PLAIN}` and the password.
+//! Behind them may be a certificate and its key, as PEM. An account is a line of the store's accounts file, with a hash of Argon2, or `{PLAIN}` and the password.
 
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -16,9 +17,9 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 use core::net::Ipv4Addr;
 
-use argon2::Argon2;
 use argon2::password_hash::PasswordVerifier;
 use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, Params};
 use keep::volume::Machine;
 use sha2::{Digest, Sha256};
 use smoltcp::wire::Ipv4Cidr;
@@ -60,6 +61,18 @@ impl Password {
         }
     }
 
+    /// Whether there is the memory that the hash takes, in one piece.
+    pub fn has_memory(&self) -> bool {
+        let Password::Argon2(hash) = self else { return true };
+        let bytes = PasswordHash::new(hash).ok().and_then(|hash| Params::try_from(&hash).ok());
+        let bytes = bytes.map_or(0, |parameters| (parameters.m_cost() as usize) << 10);
+        let mut room = Vec::<u8>::new();
+        let has_memory = room.try_reserve_exact(bytes).is_ok();
+        // Else the compiler sees that nobody needs it, and asks nobody.
+        core::hint::black_box(&room);
+        has_memory
+    }
+
     /// A mark that a session is compared with: it ends with the password that it began with.
     pub fn mark(&self) -> [u8; 32] {
         let (Password::Plain(text) | Password::Argon2(text)) = self;
@@ -76,6 +89,10 @@ pub struct Site {
     /// Connections of browsers; those of mail servers are a quarter of it.
     pub connections: usize,
     pub accounts: Vec<Account>,
+    /// Whether port 80 shows pages, and does not send browsers to port 443.
+    pub is_plain: bool,
+    /// The certificate and its key, if there are any.
+    pub pem: String,
 }
 
 impl Site {
@@ -90,6 +107,8 @@ impl Site {
 
     fn parse(text: &str) -> Result<Site, &'static str> {
         let mut site = Site { hostname: "localhost".into(), connections: 256, ..Site::default() };
+        let (text, pem) = text.split_at(text.find("-----BEGIN").unwrap_or(text.len()));
+        site.pem = pem.into();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -116,6 +135,7 @@ impl Site {
                 }
                 self.connections = count;
             }
+            "plain" => self.is_plain = flag(value)?,
             "account" => self.accounts.push(account(value)?),
             _ => return Err("this is not a setting"),
         }
@@ -135,6 +155,14 @@ impl Site {
                 |name: &String| name.eq_ignore_ascii_case(address) || (is_here && name.eq_ignore_ascii_case(local));
             known(&account.name) || account.aliases.iter().any(known)
         })
+    }
+}
+
+fn flag(value: &str) -> Result<bool, &'static str> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("yes or no is needed"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use alloc::{format, string::String};
 
 use keep::webmail::{Mail, User};
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
@@ -11,7 +12,7 @@ use webmail::{
     farewell, refusal, refused, welcome,
 };
 
-use crate::machine::{Free, say};
+use crate::machine::Free;
 use crate::office::Office;
 use crate::run::Conversation;
 
@@ -21,13 +22,30 @@ const FORM_TIMES: usize = 6;
 /// With less memory no request is begun, in bytes.
 const MEMORY_MIN: usize = 8 << 20;
 
-/// How long a browser may be silent, in milliseconds.
+/// How long the head of a request may take since the last answer, in milliseconds. Each byte of a form or a file prolongs it by one, up
+/// to the same: so less than a kilobyte in a second is too slow.
 const SILENCE_MS: u64 = 60_000;
+
+/// The way in which a browser has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Plain,
+    /// In plain text, where it is sent to HTTPS.
+    Elsewhere,
+    Secure,
+}
+
+impl Access {
+    fn is_secure(self) -> bool {
+        self != Access::Plain
+    }
+}
 
 /// A connection of a browser.
 pub struct Browser {
     server: Server,
     client: [u8; 4],
+    access: Access,
     state: State,
     /// Bytes of the outbox that are sent.
     sent: usize,
@@ -59,10 +77,11 @@ struct Download {
 }
 
 impl Browser {
-    pub fn new(client: [u8; 4], now: u64) -> Browser {
+    pub fn new(client: [u8; 4], access: Access, now: u64) -> Browser {
         Browser {
             server: Server::new(LIMITS),
             client,
+            access,
             state: State::Head,
             sent: 0,
             deadline: now.saturating_add(SILENCE_MS),
@@ -71,11 +90,16 @@ impl Browser {
 
     /// A request begins.
     fn begin(&mut self, office: &mut Office, request: &Request) {
-        let call = Call::new(request, false);
+        let call = Call::new(request, self.access.is_secure());
         let user = office.user(&call);
         let bytes_max = if user.is_some() { FORM_BYTES_MAX } else { LOGIN_BYTES_MAX };
         let is_head = request.method == "HEAD";
         office.counts.requests += 1;
+        if self.access == Access::Elsewhere {
+            let path = String::from_utf8_lossy(request.path());
+            let place = format!("https://{}{path}", office.site().hostname);
+            return self.refuse(office, Reply::see(&place));
+        }
         if matches!(request.framing, Framing::Length(bytes) if bytes > bytes_max) {
             return self.refuse(office, refusal(413, "The files are too large: 25 MB in all."));
         }
@@ -122,7 +146,7 @@ impl Browser {
             None => (answer_stranger(&call), None),
             Some((session, _)) if is_logout && !call.is_foreign && is_same(call.form.get("token"), &session.token) => {
                 office.leave(&call);
-                (farewell(false), None)
+                (farewell(self.access.is_secure()), None)
             }
             Some((session, user)) => {
                 let mut mail = Mail::new(&mut office.store, user.clone());
@@ -139,7 +163,7 @@ impl Browser {
         }
         let name = call.form.get("name").trim();
         match office.enter(self.client, name, call.form.get("password")) {
-            Ok(token) => welcome(&token, false),
+            Ok(token) => welcome(&token, self.access.is_secure()),
             Err(why) => denied(name, why),
         }
     }
@@ -156,6 +180,10 @@ impl Browser {
             (Body::Content(_), _) => {}
         }
         self.server.end(&Fields::default());
+    }
+
+    fn prolong(&mut self, bytes: usize, now: u64) {
+        self.deadline = self.deadline.saturating_add(bytes as u64).min(now.saturating_add(SILENCE_MS));
     }
 
     /// The next piece of a download, once the last is sent.
@@ -189,16 +217,17 @@ impl Conversation for Browser {
             return (0, true);
         }
         let (taken, event) = self.server.step(input);
-        if taken > 0 {
-            self.deadline = now.saturating_add(SILENCE_MS);
+        if matches!(self.state, State::Form(_)) {
+            self.prolong(taken, now);
         }
         match event {
             ServerEvent::Idle => return (taken, taken > 0),
             ServerEvent::Request(request) => self.begin(office, &request),
             ServerEvent::Content => self.content(office, input.get(..taken).unwrap_or_default()),
             ServerEvent::End(_) => self.end(office),
-            ServerEvent::Refused(refusal) => {
-                say!("a request is refused: {refusal:?}");
+            // Counted, and not said: the console would be as slow as its senders want.
+            ServerEvent::Refused(_) => {
+                office.counts.refused += 1;
                 self.state = State::Over;
             }
             ServerEvent::Tunnel | ServerEvent::Closed => self.state = State::Over,
@@ -212,15 +241,26 @@ impl Conversation for Browser {
 
     fn sent(&mut self, count: usize, now: u64) {
         self.sent = self.sent.saturating_add(count);
-        self.deadline = now.saturating_add(SILENCE_MS);
+        self.prolong(count, now);
         if self.sent >= self.server.outbox().len() {
             self.server.sent();
             self.sent = 0;
+            if let State::Head = self.state {
+                self.deadline = now.saturating_add(SILENCE_MS);
+            }
         }
     }
 
     fn is_over(&self) -> bool {
         matches!(self.state, State::Over) || (matches!(self.state, State::Head) && self.server.is_over())
+    }
+
+    fn is_waiting(&self) -> bool {
+        match &self.state {
+            State::Head => self.outbox().is_empty(),
+            State::Form(reading) => reading.user.is_none(),
+            State::Download(_) | State::Over => false,
+        }
     }
 
     fn deadline(&self) -> u64 {

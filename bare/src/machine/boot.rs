@@ -144,8 +144,7 @@ extern "C" fn bare_main(info: u64) -> ! {
     // From here on the start info is out of reach: it may stand in the first page.
     paging::protect();
     clock::start();
-    random::check();
-    if let Err(why) = crate::start() {
+    if let Err(why) = random::check().and_then(|()| crate::start()) {
         say!("{why}");
     }
     restart()

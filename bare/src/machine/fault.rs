@@ -13,10 +13,10 @@ const VECTORS: usize = 32;
 /// Faults that come with an error code.
 const WITH_CODE: u32 = 0x6022_7d00;
 
-const STACK_BYTES: usize = 16 << 10;
-
-#[repr(C, align(16))]
-struct Stack(UnsafeCell<[u8; STACK_BYTES]>);
+unsafe extern "C" {
+    /// The end of the stack for faults, which has a page without memory below it.
+    static fault_stack_top: u8;
+}
 
 /// The state segment: of it only the first stack for faults is used.
 #[repr(C, packed(4))]
@@ -37,10 +37,7 @@ struct Tables {
 
 // SAFETY: written once, by one task.
 unsafe impl Sync for Tables {}
-// SAFETY: the processor's.
-unsafe impl Sync for Stack {}
 
-static STACK: Stack = Stack(UnsafeCell::new([0; STACK_BYTES]));
 static TABLES: Tables = Tables {
     gates: UnsafeCell::new([[0; 2]; VECTORS]),
     segments: UnsafeCell::new([0, 0x00af_9a00_0000_ffff, 0x00cf_9200_0000_ffff, 0, 0]),
@@ -66,7 +63,7 @@ pub fn install() {
     // SAFETY: one task; the tables are static, and whole before the processor is told of them.
     unsafe {
         let state = TABLES.state.get();
-        (*state).fault_stacks[0] = STACK.0.get() as u64 + STACK_BYTES as u64;
+        (*state).fault_stacks[0] = &raw const fault_stack_top as u64;
         let (base, limit) = (state as u64, size_of::<State>() as u64 - 1);
         let segments = &mut *TABLES.segments.get();
         segments[3] = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;

@@ -1,4 +1,5 @@
 //! The machine: all that needs `unsafe`.
+#![deny(clippy::undocumented_unsafe_blocks)]
 
 mod boot;
 pub mod clock;

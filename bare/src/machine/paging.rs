@@ -1,5 +1,5 @@
-//! Rights of the image's pages: code is not written, constants neither, data is not run; below the stack and at address 0 there is
-//! nothing.
+//! Rights of the image's pages: code is not written, constants neither, data is not run; below the stacks and at address 0 there is
+//! nothing. Each function with a large frame touches its pages in order, so that none gets past what is missing there.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -17,6 +17,7 @@ unsafe extern "C" {
     static text_start: u8;
     static constants_end: u8;
     static stack_guard: u8;
+    static fault_guard: u8;
     static image_end: u8;
     static mut page_directories: [u64; 64 * 512];
     /// The first byte behind the code.
@@ -34,12 +35,12 @@ static TABLES: Tables = Tables(UnsafeCell::new([[0; 512]; LARGE_MAX + 1]));
 /// Maps the image in pages of 4 KiB with the rights of what is on each; all that is not the image cannot be run.
 pub fn protect() {
     let (code, constants) = (&raw const text_start as u64, &raw const __etext as u64);
-    let (data, guard, end) =
-        (&raw const constants_end as u64, &raw const stack_guard as u64, &raw const image_end as u64);
+    let (data, end) = (&raw const constants_end as u64, &raw const image_end as u64);
+    let guards = [&raw const stack_guard as u64, &raw const fault_guard as u64, 0];
     let rights = |address: u64| match address {
         _ if (code..constants).contains(&address) => PRESENT,
         _ if (constants..data).contains(&address) => PRESENT | NOT_RUN,
-        _ if (guard..guard + PAGE_BYTES).contains(&address) || address < PAGE_BYTES => 0,
+        _ if guards.contains(&address) => 0,
         _ => PRESENT | WRITABLE | NOT_RUN,
     };
     let first = (code / LARGE_BYTES) as usize;
