@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! hostname = mail.example.org
-//! address  = 192.0.2.7/24          # else DHCP
+//! # else DHCP
+//! address  = 192.0.2.7/24
 //! gateway  = 192.0.2.1
 //! connections = 256
 //! account  = ann@example.org:$argon2id$v=19$...:quota=1000000000 aliases=info@example.org

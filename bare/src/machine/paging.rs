@@ -50,7 +50,8 @@ pub fn protect() {
     // that its use keeps.
     unsafe {
         let tables = &mut *TABLES.0.get();
-        let directories = &mut *(&raw mut page_directories);
+        let directories = &raw mut page_directories;
+        let directories = &mut *directories;
         for (large, entry) in directories.iter_mut().enumerate() {
             // The first table is of the page at address 0, the others are the image's.
             let table = match large {

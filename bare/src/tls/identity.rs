@@ -39,7 +39,7 @@ pub fn of(store: &mut Store) -> Result<CertifiedKey, &'static str> {
     Ok(identity)
 }
 
-/// As OpenSSL shows it.
+/// The fingerprint of a certificate, as OpenSSL shows it.
 fn fingerprint(certificate: &[u8]) -> String {
     let mut text = String::from("SHA-256");
     for (at, byte) in Sha256::digest(certificate).iter().enumerate() {

@@ -156,7 +156,7 @@ impl Secure {
     }
 }
 
-/// What rustls has done.
+/// The result of one step of rustls.
 enum Turn {
     Answer,
     Content,
