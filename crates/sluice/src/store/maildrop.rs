@@ -10,8 +10,11 @@
 //! The folder belongs to the server and has the mode 3733: users make files there, and neither list them nor touch those of others. Who has
 //! written a file is what the kernel says of it. What is in it may be anything. The queue remembers a mail by the inode of its file until that is removed
 //! for good: a server that ends between taking in and removing takes it in once.
+//!
+//! Of files that stay a user has a bounded number, [`REFUSED_MAX`] and [`UNFINISHED_MAX`]: beyond that his oldest are removed. The more files
+//! stay, the less often the folder is looked at ([`LOOK_A_FILE`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -37,6 +40,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How often what is there is looked at in any case: what was not taken before.
 const TRY_EVERY: Duration = Duration::from_secs(60);
+
+/// How much longer the next look waits for each file that has stayed: reading them all takes a tenth of the time at the most.
+const LOOK_A_FILE: Duration = Duration::from_micros(50);
+
+/// Refused mails of a user that are kept.
+const REFUSED_MAX: usize = 100;
+
+/// Files of a user that are being written at a time.
+const UNFINISHED_MAX: usize = 1_000;
 
 /// Mails that the queue remembers at a time.
 const REMEMBERED_MAX: usize = 100;
@@ -98,7 +110,7 @@ impl Maildrop {
 
     /// Takes in what comes, until it is dropped.
     pub async fn serve(mut self, site: Arc<Site>) {
-        let (mut seen, mut tried) = (None, None::<Instant>);
+        let (mut seen, mut tried, mut wait) = (None, None::<Instant>, LOOK_EVERY);
         self.removed = self.stale(&queue::taken(&site.store.state()));
         loop {
             let changed = self.folder.metadata().and_then(|facts| facts.modified()).ok();
@@ -106,25 +118,32 @@ impl Maildrop {
                 tried = Some(Instant::now());
                 // What is taken in changes the folder, too: it is looked at once more.
                 seen = changed.filter(|changed| is_settled(*changed));
-                self.take_in(&site).await;
+                wait = LOOK_EVERY.max(LOOK_A_FILE * self.take_in(&site).await);
                 self.forget(&site).await;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(wait).await;
         }
     }
 
-    async fn take_in(&mut self, site: &Site) {
+    /// Takes in what is there; how many files stay.
+    async fn take_in(&mut self, site: &Site) -> u32 {
         self.waiting.retain(|_, since| since.elapsed() < TRY_EVERY);
+        let (mut staying, mut left) = (Staying::default(), 0u32);
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
-            Err(error) => return tracing::error!(folder = %self.folder.display(), %error, "no maildrop"),
+            Err(error) => {
+                tracing::error!(folder = %self.folder.display(), %error, "no maildrop");
+                return 0;
+            }
         };
         for entry in entries.map_while(Result::ok) {
             let path = entry.path();
-            if path.extension().is_some_and(|ending| ending == &REFUSED[1..]) {
+            let Ok(facts) = path.symlink_metadata() else { continue };
+            left = left.saturating_add(1);
+            staying.bound(&path, &facts);
+            if is_refused(&path) {
                 continue;
             }
-            let Ok(facts) = path.symlink_metadata() else { continue };
             if self.waiting.contains_key(&facts.uid()) {
                 continue;
             }
@@ -138,7 +157,10 @@ impl Maildrop {
             };
             match outcome {
                 Ok(key) => match fs::remove_file(&path) {
-                    Ok(()) => self.removed.push(key),
+                    Ok(()) => {
+                        left = left.saturating_sub(1);
+                        self.removed.push(key);
+                    }
                     Err(error) => warn(&path, &error.to_string()),
                 },
                 Err(Untaken::Later(why)) => {
@@ -154,6 +176,7 @@ impl Maildrop {
                 self.forget(site).await;
             }
         }
+        left
     }
 
     /// Has the queue forget mails whose files are gone, when nothing brings these back.
@@ -194,7 +217,7 @@ impl Maildrop {
         if !facts.is_file() || facts.nlink() != 1 {
             return Err(Untaken::Never("not a file, or one with another name".into()));
         }
-        if facts.mode() & 0o040 == 0 {
+        if !is_whole(&facts) {
             remove_abandoned(path, &facts);
             return Ok(None);
         }
@@ -230,6 +253,46 @@ impl Maildrop {
 /// Whether a folder of this time shows it when it changes again: its clock ticks a few hundred times a second.
 fn is_settled(changed: SystemTime) -> bool {
     SystemTime::now().duration_since(changed).is_ok_and(|age| age >= LOOK_EVERY)
+}
+
+/// Files that stay, of each user the newest.
+#[derive(Default)]
+struct Staying {
+    refused: HashMap<u32, Oldest>,
+    unfinished: HashMap<u32, Oldest>,
+}
+
+/// By the time of their last change.
+type Oldest = BTreeSet<(i64, i64, PathBuf)>;
+
+impl Staying {
+    /// Counts a file that stays, and removes the oldest of its user if he has too many.
+    fn bound(&mut self, path: &Path, facts: &Metadata) {
+        let (files, max, what) = match () {
+            () if is_refused(path) => (&mut self.refused, REFUSED_MAX, "a refused mail"),
+            () if facts.is_file() && !is_whole(facts) => (&mut self.unfinished, UNFINISHED_MAX, "an unfinished mail"),
+            () => return,
+        };
+        let of_user = files.entry(facts.uid()).or_default();
+        of_user.insert((facts.mtime(), facts.mtime_nsec(), path.into()));
+        if of_user.len() <= max {
+            return;
+        }
+        let Some((_, _, oldest)) = of_user.pop_first() else { return };
+        let removed = fs::remove_file(&oldest).or_else(|_| fs::remove_dir(&oldest));
+        if removed.is_ok() {
+            tracing::warn!(file = %oldest.display(), user = facts.uid(), "{what} is removed: its user has {max} newer ones");
+        }
+    }
+}
+
+fn is_refused(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == &REFUSED[1..])
+}
+
+/// Whether its command has written all of it.
+fn is_whole(facts: &Metadata) -> bool {
+    facts.mode() & 0o040 != 0
 }
 
 async fn hand(site: &Site, Dropped { mut file, handover }: Dropped) -> Result<(), Untaken> {
@@ -283,6 +346,27 @@ mod tests {
         set_aside(&at("a")).unwrap();
         assert_eq!(fs::read_to_string(at("a.2.refused")).unwrap(), "first");
         assert_eq!(fs::read_to_string(at("a.3.refused")).unwrap(), "second");
+    }
+
+    #[test]
+    fn a_user_keeps_the_newest_of_what_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut staying = Staying::default();
+        let mut put = |name: &str, age: u64, mode: u32| {
+            let path = folder.path().join(name);
+            let file = File::create(&path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age)).unwrap();
+            file.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
+            staying.bound(&path, &path.symlink_metadata().unwrap());
+        };
+        put("oldest.refused", 9_000, 0o640);
+        put("whole", 9_000, 0o640);
+        put("oldest", 9_000, 0o600);
+        (0..REFUSED_MAX).for_each(|at| put(&format!("{at}.refused"), at as u64, 0o640));
+        (0..UNFINISHED_MAX).for_each(|at| put(&format!("{at}"), at as u64, 0o600));
+        assert!(!folder.path().join("oldest.refused").exists() && !folder.path().join("oldest").exists());
+        assert!(folder.path().join("whole").exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), REFUSED_MAX + UNFINISHED_MAX + 1);
     }
 
     #[test]
