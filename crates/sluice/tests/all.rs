@@ -47,6 +47,8 @@ mod pop3;
 mod privileges;
 mod quarantine;
 mod queue;
+mod queue_kills;
+mod queue_login;
 mod queue_tls;
 mod recipes;
 mod recipients;

@@ -40,8 +40,8 @@ fn world(name: &str, wanted: u16) -> Told {
     }
 }
 
-struct Site {
-    gateway: Gateway,
+pub struct Site {
+    pub gateway: Gateway,
     imap: SocketAddr,
     good: Sink,
     refuses: Sink,
@@ -71,7 +71,7 @@ impl Site {
     }
 
     /// The same with a relay, where `GOOD` is the address of the server that takes all.
-    fn relayed(relay: &str, settings: &str, good: Behaviour) -> Site {
+    pub fn relayed(relay: &str, settings: &str, good: Behaviour) -> Site {
         let accounts = tempfile::tempdir().unwrap();
         for name in ["ann@here.test", "bob@here.test"] {
             let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
@@ -101,7 +101,7 @@ impl Site {
     }
 
     /// A session in which an account has logged in.
-    fn submit_as(&self, account: &str) -> Wire {
+    pub fn submit_as(&self, account: &str) -> Wire {
         let mut wire = self.gateway.connect();
         wire.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
         let login = base64(format!("\0{account}\0secret").as_bytes());
@@ -110,7 +110,7 @@ impl Site {
     }
 
     /// What a mailbox has when it has so many mails.
-    fn mails(&self, account: &str, count: usize) -> Vec<String> {
+    pub fn mails(&self, account: &str, count: usize) -> Vec<String> {
         let mut wire = Wire::connect(self.imap);
         wire.line();
         assert!(ask(&mut wire, &format!("LOGIN {account} secret")).status.starts_with("OK"));
@@ -123,7 +123,7 @@ impl Site {
         wait_for(look, &format!("{count} mails for {account}"))
     }
 
-    fn sluice(&self, arguments: &[&str]) -> String {
+    pub fn sluice(&self, arguments: &[&str]) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
         let volume = self.gateway.folder.path().join("store/mail");
         let output = command.arg("queue").args(arguments).arg("--store").arg(volume).output().unwrap();
@@ -133,7 +133,7 @@ impl Site {
 }
 
 /// Sends a mail; the reply to its end.
-fn send(wire: &mut Wire, from: &str, to: &[&str], mail: &str) -> String {
+pub fn send(wire: &mut Wire, from: &str, to: &[&str], mail: &str) -> String {
     assert!(wire.command(&format!("MAIL FROM:{from}")).starts_with("250"), "{from}");
     for to in to {
         let reply = wire.command(&format!("RCPT TO:{to}"));

@@ -173,13 +173,21 @@ impl SmtpHop {
     /// # Errors
     /// When the hop has gone.
     pub async fn log_in(&mut self, step: LogIn<'_>) -> Result<Reply, Reply> {
+        let reply = self.authenticate(step).await?;
+        self.logged_in |= reply.code == 235;
+        if self.broken { Err(gone()) } else { Ok(reply) }
+    }
+
+    /// The same as ourselves: after 235 the connection serves all mails of its route.
+    ///
+    /// # Errors
+    /// When the hop has gone before it has said anything.
+    pub async fn authenticate(&mut self, step: LogIn<'_>) -> Result<Reply, Reply> {
         match step {
             LogIn::Auth(mechanism, initial) => self.client.auth(mechanism, initial),
             LogIn::Response(response) => self.client.respond(response),
         }
-        let reply = self.reply(Asked::Auth, COMMAND_WAIT).await.map_err(Lost::reply)?;
-        self.logged_in |= reply.code == 235;
-        if self.broken { Err(gone()) } else { Ok(reply) }
+        self.reply(Asked::Auth, COMMAND_WAIT).await.map_err(Lost::reply)
     }
 
     /// Speaks to the hop to learn what it offers, and keeps the connection for the first message.

@@ -37,6 +37,11 @@ impl Mechanisms {
         self.0 == 0
     }
 
+    /// Whether this one is among them.
+    pub fn has(self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
     /// Those in a line of an answer to EHLO, behind the keyword.
     pub(super) fn learn<'a>(&mut self, words: impl Iterator<Item = &'a str>) {
         for word in words {

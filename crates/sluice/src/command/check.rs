@@ -19,14 +19,15 @@ use rules::spam::{Severity, run::Syntax};
 use serde_json::Value;
 
 use crate::cli::Check;
-use crate::config::rule_files;
 use crate::config::{Config, Isolation, Outward, Source};
+use crate::config::{credentials, rule_files};
 use crate::database;
 use crate::lookups::Lookups;
 use crate::output::Failure;
 use crate::process::confine::{Confined, Reach};
 use crate::process::privileges;
 use crate::resolver::signed::Signed;
+use crate::store::relay;
 
 /// Reads the configuration and the signatures, and says what stands there.
 pub fn run(args: &Check) -> Result<ExitCode, Failure> {
@@ -151,6 +152,13 @@ fn store(config: &Config, said: &mut Vec<String>) -> Result<(), Failure> {
     said.push(format!("store {}, {state}", volume.display()));
     if store.relay == Some(Outward::World) && store.queue.dane {
         validation(config)?;
+    }
+    if let (Some(way), Some(logins)) = (&store.relay, &store.queue.logins)
+        && !credentials::is_elsewhere(logins)
+    {
+        let warnings = relay::warnings(way, &store.queue, &config.tls)?;
+        warnings.iter().for_each(|warning| eprintln!("sluice: warning: {warning}"));
+        said.push(format!("logins at next hops in {}", logins.display()));
     }
     match accounts.try_exists() {
         Err(_) => said.push(format!("accounts in {}, which this user cannot look at", accounts.display())),

@@ -38,6 +38,10 @@ pub struct QueueSettings {
     pub recipients_hour_max: u32,
     /// Next hops of domains, in place of the relay: `"example.org"`, and `".example.org"` for those below it.
     pub routes: BTreeMap<String, Forward>,
+    /// The file of logins at next hops, `HOST:PORT NAME:PASSWORD`; none: mail goes there without a login.
+    pub logins: Option<PathBuf>,
+    /// Whether a login may go without TLS to an address of the loopback or a UNIX socket.
+    pub logins_without_tls: bool,
     /// Networks in which mail servers are asked although they are of this machine or this link alone.
     pub destinations: Vec<Network>,
     /// Whether servers are known by records of signed zones (DANE).
@@ -68,6 +72,8 @@ impl Default for QueueSettings {
             lifetime_seconds: patience.whole,
             recipients_hour_max: 1_000,
             routes: BTreeMap::new(),
+            logins: None,
+            logins_without_tls: false,
             destinations: Vec::new(),
             dane: true,
             mta_sts: true,

@@ -207,8 +207,9 @@ impl StoreSettings {
     /// Relative paths count from this folder.
     pub fn count_paths_from(&mut self, folder: &Path) {
         let scripts = [&mut self.sieve_before, &mut self.sieve_after, &mut self.sieve_global].into_iter().flatten();
-        let folders = std::iter::once(&mut self.folder).chain(&mut self.maildrop).chain(&mut self.queue.srs_secret);
-        for path in folders.chain(&mut self.accounts).chain(scripts) {
+        let folders = std::iter::once(&mut self.folder).chain(&mut self.maildrop);
+        let secrets = self.queue.srs_secret.iter_mut().chain(&mut self.queue.logins);
+        for path in folders.chain(secrets).chain(&mut self.accounts).chain(scripts) {
             if !path.as_os_str().is_empty() {
                 *path = folder.join(&path);
             }

@@ -232,7 +232,7 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     if let Some(store) = &config.store {
         reach.write(&store.folder).listen(&store.volume());
         store.maildrop.iter().for_each(|folder| _ = reach.write(folder));
-        store.queue.srs_secret.iter().for_each(|path| _ = reach.read(path));
+        store.queue.srs_secret.iter().chain(&store.queue.logins).for_each(|path| _ = reach.read(path));
         // A file of accounts is replaced by another of its name.
         store.accounts().parent().into_iter().for_each(|folder| _ = reach.read(folder));
         [&store.sieve_before, &store.sieve_after, &store.sieve_global]

@@ -21,7 +21,7 @@ pub mod outgoing;
 pub mod queue;
 pub mod reach;
 pub mod recall;
-mod relay;
+pub mod relay;
 mod rights;
 pub mod scripts;
 pub mod second;

@@ -1,30 +1,36 @@
 //! Sends mail that goes out: a thread with connections to next hops.
 //!
 //! The way of a destination is the one that the table of routes has for it or for a domain above it, else the relay: one next hop, or
-//! the world, which is asked for by DNS ([`world`]), and whose hosts are known by DANE or MTA-STS where they can be ([`ways`]).
+//! the world, which is asked for by DNS ([`world`]), and whose hosts are known by DANE or MTA-STS where they can be ([`ways`]). A next hop
+//! may want a [`login`], which it gets over TLS with a certificate for its name.
 
+mod login;
+mod logins;
 mod reports;
+mod scram;
 mod session;
 mod sts;
 mod ways;
 mod world;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use edge::message::asking::Resolver;
-use edge::settings::{Forward, Target, Tls};
+use edge::settings::{Forward, ForwardTls, Target, Tls, Verify};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::Leases;
 use mailbox::{Fate, Health, Outgoing, Relay, Report, Sending};
-use proto::smtp::Protocol;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::LocalSet;
 use tokio::time::timeout;
 
+use self::login::Login;
+use self::logins::Logins;
 pub use self::reports::Reports;
 use self::session::{Host, Sent};
 use self::ways::Secured;
@@ -38,6 +44,8 @@ const WAITING_MAX: usize = 1_000;
 
 /// How long an attempt may take: what hosts may take for one mail (RFC 5321, section 4.5.3.2), and for a few that do not answer.
 const ATTEMPT_WAIT: Duration = Duration::from_secs(1_800);
+
+const UNUSED: &str = "a login is for no next hop of relay or routes";
 
 /// The settings of the program that sending needs.
 pub struct Means<'a> {
@@ -64,16 +72,16 @@ pub struct Begun {
 /// # Errors
 /// As [`Outbound::start`], and where nobody can be asked for the hosts of the world.
 pub fn outbound(way: &Outward, settings: &QueueSettings, means: &Means<'_>) -> Result<Begun, String> {
-    let Means { dns, tls, hostname, folder } = means;
+    let Means { dns, tls, hostname, folder } = *means;
     if *way != Outward::World {
-        return Ok(Begun { relay: Arc::new(Outbound::start(way, settings, None, hostname)?), reports: None });
+        return Ok(Begun { relay: Arc::new(Outbound::start(way, settings, None, means)?), reports: None });
     }
     let resolver = resolver::Resolver::start(dns, &Arc::default(), None)? as Arc<dyn Resolver>;
     let reports = settings.tls_reports.as_ref().map(|contact| Arc::new(Reports::new(resolver.clone(), contact)));
     let tally = reports.as_ref().map(|reports| reports.tally.clone());
-    let secured = Secured::new(settings, dns, tls, *folder, tally)?;
+    let secured = Secured::new(settings, dns, tls, folder, tally)?;
     let world = World::new(resolver, hostname, settings, secured)?;
-    Ok(Begun { relay: Arc::new(Outbound::start(way, settings, Some(world), hostname)?), reports })
+    Ok(Begun { relay: Arc::new(Outbound::start(way, settings, Some(world), means)?), reports })
 }
 
 /// The way to the thread.
@@ -93,22 +101,20 @@ impl Outbound {
         way: &Outward,
         settings: &QueueSettings,
         world: Option<World>,
-        hostname: &str,
+        means: &Means<'_>,
     ) -> Result<Outbound, String> {
-        let routes = settings.routes.iter().map(|(domain, hop)| Ok((domain.to_ascii_lowercase(), fixed(hop)?)));
-        let routes: HashMap<String, (Route, Protocol)> = routes.collect::<Result<_, String>>()?;
-        let usual = match way {
-            Outward::Hop(hop) => Usual::Hop(fixed(hop)?),
-            Outward::World => {
-                let world = world.ok_or("the mail servers of the world are found by DNS: [dns] servers")?;
-                Usual::World(Box::new(world))
-            }
+        let Hops { routes, usual, unused } = hops(way, settings, means.tls)?;
+        unused.iter().for_each(|login| tracing::warn!(login, "{UNUSED}"));
+        let usual = match (usual, world) {
+            (Some(hop), _) => Usual::Hop(hop),
+            (None, Some(world)) => Usual::World(Box::new(world)),
+            (None, None) => return Err("the mail servers of the world are found by DNS: [dns] servers".into()),
         };
+        let hostname = means.hostname.to_owned();
         let is_the_world = *way == Outward::World;
         let at_once = settings.connections_max as usize;
         let (mails, mut waiting) = mpsc::channel::<Job>(WAITING_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-        let hostname = hostname.to_owned();
         let run = move || {
             let ways = Ways { routes, usual, hostname, leases: Leases::default() };
             let (ways, permits) = (Rc::new(ways), Arc::new(Semaphore::new(at_once)));
@@ -151,23 +157,87 @@ impl Relay for Outbound {
     }
 }
 
+/// Next hops that are configured.
+struct Hops {
+    routes: HashMap<String, Hop>,
+    /// None: the world.
+    usual: Option<Hop>,
+    /// Logins that are for none of them.
+    unused: Vec<String>,
+}
+
 /// A next hop that is configured.
-fn fixed(hop: &Forward) -> Result<(Route, Protocol), String> {
-    let route = Route::new(&Target::new(hop.clone()), &Tls::default())?;
-    let (_, protocol) = route.server().ok_or_else(|| format!("{hop} takes no mail"))?;
-    Ok((route, protocol))
+struct Hop {
+    route: Route,
+    host: Host,
+}
+
+/// The next hops of the settings, with their logins.
+fn hops(way: &Outward, settings: &QueueSettings, tls: &Tls) -> Result<Hops, String> {
+    let logins = settings.logins.as_deref().map(Logins::read).transpose()?.unwrap_or_default();
+    let mut used = Vec::new();
+    let mut hop = |domain: Option<&str>, forward: &Forward| {
+        let login = logins.find(domain, forward);
+        used.extend(login.clone());
+        Hop::new(forward, login, settings.logins_without_tls, tls)
+    };
+    let mut routes = HashMap::new();
+    for (domain, forward) in &settings.routes {
+        let domain = domain.to_ascii_lowercase();
+        let way = hop(Some(&domain), forward)?;
+        routes.insert(domain, way);
+    }
+    let usual = match way {
+        Outward::Hop(forward) => Some(hop(None, forward)?),
+        Outward::World => None,
+    };
+    Ok(Hops { routes, usual, unused: logins.unused(&used) })
+}
+
+/// Reads the next hops and their logins as [`outbound`] does: what is to be said of them.
+///
+/// # Errors
+/// When they cannot be used; the message says why.
+pub fn warnings(way: &Outward, settings: &QueueSettings, tls: &Tls) -> Result<Vec<String>, String> {
+    let unused = hops(way, settings, tls)?.unused;
+    Ok(unused.into_iter().map(|login| format!("{login}: {UNUSED}")).collect())
+}
+
+impl Hop {
+    fn new(forward: &Forward, login: Option<Arc<Login>>, may_be_clear: bool, tls: &Tls) -> Result<Hop, String> {
+        let is_in_clear = may_be_clear && is_loopback(forward);
+        let mut target = Target::new(forward.clone());
+        if login.is_some() && !is_in_clear {
+            if matches!(forward, Forward::SmtpSocket(_)) {
+                return Err(format!("{forward} has a login and no TLS: logins_without_tls would let it"));
+            }
+            (target.starttls, target.verify) = (ForwardTls::Require, Verify::Name(None));
+        }
+        let mut route = Route::new(&target, tls)?;
+        // Connections of one login serve no other.
+        route.key.extend(login.iter().map(|login| format!(" as {}", login.name())));
+        let (address, protocol) = route.server().ok_or_else(|| format!("{forward} takes no mail"))?;
+        let host = Host { name: address.clone(), address, protocol, login, is_in_clear };
+        Ok(Hop { route, host })
+    }
+}
+
+/// Whether nobody outside of this machine is on the way.
+fn is_loopback(hop: &Forward) -> bool {
+    let is_near = |host: &str| host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+    matches!(hop, Forward::SmtpSocket(_)) || hop.host().is_some_and(is_near)
 }
 
 /// The ways out.
 struct Ways {
-    routes: HashMap<String, (Route, Protocol)>,
+    routes: HashMap<String, Hop>,
     usual: Usual,
     hostname: String,
     leases: Leases,
 }
 
 enum Usual {
-    Hop((Route, Protocol)),
+    Hop(Hop),
     World(Box<World>),
 }
 
@@ -177,16 +247,13 @@ impl Ways {
             (Some(hop), _) | (None, Usual::Hop(hop)) => hop,
             (None, Usual::World(world)) => return world.send(&mail, &self.hostname, &self.leases).await,
         };
-        let (route, protocol) = fixed;
-        let address = route.server().map(|(address, _)| address).unwrap_or_default();
         let mut sent = Sent::new(mail.recipients.len());
-        let host = Host { name: address.clone(), address, protocol: *protocol };
-        sent.try_host(&host, route, &mail, &self.hostname, &self.leases).await;
+        sent.try_host(&fixed.host, &fixed.route, &mail, &self.hostname, &self.leases).await;
         sent.report()
     }
 
     /// The route of a domain, or of the nearest above it that has one.
-    fn route(&self, domain: &str) -> Option<&(Route, Protocol)> {
+    fn route(&self, domain: &str) -> Option<&Hop> {
         let above = domain.match_indices('.').filter_map(|(dot, _)| domain.get(dot..));
         std::iter::once(domain).chain(above).find_map(|name| self.routes.get(name))
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing is told of a client, since there is none.
 
-use proto::smtp::{Asked, MailFrom, Protocol, RcptTo, Reply};
+use proto::smtp::{Asked, MailFrom, Mechanisms, Protocol, RcptTo, Reply};
 
 use super::{COMMAND_WAIT, Leases, Lost, QUIET_WAIT, SmtpHop};
 use crate::upstream::route::Route;
@@ -40,6 +40,16 @@ impl SmtpHop {
     /// The largest mail that the hop takes, as far as it says so.
     pub fn size_max(&self) -> Option<u64> {
         self.client.extensions().size.filter(|&size| size > 0)
+    }
+
+    /// The mechanisms by which the hop lets clients log in.
+    pub fn mechanisms(&self) -> Mechanisms {
+        self.client.extensions().auth
+    }
+
+    /// Whether nobody else reads what goes over the connection.
+    pub const fn is_encrypted(&self) -> bool {
+        self.stream.is_encrypted()
     }
 
     /// Whether the hop tells senders what becomes of their mails (RFC 3461).

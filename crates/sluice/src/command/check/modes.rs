@@ -83,13 +83,21 @@ fn exposed(config: &Config) -> impl Iterator<Item = String> {
     });
     let accounts = config.store.iter().map(|store| ("accounts", store.accounts()));
     let secrets = config.secrets.iter().map(|path| ("password", path.clone()));
+    let srs = config.store.iter().filter_map(|store| Some(("secret", store.queue.srs_secret.clone()?)));
     let volume = config.store.iter().map(|store| ("store", store.volume()));
     let quarantines = config.quarantines().map(|path| ("quarantine", path.to_path_buf()));
     let ledger = config.spam.iter().flat_map(|spam| &spam.bayes);
     let ledger = ledger.map(|bayes| ("ledger", bayes.ledger.join(learned::FILE)));
     let authority = config.tls.signing_authority.iter().map(|path| ("signing authority", path.clone()));
-    let mut all: Vec<_> =
-        keys.chain(authority).chain(accounts).chain(secrets).chain(volume).chain(quarantines).chain(ledger).collect();
+    let mut all: Vec<_> = keys
+        .chain(authority)
+        .chain(accounts)
+        .chain(secrets)
+        .chain(srs)
+        .chain(volume)
+        .chain(quarantines)
+        .chain(ledger)
+        .collect();
     all.sort();
     all.dedup();
     all.into_iter().filter_map(|(what, path)| {

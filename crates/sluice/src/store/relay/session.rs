@@ -7,10 +7,17 @@
 //!   lost after the final dot ───► it waits: the host may have it, and nobody else is asked in this attempt (section 4.5.4.1)
 //! ```
 
+use std::sync::Arc;
+
 use edge::upstream::route::{Fault, Insecurity, Route};
 use edge::upstream::smtp_hop::{Leases, SmtpHop, Unsent};
 use mailbox::{Fate, Health, Outcome, Outgoing, Report};
 use proto::smtp::{Protocol, Reply};
+
+use super::login::Login;
+
+/// The status of a connection that did not become secure.
+const NO_TLS: (u8, u16, u16) = (4, 7, 4);
 
 /// A host that is tried.
 pub struct Host {
@@ -20,6 +27,17 @@ pub struct Host {
     pub address: String,
     /// What it speaks.
     pub protocol: Protocol,
+    /// Our login there.
+    pub login: Option<Arc<Login>>,
+    /// Whether the login may go there in the clear.
+    pub is_in_clear: bool,
+}
+
+impl Host {
+    /// The same fate as one of this host.
+    fn named(&self, fate: Fate) -> Fate {
+        Fate { host: Some(self.name.clone()), ..fate }
+    }
 }
 
 /// What came of the recipients so far.
@@ -61,12 +79,22 @@ impl Sent {
     pub async fn try_host(&mut self, host: &Host, route: &Route, mail: &Outgoing, hostname: &str, leases: &Leases) {
         // One that turns out to be gone, or tired, after it has been used says nothing of the host: a fresh one does.
         for is_fresh in [false, true] {
+            if let Some(login) = &host.login
+                && let Some(fate) = login.rests().await
+            {
+                return self.wait_for(&host.named(fate));
+            }
             let leased =
                 SmtpHop::lease_to_send((&host.address, host.protocol), route, hostname, leases, is_fresh).await;
             let (mut hop, was_used) = match leased {
                 Ok(leased) => leased,
                 Err(reply) => return self.wait_for(&unreached(&reply, host, route)),
             };
+            if let Some(login) = host.login.as_ref().filter(|_| !was_used)
+                && let Err(fate) = login.log_in(&mut hop, host.is_in_clear).await
+            {
+                return self.wait_for(&host.named(fate));
+            }
             let is_stale = self.transactions(&mut hop, host, mail).await.is_err() && was_used;
             hop.release(leases);
             if !is_stale {
@@ -79,7 +107,7 @@ impl Sent {
     async fn transactions(&mut self, hop: &mut SmtpHop, host: &Host, mail: &Outgoing) -> Result<(), ()> {
         if let Some(most) = hop.size_max().filter(|&most| most < mail.bytes) {
             let why = format!("the host takes mails of {most} bytes at the most, and this one has {}", mail.bytes);
-            let fate = Fate { host: Some(host.name.clone()), ..Fate::never((5, 3, 4), why) };
+            let fate = host.named(Fate::never((5, 3, 4), why));
             (self.was_answered, self.sessions) = (true, self.sessions + 1);
             self.open().into_iter().for_each(|at| self.stand(at, fate.clone()));
             return Ok(());
@@ -117,7 +145,7 @@ impl Sent {
             Ok(replies) => replies,
             Err(Unsent::Gone) => {
                 let why = format!("the connection was lost: {}", hop.fault());
-                self.wait_for(&Fate { host: Some(host.name.clone()), ..Fate::later((4, 4, 2), why) });
+                self.wait_for(&host.named(Fate::later((4, 4, 2), why)));
                 return Err(gone());
             }
             Err(Unsent::Refused(reply)) => {
@@ -142,7 +170,7 @@ impl Sent {
         // Until the content has been taken none of them has the mail.
         for &at in &taken {
             self.stands[at] = false;
-            self.fates[at] = Some(Fate { host: Some(host.name.clone()), ..Fate::later((4, 4, 2), gone().to_string()) });
+            self.fates[at] = Some(host.named(Fate::later((4, 4, 2), gone().to_string())));
         }
         match content(hop, mail).await {
             Ok(()) => {}
@@ -193,7 +221,9 @@ impl Sent {
 /// Why a host was not asked for anything.
 fn unreached(reply: &Reply, host: &Host, route: &Route) -> Fate {
     let said = route.facts.refusal();
-    let (status, why) = match route.facts.insecurity() {
+    // What is known of a route stays known: the reply says whether it is why.
+    let insecurity = route.facts.insecurity().filter(|_| reply.enhanced == Some(NO_TLS));
+    let (status, why) = match insecurity {
         Some(Insecurity { fault: Fault::NoStartTls, why }) => ((4, 7, 4), why),
         Some(Insecurity { why, .. }) => ((4, 7, 5), format!("the server is not known by its certificate: {why}")),
         None => {
@@ -201,7 +231,7 @@ fn unreached(reply: &Reply, host: &Host, route: &Route) -> Fate {
             (reply.enhanced.unwrap_or((4, 4, 1)), why)
         }
     };
-    Fate { host: Some(host.name.clone()), ..Fate::later(status, why) }
+    host.named(Fate::later(status, why))
 }
 
 /// Hands over the content but for its end. The error is what the host said; nothing if we have failed, or the connection.

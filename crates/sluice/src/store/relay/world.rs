@@ -129,7 +129,8 @@ impl World {
     async fn try_address(&self, to: Towards<'_>, sent: &mut Sent, mail: &Outgoing, hostname: &str, leases: &Leases) {
         let Towards { host: name, address, way } = to;
         let forward = Forward::Server { scheme: Scheme::Smtp, address: address.clone() };
-        let host = Host { name: name.to_owned(), address, protocol: Protocol::Smtp };
+        let (login, is_in_clear) = (None, false);
+        let host = Host { name: name.to_owned(), address, protocol: Protocol::Smtp, login, is_in_clear };
         if let Some(route) = &way.route {
             let (route, sessions) = (route.towards(&forward, None).for_name(name), sent.sessions);
             sent.try_host(&host, &route, mail, hostname, leases).await;
