@@ -76,8 +76,18 @@ fn is_list(work: &mut Translation<'_>, list: &str) -> bool {
 /// Networks that are trusted are not tested; they send to others only when they have logged in.
 fn networks(work: &mut Translation<'_>, permit: &mut Vec<String>) {
     let is_set = work.parameters.is_set("mynetworks");
-    let found: Vec<String> = work.names("mynetworks").iter().filter_map(|text| network(text)).collect();
-    work.done("mynetworks_style");
+    let mut found = Vec::new();
+    for name in work.names("mynetworks") {
+        match network(&name) {
+            Some(network) => found.push(network),
+            None if is_set => {
+                let place = work.place("mynetworks");
+                let why = "it is no address and no network: nobody is trusted for it";
+                work.draft.note(place.as_ref(), format!("mynetworks: {name}"), why);
+            }
+            None => {}
+        }
+    }
     let is_near =
         |network: &String| network.starts_with("127.") || network.starts_with("::1") || network.contains("ffff:127.");
     let far: Vec<String> = found.into_iter().filter(|network| !is_near(network)).collect();
@@ -221,10 +231,6 @@ fn postscreen(work: &mut Translation<'_>, permit: &mut Vec<String>, reject: &mut
     work.set(Part::Trust, "greet_wait_ms", "postscreen_greet_wait", |value| {
         seconds(value.rsplit('}').next().unwrap_or(value), 's').map(|wait| json!((wait * 1_000).clamp(0, 60_000)))
     });
-    let names: Vec<String> = work.parameters.all().map(|(name, _, _)| name.to_owned()).collect();
-    for name in names.iter().filter(|name| name.starts_with("postscreen_")) {
-        work.done(name);
-    }
 }
 
 #[cfg(test)]

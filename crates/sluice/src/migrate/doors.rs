@@ -66,7 +66,17 @@ pub fn listeners(work: &mut Translation<'_>, shape: &Shape, has_tls: bool) {
     }
 }
 
-/// Services besides doors: those that are not Postfix's own.
+/// Notes options of a service that come to something.
+fn options(work: &mut Translation<'_>, service: &Service, is_known: impl Fn(&str, &str) -> bool) {
+    for (place, name, value) in service.options.iter().filter(|(_, name, value)| !is_known(name, value)) {
+        let why = super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default());
+        if !why.is_empty() {
+            work.draft.note(Some(place), format!("{}: -o {name}={value}", service.name), why);
+        }
+    }
+}
+
+/// Services besides doors: options of Postfix's own clients, and services that are not Postfix's own.
 fn other(work: &mut Translation<'_>, service: &Service) {
     const OWN: &[&str] = &[
         "anvil",
@@ -94,6 +104,12 @@ fn other(work: &mut Translation<'_>, service: &Service) {
         "verify",
         "virtual",
     ];
+    if matches!(service.command.as_str(), "smtp" | "lmtp") {
+        let is_smtps = service.name == "smtps";
+        options(work, service, |name, value| {
+            KNOWN.contains(&name) || name == "smtp_tls_wrappermode" && is_smtps && value.eq_ignore_ascii_case("yes")
+        });
+    }
     if !OWN.contains(&service.command.as_str()) {
         let setting = format!("{} {} {}", service.name, service.kind, service.command);
         let why = match service.command.as_str() {
@@ -120,12 +136,7 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         work.draft.note(Some(&service.place), setting, why);
         return false;
     }
-    for (place, name, value) in service.options.iter().filter(|(_, name, _)| !KNOWN.contains(&name.as_str())) {
-        let why = super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default());
-        if !why.is_empty() {
-            work.draft.note(Some(place), format!("{}: -o {name}={value}", service.name), why);
-        }
-    }
+    options(work, service, |name, _| KNOWN.contains(&name));
     let is_submission = port != SMTP && (logs_in || matches!(port, 587 | 465));
     if is_submission && !has_tls {
         work.draft.note(

@@ -5,6 +5,7 @@
 mod access;
 mod doors;
 mod draft;
+mod logins;
 mod parameters;
 mod people;
 mod reasons;

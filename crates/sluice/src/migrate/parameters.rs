@@ -77,6 +77,8 @@ pub struct Parameters {
     named: RefCell<BTreeSet<String>>,
     /// Names that were expanded in the value under way.
     steps: Cell<u32>,
+    /// The value under way was not expanded to its end.
+    is_cut: Cell<bool>,
 }
 
 impl Parameters {
@@ -135,6 +137,12 @@ impl Parameters {
         self.expanded(self.raw(name))
     }
 
+    /// Whether a value names itself, or goes on beyond all bounds.
+    pub fn is_endless(&self, name: &str) -> bool {
+        self.value(name);
+        self.is_cut.get()
+    }
+
     /// The words of a value: parted by white space and commas, but not within braces.
     pub fn list(&self, name: &str) -> Vec<String> {
         words(&self.value(name))
@@ -153,6 +161,7 @@ impl Parameters {
     /// Expands a value, or a line of another file.
     pub fn expanded(&self, value: &str) -> String {
         self.steps.set(0);
+        self.is_cut.set(false);
         self.expand(value, 0)
     }
 
@@ -163,6 +172,7 @@ impl Parameters {
             rest = &rest[at + 1..];
             self.steps.set(self.steps.get() + 1);
             if depth >= DEPTH_MAX || out.len() > VALUE_BYTES_MAX || self.steps.get() > STEPS_MAX {
+                self.is_cut.set(true);
                 return out;
             }
             rest = self.expand_one(rest, depth, &mut out);

@@ -111,7 +111,7 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
         ),
         ("clients", "192.0.2.66/32 REJECT\n198.51.100.0/24 OK\n198.51.100.7 PREPEND X: y\n"),
         ("header_checks", "/^Subject: x/ REJECT\n"),
-        ("sasl", "[smarthost.example.com]:587 user:secret\n"),
+        ("sasl", "[smarthost.example.com]:587 user:secret\nann@example.org other:secret\n[x]:25 secret\n"),
     ]);
     has(
         &text,
@@ -120,6 +120,7 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
             "minimum = \"1.2\"",
             "chain = \"FOLDER/mx.pem\"",
             "relay = \"smtp://smarthost.example.com:587\"",
+            "logins = \"FOLDER/sasl\"",
             "\"partner.example\" = \"smtp://mx.partner.example:2525\"  # FOLDER/transport:1",
             "\".partner.example\" = \"smtp://192.0.2.7:25\"",
             "lifetime_seconds = 259200",
@@ -136,9 +137,11 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
             "sluice account add --alias info@example.org ann@example.net",
         ],
     );
-    assert!(!text.contains("10025\"") && !text.contains("user:secret"), "{text}");
+    assert!(!text.contains("10025\"") && !text.contains("secret"), "{text}");
     for (setting, why) in [
-        ("smtp_sasl_auth_enable", "login"),
+        ("smtp_sasl_password_maps", "chmod 640"),
+        ("ann@example.org", "not of a sender"),
+        ("[x]:25", "NAME:PASSWORD"),
         ("smtpd_milters", "inspected here"),
         ("header_checks", "SpamAssassin"),
         ("check_policy_service inet:127.0.0.1:10023", "greylist"),
@@ -252,6 +255,43 @@ fn odd_values_are_noted_and_values_stay_whole() {
         let setting = setting.split("FOLDER").next().unwrap();
         assert!(is_noted(&notes, setting, why), "{setting}: {notes:#?}");
     }
+}
+
+#[test]
+fn nothing_goes_without_a_note() {
+    let main = "myhostname = mx.example.org\nmydestination = example.org\nrelayhost = [smtp.example.com]:2465\n\
+        smtp_tls_wrappermode = yes\nsmtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = mysql:FOLDER/x.cf\n\
+        smtp_sasl_mechanism_filter = plain\nsmtp_sender_dependent_authentication = yes\n\
+        mynetworks = 127.0.0.0/8, 300.1.2.3, office.example.org\nmynetworks_style = subnet\n\
+        smtpd_banner = $smtpd_banner ESMTP\nsmtp_helo_name = mail.example.org\nown = $smtp_helo_name\n\
+        postscreen_greet_action = drop\n";
+    let master = format!(
+        "{MASTER}relay unix - - y - - smtp\n  -o syslog_name=postfix/relay\n  -o smtp_fallback_relay=x\n\
+         smtps unix - - y - - smtp\n  -o smtp_tls_wrappermode=yes\n  -o smtp_bind_address=192.0.2.1\n"
+    );
+    let (text, notes) = migrated(&[("main.cf", main), ("master.cf", &master)]);
+    has(&text, &["relay = \"smtps://smtp.example.com:2465\""]);
+    assert!(!text.contains("logins ="), "{text}");
+    for (setting, why) in [
+        ("smtp_sasl_password_maps", "one file of text"),
+        ("smtp_sasl_mechanism_filter", "SCRAM"),
+        ("smtp_sender_dependent_authentication", "not of a sender"),
+        ("mynetworks: 300.1.2.3", "no address"),
+        ("mynetworks: office.example.org", "no address"),
+        ("mynetworks_style", "without a login"),
+        ("smtpd_banner", "names itself"),
+        ("smtp_helo_name", "hostname"),
+        ("own", "no such setting"),
+        ("postscreen_greet_action", "[trust]"),
+        ("relay: -o smtp_fallback_relay=x", "one way"),
+        ("smtps: -o smtp_bind_address", "source address"),
+    ] {
+        assert!(is_noted(&notes, setting, why), "{setting}: {notes:#?}");
+    }
+    assert!(!notes.iter().any(|note| note["setting"].as_str().is_some_and(|text| text.contains("wrappermode"))));
+    let off = "myhostname = mx.example.org\nsmtp_sasl_password_maps = hash:FOLDER/sasl\n";
+    let (text, notes) = migrated(&[("main.cf", off), ("master.cf", MASTER)]);
+    assert!(!text.contains("logins =") && is_noted(&notes, "smtp_sasl_password_maps", "not used"), "{notes:#?}");
 }
 
 #[test]

@@ -99,12 +99,20 @@ fn rest(work: &mut Translation<'_>) {
         work.draft.note(Some(place), line.clone(), "this line sets nothing, or a later one sets it again");
     }
     let names: Vec<String> = work.parameters.all().map(|(name, _, _)| name.to_owned()).collect();
+    let parameters = work.parameters;
+    for name in names.iter().filter(|name| parameters.is_endless(name)) {
+        work.note(
+            name,
+            "the value names itself: Postfix does not start with it, and it is used here as far as it goes",
+        );
+    }
     for name in names.iter().filter(|name| !work.done.contains(*name)).cloned().collect::<Vec<_>>() {
         let value = work.parameters.value(&name);
         let is_empty = value.is_empty() || value == "0" && name.ends_with("_limit");
         match reasons::reason(&name) {
             Some(None) => {}
-            _ if is_empty || work.parameters.is_named(&name) => {}
+            _ if is_empty => {}
+            None if work.parameters.is_named(&name) => {}
             Some(Some(why)) => work.note(&name, why),
             None => work.note(&name, "there is no such setting"),
         }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::draft::Part;
+use super::logins;
 use super::tables::{Contents, Entry};
 use super::translation::{Shape, Translation};
 use crate::config::Outward;
@@ -16,6 +17,16 @@ enum Hop {
     Usual,
     /// No way of Sluice; the reason.
     Other(&'static str),
+}
+
+impl Hop {
+    /// The same within TLS from the first byte on, if `smtp_tls_wrappermode` says so of all.
+    fn within(self, is_wrapped: bool) -> Hop {
+        match self {
+            Hop::Server(hop, asks) if is_wrapped => Hop::Server(hop.replacen("smtp://", "smtps://", 1), asks),
+            other => other,
+        }
+    }
 }
 
 /// Whether the site is a gateway: domains are relayed, and nobody has mail here.
@@ -73,7 +84,9 @@ pub fn relay(work: &mut Translation<'_>) {
     let value = work.parameters.value("relayhost");
     work.done("relayhost");
     let place = work.place("relayhost");
-    let hop = if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp") };
+    let is_wrapped = work.parameters.is_yes("smtp_tls_wrappermode");
+    work.done("smtp_tls_wrappermode");
+    let hop = if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp").within(is_wrapped) };
     let has_way = !matches!(hop, Hop::Other(_));
     match hop {
         Hop::Server(hop, asks) => {
@@ -94,7 +107,7 @@ pub fn relay(work: &mut Translation<'_>) {
     }
     for Entry { place, key, value } in routes(work) {
         let setting = format!("{key} {value}");
-        match hop_of(&value, "smtp") {
+        match hop_of(&value, "smtp").within(is_wrapped) {
             _ if key.contains('@') => work.draft.note(Some(&place), setting, "next hops are those of domains"),
             Hop::Server(..) if key == "*" => {
                 work.draft.note(Some(&place), setting, "relay in [store] is the way of all others")
@@ -118,6 +131,7 @@ pub fn relay(work: &mut Translation<'_>) {
         );
     }
     transports(work);
+    logins::logins(work);
 }
 
 /// The entries of `transport_maps`, each key once.
