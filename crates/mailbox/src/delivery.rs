@@ -49,6 +49,8 @@ pub(crate) struct Arrived {
     pub is_one: bool,
     /// It comes from a gateway that has looked for viruses.
     pub is_inspected: bool,
+    /// `REQUIRETLS` was asked for, and is for what a script sends on.
+    pub require_tls: bool,
 }
 
 /// Why a recipient does not get a mail.
@@ -125,6 +127,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
         from: mail.from,
         return_path_bytes: mail.return_path_bytes,
         is_spam: said.is_spam,
+        require_tls: mail.require_tls,
         has_relay: site.relay.is_some(),
         answers: outgoing::answers(site, &plans).await?,
         ..Leaving::default()

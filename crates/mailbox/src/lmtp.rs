@@ -91,6 +91,8 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site
             // Who brings a mail to the gateway is who fills the store.
             xforward: peer != Peer::Stranger,
             dsn: submits,
+            // Its client is the gateway within this process, which offers it to clients in TLS.
+            require_tls: peer != Peer::Stranger,
             auth: if submits { Mechanisms::of(&submission::MECHANISMS) } else { Mechanisms::NONE },
             ..Extensions::default()
         },
@@ -134,6 +136,7 @@ struct Mail {
     ret: Option<Return>,
     envid: String,
     smtputf8: bool,
+    require_tls: bool,
     content: Option<Content>,
 }
 
@@ -239,7 +242,7 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn begin_mail(&mut self, mail: MailFrom) -> Reply {
-        let MailFrom { path, size, ret, envid, smtputf8, .. } = mail;
+        let MailFrom { path, size, ret, envid, smtputf8, require_tls, .. } = mail;
         let from = path.as_str().to_owned();
         let reply = match &self.account {
             Some(account) => self.sender(account, &from),
@@ -247,7 +250,7 @@ impl<S: Stream> Session<'_, S> {
         };
         let (bytes, envid) = (size.unwrap_or(0), envid.unwrap_or_default());
         let (recipients, outgoing) = (Vec::new(), Vec::new());
-        let mail = Mail { from, bytes, recipients, outgoing, ret, envid, smtputf8, content: None };
+        let mail = Mail { from, bytes, recipients, outgoing, ret, envid, smtputf8, require_tls, content: None };
         self.mail = Some(mail).filter(|_| reply.is_positive());
         reply
     }
@@ -330,7 +333,7 @@ impl<S: Stream> Session<'_, S> {
         if let Some(mail) = self.mail.take_if(|mail| !mail.outgoing.is_empty() && mail.content.is_some()) {
             return vec![submission::send_back(self.site, self.client, mail).await];
         }
-        let Some(Mail { from, recipients, content: Some(content), .. }) = self.mail.take() else {
+        let Some(Mail { from, recipients, require_tls, content: Some(content), .. }) = self.mail.take() else {
             return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];
         };
         let count = if is_one { 1 } else { recipients.len() };
@@ -354,6 +357,7 @@ impl<S: Stream> Session<'_, S> {
             return_path_bytes: return_path(&from).len() as u64,
             is_one,
             is_inspected: self.peer != Peer::Stranger,
+            require_tls,
         };
         let (replies, filed): (Vec<Reply>, _) = match delivery::deliver(self.site, arrived).await {
             Ok(outcomes) => (outcomes.all.into_iter().map(reply_of).collect(), outcomes.filed),

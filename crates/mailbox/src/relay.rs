@@ -12,6 +12,8 @@ pub struct Outgoing {
     pub destination: String,
     /// The sender, and what is asked for; `size` and `body` are set.
     pub mail: MailFrom,
+    /// Whether the sender would rather have it read on its way than not arrive: `TLS-Required: No` (RFC 8689, section 5).
+    pub needs_no_tls: bool,
     /// The recipients, at least one.
     pub recipients: Vec<RcptTo>,
     /// How long it is, in bytes: one of which less comes is not sent.

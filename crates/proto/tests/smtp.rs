@@ -15,6 +15,7 @@ const ALL: Extensions = Extensions {
     enhanced_status_codes: true,
     dsn: true,
     starttls: true,
+    require_tls: true,
     auth: Mechanisms::NONE,
     xforward: true,
     xclient: true,

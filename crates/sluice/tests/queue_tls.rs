@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use proto::dns::kind;
@@ -10,7 +10,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::harness::dns::{Dns, Told};
 use crate::harness::tls::Certificate;
-use crate::harness::{Behaviour, Gateway, Sink, SinkTls, free_port, wait_for};
+use crate::harness::imap::ask;
+use crate::harness::{Behaviour, Gateway, Sink, SinkTls, Wire, base64, free_port, wait_for};
+use crate::queue::send;
 
 /// The hosts of policies are so much behind the mail servers.
 const POLICIES: u8 = 20;
@@ -19,7 +21,7 @@ const POLICIES: u8 = 20;
 const TLSA: u16 = 52;
 
 /// Domains, each with a mail server `mx-DOMAIN` at a host of the loopback.
-const DOMAINS: [(&str, u8); 11] = [
+const DOMAINS: [(&str, u8); 12] = [
     ("enforced.test", 2),
     ("other-name.test", 3),
     ("not-listed.test", 4),
@@ -31,6 +33,7 @@ const DOMAINS: [(&str, u8); 11] = [
     ("no-starttls.test", 10),
     ("forged.test", 11),
     ("dane-hidden.test", 12),
+    ("unready.test", 13),
 ];
 
 fn host_of(domain: &str) -> Option<u8> {
@@ -98,6 +101,8 @@ fn serve_policy(domain: &'static str, host: u8, port: u16, authority: &Certifica
 
 struct World {
     gateway: Gateway,
+    certificate: Certificate,
+    imap: SocketAddr,
     sinks: Vec<(&'static str, Sink)>,
     _dns: Dns,
     _folder: tempfile::TempDir,
@@ -136,28 +141,69 @@ impl World {
             }
             let tls = SinkTls { certificate: Arc::new(certificate), implicit: false, injected: "" };
             let tls = Some(tls).filter(|_| domain != "no-starttls.test");
-            let extensions: &[&str] = if tls.is_some() { &["STARTTLS"] } else { &[] };
+            let extensions: &[&str] = match domain {
+                "no-starttls.test" => &[],
+                "enforced.test" | "dane.test" => &["STARTTLS", "REQUIRETLS"],
+                _ => &["STARTTLS"],
+            };
             let behaviour = Behaviour { tls, extensions, ..Behaviour::default() };
             (domain, Sink::at(&format!("127.0.0.{host}:{port}"), behaviour))
         });
         for (domain, host) in DOMAINS.into_iter().filter(|(domain, _)| !domain.contains("dane")) {
             serve_policy(domain, host, https, &authority);
         }
-        let dns = Dns::start(move |name, wanted| world(name, wanted, &record));
+        let certificate = Certificate::of("mx.test");
+        certificate.store(folder.path(), "mx");
+        let mut add = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        add.args(["account", "--accounts"]).arg(folder.path().join("accounts")).args(["add", "ann@here.test"]);
+        let mut child = add.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
+        assert!(child.wait().unwrap().success());
+        let (dns, imap) = (Dns::start(move |name, wanted| world(name, wanted, &record)), free_port());
         let at = folder.path().display();
         let gateway = Gateway::with(&format!(
-            "hostname = \"mx.test\"\nthreads = 1\n{}[tls]\nauthorities = \"{at}/authority.crt\"\n[store]\nfolder = \"FOLDER/store\"\n\
-             size = \"64M\"\nrelay = \"mx\"\nmaildrop = \"FOLDER/maildrop\"\n[store.queue]\nport = {port}\nhttps_port = {https}\n\
-             destinations = [\"127.0.0.0/8\"]\n[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n",
+            "hostname = \"mx.test\"\nthreads = 1\n{}[tls]\nauthorities = \"{at}/authority.crt\"\n\
+             [[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n[store]\nfolder = \"FOLDER/store\"\n\
+             size = \"64M\"\naccounts = \"{at}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nrelay = \"mx\"\nmaildrop = \"FOLDER/maildrop\"\n[store.queue]\nport = {port}\nhttps_port = {https}\n\
+             destinations = [\"127.0.0.0/8\"]\n[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
+             tls = \"offer\"\nauth = \"tls\"\n",
             dns.settings()
         ));
-        World { gateway, sinks: sinks.to_vec(), _dns: dns, _folder: folder }
+        let imap = SocketAddr::from(([127, 0, 0, 1], imap));
+        World { gateway, certificate, imap, sinks: sinks.to_vec(), _dns: dns, _folder: folder }
+    }
+
+    /// A session in TLS in which ann has logged in; what is offered there.
+    fn submit(&self) -> (Wire, String) {
+        let mut wire = self.gateway.connect();
+        wire.talk("S: 220 *");
+        assert!(!wire.command("EHLO client.test").contains("REQUIRETLS"), "TLS comes first");
+        wire.talk("C: STARTTLS\nS: 220 *");
+        let mut wire = wire.secure(self.certificate.client("mx.test"));
+        let offered = wire.command("EHLO client.test");
+        let login = base64(b"\0ann@here.test\0secret");
+        wire.talk(&format!("C: AUTH PLAIN {}\nS: 235 *", login.trim_end()));
+        (wire, offered)
+    }
+
+    /// What has come back to ann, once so many have.
+    fn returned(&self, count: usize) -> Vec<String> {
+        let mut wire = Wire::connect(self.imap);
+        wire.line();
+        assert!(ask(&mut wire, "LOGIN ann@here.test secret").status.starts_with("OK"));
+        let look = || {
+            ask(&mut wire, "SELECT INBOX");
+            let mails = ask(&mut wire, "UID FETCH 1:* BODY.PEEK[]").literals;
+            let mails: Vec<String> = mails.iter().map(|mail| String::from_utf8_lossy(mail).into_owned()).collect();
+            Some(mails).filter(|mails| mails.len() >= count)
+        };
+        wait_for(look, "what comes back")
     }
 
     fn send(&self, domain: &str) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
         command.args(["sendmail", "-C"]).arg(self.gateway.folder.path().join("sluice.toml")).arg(format!("x@{domain}"));
-        assert!(command.stdin(std::process::Stdio::null()).status().unwrap().success());
+        assert!(command.stdin(Stdio::null()).status().unwrap().success());
     }
 
     fn sink(&self, domain: &str) -> &Sink {
@@ -204,4 +250,47 @@ fn servers_are_known_by_their_domains_policies_and_by_signed_records() {
     // It holds through a restart.
     let kept = std::fs::read_to_string(world.gateway.folder.path().join("store/mta-sts")).unwrap();
     assert!(kept.contains("enforced.test a1 enforce ") && !kept.contains("forged.test"), "{kept}");
+}
+
+#[test]
+fn a_mail_that_requires_tls_goes_to_proven_servers_that_require_it_too_or_comes_back() {
+    let world = World::start();
+    let (mut wire, offered) = world.submit();
+    assert!(offered.contains("REQUIRETLS"), "{offered}");
+    let mail = "Subject: secret\r\nTLS-Required: No\r\n\r\nbody\r\n";
+    for domain in ["enforced.test", "dane.test"] {
+        let to = format!("<x@{domain}>");
+        assert_eq!(send(&mut wire, "<ann@here.test> REQUIRETLS RET=FULL", &[&to], mail), "250 2.0.0 Queued");
+        world.sink(domain).wait(1);
+        let said = world.sink(domain).commands();
+        assert!(said.iter().any(|line| line.starts_with("MAIL") && line.ends_with(" REQUIRETLS")), "{said:?}");
+    }
+    // A server that nothing proves, that is not as its policy in testing says, that has no STARTTLS, that has another certificate.
+    let cases = [
+        ("forged.test", "5.7.10"),
+        ("testing.test", "5.7.10"),
+        ("no-starttls.test", "5.7.10"),
+        ("dane-other.test", "5.7.10"),
+        ("unready.test", "5.7.30"),
+    ];
+    for (count, (domain, status)) in cases.iter().enumerate() {
+        let to = format!("<x@{domain}>");
+        assert_eq!(send(&mut wire, "<ann@here.test> REQUIRETLS RET=FULL", &[&to], mail), "250 2.0.0 Queued");
+        let returned = world.returned(count + 1);
+        let notice = returned.last().unwrap();
+        assert!(notice.contains(&format!("\r\nStatus: {status}\r\n")), "{domain}: {notice}");
+        assert!(notice.contains("\r\nSubject: secret\r\n") && !notice.contains("\r\nbody\r\n"), "{notice}");
+        assert!(world.sink(domain).mails().is_empty(), "{domain}");
+    }
+}
+
+#[test]
+fn a_mail_that_would_rather_arrive_than_be_secret_goes_to_any_server() {
+    let world = World::start();
+    let (mut wire, _) = world.submit();
+    for domain in ["other-name.test", "no-starttls.test", "dane-other.test", "dane-away.test"] {
+        let mail = "tls-required:  no\r\n\r\nbody\r\n";
+        assert_eq!(send(&mut wire, "<ann@here.test>", &[&format!("<x@{domain}>")], mail), "250 2.0.0 Queued");
+        world.sink(domain).wait(1);
+    }
 }

@@ -97,6 +97,9 @@ pub struct Envelope {
     /// `ENVID=`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub envid: Option<String>,
+    /// `REQUIRETLS`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_tls: bool,
     /// Whom it was for.
     pub to: Vec<Recipient>,
 }
@@ -136,6 +139,7 @@ impl Envelope {
             smtputf8: mail.smtputf8,
             ret: mail.ret.map(|ret| if ret == Return::Full { "FULL".into() } else { "HDRS".into() }),
             envid: mail.envid.clone(),
+            require_tls: mail.require_tls,
             to: recipients.iter().map(Recipient::new).collect(),
         }
     }
@@ -156,6 +160,7 @@ impl Envelope {
                 None => None,
             },
             envid: self.envid.clone().filter(|text| is_graphic(text)),
+            require_tls: self.require_tls,
         })
     }
 }
@@ -383,6 +388,7 @@ mod tests {
                 smtputf8: false,
                 ret: Some("HDRS".into()),
                 envid: Some("a b".into()),
+                require_tls: false,
                 to,
             },
             mailbox: None,

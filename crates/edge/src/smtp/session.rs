@@ -726,6 +726,8 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         enhanced_status_codes: true,
         dsn: hop.dsn && !is_for_strangers,
         starttls: matches!(listener.place.tls, ListenerTls::Offer | ListenerTls::Require),
+        // Of other next hops it is not known whether mail goes to them as that asks for.
+        require_tls: encrypted && hop.require_tls && listener.hop.forward == Forward::Store,
         auth: if may_log_in { hop.auth } else { Mechanisms::NONE },
         xforward: settings.xforward_from.iter().any(|trusted| trusted.means(network_address(client))),
         xclient: settings.xclient_from.iter().any(|trusted| trusted.means(network_address(client))),

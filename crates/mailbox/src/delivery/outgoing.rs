@@ -21,6 +21,8 @@ pub(super) struct Leaving {
     pub from: String,
     pub return_path_bytes: u64,
     pub is_spam: bool,
+    /// See [`Entry::require_tls`].
+    pub require_tls: bool,
     pub has_relay: bool,
     /// Answers that may be sent, and their content.
     pub answers: Vec<(Vacation, Sealed)>,
@@ -54,6 +56,7 @@ impl Leaving {
                 skipped: self.return_path_bytes,
                 is_stored: !plan.places.is_empty(),
                 is_spam: self.is_spam,
+                require_tls: self.require_tls,
                 ..Entry::default()
             };
             let outcome = match self.has_relay {

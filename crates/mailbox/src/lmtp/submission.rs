@@ -140,7 +140,7 @@ impl<S: Stream> Session<'_, S> {
 
 /// Puts a mail into the queue; what the client is told.
 pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Reply {
-    let Mail { from, outgoing, content: Some(content), ret, envid, smtputf8, .. } = mail else { return FAILED };
+    let Mail { from, outgoing, content: Some(content), ret, envid, smtputf8, require_tls, .. } = mail else { return FAILED };
     if let Some(reply) = content.failed {
         return reply;
     }
@@ -163,6 +163,7 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
         ret,
         envid,
         smtputf8,
+        require_tls,
         is_written: true,
         is_inspected: true,
         recipients: outgoing,
@@ -209,7 +210,7 @@ fn address(account: &Account, hostname: &str) -> String {
 
 /// Puts a mail into the queue that came back for a sender whose mail was forwarded here; what the client is told.
 pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -> Reply {
-    let Mail { outgoing, content: Some(content), .. } = mail else { return FAILED };
+    let Mail { outgoing, require_tls, content: Some(content), .. } = mail else { return FAILED };
     if let Some(reply) = content.failed {
         return reply;
     }
@@ -227,6 +228,7 @@ pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -
         since: seconds(),
         is_answer: true,
         is_inspected: true,
+        require_tls,
         skipped,
         recipients: outgoing,
         ..Entry::default()

@@ -26,6 +26,8 @@ pub struct Entry {
     pub envid: String,
     /// `SMTPUTF8` was asked for.
     pub smtputf8: bool,
+    /// `REQUIRETLS` was asked for.
+    pub require_tls: bool,
     /// It was made here: an answer, or a notice.
     pub is_answer: bool,
     /// The account has it as well.
@@ -110,7 +112,7 @@ impl Entry {
     /// The sender as the next hop is told.
     pub(crate) fn mail(&self) -> Option<MailFrom> {
         let envid = (!self.envid.is_empty()).then(|| self.envid.clone());
-        Some(MailFrom { path: self.from.parse().ok()?, ret: self.ret, envid, ..MailFrom::default() })
+        Some(MailFrom { path: self.from.parse().ok()?, ret: self.ret, envid, require_tls: self.require_tls, ..MailFrom::default() })
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -126,6 +128,7 @@ impl Entry {
             self.ret == Some(Return::Headers),
             self.is_inspected,
             self.is_local,
+            self.require_tls,
         ];
         let flags = String::from_iter(flags.map(|flag| if flag { '1' } else { '0' }));
         let Entry { since, skipped, from, account, address, envid, .. } = self;
@@ -157,7 +160,7 @@ impl Entry {
         let is_set = |at: usize| flags.get(at) == Some(&b'1');
         [entry.is_answer, entry.is_stored, entry.is_spam, entry.is_written] = [0, 1, 2, 3].map(is_set);
         [entry.is_held, entry.is_warned, entry.smtputf8, entry.is_inspected] = [4, 5, 6, 9].map(is_set);
-        entry.is_local = is_set(10);
+        [entry.is_local, entry.require_tls] = [10, 11].map(is_set);
         entry.ret = is_set(7).then_some(Return::Full).or(is_set(8).then_some(Return::Headers));
         let count: usize = line()?.parse().ok()?;
         let mut text = || line().map(str::to_owned);
@@ -236,6 +239,7 @@ mod tests {
             is_held: true,
             is_inspected: true,
             is_local: true,
+            require_tls: true,
             skipped: 7,
             recipients: vec![recipient("a@b"), recipient("c@d")],
             ..Entry::answer("carl@example.net".into(), -5)

@@ -137,7 +137,9 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     let body_kind = traits.is_eight_bit.then_some(BodyKind::EightBit);
     let mail_from = MailFrom { size: Some(bytes), body: body_kind, smtputf8, ..mail_from };
     let (content, mut pieces) = Content::new();
-    let sending = relay.send(Outgoing { destination: destination.into(), mail: mail_from, recipients, bytes, content });
+    let needs_no_tls = traits.needs_no_tls && !mail_from.require_tls;
+    let destination = destination.into();
+    let sending = relay.send(Outgoing { destination, mail: mail_from, needs_no_tls, recipients, bytes, content });
     let feeding = async {
         while let Some((offset, tell)) = pieces.next().await {
             let piece = tokio::task::block_in_place(|| piece(&mut body, trace, entry.skipped, offset));
@@ -192,6 +194,8 @@ struct Traits {
     is_cut: bool,
     is_eight_bit: bool,
     has_utf8_header: bool,
+    /// The field `TLS-Required: No`.
+    needs_no_tls: bool,
     received: usize,
 }
 
@@ -214,7 +218,9 @@ impl Traits {
             header.truncate(header.len() - 2);
         }
         let has_utf8_header = !header.is_ascii();
-        let mut traits = Traits { header, header_bytes, is_cut, is_eight_bit: false, has_utf8_header, received };
+        let needs_no_tls = fields(&header).any(needs_no_tls);
+        let mut traits =
+            Traits { header, header_bytes, is_cut, is_eight_bit: false, has_utf8_header, needs_no_tls, received };
         while let Some(piece) = next(body, at) {
             if !piece.is_ascii() {
                 traits.is_eight_bit = true;
@@ -224,6 +230,13 @@ impl Traits {
         }
         traits
     }
+}
+
+/// Whether a field is `TLS-Required: No`.
+fn needs_no_tls(field: &[u8]) -> bool {
+    const NAME: &[u8] = b"tls-required:";
+    let is_named = field.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
+    is_named && field[NAME.len()..].trim_ascii().eq_ignore_ascii_case(b"no")
 }
 
 /// The next piece of a mail; nothing at its end, and where it cannot be read.
@@ -272,6 +285,7 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
         true => None,
         false => Some(notice::write(site, mail, entry, &told)),
     };
+    let require_tls = entry.require_tls;
     let (is_warned, is_inspected, address) = (entry.is_warned, entry.is_inspected, entry.from.clone());
     let (writer, skipped) = (entry.is_written.then(|| entry.account.clone()), entry.account.clone());
     let work = move |transaction: &mut Transaction<'_, File>, notice: Option<&Sealed>| {
@@ -298,7 +312,7 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
         match (notice, writer) {
             (None, _) => Ok(()),
             (Some(sealed), Some(account)) => tell_writer(transaction, sealed, &account),
-            (Some(sealed), None) => add(transaction, sealed, &Entry::answer(address, now)),
+            (Some(sealed), None) => add(transaction, sealed, &Entry { require_tls, ..Entry::answer(address, now) }),
         }
     };
     let Some(text) = text else { return site.store.transact(move |transaction| work(transaction, None)).await };

@@ -96,6 +96,7 @@ async fn deliver_to(
         return_path_bytes: return_path.len() as u64,
         is_one: true,
         is_inspected: entry.is_inspected || entry.is_answer,
+        require_tls: entry.require_tls,
     };
     let outcome = match delivery::deliver(site, arrived).await {
         Ok(outcomes) => outcomes.all.into_iter().next().unwrap_or(Ok(())),

@@ -167,12 +167,12 @@ fn put_recipient(head: &mut String, entry: &Entry, event: &Event, is_redirect: b
     }
 }
 
-/// The mail, or its header. Of one whose header is not in ASCII nothing comes back: the sender's host may not take it.
+/// The mail, or its header; of a mail with REQUIRETLS its header (RFC 8689, section 5). Of one whose header is not in ASCII nothing comes back: the sender's host may not take it.
 fn put_original(text: &mut Vec<u8>, site: &Site, mail: u32, entry: &Entry, events: &[&Event], boundary: &str) {
     let Some(mut body) = open(site, mail) else { return };
     let is_failure = events.iter().any(|event| event.kind == Kind::Failed);
     let bytes = body.size().saturating_sub(entry.skipped);
-    let is_whole = entry.ret == Some(Return::Full) && is_failure && bytes <= WHOLE_BYTES_MAX;
+    let is_whole = entry.ret == Some(Return::Full) && !entry.require_tls && is_failure && bytes <= WHOLE_BYTES_MAX;
     let mut original = vec![0; if is_whole { WHOLE_BYTES_MAX as usize } else { HEADER_BYTES_MAX }];
     let mut length = 0;
     while let Ok(more @ 1..) =

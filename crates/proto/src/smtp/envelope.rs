@@ -20,6 +20,8 @@ pub struct MailFrom {
     pub ret: Option<Return>,
     /// `ENVID=`, in xtext.
     pub envid: Option<String>,
+    /// `REQUIRETLS`: the mail goes over TLS to servers that are known alone, or comes back (RFC 8689).
+    pub require_tls: bool,
 }
 
 /// `RCPT TO` with its parameters.
@@ -68,6 +70,7 @@ impl MailFrom {
                 ("SIZE", Some(value)) if offered.size.is_some() => mail.size.replace(number(value)?).is_some(),
                 ("BODY", Some(value)) if offered.eight_bit_mime => mail.body.replace(Body::parse(value)?).is_some(),
                 ("SMTPUTF8", None) if offered.smtputf8 => core::mem::replace(&mut mail.smtputf8, true),
+                ("REQUIRETLS", None) if offered.require_tls => core::mem::replace(&mut mail.require_tls, true),
                 ("RET", Some(value)) if offered.dsn => mail.ret.replace(Return::parse(value)?).is_some(),
                 ("ENVID", Some(value)) if offered.dsn => mail.envid.replace(xtext(value)?).is_some(),
                 // RFC 4954: to be ignored by who does not authenticate, rather than refused.
@@ -89,6 +92,9 @@ impl MailFrom {
         if self.body == Some(Body::EightBitMime) && !hop.eight_bit_mime {
             return Err(Unsupported::EightBitMime);
         }
+        if self.require_tls && !hop.require_tls {
+            return Err(Unsupported::RequireTls);
+        }
         let mut line = alloc::format!("MAIL FROM:{}", self.path);
         if let (Some(size), Some(_)) = (self.size, hop.size) {
             let _ = write!(line, " SIZE={size}");
@@ -101,6 +107,9 @@ impl MailFrom {
         }
         if self.smtputf8 {
             line.push_str(" SMTPUTF8");
+        }
+        if self.require_tls {
+            line.push_str(" REQUIRETLS");
         }
         if hop.dsn {
             match self.ret {
@@ -234,6 +243,8 @@ pub enum Unsupported {
     SmtpUtf8,
     /// It needs 8BITMIME.
     EightBitMime,
+    /// It needs REQUIRETLS.
+    RequireTls,
 }
 
 impl Unsupported {
@@ -242,6 +253,7 @@ impl Unsupported {
         match self {
             Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),
             Unsupported::EightBitMime => Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME"),
+            Unsupported::RequireTls => Reply::new(550, (5, 7, 30), "The next hop does not offer REQUIRETLS"),
         }
     }
 }
@@ -258,5 +270,11 @@ mod tests {
         assert_eq!(of(Body::EightBit).command(&knows).as_deref(), Ok("MAIL FROM:<> BODY=8BITMIME"));
         assert_eq!(of(Body::EightBit).command(&not).as_deref(), Ok("MAIL FROM:<>"));
         assert!(of(Body::EightBitMime).command(&not).is_err());
+        let secret = MailFrom { require_tls: true, ..MailFrom::default() };
+        let hop = Extensions { require_tls: true, ..Extensions::default() };
+        assert_eq!(secret.command(&hop).as_deref(), Ok("MAIL FROM:<> REQUIRETLS"));
+        assert_eq!(secret.command(&not), Err(Unsupported::RequireTls));
+        assert_eq!(MailFrom::parse("<> requiretls", &hop), Ok(secret));
+        assert!(MailFrom::parse("<> REQUIRETLS", &not).is_err() && MailFrom::parse("<> REQUIRETLS=1", &hop).is_err());
     }
 }

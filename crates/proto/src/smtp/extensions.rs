@@ -25,6 +25,8 @@ pub struct Extensions {
     pub dsn: bool,
     /// RFC 3207.
     pub starttls: bool,
+    /// RFC 8689: offered within TLS alone.
+    pub require_tls: bool,
     /// RFC 4954.
     pub auth: Mechanisms,
     /// Postfix's XFORWARD: NAME, ADDR, PORT, PROTO, HELO, SOURCE.
@@ -47,6 +49,7 @@ impl Extensions {
             "ENHANCEDSTATUSCODES" => self.enhanced_status_codes = true,
             "DSN" => self.dsn = true,
             "STARTTLS" => self.starttls = true,
+            "REQUIRETLS" => self.require_tls = true,
             "AUTH" => self.auth.learn(words),
             "XFORWARD" => self.xforward = true,
             "XCLIENT" => self.xclient = true,
@@ -66,6 +69,7 @@ impl Extensions {
             (self.enhanced_status_codes, "ENHANCEDSTATUSCODES"),
             (self.dsn, "DSN"),
             (self.starttls, "STARTTLS"),
+            (self.require_tls, "REQUIRETLS"),
             (self.xforward, "XFORWARD NAME ADDR PORT PROTO HELO SOURCE"),
             (self.xclient, "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT"),
         ];

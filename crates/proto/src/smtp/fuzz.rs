@@ -16,6 +16,7 @@ const ALL: Extensions = Extensions {
     enhanced_status_codes: true,
     dsn: true,
     starttls: true,
+    require_tls: true,
     auth: Mechanisms::ALL,
     xforward: true,
     xclient: true,

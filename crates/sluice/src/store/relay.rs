@@ -217,7 +217,8 @@ impl Hop {
         // Connections of one login serve no other.
         route.key.extend(login.iter().map(|login| format!(" as {}", login.name())));
         let (address, protocol) = route.server().ok_or_else(|| format!("{forward} takes no mail"))?;
-        let host = Host { name: address.clone(), address, protocol, login, is_in_clear };
+        let is_proven = matches!(target.verify, Verify::Name(_)) && (target.is_implicit_tls || login.is_some());
+        let host = Host { name: address.clone(), address, protocol, login, is_in_clear, is_proven };
         Ok(Hop { route, host })
     }
 }

@@ -52,6 +52,11 @@ impl SmtpHop {
         self.stream.is_encrypted()
     }
 
+    /// Whether the hop sends on over TLS alone what asks for that (RFC 8689).
+    pub fn offers_require_tls(&self) -> bool {
+        self.client.extensions().require_tls
+    }
+
     /// Whether the hop tells senders what becomes of their mails (RFC 3461).
     pub fn offers_dsn(&self) -> bool {
         self.client.extensions().dsn

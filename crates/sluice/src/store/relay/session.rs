@@ -16,6 +16,9 @@ use proto::smtp::{Protocol, Reply};
 
 use super::login::Login;
 
+/// The status of a mail that needs TLS, with a host that has none that can be trusted.
+const INSECURE: (u8, u16, u16) = (5, 7, 10);
+
 /// The status of a connection that did not become secure.
 const NO_TLS: (u8, u16, u16) = (4, 7, 4);
 
@@ -31,6 +34,8 @@ pub struct Host {
     pub login: Option<Arc<Login>>,
     /// Whether the login may go there in the clear.
     pub is_in_clear: bool,
+    /// Whether its route leads to the right server, and nobody reads on the way: in TLS, with a proof of its name.
+    pub is_proven: bool,
 }
 
 impl Host {
@@ -78,6 +83,9 @@ impl Sent {
     /// Tries a host for the recipients that are open.
     pub async fn try_host(&mut self, host: &Host, route: &Route, mail: &Outgoing, hostname: &str, leases: &Leases) {
         // One that turns out to be gone, or tired, after it has been used says nothing of the host: a fresh one does.
+        if mail.mail.require_tls && !host.is_proven {
+            return self.wait_for(&host.named(Fate::never(INSECURE, "REQUIRETLS: nothing proves who the server is")));
+        }
         for is_fresh in [false, true] {
             if let Some(login) = &host.login
                 && let Some(fate) = login.rests().await
@@ -88,12 +96,23 @@ impl Sent {
                 SmtpHop::lease_to_send((&host.address, host.protocol), route, hostname, leases, is_fresh).await;
             let (mut hop, was_used) = match leased {
                 Ok(leased) => leased,
-                Err(reply) => return self.wait_for(&unreached(&reply, host, route)),
+                Err(reply) => {
+                    let fate = unreached(&reply, host, route);
+                    let is_insecure = mail.mail.require_tls && reply.enhanced == Some(NO_TLS);
+                    let fate =
+                        if is_insecure { Fate { outcome: Outcome::Never, status: INSECURE, ..fate } } else { fate };
+                    return self.wait_for(&fate);
+                }
             };
             if let Some(login) = host.login.as_ref().filter(|_| !was_used)
                 && let Err(fate) = login.log_in(&mut hop, host.is_in_clear).await
             {
                 return self.wait_for(&host.named(fate));
+            }
+            if mail.mail.require_tls && !hop.offers_require_tls() {
+                hop.release(leases);
+                let why = "REQUIRETLS: the server does not offer it";
+                return self.wait_for(&host.named(Fate::never((5, 7, 30), why)));
             }
             let is_stale = self.transactions(&mut hop, host, mail).await.is_err() && was_used;
             hop.release(leases);

@@ -33,7 +33,14 @@ pub struct Way {
     pub route: Option<Arc<Route>>,
     /// A host that is not known so gets the mail all the same.
     pub is_testing: bool,
+    /// The route proves who the host is.
+    pub is_proven: bool,
     kind: Kind,
+}
+
+impl Way {
+    /// To anybody, in TLS if the host has that.
+    pub const OPEN: Way = Way { route: None, is_testing: false, is_proven: false, kind: Kind::Nothing };
 }
 
 impl Secured {
@@ -87,23 +94,24 @@ impl Secured {
             let usable: Vec<_> = records.into_iter().filter(edge::settings::Tlsa::is_usable).collect();
             let names = vec![name, host.to_owned(), domain.to_owned()];
             // With records of which none can be used a host is spoken to in TLS, whoever it is (RFC 7672, section 2.2).
+            let is_proven = !usable.is_empty();
             let verify = if usable.is_empty() { Verify::Nothing } else { Verify::Dane(usable, names) };
             if is_there {
                 let target = Target { starttls: ForwardTls::Require, verify, ..Target::new(Forward::Original) };
                 let route = Route::new(&target, &self.tls).map_err(|error| Fate::later((4, 3, 5), error))?;
-                return Ok(Way { route: Some(Arc::new(route)), is_testing: false, kind: Kind::Tlsa });
+                return Ok(Way { route: Some(Arc::new(route)), is_testing: false, is_proven, kind: Kind::Tlsa });
             }
         }
-        let Some(policy) = policy else { return Ok(Way { route: None, is_testing: false, kind: Kind::Nothing }) };
+        let Some(policy) = policy else { return Ok(Way::OPEN) };
         let is_testing = policy.mode == Mode::Testing;
         if policy.has(host) {
-            return Ok(Way { route: Some(self.verified.clone()), is_testing, kind: Kind::Sts });
+            return Ok(Way { route: Some(self.verified.clone()), is_testing, is_proven: true, kind: Kind::Sts });
         }
         let other = Insecurity {
             fault: edge::upstream::route::Fault::OtherName,
             why: format!("{host} is not a mail server of the MTA-STS policy of {domain}"),
         };
-        let way = Way { route: None, is_testing, kind: Kind::Sts };
+        let way = Way { is_testing, kind: Kind::Sts, ..Way::OPEN };
         self.count(domain, host, &way, Some(&other));
         if is_testing { Ok(way) } else { Err(Fate::later((4, 7, 5), other.why)) }
     }

@@ -83,7 +83,7 @@ impl World {
             Ok(hosts) => hosts,
             Err(NoHosts(fate, health)) => return Report::all(mail.recipients.len(), &fate, health),
         };
-        let policy = self.policy(&mail.destination).await;
+        let policy = if mail.needs_no_tls { None } else { self.policy(&mail.destination).await };
         let (mut sent, began) = (Sent::new(mail.recipients.len()), Instant::now());
         let mut nowhere = Some(Fate::never((5, 4, 4), "none of its hosts has an address"));
         for host in hosts.names.iter().take(HOSTS_MAX) {
@@ -97,15 +97,15 @@ impl World {
                 continue;
             }
             let names = (host.as_str(), mail.destination.as_str());
-            let way =
-                match self.secured.way(names, self.port, hosts.are_validated && are_validated, policy.as_ref()).await {
-                    Ok(way) => way,
-                    Err(fate) => {
-                        sent.wait_for(&fate);
-                        nowhere = None;
-                        continue;
-                    }
-                };
+            let are_validated = hosts.are_validated && are_validated && !mail.needs_no_tls;
+            let way = match self.secured.way(names, self.port, are_validated, policy.as_ref()).await {
+                Ok(way) => way,
+                Err(fate) => {
+                    sent.wait_for(&fate);
+                    nowhere = None;
+                    continue;
+                }
+            };
             for address in addresses.into_iter().take(ADDRESSES_MAX) {
                 if !self.leads_to(address) {
                     nowhere = nowhere.map(|_| Fate::never((5, 4, 6), format!("{host} is this machine: {address}")));
@@ -129,8 +129,8 @@ impl World {
     async fn try_address(&self, to: Towards<'_>, sent: &mut Sent, mail: &Outgoing, hostname: &str, leases: &Leases) {
         let Towards { host: name, address, way } = to;
         let forward = Forward::Server { scheme: Scheme::Smtp, address: address.clone() };
-        let (login, is_in_clear) = (None, false);
-        let host = Host { name: name.to_owned(), address, protocol: Protocol::Smtp, login, is_in_clear };
+        let (login, is_in_clear, is_proven) = (None, false, way.is_proven);
+        let host = Host { name: name.to_owned(), address, protocol: Protocol::Smtp, login, is_in_clear, is_proven };
         if let Some(route) = &way.route {
             let (route, sessions) = (route.towards(&forward, None).for_name(name), sent.sessions);
             sent.try_host(&host, &route, mail, hostname, leases).await;
@@ -139,7 +139,7 @@ impl World {
             if fault.is_some() || sent.sessions > sessions {
                 self.secured.count(&mail.destination, name, way, fault.as_ref());
             }
-            if fault.is_none() || !way.is_testing {
+            if fault.is_none() || !way.is_testing || mail.mail.require_tls {
                 return;
             }
             tracing::warn!(
