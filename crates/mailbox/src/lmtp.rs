@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use keep::header::end_of_header;
 use proto::imap::date;
-use proto::smtp::{Config, Extensions, MailFrom, Mechanisms, Protocol, RcptTo, Reply, Return, Server, ServerEvent};
+use proto::smtp::{
+    Config, Extensions, FutureRelease, Hold, MailFrom, Mechanisms, Protocol, RcptTo, Reply, Return, Server, ServerEvent,
+};
 use store::{Error, Refused, State};
 use tokio::time::timeout_at;
 
@@ -91,6 +93,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site
             // Who brings a mail to the gateway is who fills the store.
             xforward: peer != Peer::Stranger,
             dsn: submits,
+            future_release: submits.then(|| FutureRelease::within(submission::HOLD_SECONDS_MAX, seconds())),
             // Its client is the gateway within this process, which offers it to clients in TLS.
             require_tls: peer != Peer::Stranger,
             auth: if submits { Mechanisms::of(&submission::MECHANISMS) } else { Mechanisms::NONE },
@@ -137,6 +140,8 @@ struct Mail {
     envid: String,
     smtputf8: bool,
     require_tls: bool,
+    /// When a mail that is submitted is sent; none: at once.
+    release: Option<i64>,
     content: Option<Content>,
 }
 
@@ -242,15 +247,21 @@ impl<S: Stream> Session<'_, S> {
     }
 
     fn begin_mail(&mut self, mail: MailFrom) -> Reply {
-        let MailFrom { path, size, ret, envid, smtputf8, require_tls, .. } = mail;
+        let MailFrom { path, size, ret, envid, smtputf8, require_tls, hold, .. } = mail;
         let from = path.as_str().to_owned();
         let reply = match &self.account {
             Some(account) => self.sender(account, &from),
+            None if hold.is_some() => submission::LOG_IN,
             None => Reply::new(250, (2, 1, 0), "Ok"),
         };
         let (bytes, envid) = (size.unwrap_or(0), envid.unwrap_or_default());
         let (recipients, outgoing) = (Vec::new(), Vec::new());
-        let mail = Mail { from, bytes, recipients, outgoing, ret, envid, smtputf8, require_tls, content: None };
+        let release = hold.map(|hold| match hold {
+            Hold::For(wait) => seconds().saturating_add(wait.into()),
+            Hold::Until(time) => time,
+        });
+        let mail =
+            Mail { from, bytes, recipients, outgoing, ret, envid, smtputf8, require_tls, release, content: None };
         self.mail = Some(mail).filter(|_| reply.is_positive());
         reply
     }

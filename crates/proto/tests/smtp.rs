@@ -16,6 +16,7 @@ const ALL: Extensions = Extensions {
     dsn: true,
     starttls: true,
     require_tls: true,
+    future_release: None,
     auth: Mechanisms::NONE,
     xforward: true,
     xclient: true,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use proto::dns::kind;
 
@@ -502,4 +503,33 @@ fn postfix_and_exim_take_mail_and_refuse_it() {
         let arrived = String::from_utf8(wait_for(|| exim.mail(), "delivery by Exim")).unwrap();
         assert!(arrived.contains("\n.dot\n\ngr\u{fc}\u{df}e\n"), "{arrived}");
     }
+}
+
+#[test]
+fn a_mail_that_is_to_go_out_later_goes_out_then() {
+    let site = Site::start();
+    let mut outside = Wire::connect(site.gateway.addresses[1]);
+    outside.talk("S: 220 *");
+    assert!(!outside.command("EHLO client.test").contains("FUTURERELEASE"));
+    let mut wire = site.gateway.connect();
+    wire.talk("S: 220 *");
+    assert!(wire.command("EHLO client.test").contains("250-FUTURERELEASE 2592000 2"));
+    wire.command("MAIL FROM:<ann@here.test> HOLDFOR=5");
+    assert!(wire.command("RCPT TO:<bob@here.test>").starts_with("530"));
+    let mut wire = site.submit_as("ann@here.test");
+    for wrong in ["HOLDFOR=2592001", "HOLDUNTIL=2999-01-01T00:00:00Z", "HOLDFOR=x", "HOLDUNTIL=soon"] {
+        assert!(wire.command(&format!("MAIL FROM:<ann@here.test> {wrong}")).starts_with("501 5.5.4"), "{wrong}");
+    }
+    let began = Instant::now();
+    assert_eq!(send(&mut wire, "<ann@here.test> HOLDFOR=4", &["<later@good.test>"], MAIL), "250 2.0.0 Queued");
+    assert_eq!(send(&mut wire, "<ann@here.test> HOLDFOR=9999", &["<named@good.test>"], MAIL), "250 2.0.0 Queued");
+    assert_eq!(send(&mut wire, "<ann@here.test>", &["<now@good.test>"], MAIL), "250 2.0.0 Queued");
+    assert_eq!(site.good.wait(1)[0].to, ["now@good.test"]);
+    let listed = wait_for(|| Some(site.sluice(&["list"])).filter(|list| list.lines().count() == 2), "the other two");
+    site.sluice(&["flush"]);
+    assert_eq!(site.good.wait(2)[1].to, ["later@good.test"]);
+    assert!(began.elapsed() >= Duration::from_secs(3), "flush does not send it earlier: {:?}", began.elapsed());
+    let named = listed.lines().find(|line| line.contains("named@")).unwrap();
+    site.sluice(&["retry", named.split_whitespace().next().unwrap()]);
+    assert_eq!(site.good.wait(3)[2].to, ["named@good.test"]);
 }

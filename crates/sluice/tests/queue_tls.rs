@@ -9,8 +9,8 @@ use proto::dns::kind;
 use sha2::{Digest as _, Sha256};
 
 use crate::harness::dns::{Dns, Told};
-use crate::harness::tls::Certificate;
 use crate::harness::imap::ask;
+use crate::harness::tls::Certificate;
 use crate::harness::{Behaviour, Gateway, Sink, SinkTls, Wire, base64, free_port, wait_for};
 use crate::queue::send;
 

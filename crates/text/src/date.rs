@@ -24,6 +24,38 @@ pub fn message(seconds: i64) -> String {
     alloc::format!("{weekday}, {day} {} {year:04} {hour:02}:{minute:02}:{second:02} +0000", name_of(month))
 }
 
+/// Seconds as RFC 3339 has them: `1996-07-17T02:44:25Z`.
+pub fn timestamp(seconds: i64) -> String {
+    let (year, month, day, clock) = split(seconds);
+    let [hour, minute, second] = clock;
+    alloc::format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Reads a date and time of RFC 3339; fractions of a second are passed over.
+pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let (clock, zone) =
+        rest.split_first().filter(|(mark, _)| **mark == b'T').and_then(|(_, rest)| rest.split_at_checked(8))?;
+    let mut date = date.split(|&byte| byte == b'-');
+    let (year, month, day) = (digits(date.next()?)?, two(date.next()?)?, two(date.next()?)?);
+    let mut clock = clock.split(|&byte| byte == b':').map(two);
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
+    if !(1..=12).contains(&month) || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let zone = match zone.split_first() {
+        Some((b'.', rest)) => rest.get(rest.iter().position(|byte| !byte.is_ascii_digit())?..)?,
+        _ => zone,
+    };
+    let ahead = match zone {
+        b"Z" => 0,
+        [sign, hour @ .., b':', ten, one] => parse_zone(&[&[*sign][..], hour, &[*ten, *one]].concat())?,
+        _ => return None,
+    };
+    let seconds = civil(year, month, day)?.checked_mul(DAY)?.checked_add(hour * 3600 + minute * 60 + second)?;
+    seconds.checked_sub(ahead)
+}
+
 /// Reads a `date-time` without its quotes.
 pub fn parse_internal(text: &[u8]) -> Option<i64> {
     let text = core::str::from_utf8(text).ok()?;
@@ -141,6 +173,24 @@ mod tests {
         assert_eq!(parse_internal(b"17-jul-1996 02:44:25 -0700"), Some(837_596_665));
         assert_eq!(message(837_596_665), "Wed, 17 Jul 1996 09:44:25 +0000");
         assert_eq!(internal(i64::MAX), "31-Dec-9999 23:59:59 +0000");
+    }
+
+    #[test]
+    fn timestamps_are_written_and_read() {
+        assert_eq!(timestamp(837_596_665), "1996-07-17T09:44:25Z");
+        for text in ["1996-07-17T09:44:25Z", "1996-07-17T02:44:25-07:00", "1996-07-17T09:44:25.123Z"] {
+            assert_eq!(parse_timestamp(text.as_bytes()), Some(837_596_665), "{text}");
+        }
+        for text in [
+            "",
+            "1996-07-17",
+            "1996-07-17 09:44:25Z",
+            "1996-13-17T09:44:25Z",
+            "1996-07-17T09:44:25",
+            "1996-07-17T09:44:25.Z+",
+        ] {
+            assert_eq!(parse_timestamp(text.as_bytes()), None, "{text}");
+        }
     }
 
     #[test]

@@ -161,6 +161,7 @@ impl Envelope {
             },
             envid: self.envid.clone().filter(|text| is_graphic(text)),
             require_tls: self.require_tls,
+            hold: None,
         })
     }
 }

@@ -12,9 +12,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use proto::smtp::{self, Extensions, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
+use proto::smtp::{self, Extensions, FutureRelease, Mechanisms, RcptTo, Reply, Server, ServerEvent, attribute};
 use stream::Window;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
@@ -716,6 +716,9 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         (ours, theirs) => ours.min(theirs),
     };
     // The store tells accounts alone what becomes of their mails: strangers may have forged their addresses.
+    let later = hop.future_release.filter(|_| may_log_in);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0);
     let is_for_strangers = listener.hop.forward == Forward::Store && listener.auth() == Auth::Off;
     Extensions {
         pipelining: true,
@@ -726,6 +729,7 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         enhanced_status_codes: true,
         dsn: hop.dsn && !is_for_strangers,
         starttls: matches!(listener.place.tls, ListenerTls::Offer | ListenerTls::Require),
+        future_release: later.map(|hop| FutureRelease::within(hop.seconds_max, now)),
         // Of other next hops it is not known whether mail goes to them as that asks for.
         require_tls: encrypted && hop.require_tls && listener.hop.forward == Forward::Store,
         auth: if may_log_in { hop.auth } else { Mechanisms::NONE },

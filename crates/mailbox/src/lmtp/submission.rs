@@ -28,6 +28,10 @@ const RECIPIENTS_MAX: usize = 1_000;
 /// Mechanisms that are offered over SMTP: those of the other doors, and LOGIN, which some clients have alone.
 pub(super) const MECHANISMS: [&str; 3] = ["SCRAM-SHA-256", "PLAIN", "LOGIN"];
 
+/// How much later a mail may be sent than it is submitted: a month.
+pub(super) const HOLD_SECONDS_MAX: u32 = 30 * 86_400;
+
+pub(super) const LOG_IN: Reply = Reply::new(530, (5, 7, 0), "Log in first");
 const NOT_YOURS: Reply = Reply::new(553, (5, 7, 1), "The sender is not an address of this account");
 /// RFC 5322, section 3.6: a mail has one field From, which says who answers for it.
 const TWO_AUTHORS: Reply = Reply::new(550, (5, 6, 0), "The mail has more than one field From");
@@ -140,7 +144,10 @@ impl<S: Stream> Session<'_, S> {
 
 /// Puts a mail into the queue; what the client is told.
 pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Reply {
-    let Mail { from, outgoing, content: Some(content), ret, envid, smtputf8, require_tls, .. } = mail else { return FAILED };
+    let Mail { from, mut outgoing, content: Some(content), ret, envid, smtputf8, require_tls, release, .. } = mail
+    else {
+        return FAILED;
+    };
     if let Some(reply) = content.failed {
         return reply;
     }
@@ -153,9 +160,12 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
         tracing::warn!(account = account.name, recipients = count, "a login sends to too many within an hour");
         return TOO_FAST;
     }
+    // A mail that is sent later waits since then.
+    let since = release.unwrap_or(now).max(now);
+    outgoing.iter_mut().for_each(|one| one.due = since);
     let author = if from.is_empty() { address(&account, &site.hostname) } else { from.clone() };
     let entry = Entry {
-        since: now,
+        since,
         trace: missing(&content.header.bytes, &author, &site.hostname),
         address: from.clone(),
         from,

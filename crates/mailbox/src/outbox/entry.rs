@@ -112,7 +112,13 @@ impl Entry {
     /// The sender as the next hop is told.
     pub(crate) fn mail(&self) -> Option<MailFrom> {
         let envid = (!self.envid.is_empty()).then(|| self.envid.clone());
-        Some(MailFrom { path: self.from.parse().ok()?, ret: self.ret, envid, require_tls: self.require_tls, ..MailFrom::default() })
+        Some(MailFrom {
+            path: self.from.parse().ok()?,
+            ret: self.ret,
+            envid,
+            require_tls: self.require_tls,
+            ..MailFrom::default()
+        })
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {

@@ -55,7 +55,7 @@ impl Filter {
         };
         (self.mails.is_empty() || self.mails.contains(&mail))
             && self.sender.as_ref().is_none_or(is_sender)
-            && now.saturating_sub(entry.since) >= self.age_seconds
+            && (self.age_seconds <= 0 || now.saturating_sub(entry.since) >= self.age_seconds)
             && self.is_held.is_none_or(|is_held| is_held == entry.is_held)
             && entry.recipients.iter().any(|recipient| self.is_recipient(recipient))
     }
@@ -130,6 +130,8 @@ fn change(transaction: &mut Transaction<'_, File>, mail: u32, filter: &Filter, a
         Action::Hold => entry.is_held = true,
         Action::Release => entry.is_held = false,
         Action::Delete => entry.recipients.retain(|recipient| !meant(recipient)),
+        // A mail that is sent later is sent earlier only where it is named.
+        Action::Retry if entry.since > now && filter.mails.is_empty() => return Ok(()),
         Action::Retry => entry.recipients.iter_mut().filter(|one| meant(one)).for_each(|one| one.due = now),
         Action::Bounce => {}
     }

@@ -3,7 +3,9 @@
 use alloc::string::String;
 use core::fmt::Write as _;
 
-use super::{Extensions, Path, Reply};
+use text::date;
+
+use super::{Extensions, FutureRelease, Path, Reply};
 
 /// `MAIL FROM` with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +22,8 @@ pub struct MailFrom {
     pub ret: Option<Return>,
     /// `ENVID=`, in xtext.
     pub envid: Option<String>,
+    /// When it is sent, if not at once (RFC 4865).
+    pub hold: Option<Hold>,
     /// `REQUIRETLS`: the mail goes over TLS to servers that are known alone, or comes back (RFC 8689).
     pub require_tls: bool,
 }
@@ -46,6 +50,15 @@ pub enum Body {
     EightBit,
 }
 
+/// When a mail is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// `HOLDFOR=`: after so many seconds.
+    For(u32),
+    /// `HOLDUNTIL=`: at this time, in seconds since 1970.
+    Until(i64),
+}
+
 /// `RET=` (RFC 3461): how much of the mail comes back with a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Return {
@@ -70,6 +83,9 @@ impl MailFrom {
                 ("SIZE", Some(value)) if offered.size.is_some() => mail.size.replace(number(value)?).is_some(),
                 ("BODY", Some(value)) if offered.eight_bit_mime => mail.body.replace(Body::parse(value)?).is_some(),
                 ("SMTPUTF8", None) if offered.smtputf8 => core::mem::replace(&mut mail.smtputf8, true),
+                ("HOLDFOR" | "HOLDUNTIL", Some(value)) if offered.future_release.is_some() => {
+                    mail.hold.replace(Hold::parse(&key, value, offered.future_release)?).is_some()
+                }
                 ("REQUIRETLS", None) if offered.require_tls => core::mem::replace(&mut mail.require_tls, true),
                 ("RET", Some(value)) if offered.dsn => mail.ret.replace(Return::parse(value)?).is_some(),
                 ("ENVID", Some(value)) if offered.dsn => mail.envid.replace(xtext(value)?).is_some(),
@@ -92,6 +108,9 @@ impl MailFrom {
         if self.body == Some(Body::EightBitMime) && !hop.eight_bit_mime {
             return Err(Unsupported::EightBitMime);
         }
+        if self.hold.is_some() && hop.future_release.is_none() {
+            return Err(Unsupported::FutureRelease);
+        }
         if self.require_tls && !hop.require_tls {
             return Err(Unsupported::RequireTls);
         }
@@ -107,6 +126,11 @@ impl MailFrom {
         }
         if self.smtputf8 {
             line.push_str(" SMTPUTF8");
+        }
+        match self.hold {
+            Some(Hold::For(seconds)) => _ = write!(line, " HOLDFOR={seconds}"),
+            Some(Hold::Until(time)) => _ = write!(line, " HOLDUNTIL={}", date::timestamp(time)),
+            None => {}
         }
         if self.require_tls {
             line.push_str(" REQUIRETLS");
@@ -184,6 +208,18 @@ impl Body {
     }
 }
 
+impl Hold {
+    /// Reads a value within bounds; beyond them nothing is promised.
+    fn parse(key: &str, value: &str, bounds: Option<FutureRelease>) -> Result<Hold, Wrong> {
+        let FutureRelease { seconds_max, until_max } = bounds.ok_or(Wrong::Parameter)?;
+        let hold = match key {
+            "HOLDFOR" => u32::try_from(number(value)?).ok().filter(|&seconds| seconds <= seconds_max).map(Hold::For),
+            _ => date::parse_timestamp(value.as_bytes()).filter(|&time| time <= until_max).map(Hold::Until),
+        };
+        hold.ok_or(Wrong::Value)
+    }
+}
+
 impl Return {
     fn parse(value: &str) -> Result<Return, Wrong> {
         match value.to_ascii_uppercase().as_str() {
@@ -243,6 +279,8 @@ pub enum Unsupported {
     SmtpUtf8,
     /// It needs 8BITMIME.
     EightBitMime,
+    /// It is to be sent later.
+    FutureRelease,
     /// It needs REQUIRETLS.
     RequireTls,
 }
@@ -253,6 +291,7 @@ impl Unsupported {
         match self {
             Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),
             Unsupported::EightBitMime => Reply::new(550, (5, 6, 3), "The next hop does not offer 8BITMIME"),
+            Unsupported::FutureRelease => Reply::new(550, (5, 5, 4), "The next hop does not offer FUTURERELEASE"),
             Unsupported::RequireTls => Reply::new(550, (5, 7, 30), "The next hop does not offer REQUIRETLS"),
         }
     }
@@ -270,6 +309,26 @@ mod tests {
         assert_eq!(of(Body::EightBit).command(&knows).as_deref(), Ok("MAIL FROM:<> BODY=8BITMIME"));
         assert_eq!(of(Body::EightBit).command(&not).as_deref(), Ok("MAIL FROM:<>"));
         assert!(of(Body::EightBitMime).command(&not).is_err());
+        let late = Extensions { future_release: Some(FutureRelease::within(60, 1_000)), ..Extensions::default() };
+        for (text, hold) in [
+            ("<> HOLDFOR=60", Some(Hold::For(60))),
+            ("<> holduntil=1970-01-01T00:17:40Z", Some(Hold::Until(1_060))),
+            ("<> HOLDFOR=61", None),
+            ("<> HOLDUNTIL=1970-01-01T00:17:41Z", None),
+            ("<> HOLDFOR=1 HOLDFOR=1", None),
+            ("<> HOLDFOR=1 HOLDUNTIL=1970-01-01T00:17:00Z", None),
+            ("<> HOLDFOR=-1", None),
+        ] {
+            let read = MailFrom::parse(text, &late);
+            assert_eq!(read.as_ref().ok().and_then(|mail| mail.hold), hold, "{text}");
+            if let Ok(mail) = read {
+                assert!(
+                    mail.command(&late)
+                        .is_ok_and(|line| line.eq_ignore_ascii_case(&alloc::format!("MAIL FROM:{text}")))
+                );
+                assert_eq!(mail.command(&not), Err(Unsupported::FutureRelease));
+            }
+        }
         let secret = MailFrom { require_tls: true, ..MailFrom::default() };
         let hop = Extensions { require_tls: true, ..Extensions::default() };
         assert_eq!(secret.command(&hop).as_deref(), Ok("MAIL FROM:<> REQUIRETLS"));

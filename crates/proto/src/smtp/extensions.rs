@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
+use text::date;
+
 use super::auth::Mechanisms;
 
 /// The extensions that Sluice knows.
@@ -27,12 +29,30 @@ pub struct Extensions {
     pub starttls: bool,
     /// RFC 8689: offered within TLS alone.
     pub require_tls: bool,
+    /// RFC 4865: mail that is sent later.
+    pub future_release: Option<FutureRelease>,
     /// RFC 4954.
     pub auth: Mechanisms,
     /// Postfix's XFORWARD: NAME, ADDR, PORT, PROTO, HELO, SOURCE.
     pub xforward: bool,
     /// Postfix's XCLIENT: NAME, ADDR, PORT, PROTO, HELO, LOGIN, DESTADDR, DESTPORT.
     pub xclient: bool,
+}
+
+/// How late mail may be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FutureRelease {
+    /// The longest wait, in seconds.
+    pub seconds_max: u32,
+    /// The latest time, in seconds since 1970.
+    pub until_max: i64,
+}
+
+impl FutureRelease {
+    /// The bounds of a session that begins now.
+    pub fn within(seconds_max: u32, now: i64) -> FutureRelease {
+        FutureRelease { seconds_max, until_max: now.saturating_add(seconds_max.into()) }
+    }
 }
 
 impl Extensions {
@@ -49,6 +69,12 @@ impl Extensions {
             "ENHANCEDSTATUSCODES" => self.enhanced_status_codes = true,
             "DSN" => self.dsn = true,
             "STARTTLS" => self.starttls = true,
+            "FUTURERELEASE" => {
+                let (seconds, until) = (words.next().and_then(|word| word.parse().ok()), words.next());
+                let until = until.and_then(|until| date::parse_timestamp(until.as_bytes()));
+                let bounds = seconds.zip(until);
+                self.future_release = bounds.map(|(seconds_max, until_max)| FutureRelease { seconds_max, until_max });
+            }
             "REQUIRETLS" => self.require_tls = true,
             "AUTH" => self.auth.learn(words),
             "XFORWARD" => self.xforward = true,
@@ -76,6 +102,9 @@ impl Extensions {
         lines.extend(offered.iter().filter(|(offered, _)| *offered).map(|(_, name)| String::from(*name)));
         if !self.auth.is_empty() {
             lines.push(self.auth.names().fold("AUTH".into(), |line, name| line + " " + name));
+        }
+        if let Some(FutureRelease { seconds_max, until_max }) = self.future_release {
+            lines.push(alloc::format!("FUTURERELEASE {seconds_max} {}", date::timestamp(until_max)));
         }
         if let Some(size) = self.size {
             let mut line = String::from("SIZE");

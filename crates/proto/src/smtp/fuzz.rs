@@ -17,6 +17,7 @@ const ALL: Extensions = Extensions {
     dsn: true,
     starttls: true,
     require_tls: true,
+    future_release: None,
     auth: Mechanisms::ALL,
     xforward: true,
     xclient: true,
