@@ -106,7 +106,7 @@ impl Outbound {
         let Hops { routes, usual, unused } = hops(way, settings, means.tls)?;
         unused.iter().for_each(|login| tracing::warn!(login, "{UNUSED}"));
         let usual = match (usual, world) {
-            (Some(hop), _) => Usual::Hop(hop),
+            (Some(hop), _) => Usual::Hop(Box::new(hop)),
             (None, Some(world)) => Usual::World(Box::new(world)),
             (None, None) => return Err("the mail servers of the world are found by DNS: [dns] servers".into()),
         };
@@ -238,14 +238,15 @@ struct Ways {
 }
 
 enum Usual {
-    Hop(Hop),
+    Hop(Box<Hop>),
     World(Box<World>),
 }
 
 impl Ways {
     async fn send(&self, mail: Outgoing) -> Report {
         let fixed = match (self.route(&mail.destination), &self.usual) {
-            (Some(hop), _) | (None, Usual::Hop(hop)) => hop,
+            (Some(hop), _) => hop,
+            (None, Usual::Hop(hop)) => hop,
             (None, Usual::World(world)) => return world.send(&mail, &self.hostname, &self.leases).await,
         };
         let mut sent = Sent::new(mail.recipients.len());
