@@ -15,7 +15,7 @@ const ALL: Extensions = Extensions {
     enhanced_status_codes: true,
     dsn: true,
     starttls: true,
-    require_tls: true,
+    require_tls: false,
     future_release: None,
     auth: Mechanisms::NONE,
     xforward: true,
