@@ -56,6 +56,14 @@ pub fn parse_timestamp(text: &[u8]) -> Option<i64> {
     seconds.checked_sub(ahead)
 }
 
+/// Reads a day of ISO 8601, `1996-07-17`, as days since 1970.
+pub fn parse_day(text: &str) -> Option<i64> {
+    let mut parts = text.as_bytes().split(|&byte| byte == b'-');
+    let (year, month, day) = (parts.next()?, two(parts.next()?)?, two(parts.next()?)?);
+    let is_whole = parts.next().is_none() && year.len() == 4 && (1..=12).contains(&month);
+    civil(digits(year).filter(|_| is_whole)?, month, day)
+}
+
 /// Reads a `date-time` without its quotes.
 pub fn parse_internal(text: &[u8]) -> Option<i64> {
     let text = core::str::from_utf8(text).ok()?;
@@ -171,6 +179,13 @@ mod tests {
             assert_eq!(parse_internal(written.as_bytes()), Some(seconds));
         }
         assert_eq!(parse_internal(b"17-jul-1996 02:44:25 -0700"), Some(837_596_665));
+        assert_eq!(
+            (timestamp(837_596_665).as_str(), parse_day("1996-07-17")),
+            ("1996-07-17T09:44:25Z", Some(837_596_665 / DAY))
+        );
+        for day in ["", "1996-7-17", "1996-13-01", "1996-00-01", "1997-02-29", "1996-07-17-", "96-07-17", "1996-07"] {
+            assert_eq!(parse_day(day), None, "{day}");
+        }
         assert_eq!(message(837_596_665), "Wed, 17 Jul 1996 09:44:25 +0000");
         assert_eq!(internal(i64::MAX), "31-Dec-9999 23:59:59 +0000");
     }
