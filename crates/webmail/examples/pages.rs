@@ -3,6 +3,7 @@
 #[path = "../tests/fake/mod.rs"]
 mod fake;
 
+use webmail::filters::{Field, Filters, Match, Place, Rule, Test, Vacation};
 use webmail::session::Session;
 use webmail::{Body, Call, Form};
 
@@ -26,6 +27,12 @@ fn main() -> std::io::Result<()> {
             .into_bytes(),
         ..Default::default()
     };
+    let tests = vec![Test { field: Field::Subject, how: Match::Contains, value: "invoice".into() }];
+    let rule =
+        Rule { name: "Bills".into(), tests, place: Place::Folder("Archive".into()), is_seen: true, ..Rule::default() };
+    let away = Vacation { is_on: true, text: "I am away until Monday.".into(), ..Vacation::default() };
+    mail.script = Filters { vacation: away, rules: vec![rule.clone(), rule] }.script();
+    mail.fields = "List-Unsubscribe: <mailto:leave@list.example>\r\n".into();
     let session = Session::new(1, "ann".into(), "token".into(), [0; 32], 0);
     for (name, path, query) in [
         ("list", "", ""),
@@ -42,6 +49,12 @@ fn main() -> std::io::Result<()> {
         ("contact", "contacts/edit", "id=1"),
         ("sessions", "sessions", "told=ended"),
         ("second", "second", ""),
+        ("filters", "filters", "told=kept"),
+        ("rule", "filters/rule", "id=0"),
+        ("script", "filters/text", ""),
+        ("vacation", "vacation", ""),
+        ("identities", "identities", ""),
+        ("print", "m/1/60/print", ""),
         ("conversation", "m/1/60/conversation", ""),
         ("missing", "x", ""),
         ("style", "style.css", ""),

@@ -78,12 +78,12 @@ pub fn cookie(request: &Request, name: &str) -> Option<String> {
 /// The browser, by its own words, of which the first are enough.
 fn agent(request: &Request) -> String {
     let words = String::from_utf8_lossy(request.fields.get("user-agent").unwrap_or_default()).into_owned();
-    words.chars().filter(|character| !character.is_control()).take(200).collect()
+    words.chars().filter(|character| !text::hazard::is_hazard(*character)).take(200).collect()
 }
 
 /// Whether another site has sent a form. Browsers say by `Sec-Fetch-Site` who has, others by `Origin`; `null` is what they say of a page
 /// that sends no referrer, where they do not know the first. Clients that say nothing are no browsers of today.
-fn is_foreign(request: &Request, is_secure: bool) -> bool {
+pub fn is_foreign(request: &Request, is_secure: bool) -> bool {
     if let Some(site) = request.fields.get("sec-fetch-site") {
         return site != b"same-origin";
     }

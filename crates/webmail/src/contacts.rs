@@ -1,7 +1,8 @@
 //! Contacts of a user: kept, imported and exported as vCards (RFC 6350, and version 3 of RFC 2426).
 //!
 //! A contact has a name, addresses, a telephone number and a note; other properties of a vCard are left out. Recipients of mails that
-//! were sent are collected. Bounds: [`CONTACTS_MAX`], [`COLLECTED_MAX`], [`BOOK_BYTES_MAX`], and the lengths of each value.
+//! were sent are collected. Bounds: [`CONTACTS_MAX`], [`COLLECTED_MAX`], [`BOOK_BYTES_MAX`], [`PROPERTY_BYTES_MAX`], and the lengths of
+//! each value. Characters that nobody sees ([`text::hazard`]) are left out, since names stand in lists of recipients.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -27,6 +28,14 @@ pub(crate) const LINE_MAX: usize = 100;
 
 /// Characters of a note.
 pub(crate) const NOTE_MAX: usize = 500;
+
+/// Bytes of a property of a vCard that are read: more than all values that are kept need.
+const PROPERTY_BYTES_MAX: usize = 8 << 10;
+
+/// The reason why a contact is not added.
+pub(crate) const FULL: &str = "There is no room for it: 2000 contacts and 200 kB in all.";
+
+const _: () = assert!(CONTACTS_MAX == 2_000 && BOOK_BYTES_MAX == 200 << 10, "as the sentence says");
 
 /// Bytes of a line of a vCard, before it is folded.
 const FOLD_BYTES: usize = 75;
@@ -120,14 +129,17 @@ impl Contact {
 impl Book {
     /// Reads what [`Book::kept`] has written.
     pub fn read(bytes: &[u8]) -> Book {
-        Book(cards(&String::from_utf8_lossy(bytes)))
+        Book(cards(bytes))
     }
 
     /// The book as it is kept.
-    pub fn kept(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`FULL`]
+    pub fn kept(&self) -> Result<Vec<u8>, String> {
         let mut out = String::new();
         self.0.iter().for_each(|contact| contact.write(Version::Four, true, &mut out));
-        out.into_bytes()
+        if out.len() > BOOK_BYTES_MAX { Err(FULL.into()) } else { Ok(out.into_bytes()) }
     }
 
     /// The book for other programs.
@@ -152,11 +164,15 @@ impl Book {
     }
 
     /// Puts a contact in the place of the one with its number, or behind the others.
-    pub fn put(&mut self, contact: Contact) {
-        match self.0.iter_mut().find(|known| known.id == contact.id) {
-            Some(known) => *known = contact,
-            None => self.add(contact),
+    ///
+    /// # Errors
+    /// [`FULL`]
+    pub fn put(&mut self, contact: Contact) -> Result<(), String> {
+        if let Some(known) = self.0.iter_mut().find(|known| known.id == contact.id) {
+            *known = contact;
+            return Ok(());
         }
+        if self.add(contact) { Ok(()) } else { Err(FULL.into()) }
     }
 
     /// Removes the contact with a number.
@@ -165,12 +181,21 @@ impl Book {
     }
 
     /// Adds the contacts of vCards that have no address of one that is known.
-    pub fn import(&mut self, text: &str) {
-        for contact in cards(text) {
-            if !contact.addresses.iter().any(|address| self.knows(address)) {
-                self.add(Contact { is_collected: false, ..contact });
+    ///
+    /// # Errors
+    /// A sentence for the user, where there are none, and where there is no room for all.
+    pub fn import(&mut self, file: &[u8]) -> Result<(), String> {
+        let cards = cards(file);
+        if cards.is_empty() {
+            return Err("There are no contacts in this file: it has to be of vCards.".into());
+        }
+        for contact in cards {
+            let is_known = contact.addresses.iter().any(|address| self.knows(address));
+            if !is_known && !self.add(Contact { is_collected: false, ..contact }) {
+                return Err(FULL.into());
             }
         }
+        Ok(())
     }
 
     /// Adds recipients of a mail: names and addresses. Whether one of them was new.
@@ -179,8 +204,7 @@ impl Book {
         for (name, address) in recipients {
             if !self.knows(&address) {
                 let addresses = Vec::from([address]);
-                self.add(Contact { name: line(&name), addresses, is_collected: true, ..Contact::default() });
-                is_new = true;
+                is_new |= self.add(Contact { name: line(&name), addresses, is_collected: true, ..Contact::default() });
             }
         }
         let collected = self.0.iter().filter(|contact| contact.is_collected).count();
@@ -197,30 +221,48 @@ impl Book {
         self.0.iter().flat_map(|contact| &contact.addresses).any(|known| known.eq_ignore_ascii_case(address))
     }
 
-    fn add(&mut self, contact: Contact) {
-        if self.0.len() < CONTACTS_MAX {
+    /// Adds a contact; false if there are as many as may be.
+    fn add(&mut self, contact: Contact) -> bool {
+        let has_room = self.0.len() < CONTACTS_MAX;
+        if has_room {
             let last = self.0.iter().map(|contact| contact.id).max().unwrap_or(0);
             self.0.push(Contact { id: last.saturating_add(1), ..contact });
         }
+        has_room
     }
 }
 
-/// Reads vCards.
-fn cards(text: &str) -> Vec<Contact> {
-    let text = text.replace("\r\n", "\n").replace("\n ", "").replace("\n\t", "");
+/// Reads vCards, and no more of them than a book has room for and one.
+fn cards(file: &[u8]) -> Vec<Contact> {
     let (mut all, mut open) = (Vec::new(), None);
-    for (name, value) in text.lines().filter_map(property) {
+    for line in unfolded(file) {
+        let Some((name, value)) = property(&line) else { continue };
         match (name.as_str(), &mut open) {
             ("BEGIN", _) => open = Some(Contact::default()),
             ("END", _) => all.extend(open.take().and_then(whole)),
             (name, Some(contact)) => read_property(contact, name, value),
             (_, None) => {}
         }
-        if all.len() >= CONTACTS_MAX {
+        if all.len() > CONTACTS_MAX {
             break;
         }
     }
     all
+}
+
+/// The lines of vCards: one that begins with a blank goes on with the line before, maybe in the middle of a character (RFC 6350,
+/// section 3.2). The first [`PROPERTY_BYTES_MAX`] of each are read.
+fn unfolded(file: &[u8]) -> impl Iterator<Item = String> {
+    let cut = |line: &[u8], most: usize| line.get(..most.min(line.len())).unwrap_or_default().to_vec();
+    let mut lines = file.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).peekable();
+    core::iter::from_fn(move || {
+        let mut line = cut(lines.next()?, PROPERTY_BYTES_MAX);
+        while let Some(more) = lines.next_if(|next| matches!(next.first(), Some(b' ' | b'\t'))) {
+            let room = PROPERTY_BYTES_MAX.saturating_sub(line.len());
+            line.extend(cut(more.get(1..).unwrap_or_default(), room));
+        }
+        Some(String::from_utf8_lossy(&line).into_owned())
+    })
 }
 
 fn read_property(contact: &mut Contact, name: &str, value: &str) {
@@ -290,7 +332,7 @@ fn line(text: &str) -> String {
 
 fn cut(text: &str, most: usize) -> String {
     let text = text.replace("\r\n", "\n");
-    let text: String = text.chars().filter(|&c| c == '\n' || !c.is_control()).take(most).collect();
+    let text: String = text.chars().filter(|&c| c == '\n' || !text::hazard::is_hazard(c)).take(most).collect();
     text.trim().to_string()
 }
 
@@ -317,30 +359,44 @@ mod tests {
         let text = "BEGIN:VCARD\r\nVERSION:3.0\r\nN:Lovelace;Ada;;;\r\nitem1.EMAIL;TYPE=\"a:b\",INTERNET:ada@x.exa\r\n mple\r\n\
             EMAIL:not an address\r\nTEL;VALUE=uri:tel:+44-1\r\nNOTE:one\\, two\\nthree\r\nPHOTO:http://evil.example/\r\nEND:VCARD\r\n\
             BEGIN:VCARD\nVERSION:4.0\nFN:B\u{f6}b\nEND:VCARD\nBEGIN:VCARD\nEND:VCARD\nFN:nobody\n";
-        let all = cards(text);
+        let all = cards(text.as_bytes());
         assert_eq!(all.len(), 2, "{all:?}");
         let Contact { name, addresses, phone, note, .. } = &all[0];
         assert_eq!((name.as_str(), &addresses[..]), ("Ada Lovelace", &["ada@x.example".to_string()][..]));
         assert_eq!((phone.as_str(), note.as_str()), ("+44-1", "one, two\nthree"));
         assert_eq!(all[1].name, "B\u{f6}b");
-        for cut in (0..text.len()).filter(|&cut| text.is_char_boundary(cut)) {
-            cards(&text[..cut]);
+        for cut in 0..text.len() {
+            cards(&text.as_bytes()[..cut]);
         }
+        let folded = "BEGIN:VCARD\r\nFN:B\u{f6}b\r\nEND:VCARD\r\n".as_bytes();
+        let at = folded.iter().position(|&byte| byte == 0xb6).unwrap();
+        let all = cards(&[&folded[..at], b"\r\n ", &folded[at..]].concat());
+        assert_eq!(all[0].name, "B\u{f6}b", "folded within a character");
+    }
+
+    #[test]
+    fn properties_are_bounded_and_have_nothing_that_nobody_sees() {
+        let long = "a ".repeat(1 << 20);
+        let text = format!("BEGIN:VCARD\nFN:\u{202e}Bob\u{2066} \u{200b}\u{e0041}B\nNOTE:{long}\n {long}\nEND:VCARD\n");
+        assert!(unfolded(text.as_bytes()).all(|line| line.len() <= PROPERTY_BYTES_MAX));
+        let all = cards(text.as_bytes());
+        assert_eq!((all[0].name.as_str(), all[0].note.len()), ("Bob B", NOTE_MAX - 1));
+        assert_eq!(Contact::of(0, ["a\u{202e}b", "", "\u{2069}1", "x\u{202e}\ny"]).unwrap().note, "x\ny");
     }
 
     #[test]
     fn a_book_comes_back_as_it_was_kept_and_exported() {
         let mut book = Book::default();
         let note = "\u{e4};,\\ ".repeat(40) + "\nEND:VCARD\nFN:x";
-        book.put(Contact::of(0, ["A; B, \"C\"", "a@x.example, b@x.example", "1", &note]).unwrap());
+        book.put(Contact::of(0, ["A; B, \"C\"", "a@x.example, b@x.example", "1", &note]).unwrap()).unwrap();
         assert!(book.collect([("".into(), "c@x.example".into()), ("".into(), "A@x.example".into())].into()));
         assert!(!book.collect([("".into(), "c@x.example".into())].into()));
-        let kept = book.kept();
+        let kept = book.kept().unwrap();
         assert_eq!(Book::read(&kept), book);
         assert!(String::from_utf8(kept).unwrap().lines().all(|line| line.len() <= FOLD_BYTES));
         for version in [Version::Three, Version::Four] {
             let mut other = Book::default();
-            other.import(&String::from_utf8(book.exported(version)).unwrap());
+            other.import(&book.exported(version)).unwrap();
             let without = |book: &Book| {
                 book.0.iter().cloned().map(|contact| Contact { is_collected: false, ..contact }).collect::<Vec<_>>()
             };
@@ -353,12 +409,20 @@ mod tests {
     #[test]
     fn the_oldest_that_were_collected_go_and_contacts_stay() {
         let mut book = Book::default();
-        book.put(Contact::of(0, ["Ann", "", "", ""]).unwrap());
+        book.put(Contact::of(0, ["Ann", "", "", ""]).unwrap()).unwrap();
         for number in 0..COLLECTED_MAX + 5 {
             book.collect([("".into(), format!("{number}@x.example"))].into());
         }
         assert!(book.found("Ann").len() == 1 && !book.knows("4@x.example") && book.knows("5@x.example"));
-        book.import(&"BEGIN:VCARD\nFN:x\nEND:VCARD\n".repeat(CONTACTS_MAX + 10));
-        assert_eq!(book.0.len(), CONTACTS_MAX);
+        let cards = "BEGIN:VCARD\nFN:x\nEND:VCARD\n".repeat(CONTACTS_MAX + 10);
+        assert_eq!(book.import(cards.as_bytes()), Err(FULL.into()));
+        assert!(book.import(b"x").is_err() && book.0.len() == CONTACTS_MAX && book.kept().is_ok());
+        assert_eq!(book.put(Contact::of(0, ["Bob", "", "", ""]).unwrap()), Err(FULL.into()));
+        let note = "\u{20ac}".repeat(NOTE_MAX);
+        let ids: Vec<u32> = book.0.iter().map(|contact| contact.id).take(200).collect();
+        for id in ids {
+            book.put(Contact::of(id, ["Ann", "", "", &note]).unwrap()).unwrap();
+        }
+        assert_eq!(book.kept(), Err(FULL.into()));
     }
 }

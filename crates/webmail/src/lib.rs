@@ -21,6 +21,7 @@ mod call;
 mod compose;
 mod contacts;
 mod envelope;
+pub mod filters;
 mod form;
 mod fuzz;
 pub mod html;
@@ -32,11 +33,12 @@ mod sanitise;
 pub mod session;
 mod structure;
 
-pub use call::{Call, cookie, cookie_name};
+pub use call::{Call, cookie, cookie_name, is_foreign};
 pub use envelope::Envelope;
 pub use form::Form;
 pub use fuzz::fuzz_sanitise;
 pub use mail::Mail;
+pub use plain::of_html as text_of_html;
 pub use reply::{Body, Reply, attachment_named};
 pub use sanitise::{Safe, sanitise};
 pub use structure::Content;
@@ -98,6 +100,17 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (true, ["contacts"]) => pages.change_contacts(&call),
         (false, ["contacts", "edit"]) => pages.contact(&call),
         (false, ["contacts", "export"]) => pages.export_contacts(&call),
+        (false, ["filters"]) => pages.filters(&call),
+        (true, ["filters"]) => pages.change_filters(&call),
+        (false, ["filters", "rule"]) => pages.filter(&call),
+        (true, ["filters", "rule"]) => pages.change_filter(&call),
+        (false, ["filters", "text"]) => pages.filter_text(&call),
+        (true, ["filters", "text"]) => pages.change_filter_text(&call),
+        (false, ["vacation"]) => pages.vacation(&call),
+        (true, ["vacation"]) => pages.change_vacation(&call),
+        (false, ["identities"]) => pages.identities(&call),
+        (true, ["identities"]) => pages.change_identity(&call),
+        (true, ["unsubscribe"]) => pages.unsubscribe(&call),
         (false, ["sessions"]) => pages.sessions(&call),
         (true, ["sessions"]) => pages.end_sessions(&call),
         (false, ["login"]) => Reply::see("/"),
@@ -112,6 +125,7 @@ fn message(pages: &mut Pages<'_>, folder: &str, rest: &[&str], call: &Call) -> R
         (None, _) => pages.list(folder, call),
         (Some(Ok(uid)), [_]) => pages.read(folder, uid, call),
         (Some(Ok(uid)), [_, "conversation"]) => pages.conversation(folder, uid, call),
+        (Some(Ok(uid)), [_, "print"]) => pages.print(folder, uid),
         (Some(Ok(uid)), [_, "source"]) => pages.source(folder, uid),
         (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path),
         (Some(Ok(uid)), [_, "part", path]) => pages.attachment(folder, uid, path),

@@ -78,6 +78,27 @@ pub trait Mail {
     fn end_sessions(&mut self, ending: Ending<'_>) {
         let _ = ending;
     }
+    /// The script that runs over mail that comes in, or the one that forms have written; `None` where a host has no filters.
+    fn script(&mut self) -> Option<Script> {
+        None
+    }
+    /// Keeps a script under a name, and lets it run over mail that comes in.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    fn set_script(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let _ = (name, text);
+        Err(Failure::Gone.text().into())
+    }
+    /// Names and signatures of all addresses; none where a host keeps none.
+    fn identities(&mut self) -> Vec<Identity> {
+        Vec::new()
+    }
+    /// Keeps the name and the signature of an address.
+    fn set_identity(&mut self, identity: Identity) -> Result<(), Failure> {
+        let _ = identity;
+        Err(Failure::Gone)
+    }
     /// The newest messages of a folder, one of each conversation, that have a UID below `before`. [`Row::count`] has how many there are
     /// of it in the folder; a conversation is unread if one of those is.
     fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
@@ -93,6 +114,31 @@ pub trait Mail {
         let _ = folder;
         uids.to_vec()
     }
+}
+
+/// The name of the script that forms write.
+pub const SCRIPT_NAME: &str = "webmail";
+
+/// A script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Its name.
+    pub name: String,
+    /// Its text; empty if it is not there yet.
+    pub text: String,
+    /// Whether it runs.
+    pub is_active: bool,
+}
+
+/// The name and the signature of an address.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The address.
+    pub address: String,
+    /// The name that mails are from.
+    pub name: String,
+    /// The text below a mail.
+    pub signature: String,
 }
 
 /// A second step that a user sets up.

@@ -1,5 +1,7 @@
 //! Pages over a mailbox whose values are hostile, and forms that nobody of this site has sent.
 
+use webmail::filters::{Field, Filters, Match, Place, Rule, Test, Vacation};
+use webmail::mail::Identity;
 use webmail::session::Session;
 use webmail::{Body, Call, Form, Reply};
 
@@ -16,8 +18,22 @@ fn fake() -> Fake {
         settings,
         contacts: format!("BEGIN:VCARD\nFN:{HOSTILE}\nEMAIL:a@x.example\nNOTE:{HOSTILE}\nUID:1\nEND:VCARD\n")
             .into_bytes(),
+        script: hostile_filters().script(),
+        identities: vec![Identity {
+            address: "info@mx.example".into(),
+            name: HOSTILE.into(),
+            signature: format!("</textarea>{HOSTILE}"),
+        }],
+        fields: format!("List-Unsubscribe: <https://a.example/{HOSTILE}>\r\n"),
         ..Fake::default()
     }
+}
+
+fn hostile_filters() -> Filters {
+    let tests = vec![Test { field: Field::List, how: Match::Is, value: HOSTILE.into() }];
+    let rule = Rule { name: HOSTILE.into(), tests, place: Place::Folder(HOSTILE.into()), ..Rule::default() };
+    let text = format!("</textarea>{HOSTILE}");
+    Filters { vacation: Vacation { subject: HOSTILE.into(), text, ..Vacation::default() }, rules: vec![rule] }
 }
 
 fn call(path: &str, fields: Option<&str>) -> Call {
@@ -50,7 +66,7 @@ fn field<'a>(reply: &'a Reply, name: &str) -> &'a str {
     reply.fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-const PAGES: [&str; 19] = [
+const PAGES: [&str; 27] = [
     "/",
     "/m/1",
     "/m/7?before=40",
@@ -70,6 +86,14 @@ const PAGES: [&str; 19] = [
     "/contacts/edit",
     "/contacts/edit?id=1",
     "/m/1/60/conversation",
+    "/filters",
+    "/filters/rule",
+    "/filters/rule?id=0",
+    "/filters/text",
+    "/vacation",
+    "/identities",
+    "/m/1/60/print",
+    "/contacts?q=%22%27%3E%3Cscript%3Ealert(1)%3C/script%3E",
 ];
 
 #[test]
@@ -101,6 +125,16 @@ fn a_form_without_the_text_of_its_session_changes_nothing() {
         ("/write", "to=b@c.example&from=ann@mx.example&do=send"),
         ("/folders", "do=create&name=x&token="),
         ("/settings", "name=x"),
+        ("/contacts", "do=save&name=x"),
+        ("/contacts", "do=delete&id=1"),
+        ("/sessions", "end=others"),
+        ("/second", "do=end&code=1"),
+        ("/filters", "do=delete&id=0"),
+        ("/filters/rule", "field1=from&how1=is&value1=x"),
+        ("/filters/text", "text="),
+        ("/vacation", "on=1&text=x"),
+        ("/identities", "address=ann@mx.example&name=x"),
+        ("/unsubscribe", "at=1.1"),
     ] {
         assert_eq!(answer(&mut mail, path, Some(fields)).status, 403, "{path} {fields}");
         let session = Session::new(1, "ann".into(), TOKEN.into(), [0; 32], 0);
@@ -160,6 +194,146 @@ fn contacts_are_kept_found_offered_and_collected() {
     assert!(file.contains("VERSION:3.0\r\nFN:Ada\r\nN:Ada;;;;\r\n"), "{file}");
     post(&mut mail, "/contacts", "do=delete&id=1");
     assert_eq!(answer(&mut mail, "/contacts/edit?id=1", None).status, 404);
+    // A form comes back with the beginning of a value that is too large, and a file of nothing says so.
+    let large = format!("do=save&name=x&addresses={}", "%26".repeat(1 << 20));
+    let reply = post(&mut mail, "/contacts", &large);
+    assert_eq!(reply.status, 400);
+    assert!(body(&mut mail, reply).len() < 64 << 10);
+    let reply = post(&mut mail, "/contacts", "do=import");
+    assert!(body(&mut mail, reply).contains("There are no contacts in this file"));
+}
+
+#[test]
+fn rules_of_the_form_are_a_script_and_other_scripts_are_a_text() {
+    let mut mail = Fake::default();
+    let post = |mail: &mut Fake, path: &str, fields: &str| {
+        let reply = answer(mail, path, Some(&format!("{fields}&token={TOKEN}")));
+        (reply.status, body(mail, reply))
+    };
+    let page = |mail: &mut Fake, path: &str| {
+        let reply = answer(mail, path, None);
+        (reply.status, body(mail, reply))
+    };
+    assert!(page(&mut mail, "/filters").1.contains("No rules here."));
+    let rule = "name=Bills&match=any&field1=subject&how1=contains&value1=invoice&field2=from&how2=is&value2=&place=/Archive&seen=on";
+    assert_eq!(post(&mut mail, "/filters/rule", rule).0, 303);
+    assert!(
+        mail.script.contains(
+            "if anyof(header :contains \"subject\" \"invoice\") {\n  addflag \"\\\\Seen\";\n  fileinto \"Archive\";\n}"
+        ),
+        "{}",
+        mail.script
+    );
+    assert_eq!(post(&mut mail, "/filters/rule", &rule.replace("Bills", "Other")).0, 303);
+    let list = page(&mut mail, "/filters").1;
+    assert!(
+        list.contains("The subject contains \u{201c}invoice\u{201d}: into \u{201c}Archive\u{201d}, read"),
+        "{list}"
+    );
+    for (path, fields) in [
+        ("/filters/rule", "name=x&field1=subject&how1=is&value1="),
+        ("/filters/rule", "name=x&field1=subject&how1=is&value1=x&forward=no"),
+        ("/filters/rule", "name=x&field1=subject&how1=is&value1=x&forward=a@b.example,c@d.example"),
+        ("/filters/rule", "name=wrong&field1=subject&how1=is&value1=x"),
+        ("/filters/text", "text=wrong"),
+    ] {
+        let (status, text) = post(&mut mail, path, fields);
+        assert!(status == 400 && text.contains("role=\"alert\"") && !text.contains("<script"), "{fields}: {text}");
+    }
+    assert_eq!(post(&mut mail, "/filters", "do=up&id=1").0, 303);
+    let names =
+        |mail: &Fake| Filters::read(&mail.script).unwrap().rules.into_iter().map(|rule| rule.name).collect::<Vec<_>>();
+    assert_eq!(names(&mail), ["Other", "Bills"]);
+    for fields in ["do=up&id=0", "do=down&id=1", "do=delete&id=2", "do=delete", "do=x&id=0"] {
+        assert_eq!(post(&mut mail, "/filters", fields).0, 404, "{fields}");
+    }
+    assert_eq!(post(&mut mail, "/filters/rule", &format!("id=1&{}", rule.replace("Bills", "New"))).0, 303);
+    assert_eq!(post(&mut mail, "/filters", "do=delete&id=0").0, 303);
+    assert_eq!(names(&mail), ["New"]);
+    // The days are those of the user, and the last one is whole.
+    mail.settings = b"50\n60\n\n".to_vec();
+    let away = "on=1&from=2026-12-24&until=2026-12-31&subject=Away&text=I+am+away.%0D%0ABye";
+    assert_eq!(post(&mut mail, "/vacation", away).0, 303);
+    let vacation = Filters::read(&mail.script).unwrap().vacation;
+    assert_eq!((vacation.from, vacation.until), (Some(1_798_066_800), Some(1_798_758_000)), "{}", mail.script);
+    let form = page(&mut mail, "/vacation").1;
+    assert!(
+        form.contains("value=\"2026-12-24\"")
+            && form.contains("value=\"2026-12-31\"")
+            && form.contains("I am away.\nBye"),
+        "{form}"
+    );
+    for wrong in ["on=1&text=", "from=24.12.&text=x", "from=2026-12-31&until=2026-12-01&text=x"] {
+        assert_eq!(post(&mut mail, "/vacation", wrong).0, 400, "{wrong}");
+    }
+    // By a hand that is not the form's.
+    let own = "text=require+%22fileinto%22%3B%0D%0Afileinto+%22x%22%3B";
+    assert_eq!(post(&mut mail, "/filters/text", own).0, 303);
+    assert!(page(&mut mail, "/filters").1.contains("a text that this form does not know"));
+    assert!(page(&mut mail, "/filters/text").1.contains("fileinto &quot;x&quot;;"));
+    assert!(page(&mut mail, "/vacation").1.contains("a text that this form does not know"));
+    let before = mail.script.clone();
+    for (path, fields) in [("/filters/rule", rule), ("/filters", "do=delete&id=0"), ("/vacation", away)] {
+        assert_eq!(post(&mut mail, path, fields).0, 404, "{path}");
+    }
+    assert_eq!(mail.script, before, "the forms leave it alone");
+}
+
+#[test]
+fn an_address_has_its_name_and_signature() {
+    let mut mail = Fake { count: 3, settings: b"50\n0\nAnn\nof the office".to_vec(), ..Fake::default() };
+    let fields = "address=info@mx.example&name=The+%22Office%22&signature=Yours%0D%0Athe+office";
+    assert_eq!(answer(&mut mail, "/identities", Some(&format!("{fields}&token={TOKEN}"))).status, 303);
+    let others = format!("address=bob@mx.example&name=x&token={TOKEN}");
+    assert_eq!(answer(&mut mail, "/identities", Some(&others)).status, 404);
+    let send = |mail: &mut Fake, from: &str| {
+        let fields = format!("do=send&from={from}&to=b@c.example&subject=s&text=t&token={TOKEN}");
+        assert_eq!(answer(mail, "/write", Some(&fields)).status, 303);
+        String::from_utf8(mail.sent.pop().unwrap().content).unwrap()
+    };
+    assert!(send(&mut mail, "info@mx.example").contains("From: \"The 'Office'\" <info@mx.example>\r\n"));
+    assert!(send(&mut mail, "ann@mx.example").contains("From: Ann <ann@mx.example>\r\n"));
+    let reply = answer(&mut mail, "/write", None);
+    let form = body(&mut mail, reply);
+    assert!(form.contains("<option value=\"ann@mx.example\" selected>Ann &lt;ann@mx.example&gt;</option>"), "{form}");
+    assert!(form.contains("-- \nof the office"), "{form}");
+}
+
+#[test]
+fn a_list_is_left_by_a_mail_that_the_user_sends() {
+    let fields = "List-Unsubscribe: <https://l.example/u>,\r\n <mailto:leave@l.example?subject=out%20a>\r\n";
+    let mut mail = Fake { count: 3, fields: fields.into(), ..Fake::default() };
+    let page = |mail: &mut Fake, path: &str| {
+        let reply = answer(mail, path, None);
+        body(mail, reply)
+    };
+    assert!(page(&mut mail, "/m/1/3").contains("by a mail to <bdi>leave@l.example</bdi>"));
+    assert!(!page(&mut mail, "/m/5/3").contains("/unsubscribe"), "junk is not answered");
+    let post = |mail: &mut Fake, at: &str| answer(mail, "/unsubscribe", Some(&format!("at={at}&token={TOKEN}"))).status;
+    assert_eq!((post(&mut mail, "5.3"), post(&mut mail, "8.1"), post(&mut mail, "")), (404, 404, 404));
+    assert!(mail.sent.is_empty());
+    assert_eq!(post(&mut mail, "1.3"), 303);
+    let sent = mail.sent.pop().unwrap();
+    let text = String::from_utf8(sent.content).unwrap();
+    assert!(sent.to == ["leave@l.example"] && text.contains("\r\nSubject: out a\r\n"), "{text}");
+    mail.fields = "List-Unsubscribe: <https://l.example/u>\r\n".into();
+    let read = page(&mut mail, "/m/1/3");
+    assert!(read.contains("nofollow\" href=\"https://l.example/u\">Unsubscribe</a>"), "{read}");
+    assert_eq!(post(&mut mail, "1.3"), 404);
+}
+
+#[test]
+fn a_message_is_printed_under_the_policy_of_its_frame() {
+    let mut mail = fake();
+    let reply = answer(&mut mail, "/m/1/60/print", None);
+    let policy = field(&reply, "Content-Security-Policy");
+    assert!(policy.contains("sandbox allow-popups") && !policy.contains("allow-scripts"), "{policy}");
+    let page = body(&mut mail, reply);
+    assert!(
+        page.contains("<dt>From</dt>") && page.contains("Hello,") && page.contains("<h2>Attachments</h2>"),
+        "{page}"
+    );
+    assert_eq!(answer(&mut mail, "/m/8/1/print", None).status, 404);
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Contacts: a list with a search, a form for one, import and export as vCards.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
-use crate::contacts::{BOOK_BYTES_MAX, Book, CONTACTS_MAX, Contact, LINE_MAX, NOTE_MAX, Version};
+use crate::contacts::{Book, Contact, LINE_MAX, NOTE_MAX, Version};
 use crate::html::{Html, Text, put};
 use crate::reply::Reply;
 
@@ -14,12 +13,19 @@ use super::{PAGE_BYTES, Pages, Told};
 /// Contacts of one page.
 const SHOWN_MAX: usize = 500;
 
+/// Characters of a field that are taken: more than it may have, so that a user sees again what is wrong with it.
+const TYPED_MAX: usize = 2_000;
+
 /// Recipients that a field offers.
 const OFFERED_MAX: usize = 300;
 
 impl Pages<'_> {
     /// The page of contacts.
     pub fn contacts(&mut self, call: &Call) -> Reply {
+        self.contacts_told(call, Told::of(call))
+    }
+
+    fn contacts_told(&mut self, call: &Call, told: Told) -> Reply {
         let (book, words) = (self.book(), call.query.get("q").chars().take(200).collect::<String>());
         let found = book.found(&words);
         let mut main = Html::with_capacity(PAGE_BYTES);
@@ -42,7 +48,7 @@ impl Pages<'_> {
         put!(main, "<button name=\"do\" value=\"import\">Import vCards</button></form><p>Export as vCards: ");
         put!(main, "<a href=\"/contacts/export?version=4\">version 4</a>, ");
         put!(main, "<a href=\"/contacts/export?version=3\">version 3</a></p>");
-        self.page("Contacts", None, Told::of(call), main)
+        self.page("Contacts", None, told, main)
     }
 
     /// The form for a contact: a new one, or the one that is asked for.
@@ -95,41 +101,37 @@ impl Pages<'_> {
     pub fn change_contacts(&mut self, call: &Call) -> Reply {
         let (form, mut book) = (&call.form, self.book());
         let id = form.get("id").parse().unwrap_or(0);
-        match form.get("do") {
-            "save" => {
-                let typed = ["name", "addresses", "phone", "note"].map(|name| form.get(name));
-                match Contact::of(id, typed) {
-                    Ok(contact) => book.put(contact),
-                    Err(why) => return self.contact_form(id, typed, Told::Wrong(why)),
-                }
-            }
-            "delete" => book.remove(id),
-            "import" => {
-                let content = form.files.first().map(|file| file.content.as_slice()).unwrap_or_default();
-                book.import(&String::from_utf8_lossy(content));
+        let typed = ["name", "addresses", "phone", "note"]
+            .map(|name| form.get(name).chars().take(TYPED_MAX).collect::<String>());
+        let [name, addresses, phone, note] = &typed;
+        let typed: [&str; 4] = [name, addresses, phone, note];
+        let what = form.get("do");
+        let done = match what {
+            "save" => Contact::of(id, typed).and_then(|contact| book.put(contact)),
+            "import" => book.import(form.files.first().map(|file| file.content.as_slice()).unwrap_or_default()),
+            "delete" => {
+                book.remove(id);
+                Ok(())
             }
             _ => return self.missing(),
-        }
-        let kept = book.kept();
-        if kept.len() > BOOK_BYTES_MAX {
-            let why =
-                format!("There is no room for it: {CONTACTS_MAX} contacts and {} kB in all.", BOOK_BYTES_MAX >> 10);
-            return self.page("Contacts", None, Told::Wrong(why), Html::default());
-        }
-        match self.mail.set_contacts(&kept) {
-            Ok(()) => Reply::see("/contacts?told=kept"),
-            Err(failure) => self.failed(failure),
+        };
+        match done.and_then(|()| book.kept()) {
+            Ok(kept) => match self.mail.set_contacts(&kept) {
+                Ok(()) => Reply::see("/contacts?told=kept"),
+                Err(failure) => self.failed(failure),
+            },
+            Err(why) if what == "save" => self.contact_form(id, typed, Told::Wrong(why)),
+            Err(why) => self.contacts_told(&Call::default(), Told::Wrong(why)),
         }
     }
 
     /// Notes the recipients of a mail that was sent. The mail is on its way: if they cannot be noted, nobody has to know.
     pub fn collect(&mut self, recipients: Vec<(String, String)>) {
         let mut book = self.book();
-        if book.collect(recipients) {
-            let kept = book.kept();
-            if kept.len() <= BOOK_BYTES_MAX {
-                let _ = self.mail.set_contacts(&kept);
-            }
+        if book.collect(recipients)
+            && let Ok(kept) = book.kept()
+        {
+            let _ = self.mail.set_contacts(&kept);
         }
     }
 

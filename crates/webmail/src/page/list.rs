@@ -69,7 +69,8 @@ impl Pages<'_> {
         let subject = Envelope::parse(&first.envelope).subject;
         let mut main = Html::with_capacity(PAGE_BYTES);
         put!(main, "<h1><bdi>", Text(or_none(&subject)), "</bdi></h1>");
-        put!(main, "<p class=\"soft\">", rows.len(), " messages of this conversation, the oldest first.</p>");
+        let most = if rows.len() >= FOUND_MAX { "The newest " } else { "" };
+        put!(main, "<p class=\"soft\">", most, rows.len(), " messages of this conversation, the oldest first.</p>");
         self.rows(&mut main, &rows, false, None);
         self.page(or_none(&subject), Some(folder), Told::of(call), main)
     }

@@ -1,13 +1,17 @@
 //! The pages, and what all of them have: head, search, folders, a line that tells the outcome of the last form.
 
 pub(crate) mod contacts;
+pub(crate) mod filters;
 pub(crate) mod folders;
+pub(crate) mod identities;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod read;
 pub(crate) mod second;
 pub(crate) mod sessions;
 pub(crate) mod settings;
+pub(crate) mod unsubscribe;
+pub(crate) mod vacation;
 pub(crate) mod write;
 
 use alloc::format;

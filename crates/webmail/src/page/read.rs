@@ -36,6 +36,7 @@ impl Pages<'_> {
         put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
         self.head(&mut main, &message, &envelope);
         self.actions_on(&mut main, folder, uid, message.row.flags.flagged);
+        self.leaving(&mut main, &message);
         let shown = part.shown();
         let as_text = call.query.get("as") == "text";
         for text in &shown.texts {
@@ -114,7 +115,8 @@ impl Pages<'_> {
         for (action, text) in [("reply", "Reply"), ("all", "Reply to all"), ("forward", "Forward")] {
             put!(main, "<a class=\"button\" href=\"/write?", action, "=", folder, ".", uid, "\">", text, "</a>");
         }
-        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">Source</a></div>");
+        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">Source</a>");
+        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/print\">Print</a></div>");
         self.form(main, "action=\"/act\"");
         put!(
             main,
@@ -156,27 +158,59 @@ impl Pages<'_> {
         put!(main, folder, "/", uid, "/html/", Text(&html.path), "\"></iframe>");
     }
 
+    /// A message for paper: its head and its texts in one page, under the policy of a frame.
+    pub fn print(&mut self, folder: u32, uid: u32) -> Reply {
+        let Some(message) = self.found(folder, uid) else { return self.missing() };
+        let (root, envelope) = (Part::read(self.mail, &message), self.envelope(&message));
+        let mut page = sheet(&envelope.subject);
+        put!(page, "<main><h1><bdi>", Text(&envelope.subject), "</bdi></h1>");
+        self.head(&mut page, &message, &envelope);
+        let (shown, mut left) = (root.shown(), PICTURES_BYTES_MAX);
+        for text in &shown.texts {
+            match (text.html, text.plain) {
+                (Some(html), _) => {
+                    let Safe { html, .. } = self.safe(&root, html, &mut left);
+                    put!(page, "<div dir=\"auto\">", Markup(html), "</div>");
+                }
+                (None, Some(plain)) => {
+                    put!(page, "<div class=\"text\" dir=\"auto\">");
+                    plain::write(&mut page, &plain.text(self.mail));
+                    page.put("</div>");
+                }
+                (None, None) => {}
+            }
+        }
+        if !shown.attachments.is_empty() {
+            put!(page, "<h2>Attachments</h2><ul>");
+            for part in &shown.attachments {
+                put!(page, "<li><bdi>", Text(&part.file_name()), "</bdi>, ", Text(&size(part.size())), "</li>");
+            }
+            page.put("</ul>");
+        }
+        put!(page, "</main></body></html>");
+        Reply::frame(page)
+    }
+
+    /// The HTML of a part made safe, with the pictures of the message as far as there is room for them.
+    fn safe(&mut self, root: &Part, part: &Part, left: &mut usize) -> Safe {
+        let page = part.text(self.mail);
+        let mail = &mut *self.mail;
+        sanitise(&page, &mut |id| {
+            let bytes = root.with_id(id)?.bytes(mail, *left);
+            let url = picture(&bytes)?;
+            *left = left.saturating_sub(bytes.len());
+            (*left > 0).then_some(url)
+        })
+    }
+
     /// The HTML of a part, for the frame.
     pub fn frame(&mut self, folder: u32, uid: u32, path: &str) -> Reply {
         let Some(message) = self.found(folder, uid) else { return self.missing() };
         let root = Part::read(self.mail, &message);
         let Some(part) = root.find(path).filter(|part| part.kind == "text/html") else { return self.missing() };
-        let page = part.text(self.mail);
-        let mut left = PICTURES_BYTES_MAX;
-        let mail = &mut *self.mail;
-        let Safe { html, remote } = sanitise(&page, &mut |id| {
-            let bytes = root.with_id(id)?.bytes(mail, left);
-            let url = picture(&bytes)?;
-            left = left.saturating_sub(bytes.len());
-            (left > 0).then_some(url)
-        });
-        let mut page = Html::default();
-        put!(page, "<!DOCTYPE html><html lang=\"und\"><head><meta charset=\"utf-8\"><title>Message</title><style>");
-        put!(
-            page,
-            "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"
-        );
-        put!(page, "img{max-width:100%;height:auto}.note{margin:0 0 12px;color:#5c6670}</style></head><body>");
+        let Safe { html, remote } = self.safe(&root, part, &mut { PICTURES_BYTES_MAX });
+        let mut page = sheet("Message");
+        page.put("<main dir=\"auto\">");
         if remote > 0 {
             put!(
                 page,
@@ -186,7 +220,7 @@ impl Pages<'_> {
                 " on other servers not loaded: the sender would hear that you read this.</p>"
             );
         }
-        put!(page, "<main dir=\"auto\">", Markup(html), "</main></body></html>");
+        put!(page, Markup(html), "</main></body></html>");
         Reply::frame(page)
     }
 
@@ -207,6 +241,30 @@ impl Pages<'_> {
             None => self.missing(),
         }
     }
+}
+
+/// The beginning of a page that a mail stands in.
+fn sheet(title: &str) -> Html {
+    let mut page = Html::default();
+    put!(
+        page,
+        "<!DOCTYPE html><html lang=\"und\"><head><meta charset=\"utf-8\"><title>",
+        Text(title),
+        "</title><style>"
+    );
+    put!(
+        page,
+        "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"
+    );
+    put!(
+        page,
+        "img{max-width:100%;height:auto}.note{margin:0 0 12px;color:#5c6670}.text{white-space:pre-wrap}h1{font-size:20px}"
+    );
+    put!(
+        page,
+        ".head{display:grid;grid-template-columns:auto 1fr;gap:2px 12px}.head dd{margin:0}</style></head><body>"
+    );
+    page
 }
 
 fn people(main: &mut Html, name: &'static str, list: &[Address]) {

@@ -99,11 +99,17 @@ impl Pages<'_> {
             put!(main, Text(&text), "</option>");
         }
         put!(main, "</select></div><div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
-        if !self.mail.sessions().is_empty() {
-            put!(main, "<p><a href=\"/sessions\">Sessions in browsers</a></p>");
-        }
-        if self.mail.second().is_some() {
-            put!(main, "<p><a href=\"/second\">Second step of the login</a></p>");
+        let has_filters = self.mail.script().is_some();
+        for (is_there, link) in [
+            (has_filters, "<p><a href=\"/filters\">Filters</a></p>"),
+            (has_filters, "<p><a href=\"/vacation\">While you are away</a></p>"),
+            (!self.mail.identities().is_empty(), "<p><a href=\"/identities\">Identities</a></p>"),
+            (!self.mail.sessions().is_empty(), "<p><a href=\"/sessions\">Sessions in browsers</a></p>"),
+            (self.mail.second().is_some(), "<p><a href=\"/second\">Second step of the login</a></p>"),
+        ] {
+            if is_there {
+                main.put(link);
+            }
         }
         self.page("Settings", None, Told::of(call), main)
     }

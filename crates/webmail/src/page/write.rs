@@ -50,8 +50,9 @@ impl Pages<'_> {
         let Some(asked) = asked else {
             let to = call.query.all("to").take(RECIPIENTS_MAX).collect::<Vec<_>>().join(", ");
             let to: String = to.chars().take(8_000).collect();
-            let text = self.signed("");
-            let letter = Letter { from: self.usual_address(), to, text, ..Letter::default() };
+            let from = self.usual_address();
+            let text = self.signed(&from, "");
+            let letter = Letter { from, to, text, ..Letter::default() };
             return self.form_of(&Draft { letter, ..Draft::default() }, Told::Nothing);
         };
         let Some(place) = Place::parse(call.query.get(asked)) else { return self.missing() };
@@ -73,8 +74,9 @@ impl Pages<'_> {
         self.mail.addresses().into_iter().next().unwrap_or_default()
     }
 
-    fn signed(&self, text: &str) -> String {
-        match self.settings.signature.trim_end() {
+    /// A text below the signature of an address.
+    fn signed(&mut self, from: &str, text: &str) -> String {
+        match self.identity(from).signature.trim_end() {
             "" => format!("\n\n{text}"),
             signature => format!("\n\n-- \n{signature}\n\n{text}"),
         }
@@ -120,7 +122,9 @@ impl Pages<'_> {
         );
         let text = format!("{head}{}", self.text_of(part));
         let subject = prefixed("Fwd: ", &envelope.subject);
-        let letter = Letter { subject, text: self.signed(&text), ..Letter::default() };
+        let from = self.usual_address();
+        let text = self.signed(&from, &text);
+        let letter = Letter { from, subject, text, ..Letter::default() };
         Draft { letter, draft: None, answers: None, kept: files(place, part) }
     }
 
@@ -139,12 +143,15 @@ impl Pages<'_> {
         let quoted = plain::quoted(&self.text_of(part));
         let who = envelope.from.first().map(Address::written).unwrap_or_default();
         let text = format!("\n\nOn {}, {who} wrote:\n{quoted}", self.whole_date(message.row.date));
+        let reached = everybody().find(|one| is_own(one)).map(|one| one.address.clone());
+        let from = reached.unwrap_or_else(|| self.usual_address());
+        let signature = self.signed(&from, "");
         let letter = Letter {
-            from: everybody().find(|one| is_own(one)).map(|one| one.address.clone()).unwrap_or_default(),
+            from,
             to: joined(&to),
             cc: joined(&cc),
             subject: prefixed("Re: ", &envelope.subject),
-            text: format!("{}{}", text, self.signed("").trim_end()),
+            text: format!("{text}{}", signature.trim_end()),
             in_reply_to: envelope.id.clone(),
             references: header.get("references").map(|value| shown(&value)).unwrap_or_default(),
             ..Letter::default()
@@ -167,8 +174,9 @@ impl Pages<'_> {
         }
         put!(main, "<div class=\"field\"><label for=\"from\">From</label><select id=\"from\" name=\"from\">");
         for address in self.mail.addresses() {
-            let is_it = address.eq_ignore_ascii_case(&letter.from);
-            put!(main, if is_it { "<option selected>" } else { "<option>" }, Text(&address), "</option>");
+            let selected = if address.eq_ignore_ascii_case(&letter.from) { "\" selected>" } else { "\">" };
+            let shown = Address { name: self.identity(&address).name, address: address.clone() }.written();
+            put!(main, "<option value=\"", Text(&address), selected, Text(&shown), "</option>");
         }
         put!(main, "</select></div>");
         let fields = [
@@ -241,7 +249,7 @@ impl Pages<'_> {
         let cut = |name: &str, most: usize| form.get(name).chars().take(most).collect::<String>();
         let letter = Letter {
             from: cut("from", 300),
-            name: self.settings.name.clone(),
+            name: self.identity(&cut("from", 300)).name,
             to: cut("to", 20_000),
             cc: cut("cc", 20_000),
             bcc: cut("bcc", 20_000),

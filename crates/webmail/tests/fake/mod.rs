@@ -1,7 +1,9 @@
 //! A mailbox in memory, whose mails have hostile values wherever a value can stand.
 
 use webmail::Mail;
-use webmail::mail::{Failure, Flag, Flags, Folder, Layout, Message, Purpose, Row, Sending};
+use webmail::mail::{
+    Failure, Flag, Flags, Folder, Identity, Layout, Message, Purpose, Row, SCRIPT_NAME, Script, Sending,
+};
 use webmail::session::{Ending, Session};
 
 /// A value that would break out of text, of an attribute, of a field.
@@ -15,6 +17,10 @@ pub struct Fake {
     pub count: u32,
     pub settings: Vec<u8>,
     pub contacts: Vec<u8>,
+    pub script: String,
+    pub identities: Vec<Identity>,
+    /// Fields of the message, each with its end.
+    pub fields: String,
     /// What was asked of it.
     pub asked: Vec<String>,
     pub sent: Vec<Sending>,
@@ -22,8 +28,10 @@ pub struct Fake {
 
 impl Fake {
     fn raw(&self) -> (Vec<u8>, Layout) {
-        let mut raw =
-            format!("From: x\r\nReferences: <a@b>\r\n {HOSTILE}\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n");
+        let mut raw = format!(
+            "From: x\r\n{}References: <a@b>\r\n {HOSTILE}\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n",
+            self.fields
+        );
         let mut layout = Layout { header: 0, body: raw.len() as u64, ..Layout::default() };
         let file = HOSTILE.replace('"', "");
         let parts = [
@@ -184,6 +192,33 @@ impl Mail for Fake {
     fn set_contacts(&mut self, contacts: &[u8]) -> Result<(), Failure> {
         self.contacts = contacts.to_vec();
         self.note("contacts".into())
+    }
+
+    fn script(&mut self) -> Option<Script> {
+        Some(Script { name: SCRIPT_NAME.into(), text: self.script.clone(), is_active: true })
+    }
+
+    fn set_script(&mut self, name: &str, text: &str) -> Result<(), String> {
+        if text.contains("wrong") {
+            return Err(format!("line 1: {HOSTILE}"));
+        }
+        self.script = text.into();
+        self.note(format!("script {name}")).map_err(|failure| failure.text().into())
+    }
+
+    fn identities(&mut self) -> Vec<Identity> {
+        let noted = self.identities.clone();
+        let of = |address: String| {
+            let known = noted.iter().find(|known| known.address == address).cloned();
+            known.unwrap_or(Identity { address, ..Identity::default() })
+        };
+        self.addresses().into_iter().map(of).collect()
+    }
+
+    fn set_identity(&mut self, identity: Identity) -> Result<(), Failure> {
+        self.identities.retain(|known| known.address != identity.address);
+        self.identities.push(identity);
+        self.note("identity".into())
     }
 
     fn sessions(&mut self) -> Vec<Session> {
