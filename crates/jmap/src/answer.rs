@@ -12,7 +12,7 @@ use crate::host::Host;
 use crate::limits::{CALLS_MAX, REQUEST_BYTES_MAX};
 use crate::references::resolve;
 use crate::session::{CAPABILITIES, session_state};
-use crate::{Map, Value, email, identity, json, mailbox, quota, submission, thread};
+use crate::{Map, Value, email, identity, json, mailbox, quota, script, submission, thread, vacation};
 
 /// Answers the body of a request with the body of a response.
 ///
@@ -77,7 +77,7 @@ fn call(value: Value) -> Option<(String, Map<String, Value>, String)> {
 type Method = fn(&mut Engine<'_>, Arguments) -> Result<Value, Error>;
 
 /// Methods with the capability that each needs, as an index into [`CAPABILITIES`].
-const METHODS: [(&str, usize, Method); 31] = [
+const METHODS: [(&str, usize, Method); 37] = [
     ("Core/echo", 0, |_, arguments| Ok(Value::Object(arguments.0))),
     ("Mailbox/get", 1, mailbox::get),
     ("Mailbox/changes", 1, mailbox::changes),
@@ -109,6 +109,12 @@ const METHODS: [(&str, usize, Method); 31] = [
     ("Quota/queryChanges", 3, quota::query_changes),
     ("Blob/copy", 0, crate::blob::copy),
     ("Blob/lookup", 4, crate::blob::lookup),
+    ("VacationResponse/get", 5, vacation::get),
+    ("VacationResponse/set", 5, vacation::set),
+    ("SieveScript/get", 6, script::get),
+    ("SieveScript/query", 6, script::query),
+    ("SieveScript/set", 6, script::set),
+    ("SieveScript/validate", 6, script::validate),
 ];
 
 /// Carries out one call.

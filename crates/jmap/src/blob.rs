@@ -1,4 +1,4 @@
-//! Blobs (RFC 8620, section 6): an upload `U…`, a message `M…`, and parts of either, `M…-2.1`: the path of a part behind a hyphen, decoded.
+//! Blobs (RFC 8620, section 6): an upload `U…`, a script `G…`, a message `M…`, and parts of either, `M…-2.1`: the path of a part behind a hyphen, decoded.
 //! A part that is a message has parts of its own: `M…-2-1`.
 //!
 //! Bounds: [`NESTED_MAX`] messages within each other, of which those within are read whole, [`WITHIN_BYTES_MAX`] each.
@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::host::{Host, Layout};
 use crate::index::Index;
 use crate::part::Part;
+use crate::script;
 use crate::source::{Blob, Source};
 use crate::{Map, Value, json};
 
@@ -39,7 +40,8 @@ pub(crate) fn find(host: &mut dyn Host, index: &Index, id: &str) -> Option<Blob>
             Blob::new(Source::Stored(message), 0, size, Coding::Identity)
         }
         None => {
-            let (_, content) = host.upload(first)?;
+            let script = script::content(host, first);
+            let content = script.or_else(|| host.upload(first).map(|(_, content)| content))?;
             let end = content.len() as u64;
             Blob::new(Source::Bytes(content), 0, end, Coding::Identity)
         }

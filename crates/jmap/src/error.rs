@@ -82,6 +82,7 @@ impl From<crate::host::Failure> for Error {
             Failure::Store => "serverFail",
             Failure::NoRelay | Failure::Elsewhere => "forbiddenToSend",
             Failure::Waiting => "rateLimit",
+            Failure::Foreign => "forbidden",
         })
     }
 }

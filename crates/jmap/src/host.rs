@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 use store::{Change, Mailbox, State};
 
+use crate::vacation::Vacation;
+
 /// The account of a user who has logged in.
 #[derive(Debug, Clone)]
 pub struct Account {
@@ -106,6 +108,61 @@ pub enum Failure {
     Elsewhere,
     /// Too many mails wait to be sent.
     Waiting,
+    /// The filters are a script of the user's own.
+    Foreign,
+}
+
+/// A script in Sieve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: Arc<[u8]>,
+    /// Whether it runs over mail that comes in.
+    pub is_active: bool,
+}
+
+/// A change of the account's scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub enum Filing {
+    Put { name: String, text: Vec<u8> },
+    Rename { from: String, to: String },
+    Remove { name: String },
+    Activate { name: Option<String> },
+}
+
+/// A reason why scripts stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfiled {
+    /// The script is wrong, and where.
+    Wrong(String),
+    /// A script cannot have this name.
+    Name,
+    /// A script of this name exists.
+    Exists,
+    /// There is no such script.
+    Gone,
+    /// The script runs.
+    Active,
+    /// The account has as many scripts as it may.
+    TooMany,
+    /// The script is larger than scripts may be.
+    TooLarge,
+    /// The store cannot be written.
+    Store,
+}
+
+/// Bounds of scripts, and the extensions that they may require.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub struct Sieve {
+    pub name_bytes_max: usize,
+    pub script_bytes_max: usize,
+    pub scripts_max: usize,
+    pub redirects_max: usize,
+    pub extensions: &'static [&'static str],
 }
 
 /// The mail store of one account.
@@ -143,6 +200,42 @@ pub trait Host {
     /// # Errors
     /// When it is not sent.
     fn send(&mut self, sending: Sending) -> Result<(), Failure>;
+    /// Bounds of scripts.
+    fn sieve(&self) -> Sieve {
+        Sieve::default()
+    }
+    /// All scripts.
+    fn scripts(&mut self) -> Vec<Script> {
+        Vec::new()
+    }
+    /// Checks a script.
+    ///
+    /// # Errors
+    /// When it is wrong.
+    fn check_script(&mut self, text: &[u8]) -> Result<(), Misfiled> {
+        let _ = text;
+        Err(Misfiled::TooMany)
+    }
+    /// Changes the scripts.
+    ///
+    /// # Errors
+    /// When they stay as they are.
+    fn file_script(&mut self, filing: Filing) -> Result<(), Misfiled> {
+        let _ = filing;
+        Err(Misfiled::TooMany)
+    }
+    /// The answer of who is away.
+    fn vacation(&mut self) -> Vacation {
+        Vacation::default()
+    }
+    /// Keeps the answer of who is away, as far as it can.
+    ///
+    /// # Errors
+    /// When it stays as it is.
+    fn set_vacation(&mut self, vacation: Vacation) -> Result<(), Failure> {
+        let _ = vacation;
+        Err(Failure::Foreign)
+    }
     /// The snapshot of a state that was told to a client of this account.
     fn former(&mut self, state: u64) -> Option<State>;
     /// Keeps a snapshot whose state is told to a client.

@@ -12,12 +12,33 @@ use crate::host::Work;
 use crate::{Map, Value, json};
 
 /// The annotation: an object of JSON, by address.
-const NOTED: &str = "jmap/identities";
+pub const NOTED: &str = "jmap/identities";
 /// Bytes of what is noted.
 const NOTED_BYTES_MAX: usize = 200 << 10;
 
 const PROPERTIES: [&str; 8] = ["id", "name", "email", "replyTo", "bcc", "textSignature", "htmlSignature", "mayDelete"];
 const SETTABLE: [&str; 5] = ["name", "replyTo", "bcc", "textSignature", "htmlSignature"];
+
+/// The name and the signature that the annotation has for an address; empty where it has none.
+pub fn named(noted: &[u8], address: &str) -> (String, String) {
+    let noted = crate::json::read(noted).unwrap_or_default();
+    let text = |name: &str| noted[address][name].as_str().unwrap_or_default().into();
+    (text("name"), text("textSignature"))
+}
+
+/// The annotation with another name and signature for an address; `None` if it is too large.
+pub fn renamed(noted: &[u8], address: &str, name: &str, signature: &str) -> Option<Vec<u8>> {
+    let Some(Value::Object(mut noted)) = crate::json::read(noted).or_else(|| Some(json!({}))) else { return None };
+    if !noted.get(address).is_some_and(Value::is_object) {
+        noted.insert(address.into(), json!({}));
+    }
+    if let Some(Value::Object(identity)) = noted.get_mut(address) {
+        identity.insert("name".into(), name.into());
+        identity.insert("textSignature".into(), signature.into());
+    }
+    let value = format!("{}", Value::Object(noted)).into_bytes();
+    (value.len() <= NOTED_BYTES_MAX).then_some(value)
+}
 
 /// The identities of the account, by id.
 fn identities(engine: &mut Engine<'_>) -> Vec<(String, Map<String, Value>)> {
@@ -141,4 +162,21 @@ fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> 
 fn is_addresses(value: &Value) -> bool {
     let is_one = |one: &Value| one["email"].is_string() && (one["name"].is_string() || one["name"].is_null());
     value.as_array().is_some_and(|all| all.len() <= 100 && all.iter().all(is_one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_annotation_keeps_what_others_have_set() {
+        let noted = br#"{"a@x":{"name":"A","htmlSignature":"<b>"},"b@x":{"textSignature":"B"}}"#;
+        let renamed = renamed(noted, "a@x", "\"Ann\"", "A\nnn").unwrap();
+        assert_eq!(named(&renamed, "a@x"), ("\"Ann\"".into(), "A\nnn".into()));
+        assert_eq!(named(&renamed, "b@x"), (String::new(), "B".into()));
+        assert!(String::from_utf8(renamed).unwrap().contains("<b>"));
+        assert_eq!(named(&super::renamed(b"", "c@x", "C", "").unwrap(), "c@x").0, "C");
+        assert_eq!(named(b"[]", "c@x").0, "");
+        assert!(super::renamed(b"", "c@x", "", &"x".repeat(NOTED_BYTES_MAX)).is_none());
+    }
 }

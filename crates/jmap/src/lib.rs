@@ -26,7 +26,7 @@ mod error;
 mod fuzz;
 mod header;
 mod host;
-mod identity;
+pub mod identity;
 mod index;
 mod json;
 pub mod limits;
@@ -36,21 +36,26 @@ mod part;
 mod patch;
 mod quota;
 mod references;
+mod script;
 mod session;
 mod source;
 mod submission;
 mod tables;
 mod thread;
+mod vacation;
+mod websocket;
 
 pub use answer::answer;
 pub use blob::blob;
 pub use error::Problem;
 pub use fuzz::fuzz_request;
-pub use host::{Account, Failure, Field, Host, Layout, Place, Sending, Work};
+pub use host::{Account, Failure, Field, Filing, Host, Layout, Misfiled, Place, Script, Sending, Sieve, Work};
 pub use index::Index;
 pub use session::{account_id, changed, details, session, uploaded};
 pub use source::Blob;
 pub use tables::Tables;
+pub use vacation::Vacation;
+pub use websocket::{Message, responded};
 
 /// Values of JSON, as each file of this crate uses them.
 pub(crate) use serde_json::{Map, Value, json};

@@ -31,10 +31,10 @@ impl Outcome {
         }
     }
 
-    /// An object was changed.
-    pub fn updated(&mut self, id: String, outcome: Result<(), Error>) {
+    /// An object was changed: `()` as the client wants it, or a value of what is otherwise.
+    pub fn updated(&mut self, id: String, outcome: Result<impl Into<Value>, Error>) {
         match outcome {
-            Ok(()) => self.updated.insert(id, Value::Null),
+            Ok(other) => self.updated.insert(id, other.into()),
             Err(error) => self.not_updated.insert(id, error.value()),
         };
     }

@@ -8,12 +8,15 @@ use crate::limits::*;
 use crate::{Value, json};
 
 /// Capabilities of this server.
-pub(crate) const CAPABILITIES: [&str; 5] = [
+pub(crate) const CAPABILITIES: [&str; 8] = [
     "urn:ietf:params:jmap:core",
     "urn:ietf:params:jmap:mail",
     "urn:ietf:params:jmap:submission",
     "urn:ietf:params:jmap:quota",
     "urn:ietf:params:jmap:blob",
+    "urn:ietf:params:jmap:vacationresponse",
+    "urn:ietf:params:jmap:sieve",
+    "urn:ietf:params:jmap:websocket",
 ];
 
 /// The id of an account.
@@ -51,7 +54,7 @@ pub fn details(status: u16, detail: &str) -> String {
 /// The session object. `base` is the URL of the server without a path.
 pub fn session(host: &dyn Host, base: &str) -> String {
     let account = account_id(host.account().number);
-    let [core, mail, submission, quota, blob] = CAPABILITIES;
+    let [core, mail, submission, quota, blob, vacation, sieve, websocket] = CAPABILITIES;
     let of_mail = json!({
         "maxMailboxesPerEmail": MAILBOXES_OF_EMAIL_MAX,
         "maxMailboxDepth": null,
@@ -64,8 +67,14 @@ pub fn session(host: &dyn Host, base: &str) -> String {
     let of_blob = json!({
         "maxSizeBlobSet": null, "maxDataSources": 0, "supportedTypeNames": ["Email"], "supportedDigestAlgorithms": []
     });
+    let bounds = host.sieve();
+    let of_sieve = json!({
+        "maxSizeScriptName": bounds.name_bytes_max, "maxSizeScript": bounds.script_bytes_max,
+        "maxNumberScripts": bounds.scripts_max, "maxNumberRedirects": bounds.redirects_max,
+        "sieveExtensions": bounds.extensions, "notificationMethods": null, "externalLists": null,
+    });
     let own: Value = json!({
-        core: {}, mail: of_mail, submission: of_submission, quota: {}, blob: of_blob
+        core: {}, mail: of_mail, submission: of_submission, quota: {}, blob: of_blob, vacation: {}, sieve: of_sieve
     });
     let session = json!({
         "capabilities": {
@@ -79,7 +88,8 @@ pub fn session(host: &dyn Host, base: &str) -> String {
                 "maxObjectsInSet": SET_MAX,
                 "collationAlgorithms": ["i;unicode-casemap"],
             },
-            mail: {}, submission: {}, quota: {}, blob: {},
+            mail: {}, submission: {}, quota: {}, blob: {}, vacation: {}, sieve: { "implementation": "Sluice" },
+            websocket: { "url": format!("{}/jmap/ws", base.replacen("http", "ws", 1)), "supportsPush": true },
         },
         "accounts": {
             &account: {
@@ -89,7 +99,10 @@ pub fn session(host: &dyn Host, base: &str) -> String {
                 "accountCapabilities": own,
             }
         },
-        "primaryAccounts": { core: account, mail: account, submission: account, quota: account, blob: account },
+        "primaryAccounts": {
+            core: account, mail: account, submission: account, quota: account, blob: account, vacation: account,
+            sieve: account
+        },
         "username": host.account().name,
         "apiUrl": format!("{base}/jmap/api"),
         "downloadUrl": format!("{base}/jmap/download/{{accountId}}/{{blobId}}/{{name}}?accept={{type}}"),
