@@ -10,7 +10,9 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt::Display;
 
-use ::webmail::mail::{Failure, Flag, Flags as Shown, Folder, Layout, Message, Purpose, Row, Second, Sending, Setup};
+use ::webmail::mail::{
+    Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, Purpose, Row, Script, Second, Sending, Setup,
+};
 use ::webmail::session::{Ending, Session};
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 
@@ -98,6 +100,36 @@ pub trait Host: Keep {
     /// Why it stays.
     fn end_second(&mut self, user: &User, code: &str) -> Result<(), Failure> {
         let _ = (user, code);
+        Err(Failure::Gone)
+    }
+
+    /// The script of an account that runs, or the one that forms have written; `None` where there are no scripts.
+    fn script(&mut self, user: &User) -> Option<Script> {
+        let _ = user;
+        None
+    }
+
+    /// Keeps a script of an account, and lets it run.
+    ///
+    /// # Errors
+    /// A sentence for the user.
+    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), String> {
+        let _ = (user, name, text);
+        Err(Failure::Gone.text().into())
+    }
+
+    /// Names and signatures of the addresses of an account; none where none are kept.
+    fn identities(&mut self, user: &User) -> Vec<Identity> {
+        let _ = user;
+        Vec::new()
+    }
+
+    /// Keeps the name and the signature of an address.
+    ///
+    /// # Errors
+    /// Why they are not kept.
+    fn set_identity(&mut self, user: &User, identity: Identity) -> Result<(), Failure> {
+        let _ = (user, identity);
         Err(Failure::Gone)
     }
 
@@ -420,6 +452,26 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
 
     fn end_second(&mut self, code: &str) -> Result<(), Failure> {
         let outcome = self.host.end_second(&self.user, code);
+        self.state = self.host.state();
+        outcome
+    }
+
+    fn script(&mut self) -> Option<Script> {
+        self.host.script(&self.user)
+    }
+
+    fn set_script(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let outcome = self.host.set_script(&self.user, name, text);
+        self.state = self.host.state();
+        outcome
+    }
+
+    fn identities(&mut self) -> Vec<Identity> {
+        self.host.identities(&self.user)
+    }
+
+    fn set_identity(&mut self, identity: Identity) -> Result<(), Failure> {
+        let outcome = self.host.set_identity(&self.user, identity);
         self.state = self.host.state();
         outcome
     }

@@ -192,7 +192,10 @@ impl Logins {
         let Attempt { attempt, .. } = self.attempt(Caller { door: WEBMAIL, client: None }, name).await.ok()?;
         let outcome = check.await;
         match outcome {
-            Ok(false) => drop(attempt),
+            Ok(false) => {
+                tracing::warn!(account = name, "a password or a code of a session is wrong");
+                drop(attempt);
+            }
             Ok(true) | Err(_) => attempt.give_up(),
         }
         Some(outcome)

@@ -43,6 +43,9 @@ const PAGES_OF_ONE_MAX: usize = 4;
 /// Forms with files that are read at a time: each is held, and what is made of it.
 const UPLOADS_MAX: usize = 3;
 
+/// Passwords and codes of users who have logged in that are checked at a time.
+const CHECKS_MAX: usize = 8;
+
 /// How long a command may work.
 const WORK_MAX: Duration = Duration::from_secs(60);
 
@@ -99,6 +102,8 @@ pub struct Site {
     pub(crate) readers: Arc<Turns<u32>>,
     /// Pages that are made, by account.
     pub(crate) pages: Arc<Turns<u32>>,
+    /// Passwords and codes of users who have logged in, by account: they wait as guesses do, and pages do not wait for them.
+    pub(crate) checks: Arc<Turns<u32>>,
     /// Forms with files, by account.
     pub(crate) uploads: Arc<Turns<u32>>,
     /// Snapshots and uploads of clients of JMAP.
@@ -157,6 +162,7 @@ impl Site {
             workers: Turns::new(available_parallelism().map_or(2, NonZero::get).max(2)),
             readers: Turns::new(READERS_MAX),
             pages: Turns::with(READERS_MAX, PAGES_OF_ONE_MAX),
+            checks: Turns::new(CHECKS_MAX),
             uploads: Turns::new(UPLOADS_MAX),
             jmap: Mutex::default(),
             browsers: Mutex::default(),

@@ -1,7 +1,7 @@
 //! The webmail of a gateway with a store: read, written and attacked by requests as browsers send them.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
 
 use crate::harness::browser::Browser;
@@ -44,6 +44,11 @@ impl Site {
         Site { gateway, accounts, webmail: ([127, 0, 0, 1], webmail).into() }
     }
 
+    /// Sets the password of an account anew.
+    pub fn change_password(&self, name: &str) {
+        add_account(&self.accounts.path().join("accounts"), &["passwd", name]);
+    }
+
     pub fn browser(&self) -> Browser {
         Browser { address: self.webmail, cookie: String::new() }
     }
@@ -61,9 +66,13 @@ impl Site {
     }
 
     pub fn deliver(&self, to: &str, mail: &str) {
+        self.deliver_from("eve@example.org", to, mail);
+    }
+
+    fn deliver_from(&self, from: &str, to: &str, mail: &str) {
         let mut wire = Wire::connect(self.gateway.addresses[0]);
         wire.talk(&format!(
-            "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<eve@example.org>\nS: 250 *\nC: RCPT TO:<{to}@mx.test>\nS: 250 *\n\
+            "S: 220 *\nC: HELO x\nS: 250 *\nC: MAIL FROM:<{from}>\nS: 250 *\nC: RCPT TO:<{to}@mx.test>\nS: 250 *\n\
              C: DATA\nS: 354 *"
         ));
         wire.send(&stuffed(mail.replace('\n', "\r\n").as_bytes()));
@@ -331,7 +340,7 @@ fn requests_are_bounded_and_a_session_ends_with_its_password() {
     let mut wire = Wire::connect(site.webmail);
     wire.send(b"POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
     assert!(wire.line().starts_with("HTTP/1.1 400"));
-    add_account(&site.accounts.path().join("accounts"), &["passwd", "ann"]);
+    site.change_password("ann");
     wait_for(|| (ann.get("/settings").status == 303).then_some(()), "the end of the session");
 }
 
@@ -402,6 +411,100 @@ fn conversations_are_rows_of_the_list_and_are_acted_on_as_one() {
     ann.post("/act", &format!("token={token}&all={folder}.3&back={folder}&do=junk"));
     let (inbox_after, junk) = (ann.get("/").text(), ann.get("/folders").text());
     assert!(inbox_after.contains("1 message, ") && junk.contains("Folders"), "{inbox_after}");
+}
+
+#[test]
+fn filters_of_the_form_file_mail_and_answer_it() {
+    let site = Site::start(true);
+    let (ann, bob) = (site.user("ann"), site.user("bob"));
+    let settings = ann.get("/settings");
+    assert!(settings.text().contains("href=\"/filters\"") && settings.text().contains("href=\"/vacation\""));
+    let token = settings.token();
+    ann.post("/folders", &format!("token={token}&do=create&name=Bills+%26+%C3%A4"));
+    let rule = "name=Bills&match=all&field1=subject&how1=contains&value1=invoice&field2=from&how2=lacks&value2=nobody";
+    let form = format!("token={token}&{rule}&place=/Bills+%26+%C3%A4&flagged=on");
+    let kept = ann.post("/filters/rule", &form);
+    assert_eq!((kept.status, kept.field("location")), (303, "/filters?told=kept"), "{}", kept.text());
+    let away = format!("token={token}&on=1&from=2020-01-01&until=2999-12-31&subject=Away&text=I+am+away.%0D%0ABye");
+    assert_eq!(ann.post("/vacation", &away).status, 303);
+    site.deliver_from(
+        "bob@mx.test",
+        "ann",
+        "From: bob@mx.test\nTo: ann@mx.test\nSubject: An invoice\nMessage-ID: <1@x>\n\nx\n",
+    );
+    let answer = wait_for(|| bob.messages().pop(), "the answer");
+    let text = bob.get(&answer).text();
+    assert!(text.contains("<bdi>Away</bdi>") && text.contains("I am away.\nBye"), "{text}");
+    let found = ann.get("/search?q=subject:invoice").text();
+    assert!(found.contains("Bills &amp; \u{e4}</bdi>") && found.contains("title=\"flagged\""), "{found}");
+    // A script is checked before it is kept, and one that is not the form's is left alone by it.
+    let wrong = ann.post("/filters/text", &format!("token={token}&text=fileinto+%3Cb%3E"));
+    assert!(wrong.status == 400 && wrong.text().contains("role=\"alert\""), "{}", wrong.text());
+    assert!(ann.get("/filters").text().contains("Bills"));
+    assert_eq!(ann.post("/filters/text", &format!("token={token}&text=discard%3B")).status, 303);
+    assert!(ann.get("/filters").text().contains("a text that this form does not know"));
+    assert_eq!(ann.post("/filters/rule", &form).status, 404);
+    assert!(bob.get("/filters").text().contains("No rules here."), "and others have their own");
+}
+
+#[test]
+fn a_name_of_an_address_is_the_same_by_jmap() {
+    let site = Site::start(false);
+    let ann = site.user("ann");
+    let form = format!("token={}&address=ann%40mx.test&name=Ann+B.&signature=Bye", ann.get("/identities").token());
+    assert_eq!(ann.post("/identities", &form).field("location"), "/identities?told=kept");
+    assert!(
+        ann.get("/write").text().contains("&quot;Ann B.&quot; &lt;ann@mx.test&gt;"),
+        "{}",
+        ann.get("/write").text()
+    );
+    let login = crate::harness::base64(b"ann:secret");
+    let head =
+        format!("POST /jmap/api HTTP/1.1\r\nContent-Type: application/json\r\nAuthorization: Basic {}", login.trim());
+    let account =
+        site.browser().ask(&head.replace("POST /jmap/api", "GET /jmap/session"), b"").quoted("\"accounts\":{\"");
+    let call = format!(
+        "{{\"using\":[\"urn:ietf:params:jmap:core\",\"urn:ietf:params:jmap:submission\"],\"methodCalls\":\
+         [[\"Identity/get\",{{\"accountId\":\"{account}\",\"ids\":null}},\"0\"]]}}"
+    );
+    let text = site.browser().ask(&head, call.as_bytes()).text();
+    assert!(text.contains("\"name\":\"Ann B.\"") && text.contains("\"textSignature\":\"Bye\""), "{text}");
+}
+
+#[test]
+fn pages_do_not_wait_for_guesses_at_the_second_step() {
+    let site = Site::start(false);
+    let ann = site.user("ann");
+    let form = format!("token={}&do=begin&secret=x&code=1&password=x", ann.get("/second").token());
+    let head = format!(
+        "POST /second HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nContent-Length: {}\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\n\r\n{form}",
+        site.webmail,
+        ann.cookie,
+        form.len()
+    );
+    let guesses: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut guess = TcpStream::connect(site.webmail).unwrap();
+            guess.write_all(head.as_bytes()).unwrap();
+            guess.set_nonblocking(true).unwrap();
+            guess
+        })
+        .collect();
+    let answered = || guesses.iter().filter(|guess| guess.peek(&mut [0]).is_ok()).count();
+    wait_for(|| (answered() > 0).then_some(()), "the first answer");
+    assert_eq!(ann.get("/settings").status, 200);
+    assert!(answered() < 4, "the page has waited behind guesses");
+}
+
+#[test]
+fn a_browser_is_listed_without_what_nobody_sees() {
+    let site = Site::start(false);
+    let agent = "User-Agent: Mine \u{202e}\u{2066}<b>\u{e0041}!";
+    let page = site.browser().post_with("/login", "name=ann&password=secret", agent);
+    let cookie = page.field("set-cookie").split(';').next().unwrap().into();
+    let text = Browser { cookie, ..site.browser() }.get("/sessions").text();
+    assert!(text.contains("127.0.0.1 Mine &lt;b&gt;!</bdi>"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::webmail::mail::{Failure, Second, Sending, Setup};
+use ::jmap::identity;
+use ::webmail::mail::{Failure, Identity, SCRIPT_NAME, Script, Second, Sending, Setup};
 use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;
 use keep::find::Key;
@@ -22,6 +23,7 @@ use crate::imap::find;
 use crate::in_flight::Owner;
 use crate::learner;
 use crate::password::random;
+use crate::scripts;
 use crate::second;
 use crate::site::{Site, seconds};
 use crate::totp;
@@ -40,6 +42,27 @@ pub(super) struct Server<'a> {
 impl<'a> Server<'a> {
     pub fn new(site: &'a Site, name: &str) -> Server<'a> {
         Server { site, name: name.to_owned(), reading: None, runtime: Handle::current() }
+    }
+
+    /// The script of an account that runs, or the one that forms have written.
+    pub(super) fn script_of(&self, account: u32) -> Option<Script> {
+        let state = self.site.store.state();
+        let account = state.account(account)?;
+        let active = scripts::active(account);
+        let (is_active, name) = (active.is_some(), active.unwrap_or_else(|| SCRIPT_NAME.into()));
+        let text = scripts::get(account, &name).map(|text| String::from_utf8_lossy(&text).into_owned());
+        Some(Script { name, text: text.unwrap_or_default(), is_active })
+    }
+
+    /// Keeps a script of an account, and lets it run.
+    pub(super) fn keep_script(&self, account: u32, name: &str, text: &str) -> Result<(), scripts::Failure> {
+        let Site { store, scripts: site, .. } = self.site;
+        self.runtime.block_on(async {
+            scripts::put(store, site, account, name, text.into()).await?;
+            scripts::activate(store, site, account, Some(name)).await
+        })?;
+        tracing::info!(account = self.name, script = name, "filters are changed");
+        Ok(())
     }
 
     /// Who content that comes in is counted for.
@@ -200,6 +223,40 @@ impl Host for Server<'_> {
             Ok(false) => Err(Failure::Code),
             Err(error) => Err(keep::webmail::failure(self, &error)),
         }
+    }
+
+    fn script(&mut self, user: &User) -> Option<Script> {
+        self.script_of(user.number)
+    }
+
+    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), String> {
+        self.keep_script(user.number, name, text).map_err(|failure| match failure {
+            scripts::Failure::Store(error) => keep::webmail::failure(self, &error).text().into(),
+            failure => failure.to_string(),
+        })
+    }
+
+    fn identities(&mut self, user: &User) -> Vec<Identity> {
+        let state = self.site.store.state();
+        let noted = state.account(user.number).and_then(|account| account.annotations.get(identity::NOTED.as_bytes()));
+        let noted = noted.map(|noted| noted.to_vec()).unwrap_or_default();
+        let of = |address: &String| {
+            let (name, signature) = identity::named(&noted, address);
+            Identity { address: address.clone(), name, signature }
+        };
+        user.addresses.iter().map(of).collect()
+    }
+
+    fn set_identity(&mut self, user: &User, identity: Identity) -> Result<(), Failure> {
+        let (account, Identity { address, name, signature }) = (user.number, identity);
+        self.transact(move |transaction| {
+            let noted = transaction.state().account(account).ok_or(Refused::NoSuchAccount)?;
+            let noted = noted.annotations.get(identity::NOTED.as_bytes()).map(|noted| noted.to_vec());
+            let noted = identity::renamed(&noted.unwrap_or_default(), &address, &name, &signature);
+            let noted = noted.ok_or(Refused::TooManyAnnotations)?;
+            transaction.annotate(account, None, identity::NOTED.as_bytes(), Some(&noted))
+        })
+        .map_err(|error| keep::webmail::failure(self, &error))
     }
 
     fn sessions(&mut self, user: &User) -> Vec<Session> {

@@ -134,7 +134,11 @@ impl<S: Stream> Connection<'_, S> {
             let reply = self.log_in(&call).await?;
             return self.reply(reply, None, is_head).await;
         }
-        let turn = self.guest.wait(&mut self.wire, self.site.pages.turn(number)).await?;
+        let turns = match call.is_post && call.segments() == ["second"] {
+            true => &self.site.checks,
+            false => &self.site.pages,
+        };
+        let turn = self.guest.wait(&mut self.wire, turns.turn(number)).await?;
         let mut host = Host::new(self.site, &user.account.name);
         let mut mail = Mail::new(&mut host, host::user(self.site, &user.account, number));
         let reply = block_in_place(|| answer(&mut mail, &user.session, call));

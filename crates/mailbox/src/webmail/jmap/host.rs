@@ -3,7 +3,10 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use ::jmap::{Account, Failure, Field, Host, Layout, Place, Sending, Tables, Work};
+use ::jmap::{
+    Account, Failure, Field, Filing, Host, Layout, Misfiled, Place, Script, Sending, Sieve, Tables, Vacation, Work,
+};
+use ::webmail::filters::{self, Filters};
 use ::webmail::mail::Failure as Unsent;
 use ::webmail::session::hex;
 use keep::Keep;
@@ -18,6 +21,7 @@ use super::super::sending;
 use crate::file::File;
 use crate::imap::find;
 use crate::learner;
+use crate::scripts;
 
 /// The time that one search may take.
 const SEARCH_WAIT: Duration = Duration::from_secs(10);
@@ -35,6 +39,22 @@ impl<'a> Door<'a> {
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
         self.server.site.jmap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn misfiled(&self, failure: scripts::Failure) -> Misfiled {
+        match failure {
+            scripts::Failure::Name => Misfiled::Name,
+            scripts::Failure::Nonexistent => Misfiled::Gone,
+            scripts::Failure::Exists => Misfiled::Exists,
+            scripts::Failure::Active => Misfiled::Active,
+            scripts::Failure::TooMany => Misfiled::TooMany,
+            scripts::Failure::TooLarge => Misfiled::TooLarge,
+            scripts::Failure::Wrong(why) => Misfiled::Wrong(why),
+            scripts::Failure::Store(error) => {
+                self.failed(&error);
+                Misfiled::Store
+            }
+        }
     }
 
     fn failed(&self, error: &Error) -> Failure {
@@ -165,6 +185,70 @@ impl Host for Door<'_> {
             Ok(Err(_)) => Err(Failure::Store),
             Err(error) => Err(self.failed(&error)),
         }
+    }
+
+    fn sieve(&self) -> Sieve {
+        Sieve {
+            name_bytes_max: scripts::NAME_BYTES_MAX,
+            script_bytes_max: scripts::SCRIPT_BYTES_MAX,
+            scripts_max: scripts::SCRIPTS_MAX,
+            redirects_max: sieve::Limits::default().redirects_max,
+            extensions: &sieve::EXTENSIONS,
+        }
+    }
+
+    fn scripts(&mut self) -> Vec<Script> {
+        let state = self.server.state();
+        let Some(account) = state.account(self.account.number) else { return Vec::new() };
+        let script = |(name, is_active): (String, bool)| {
+            let text = scripts::get(account, &name)?;
+            Some(Script { name, text, is_active })
+        };
+        scripts::list(account).into_iter().filter_map(script).collect()
+    }
+
+    fn check_script(&mut self, text: &[u8]) -> Result<(), Misfiled> {
+        let state = self.server.state();
+        let checked = scripts::check(&self.server.site.scripts, state.account(self.account.number), text);
+        checked.map(drop).map_err(|failure| self.misfiled(failure))
+    }
+
+    fn file_script(&mut self, filing: Filing) -> Result<(), Misfiled> {
+        let (site, account) = (self.server.site, self.account.number);
+        let filed = self.server.runtime.block_on(async {
+            match filing {
+                Filing::Put { name, text } => scripts::put(&site.store, &site.scripts, account, &name, text).await,
+                Filing::Rename { from, to } => scripts::rename(&site.store, account, &from, &to).await,
+                Filing::Remove { name } => scripts::delete(&site.store, account, &name).await,
+                Filing::Activate { name } => {
+                    scripts::activate(&site.store, &site.scripts, account, name.as_deref()).await
+                }
+            }
+        });
+        filed.map_err(|failure| self.misfiled(failure))
+    }
+
+    fn vacation(&mut self) -> Vacation {
+        let Some(script) = self.server.script_of(self.account.number) else { return Vacation::default() };
+        let Some(Filters { vacation, .. }) = Filters::read(&script.text) else { return Vacation::default() };
+        let filters::Vacation { is_on, from, until, subject, text } = vacation;
+        let some = |text: String| Some(text).filter(|text| !text.is_empty());
+        let is_enabled = is_on && script.is_active;
+        Vacation { is_enabled, from, to: until, subject: some(subject), text: some(text), html: None }
+    }
+
+    fn set_vacation(&mut self, vacation: Vacation) -> Result<(), Failure> {
+        let number = self.account.number;
+        let script = self.server.script_of(number).ok_or(Failure::Gone)?;
+        let mut filters = Filters::read(&script.text).ok_or(Failure::Foreign)?;
+        let Vacation { is_enabled, from, to, subject, text, html } = vacation;
+        let text = text.or_else(|| html.map(|html| ::webmail::text_of_html(&html))).unwrap_or_default();
+        let subject = subject.unwrap_or_default();
+        filters.vacation = filters::Vacation::new(is_enabled, (from, to), &subject, &text);
+        self.server.keep_script(number, &script.name, &filters.script()).map_err(|failure| match failure {
+            scripts::Failure::Store(error) => self.failed(&error),
+            _ => Failure::TooLarge,
+        })
     }
 
     fn former(&mut self, state: u64) -> Option<State> {

@@ -1,10 +1,11 @@
-//! JMAP at the door of the webmail: `/.well-known/jmap`, `/jmap/session`, `/jmap/api`, `/jmap/upload`, `/jmap/download`, `/jmap/events`.
+//! JMAP at the door of the webmail: `/.well-known/jmap`, `/jmap/session`, `/jmap/api`, `/jmap/upload`, `/jmap/download`, `/jmap/events`, `/jmap/ws`.
 //!
 //! Clients log in with each request (`Basic`, RFC 7617), and their passwords are throttled as everywhere. A request that a page of
 //! another site has sent is refused, whatever the browser has added to it; so is a body that is not declared as JSON, which forms
 //! cannot do.
 
 mod host;
+mod socket;
 
 use std::io;
 use std::sync::Arc;
@@ -29,6 +30,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The bounds of the time between two signs of life, in seconds (RFC 8620, section 7.3).
 const PING_SECONDS: (u64, u64) = (30, 900);
+
+/// The types whose changes are told.
+const TYPES: [&str; 4] = ["Mailbox", "Email", "EmailDelivery", "Thread"];
 
 /// Whether a request is one of JMAP.
 pub(super) fn is_meant(call: &Call) -> bool {
@@ -63,6 +67,7 @@ impl<S: Stream> Connection<'_, S> {
                 self.download((blob, name, call.query.get("accept")), &account, number).await
             }
             ("GET", ["jmap", "events"]) => self.events(call, number).await,
+            ("GET", ["jmap", "ws"]) => self.socket(request, account, number).await,
             _ => self.refuse(request, problem(404, "There is no such resource.")).await,
         }
     }
@@ -166,9 +171,8 @@ impl<S: Stream> Connection<'_, S> {
         let ping = call.query.get("ping").parse::<u64>().unwrap_or(0);
         let ping = (ping > 0).then(|| Duration::from_secs(ping.clamp(PING_SECONDS.0, PING_SECONDS.1)));
         let wanted: Vec<&str> = call.query.get("types").split(',').map(str::trim).collect();
-        let types = ["Mailbox", "Email", "EmailDelivery", "Thread"];
         let told: Vec<&str> =
-            types.into_iter().filter(|name| wanted.iter().any(|one| one == name || *one == "*")).collect();
+            TYPES.into_iter().filter(|name| wanted.iter().any(|one| one == name || *one == "*")).collect();
         let mut reply = Reply::json(200, String::new());
         reply.set("Content-Type", "text/event-stream".into());
         let mut head = reply.head();
