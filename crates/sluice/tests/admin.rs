@@ -1,9 +1,10 @@
 //! The administrator's page beside a running gateway: what it shows, what it changes, and who may not come in.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::harness::browser::{Browser, Page};
 use crate::harness::{Behaviour, Gateway, Sink, base64, eicar, free_port, mail_with, stuffed, wait_for};
@@ -156,6 +157,23 @@ fn a_link_is_good_for_one_browser_and_nobody_else_sees_anything() {
     assert_eq!(site.stranger().get("/api/v1/numbers").status, 401);
     let wrong = format!("GET /api/v1/numbers HTTP/1.1\r\nAuthorization: Bearer {}", TOKEN.replace('0', "1"));
     assert_eq!(site.stranger().ask(&wrong, b"").status, 401);
+}
+
+#[test]
+fn connections_that_say_nothing_keep_nobody_out() {
+    let site = Site::start(&[]);
+    let browser = site.browser();
+    let connect = |said: &[u8]| {
+        let mut stream = TcpStream::connect(site.admin.address).unwrap();
+        stream.write_all(said).unwrap();
+        stream
+    };
+    let silent: Vec<TcpStream> =
+        (0..100).map(|at| connect(if at % 2 == 0 { b"" } else { b"GET / HTTP/1.1\r\nHo" })).collect();
+    let began = Instant::now();
+    assert_eq!(browser.get("/").status, 200);
+    assert!(began.elapsed() < Duration::from_secs(20), "it has not waited for their end");
+    drop(silent);
 }
 
 #[test]

@@ -114,6 +114,19 @@ fn accounts_are_added_changed_disabled_and_removed() {
     assert_eq!(send(&browser, "/accounts", "do=enable&name=bob%40here.test").status, 303);
     wait_for(|| site.can_log_in("bob@here.test", &password).then_some(()), "bob to be enabled");
 
+    // A value that is none leaves all of them as they are.
+    let patch = |aliases: &str| {
+        let body = format!("{{\"quota_bytes\": 7000000, \"aliases\": [\"{aliases}\"], \"is_disabled\": true}}");
+        site.admin.program("PATCH", "/accounts/bob@here.test", &body)
+    };
+    let (status, fault) = patch("not an address");
+    assert_eq!(status, 400, "{fault}");
+    let (_, bob) = site.admin.program("GET", "/accounts/bob@here.test", "");
+    assert_eq!((bob["quota_bytes"].as_u64(), bob["is_disabled"].as_bool()), (Some(0), Some(false)), "{bob}");
+    let (status, bob) = patch("b@here.test");
+    assert_eq!((status, bob["quota_bytes"].as_u64(), bob["is_disabled"].as_bool()), (200, Some(7_000_000), Some(true)));
+    assert_eq!(site.audit().matches("changed and disabled account").count(), 2, "one line each: {}", site.audit());
+
     let question = browser.get("/account/remove?name=bob%40here.test").text();
     assert!(
         question.contains("Remove <bdi>bob@here.test</bdi>?") && question.contains("value=\"remove\""),

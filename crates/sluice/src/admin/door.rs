@@ -14,6 +14,7 @@ use webmail::{Body, Call, Form, LIMITS, Reply, cookie};
 use super::answer::{self, COOKIE};
 use super::api::{self, Ask};
 use super::page::frame;
+use super::places::Place;
 use super::site::Site;
 
 /// The time between two pieces of a request.
@@ -29,14 +30,14 @@ const FORM_BYTES_MAX: usize = 64 << 10;
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site) -> io::Result<()> {
+pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site, place: &Place) -> io::Result<()> {
     let mut server = Server::new(LIMITS);
     let (mut piece, mut request, mut form, mut began) = ([0; 4096], None, Vec::new(), Instant::now());
     while !server.is_over() {
         if began.elapsed() > WHOLE {
             return Ok(());
         }
-        let Ok(count) = timeout(WAIT, stream.read(&mut piece)).await else { return Ok(()) };
+        let Some(Ok(count)) = place.wait(timeout(WAIT, stream.read(&mut piece))).await else { return Ok(()) };
         let count = count?;
         let mut rest = &piece[..count];
         loop {
@@ -65,7 +66,7 @@ pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site) -> io::Re
                 ServerEvent::Refused(_) | ServerEvent::Tunnel | ServerEvent::Closed => break,
             }
         }
-        let Ok(sent) = timeout(WAIT, stream.write_all(server.outbox())).await else { return Ok(()) };
+        let Some(Ok(sent)) = place.wait(timeout(WAIT, stream.write_all(server.outbox()))).await else { return Ok(()) };
         sent?;
         server.sent();
         if count == 0 {

@@ -1,7 +1,7 @@
 //! The administrator's page: what the gateway does, what is kept, and its configuration; for browsers without script, and for programs.
 //!
 //! ```text
-//!  door      a connection: HTTP, who it is
+//!  door      a connection: HTTP, who it is; its place among all of them is in `places`
 //!  answer    which page or reply a request gets
 //!  history   the gateway's numbers, asked for again and again, for a day
 //!  plot      lines of numbers as SVG
@@ -23,6 +23,7 @@ mod fault;
 mod history;
 mod page;
 mod people;
+mod places;
 pub mod role;
 mod site;
 mod update;
@@ -35,7 +36,6 @@ use std::sync::Arc;
 use rustix::thread::CapabilitySet;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Semaphore;
 
 use crate::cli::{Admin, AdminCommand, AdminServe};
 use crate::config::Config;
@@ -46,9 +46,10 @@ use crate::quarantine::place::Place;
 use crate::serve::reading::{BUILT_IN, FIRST_STEPS};
 use crate::store;
 use access::Access;
+use places::Places;
 use site::Site;
 
-/// Connections at a time; more wait.
+/// Connections at a time; one more gets the place of another that waits for its client.
 const CONNECTIONS_MAX: usize = 64;
 
 /// Does what the command line says.
@@ -105,15 +106,12 @@ fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
 }
 
 async fn accept(listener: TcpListener, site: &Arc<Site>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    while let Ok(place) = places.clone().acquire_owned().await {
+    let places = Places::new(CONNECTIONS_MAX);
+    loop {
         match listener.accept().await {
             Ok((stream, client)) => {
-                let site = site.clone();
-                tokio::spawn(async move {
-                    let _ = door::serve(stream, client.ip(), &site).await;
-                    drop(place);
-                });
+                let (site, place) = (site.clone(), places.take().await);
+                tokio::spawn(async move { door::serve(stream, client.ip(), &site, &place).await });
             }
             // As long as there is no descriptor for it, a client waits.
             Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,

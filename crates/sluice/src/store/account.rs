@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use mailbox::accounts::{self, Account, Accounts};
+use serde::Deserialize;
 
 use super::control;
 use crate::cli::{self, AccountCommand};
@@ -24,14 +25,22 @@ pub enum Change {
     Add { password: String, quota_bytes: u64, aliases: Vec<String> },
     /// It has another password.
     Password(String),
-    /// It may have so many bytes of mail; 0 is no bound.
-    Quota(u64),
-    /// It has these other addresses.
-    Aliases(Vec<String>),
-    /// Nobody may log in, or somebody may again.
-    Disable(bool),
+    /// It has other settings.
+    Set(Settings),
     /// It is gone; its mail stays in the store.
     Remove,
+}
+
+/// Settings of an account; those that are `None` stay as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Bytes of mail that it may have; 0 is no bound.
+    pub quota_bytes: Option<u64>,
+    /// Its other addresses.
+    pub aliases: Option<Vec<String>>,
+    /// Whether nobody may log in.
+    pub is_disabled: Option<bool>,
 }
 
 /// Changes an account in a file.
@@ -56,9 +65,13 @@ fn changed(mut account: Account, change: &Change) -> Result<Option<Account>, Str
             set_password(&mut account, password)?;
         }
         Change::Password(password) => set_password(&mut account, password)?,
-        Change::Quota(bytes) => account.quota_bytes = *bytes,
-        Change::Aliases(aliases) => account.set_aliases(aliases.iter().map(String::as_str))?,
-        Change::Disable(is_disabled) => account.is_disabled = *is_disabled,
+        Change::Set(Settings { quota_bytes, aliases, is_disabled }) => {
+            if let Some(aliases) = aliases {
+                account.set_aliases(aliases.iter().map(String::as_str))?;
+            }
+            account.quota_bytes = quota_bytes.unwrap_or(account.quota_bytes);
+            account.is_disabled = is_disabled.unwrap_or(account.is_disabled);
+        }
         Change::Remove => return Ok(None),
     }
     Ok(Some(account))
@@ -89,6 +102,7 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     let place = Place::enter(&file(args)?)?;
     let named = |error: io::Error| format!("{}: {error}", place.path().display());
+    let set = Change::Set;
     let (name, wanted) = match &args.command {
         AccountCommand::List => {
             let accounts = Accounts::open(&place.way()).map_err(named)?;
@@ -105,10 +119,14 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
         }
         AccountCommand::Passwd { name } => (name, Change::Password(password()?)),
         AccountCommand::Remove { name } => (name, Change::Remove),
-        AccountCommand::Disable { name } => (name, Change::Disable(true)),
-        AccountCommand::Enable { name } => (name, Change::Disable(false)),
-        AccountCommand::Quota { name, bytes } => (name, Change::Quota(*bytes)),
-        AccountCommand::Alias { name, addresses } => (name, Change::Aliases(addresses.clone())),
+        AccountCommand::Disable { name } => (name, set(Settings { is_disabled: Some(true), ..Settings::default() })),
+        AccountCommand::Enable { name } => (name, set(Settings { is_disabled: Some(false), ..Settings::default() })),
+        AccountCommand::Quota { name, bytes } => {
+            (name, set(Settings { quota_bytes: Some(*bytes), ..Settings::default() }))
+        }
+        AccountCommand::Alias { name, addresses } => {
+            (name, set(Settings { aliases: Some(addresses.clone()), ..Settings::default() }))
+        }
     };
     change(&place.way(), name, &wanted).map_err(named)?;
     Ok(ExitCode::SUCCESS)

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::admin::fault::{Fault, Outcome, away};
 use crate::admin::role::{Right, Who};
 use crate::admin::site::Site;
+pub use crate::store::account::Settings;
 use crate::store::account::{Change, change, reset};
 use crate::store::look::Look;
 use crate::store::source::Source;
@@ -24,15 +25,6 @@ pub struct New {
     pub quota_bytes: u64,
     #[serde(default)]
     pub aliases: Vec<String>,
-}
-
-/// Settings of an account; those that are `None` stay as they are.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    pub quota_bytes: Option<u64>,
-    pub aliases: Option<Vec<String>>,
-    pub is_disabled: Option<bool>,
 }
 
 /// A password; one is made if there is none.
@@ -93,20 +85,22 @@ pub fn set_password(site: &Site, who: &Who, name: &str, wanted: Password) -> Out
     Ok(json!({ "name": name, "password": made }))
 }
 
-/// Changes settings of an account.
+/// Changes settings of an account, all or none of them.
 ///
 /// # Errors
 /// As [`add`].
 pub fn set(site: &Site, who: &Who, name: &str, settings: Settings) -> Outcome {
-    let quota = settings.quota_bytes.map(|bytes| ("set quota of account", Change::Quota(bytes)));
-    let aliases = settings.aliases.map(|aliases| ("set aliases of account", Change::Aliases(aliases)));
-    let disable = settings.is_disabled.map(|is_disabled| {
-        let what = if is_disabled { "disabled account" } else { "enabled account" };
-        (what, Change::Disable(is_disabled))
-    });
-    for (what, wanted) in quota.into_iter().chain(aliases).chain(disable) {
-        edit(site, who, Right::Change, what, name, &wanted)?;
-    }
+    let what = match &settings {
+        Settings { quota_bytes: None, aliases: None, is_disabled: None } => return one(site, who, name),
+        Settings { quota_bytes: None, aliases: None, is_disabled: Some(true) } => "disabled account",
+        Settings { quota_bytes: None, aliases: None, is_disabled: Some(false) } => "enabled account",
+        Settings { quota_bytes: Some(_), aliases: None, is_disabled: None } => "set quota of account",
+        Settings { quota_bytes: None, aliases: Some(_), is_disabled: None } => "set aliases of account",
+        Settings { is_disabled: None, .. } => "set quota and aliases of account",
+        Settings { is_disabled: Some(true), .. } => "changed and disabled account",
+        Settings { is_disabled: Some(false), .. } => "changed and enabled account",
+    };
+    edit(site, who, Right::Change, what, name, &Change::Set(settings))?;
     one(site, who, name)
 }
 
