@@ -50,6 +50,13 @@ def write_corpus(folder, corpus, bytes_max):
     return len(files)
 
 
+def program(size, start):
+    """A mail with so much of the executable attached, from a place on."""
+    content = _executable_of_1_mib()
+    start %= len(content) - size
+    return _mail("a program", "One line of text.", content[start:start + size], "program.exe")
+
+
 def _as_sent(mail):
     """Without the line that mbox puts in front."""
     return mail.split(b"\n", 1)[1] if mail.startswith(b"From ") and b"\n" in mail else mail
