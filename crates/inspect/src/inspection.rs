@@ -69,8 +69,8 @@ pub enum Progress {
 /// runs the batch whenever that is due. What an inspection comes to does not depend on it, and one that ends, in whatever
 /// way, leaves nothing there.
 ///
-/// It allocates a window for each object that it opens, and what the stages declare; [`Inspection::window_bytes`]
-/// says how much the windows are.
+/// It allocates a window for each object that it opens, as long as there is something in it, and what the stages declare;
+/// [`Inspection::window_bytes`] says how much the windows are at the most.
 pub struct Inspection {
     engine: Arc<Engine>,
     context: Context,
@@ -341,7 +341,14 @@ impl Inspection {
             }
         }
         self.clear();
+        self.rest();
         Progress::Hungry
+    }
+
+    /// Keeps no memory for content that is still to come.
+    fn rest(&mut self) {
+        self.nodes.iter_mut().flatten().for_each(|node| node.window.rest());
+        self.scratch.iter_mut().for_each(Window::rest);
     }
 
     fn is_spent(&mut self) -> bool {

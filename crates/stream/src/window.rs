@@ -5,10 +5,13 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-/// A buffer that is filled at its end and emptied from its front. It never grows and refuses what does not fit.
+/// A buffer that is filled at its end and emptied from its front. It never grows and refuses what does not fit. It has memory from
+/// its first byte on, until it is empty and [rests](Window::rest).
 #[derive(Debug, Clone)]
 pub struct Window {
+    /// Nothing, or as many bytes as its capacity.
     bytes: Box<[u8]>,
+    capacity: usize,
     start: usize,
     end: usize,
 }
@@ -16,17 +19,25 @@ pub struct Window {
 impl Window {
     /// A window that holds at most `capacity` bytes.
     pub fn with_capacity(capacity: usize) -> Window {
-        Window { bytes: vec![0; capacity].into_boxed_slice(), start: 0, end: 0 }
+        Window { bytes: Box::default(), capacity, start: 0, end: 0 }
+    }
+
+    /// Frees its memory if it is empty: who waits for more needs none. The next byte allocates it again.
+    pub fn rest(&mut self) {
+        if self.is_empty() {
+            self.clear();
+            self.bytes = Box::default();
+        }
     }
 
     /// How many bytes it can hold in all.
     pub fn capacity(&self) -> usize {
-        self.bytes.len()
+        self.capacity
     }
 
     /// How many more bytes fit.
     pub fn room(&self) -> usize {
-        self.bytes.len().saturating_sub(self.len())
+        self.capacity.saturating_sub(self.len())
     }
 
     /// How many bytes wait to be taken.
@@ -47,6 +58,9 @@ impl Window {
     /// The free space, to be written from its front and then announced by [`Window::wrote`].
     pub fn spare(&mut self) -> &mut [u8] {
         self.compact();
+        if self.bytes.is_empty() {
+            self.bytes = vec![0; self.capacity].into_boxed_slice();
+        }
         &mut self.bytes[self.end..]
     }
 
@@ -62,6 +76,9 @@ impl Window {
     /// Copies as much of `bytes` as fits and returns how much that was.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
+        if count == 0 {
+            return 0;
+        }
         self.spare()[..count].copy_from_slice(&bytes[..count]);
         self.end = self.end.saturating_add(count);
         count
@@ -120,6 +137,21 @@ mod tests {
         window.spare()[0] = b'x';
         window.wrote(1);
         assert_eq!(window.filled(), b"cdx");
+    }
+
+    #[test]
+    fn an_empty_window_that_rests_has_no_memory_and_takes_as_much_as_before() {
+        let mut window = Window::with_capacity(4);
+        assert!(window.bytes.is_empty());
+        window.push(b"abc");
+        window.rest();
+        assert_eq!(window.filled(), b"abc");
+        window.take(3);
+        window.rest();
+        assert!(window.bytes.is_empty());
+        assert_eq!((window.capacity(), window.room(), window.filled()), (4, 4, &b""[..]));
+        assert_eq!(window.push(b"defgh"), 4);
+        assert_eq!(window.filled(), b"defg");
     }
 
     #[test]

@@ -36,8 +36,8 @@ use crate::upstream::hop::Hop;
 use crate::upstream::smtp_hop::Leases;
 use crate::upstream::smtp_hop::Peer;
 
-/// Bytes read from a client at a time when its content begins. Between messages it has no buffer: what comes is read into
-/// one that all share.
+/// Bytes read from a client at a time when its content begins. Between messages, and when it sends no faster, it waits without a
+/// buffer: what comes is read into one that all share.
 const INPUT_BYTES: usize = 4 << 10;
 
 /// Bytes read at a time from a client that sends faster than we read.
@@ -293,6 +293,7 @@ impl Session {
                 ServerEvent::Idle if taken == 0 => {
                     debug_assert!(at == input.len(), "input is left and nothing is done with it");
                     self.flush(&mut stream).await?;
+                    content.rest();
                     if !self.read(&mut stream, &mut input).await? {
                         Box::pin(stream.close()).await;
                         return Ok(());
@@ -636,6 +637,10 @@ impl Session {
         }
         if let Mail::Content(intake) = &mut self.mail {
             Box::pin(intake.flush()).await;
+        }
+        // A client that has paused before holds no buffer while it pauses again.
+        if input.capacity() <= INPUT_BYTES {
+            *input = Vec::new();
         }
         tokio::select! {
             biased;

@@ -112,11 +112,11 @@ impl Client {
         &self.outbox
     }
 
-    /// The first `count` bytes of the outbox have been sent. It keeps as much room, since as much may follow.
+    /// The first `count` bytes of the outbox have been sent. It keeps as much room, since as much may follow, and no more.
     pub fn sent(&mut self, count: usize) {
         self.outbox.drain(..count);
         if self.outbox.is_empty() {
-            self.outbox.shrink_to(count.max(4 << 10));
+            self.outbox.shrink_to(count);
         }
     }
 
