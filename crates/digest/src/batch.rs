@@ -8,7 +8,8 @@
 //!
 //! [`update`](Batch::update) and [`finish`](Batch::finish) hash nothing but the stream's own bytes; those of all others are
 //! hashed in [`run`](Batch::run), which whoever owns the batch calls between the turns of those who feed it, whenever it
-//! [is due](Batch::is_due). A batch that is never run comes to the same digests, a stream at a time.
+//! [is due](Batch::is_due). A batch that is never run comes to the same digests, a stream at a time. What comes slowly is hashed
+//! when the batch is [tidied](Batch::tidy).
 //!
 //! Whatever waits longer has more company, and may turn out not to be wanted: what is known of a stream at its end often
 //! says that its digests are those of nothing. So nothing is hashed as long as there is room.
@@ -97,6 +98,8 @@ struct Slot {
     waiting: Waiting,
     /// Its digests are wanted wherever it ends.
     is_certain: bool,
+    /// Some of it waited when the batch was tidied last.
+    is_old: bool,
     /// No more will come.
     closed: bool,
 }
@@ -132,16 +135,9 @@ impl Default for Batch {
 
 impl Batch {
     /// One in which at most so many bytes wait, and so many of each stream, which should be more than what comes of one stream
-    /// before others have their turn. Room is made when it is needed.
+    /// before others have their turn. Room is allocated when it is needed.
     pub const fn new(room_bytes: usize, stream_bytes_max: usize) -> Batch {
         Batch { slots: Vec::new(), room: Room::new(room_bytes), stream_bytes_max, due: false }
-    }
-
-    /// Makes all room now. Memory that is never used does not become resident.
-    #[must_use]
-    pub fn stocked(mut self) -> Batch {
-        self.room.stock();
-        self
     }
 
     /// A new stream, of which these digests are wanted.
@@ -241,10 +237,29 @@ impl Batch {
         self.sweep();
         let (mut hashed, is_short) = (0, self.room.is_short(SHORT));
         while let Some(urgent) = self.most_urgent(is_short) {
-            hashed += self.hash_beside(urgent);
+            hashed += self.hash_beside(urgent, |_| true);
         }
         self.due = false;
         hashed
+    }
+
+    /// Hashes what waited when this was called last, too, and frees room that was not used since. Called once in a while, it bounds
+    /// the memory of streams that come slowly; those that come fast are hashed as before.
+    pub fn tidy(&mut self) -> u64 {
+        self.sweep();
+        let mut hashed = 0;
+        let is_old = |slot: &Slot| slot.is_old && slot.waiting.len() >= BLOCK_BYTES;
+        while let Some(old) = self.slots.iter().position(is_old) {
+            hashed += self.hash_beside(old, |slot| slot.is_old);
+        }
+        self.slots.iter_mut().for_each(|slot| slot.is_old = slot.waiting.len() > 0);
+        self.room.trim();
+        hashed
+    }
+
+    /// Bytes of its room, allocated as they are needed.
+    pub const fn room_bytes(&self) -> usize {
+        self.room.held_bytes()
     }
 
     /// Bytes of its room and slots, at most.
@@ -320,13 +335,13 @@ impl Batch {
     }
 
     /// Hashes as much of a stream as of those beside it, which are those of which most waits.
-    fn hash_beside(&mut self, urgent: usize) -> u64 {
+    fn hash_beside(&mut self, urgent: usize, may_join: impl Fn(&Slot) -> bool) -> u64 {
         let Slot { waiting, closed, .. } = &self.slots[urgent];
         let own = if *closed { waiting.len() } else { waiting.len().min(HASHED_BYTES) };
         // With much less to say they would only cut the others short.
         let enough = (own / 4).max(BLOCK_BYTES);
-        let mut beside: Vec<(usize, usize)> =
-            self.slots.iter().enumerate().map(|(place, slot)| (slot.waiting.len(), place)).collect();
+        let others = self.slots.iter().enumerate().filter(|(_, slot)| may_join(slot));
+        let mut beside: Vec<(usize, usize)> = others.map(|(place, slot)| (slot.waiting.len(), place)).collect();
         beside.retain(|&(waiting, place)| waiting >= enough && place != urgent);
         beside.sort_unstable_by(|one, other| other.cmp(one));
         beside.truncate(LANES - 1);

@@ -26,9 +26,6 @@ pub fn fuzz_batch(data: &[u8]) {
     let (Some((&size, data)), mut left) = (data.split_first(), BYTES_MAX) else { return };
     let (room_bytes, stream_bytes_max) = (usize::from(size % 64) << 14, 1 << (10 + size % 10));
     let mut batch = Batch::new(room_bytes, stream_bytes_max);
-    if size % 2 == 1 {
-        batch = batch.stocked();
-    }
     let mut streams: Vec<Known> = Vec::new();
     for &[what, which] in data.as_chunks::<2>().0 {
         let Some(place) = usize::from(which).checked_rem(streams.len()).filter(|_| what % 16 > 1) else {
@@ -57,6 +54,7 @@ pub fn fuzz_batch(data: &[u8]) {
                 *wanted = Wanted { sha1: false, ..*wanted };
                 batch.keep(ticket, *wanted);
             }
+            8 => _ = batch.tidy(),
             size => {
                 let count = (usize::from(which) + 1) << (size % 9);
                 let Some(after) = left.checked_sub(count) else { break };

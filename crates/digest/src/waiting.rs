@@ -1,7 +1,8 @@
 //! Room in which bytes wait: streams share it piece by piece, and what of a stream waits comes at its end and is taken from its
 //! front.
 //!
-//! Pieces are linked by their numbers, so nothing is allocated but the pieces themselves, each once.
+//! Pieces are linked by their numbers, so nothing is allocated but the pieces themselves. One that has its memory keeps it until
+//! the room is [trimmed](Room::trim).
 
 use alloc::vec::Vec;
 
@@ -21,6 +22,10 @@ pub(crate) struct Room {
     /// Number of unused pieces.
     spares: usize,
     pieces_max: usize,
+    /// How many have memory.
+    held: usize,
+    /// The most that streams had at once since the room was trimmed.
+    busiest: usize,
 }
 
 #[derive(Debug)]
@@ -49,20 +54,34 @@ impl Waiting {
 impl Room {
     /// Makes an empty room of this size.
     pub(crate) const fn new(bytes_max: usize) -> Room {
-        Room { pieces: Vec::new(), spare: None, spares: 0, pieces_max: bytes_max / PIECE_BYTES }
+        Room { pieces: Vec::new(), spare: None, spares: 0, pieces_max: bytes_max / PIECE_BYTES, held: 0, busiest: 0 }
     }
 
-    /// Makes all pieces now.
-    pub(crate) fn stock(&mut self) {
-        self.pieces.reserve_exact(self.pieces_max - self.pieces.len());
-        while self.pieces.len() < self.pieces_max {
-            self.make(PIECE_BYTES);
+    /// Frees the memory of unused pieces, except as many as were in use since the last call.
+    pub(crate) fn trim(&mut self) {
+        let in_use = self.in_use();
+        let mut kept = self.busiest - in_use;
+        let mut next = self.spare;
+        while let Some(place) = next {
+            let piece = &mut self.pieces[place];
+            next = piece.next;
+            if piece.bytes.capacity() == 0 {
+                continue;
+            }
+            match kept.checked_sub(1) {
+                Some(left) => kept = left,
+                None => {
+                    piece.bytes = Vec::new();
+                    self.held -= 1;
+                }
+            }
         }
+        self.busiest = in_use;
     }
 
     /// Returns the number of held bytes.
     pub(crate) const fn held_bytes(&self) -> usize {
-        self.pieces.len() * PIECE_BYTES
+        self.held * PIECE_BYTES
     }
 
     /// Whether no more than one part in so many is free.
@@ -123,11 +142,18 @@ impl Room {
     /// Another piece at a stream's end.
     fn add(&mut self, waiting: &mut Waiting) -> usize {
         if self.spare.is_none() {
-            self.make(0);
+            self.pieces.push(Piece { bytes: Vec::new(), next: None });
+            self.give_back(self.pieces.len() - 1);
         }
         let place = self.spare.expect("one has been made");
-        self.spare = self.pieces[place].next.take();
+        let piece = &mut self.pieces[place];
+        if piece.bytes.capacity() == 0 {
+            piece.bytes.reserve_exact(PIECE_BYTES);
+            self.held += 1;
+        }
+        self.spare = piece.next.take();
         self.spares -= 1;
+        self.busiest = self.busiest.max(self.in_use());
         if let Some((_, last)) = waiting.ends {
             self.pieces[last].next = Some(place);
         }
@@ -135,9 +161,9 @@ impl Room {
         place
     }
 
-    fn make(&mut self, bytes: usize) {
-        self.pieces.push(Piece { bytes: Vec::with_capacity(bytes), next: None });
-        self.give_back(self.pieces.len() - 1);
+    /// Pieces that streams have.
+    const fn in_use(&self) -> usize {
+        self.pieces.len() - self.spares
     }
 
     /// Puts a place on top of the free ones: it is used again first, being the warmest.
@@ -176,5 +202,22 @@ mod tests {
         }
         streams.iter_mut().for_each(|(waiting, ..)| room.clear(waiting));
         assert_eq!(room.free_pieces(), 4);
+    }
+
+    #[test]
+    fn the_memory_of_pieces_is_kept_as_long_as_it_is_used() {
+        let (mut room, mut waiting) = (Room::new(8 * PIECE_BYTES), Waiting::default());
+        assert_eq!(room.held_bytes(), 0);
+        let mut held = |pieces: usize, room: &mut Room| {
+            room.push(&mut waiting, &alloc::vec![1; pieces * PIECE_BYTES]);
+            room.clear(&mut waiting);
+            room.trim();
+            room.held_bytes() / PIECE_BYTES
+        };
+        // As many as were in use before are kept, and those that were not are freed.
+        assert_eq!([5, 2, 3, 0, 0].map(|pieces| held(pieces, &mut room)), [5, 2, 3, 0, 0]);
+        room.push(&mut waiting, &[1; PIECE_BYTES + 1]);
+        room.trim();
+        assert_eq!((room.held_bytes(), waiting.len()), (2 * PIECE_BYTES, PIECE_BYTES + 1));
     }
 }

@@ -169,6 +169,29 @@ fn a_stream_that_goes_leaves_its_room_to_the_others() {
 }
 
 #[test]
+fn what_comes_slowly_is_hashed_beside_others_and_takes_no_room_meanwhile() {
+    let mut batch = Batch::new(16 * STREAM_BYTES, STREAM_BYTES);
+    let slow: Vec<Ticket> = (0..5).map(|_| batch.open(ALL)).collect();
+    for (ticket, seed) in slow.iter().zip(0..) {
+        batch.update(ticket, &noise(40_000, seed));
+    }
+    assert_eq!(batch.tidy(), 0, "it may be of a client that is fast");
+    let fast = batch.open(ALL);
+    batch.update(&fast, &noise(20_000, 9));
+    assert!(batch.tidy() >= 5 * 39_900);
+    assert!(slow.iter().all(|ticket| batch.is_hashed(ticket)));
+    assert!(!batch.is_hashed(&fast));
+    batch.tidy();
+    batch.tidy();
+    assert_eq!(batch.room_bytes(), 0);
+    assert!(batch.is_hashed(&fast));
+    assert_eq!(batch.finish(fast), alone(&noise(20_000, 9)));
+    for (ticket, seed) in slow.into_iter().zip(0..) {
+        assert_eq!(batch.finish(ticket), alone(&noise(40_000, seed)));
+    }
+}
+
+#[test]
 fn a_panic_in_one_stream_is_no_matter_to_the_others() {
     let mut batch = Batch::new(2 * STREAM_BYTES, STREAM_BYTES);
     let stays = batch.open(ALL);

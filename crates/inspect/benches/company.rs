@@ -28,7 +28,7 @@ fn main() {
     counts.iter().for_each(|count| print!("{:>10}", format!("{count} mails")));
     println!();
     // That of an event loop.
-    let mut batch = Batch::new(16 << 20, 2 << 20).stocked();
+    let mut batch = Batch::new(16 << 20, 2 << 20);
     for (what, digits) in [
         ("none", &[][..]),
         ("bodies", &[0]),

@@ -14,8 +14,9 @@ use flow::{Inspecting, Inspector, Progress, Unfinished, wire};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 
+use crate::company;
 use crate::local::Local;
-use crate::memory::Memory;
+use crate::memory::{Memory, release};
 use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told, write_pieces};
 use crate::ring::{self, BELLS_MAX, Broken, Head, OWN_BELL, Reader, TO_JAIL_BYTES, Whom, Writer};
 use crate::statm::resident_bytes;
@@ -39,8 +40,13 @@ const HEARD_BYTES_MAX: usize = TO_JAIL_BYTES;
 /// Content that an inspection has taken before the host hears of it, while there is more.
 const AHEAD_BYTES: u64 = 128 << 10;
 
-/// How often it looks how much memory it has.
-const MEASURE_EVERY: Duration = Duration::from_secs(1);
+/// How often it tidies up, and looks how much memory it has.
+const TIDY_EVERY: Duration = Duration::from_secs(1);
+
+/// How long is slept before it tidies up, and how often it does so when it has nothing to do: the second time hashes what waited at
+/// the first.
+const REST: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const RESTS: u32 = 2;
 
 /// How long is slept at the most.
 const SLEEP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -56,8 +62,11 @@ pub struct Cell<'m> {
     wards: HashMap<u32, Ward>,
     /// Inspections that may have work.
     active: VecDeque<u32>,
-    /// The file that says how much memory it has, and when it was looked at.
-    statm: Option<(File, Instant)>,
+    /// The file that says how much memory it has.
+    statm: Option<File>,
+    /// When it tidied up last, and how often since it heard anything.
+    tidied: Instant,
+    rests: u32,
     /// Bytes that were read since the host heard of it last.
     read_bytes: usize,
     /// The queue was about full since: somebody may wait for room.
@@ -153,6 +162,8 @@ impl<'m> Cell<'m> {
             wards,
             active,
             statm: None,
+            tidied: Instant::now(),
+            rests: 0,
             read_bytes: 0,
             was_full: false,
             news: Whom::default(),
@@ -160,16 +171,27 @@ impl<'m> Cell<'m> {
     }
 
     /// Tells how much memory it has by this file (proc_pid_statm(5)), if there is one.
-    pub fn with_statm(mut self, statm: Option<File>) -> Cell<'m> {
-        let long_ago = Instant::now().checked_sub(MEASURE_EVERY).unwrap_or_else(Instant::now);
-        self.statm = statm.map(|file| (file, long_ago));
-        self
+    pub fn with_statm(self, statm: Option<File>) -> Cell<'m> {
+        let cell = Cell { statm, ..self };
+        cell.measure();
+        cell
     }
 
-    fn measure(&mut self) {
-        let Some((file, at)) = self.statm.as_mut().filter(|(_, at)| at.elapsed() >= MEASURE_EVERY) else { return };
-        *at = Instant::now();
-        self.writer.side().tell(ring::Told::ResidentBytes, resident_bytes(&*file));
+    fn measure(&self) {
+        if let Some(statm) = &self.statm {
+            self.writer.side().tell(ring::Told::ResidentBytes, resident_bytes(statm));
+        }
+    }
+
+    /// Frees memory that slow clients and gone ones do not need. If nothing was asked meanwhile, the system gets it back.
+    fn tidy(&mut self) {
+        self.tidied = Instant::now();
+        company::tidy();
+        if self.rests > 0 {
+            release();
+        }
+        self.rests += 1;
+        self.measure();
     }
 
     /// Works until the host is gone.
@@ -182,7 +204,9 @@ impl<'m> Cell<'m> {
             self.hear()?;
             let moved = self.round();
             turns += 1;
-            self.measure();
+            if self.tidied.elapsed() >= TIDY_EVERY {
+                self.tidy();
+            }
             let side = self.writer.side();
             side.tell(ring::Told::Progress, turns);
             side.tell(ring::Told::FreeBytes, self.memory.free_bytes() as u64);
@@ -190,8 +214,9 @@ impl<'m> Cell<'m> {
             let nap = match () {
                 () if !self.active.is_empty() && moved => continue,
                 () if !self.active.is_empty() => NAP,
-                () if self.reader.may_sleep(OWN_BELL) => SLEEP,
-                () => continue,
+                () if !self.reader.may_sleep(OWN_BELL) => continue,
+                () if self.rests < RESTS => REST,
+                () => SLEEP,
             };
             if !self.sleep(&nap) {
                 return Ok(());
@@ -220,6 +245,7 @@ impl<'m> Cell<'m> {
         {
             let (stream, asked) = (head.stream, Asked::of(head.kind).ok_or(Broken)?);
             heard += head.bytes();
+            self.rests = 0;
             self.read_bytes += head.bytes();
             self.was_full |= self.reader.is_about_full();
             if asked == Asked::Feed && matches!(self.wards.get(&stream), Some(Ward::Running(_))) {

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use digest::Batch;
 use flow::Protocol;
 
+use crate::memory;
+
 /// Bytes that can wait of all streams: eight mails with 1 MiB attached, and their content.
 const ROOM_BYTES: usize = 24 << 20;
 
@@ -21,7 +23,7 @@ const STREAM_BYTES_MAX: usize = 2 << 20;
 
 thread_local! {
     /// That of this thread. Nobody else locks it unless an inspection has moved.
-    static BATCH: Arc<Mutex<Batch>> = Arc::new(Mutex::new(Batch::new(ROOM_BYTES, STREAM_BYTES_MAX).stocked()));
+    static BATCH: Arc<Mutex<Batch>> = Arc::new(Mutex::new(Batch::new(ROOM_BYTES, STREAM_BYTES_MAX)));
 }
 
 /// Beside whom an inspection works.
@@ -73,6 +75,25 @@ pub(crate) fn turn<T>(batch: &Mutex<Batch>, work: impl FnOnce(&mut Batch) -> T) 
         batch.run();
     }
     done
+}
+
+/// Does work of an inspection with a batch, whose room is not the inspection's memory.
+pub(crate) fn apart<T>(batch: &mut Batch, work: impl FnOnce(&mut Batch) -> T) -> T {
+    let before = batch.room_bytes();
+    let done = work(batch);
+    memory::count(before.cast_signed() - batch.room_bytes().cast_signed());
+    done
+}
+
+/// Hashes what has waited for a while in this thread, and frees room that is not used.
+pub(crate) fn tidy() {
+    BATCH.with(|batch| batch.lock().unwrap_or_else(PoisonError::into_inner).tidy());
+}
+
+/// Bytes of this thread's room.
+#[cfg(test)]
+pub(crate) fn room_bytes() -> usize {
+    BATCH.with(|batch| batch.lock().unwrap_or_else(PoisonError::into_inner).room_bytes())
 }
 
 #[cfg(test)]

@@ -164,7 +164,9 @@ impl Running {
         let fuel = &mut Fuel::new(TURN_FUEL);
         match company.batch().filter(|_| examination.is_inspecting()) {
             None => work(loan, || examination.work(None, fuel)),
-            Some(batch) => company::turn(batch, |batch| work(loan, || examination.work(Some(batch), fuel))),
+            Some(batch) => company::turn(batch, |batch| {
+                work(loan, || company::apart(batch, |batch| examination.work(Some(batch), fuel)))
+            }),
         }
     }
 
@@ -230,6 +232,37 @@ mod tests {
         assert_eq!(progress, Progress::Lost(Unfinished::Starved));
         assert!(!outs.iter().any(|out| matches!(out, Out::Verdict(_))));
         assert_eq!(memory.free_bytes(), 1 << 10);
+    }
+
+    #[test]
+    fn what_waits_to_be_hashed_is_the_thread_s_and_goes_when_it_is_tidied() {
+        let content: Vec<u8> = (0..300_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let md5: String = digest::md5::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut builder = Builder::new();
+        builder.add("whole.hdb", format!("{md5}:{}:Whole\n", content.len()).as_bytes()).expect("a line of a hash");
+        let engine = Engine { database: Arc::new(builder.build()), limits: Limits::default() };
+        let memory = Arc::new(Memory::new(1 << 20));
+        let context = Context { flow: Flow { protocol: Protocol::Smtp, ..Flow::default() }, ..Context::default() };
+        let mut inspecting = Local::new(Arc::new(engine), Some(memory.clone())).open(context);
+        let poll =
+            |inspecting: &mut Box<dyn Inspecting>| inspecting.poll(&mut std::task::Context::from_waker(Waker::noop()));
+        let mut rest = &content[..];
+        while !rest.is_empty() {
+            rest = &rest[inspecting.feed(rest)..];
+            let _ = poll(&mut inspecting);
+        }
+        let held = (1 << 20) - memory.free_bytes();
+        assert!(company::room_bytes() > 200_000, "it waits");
+        assert!(held < 50_000, "{held} bytes are the inspection's");
+        (0..3).for_each(|_| company::tidy());
+        assert_eq!(company::room_bytes(), 0);
+        assert_eq!((1 << 20) - memory.free_bytes(), held);
+        inspecting.finish();
+        while poll(&mut inspecting) != Poll::Ready(Progress::Done) {}
+        let Some(Out::Verdict(verdict)) = std::iter::from_fn(|| inspecting.hear()).last() else { panic!("no verdict") };
+        assert_eq!(verdict.findings.len(), 1, "its digest is the same");
+        drop(inspecting);
+        assert_eq!(memory.free_bytes(), 1 << 20);
     }
 
     /// Reports about content of which each turn is done in a thread of its own.

@@ -18,7 +18,7 @@ use jail::{
     Bells, Children, Confined, Counting, Counts, Jails, Launch, Launched, Local, Settings, Signatures, Suspects,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
-use scan::Database;
+use scan::{Builder, Database};
 use stream::{Limits, Object};
 
 #[global_allocator]
@@ -57,6 +57,10 @@ const TESTS: &[(&str, fn())] = &[
     ("jails_end_with_their_template_and_are_replaced", jails_end_with_their_template_and_are_replaced),
     ("what_went_with_its_template_is_not_banned", what_went_with_its_template_is_not_banned),
     ("jails_share_what_their_template_has_read", jails_share_what_their_template_has_read),
+    (
+        "content_of_slow_clients_takes_no_memory_after_it_is_inspected",
+        content_of_slow_clients_takes_no_memory_after_it_is_inspected,
+    ),
     ("a_template_that_is_stopped_keeps_nobody_waiting", a_template_that_is_stopped_keeps_nobody_waiting),
     ("a_template_that_cannot_copy_itself_lives_on", a_template_that_cannot_copy_itself_lives_on),
     ("a_template_that_does_not_begin_is_ended_once", a_template_that_does_not_begin_is_ended_once),
@@ -92,6 +96,14 @@ fn limits() -> Limits {
     Limits::default()
 }
 
+/// Signatures that ship with the program, and one for which all content is hashed.
+fn database() -> Database {
+    let mut builder = Builder::new();
+    builder.add_builtin();
+    builder.add("large.hdb", format!("{:032x}:1000000:Large\n", 1).as_bytes()).unwrap();
+    builder.build()
+}
+
 struct Site {
     jails: Jails,
     counts: Arc<Counts>,
@@ -118,7 +130,7 @@ fn site_by(
     rules: Option<OwnedFd>,
 ) -> std::io::Result<Site> {
     let file = File::from(rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
-    Database::with_builtin().store("", &mut &file).unwrap();
+    database().store("", &mut &file).unwrap();
     let signatures =
         Signatures { base: file.into(), overlay: None, takes_back: false, now: 0, rules, pages: None, intrusion: None };
     let settings = Settings { count, limits: limits(), memory_bytes, launch, bells: bells.clone() };
@@ -207,7 +219,7 @@ fn content(size: usize) -> Vec<u8> {
 
 fn a_jail_reports_what_is_reported_here() {
     let site = site(1);
-    let engine = Engine { database: Arc::new(Database::with_builtin()), limits: limits() };
+    let engine = Engine { database: Arc::new(database()), limits: limits() };
     let local = Local::new(Arc::new(engine), None);
     for size in [0, 5_000, 200_000, 3_000_000] {
         let content = content(size);
@@ -257,7 +269,7 @@ fn authenticate(inspector: &dyn Inspector, content: &[u8]) -> (Vec<Ask>, Verdict
 
 fn a_jail_asks_and_is_answered_as_an_inspection_here() {
     let site = site(1);
-    let engine = Engine { database: Arc::new(Database::with_builtin()), limits: limits() };
+    let engine = Engine { database: Arc::new(database()), limits: limits() };
     let local = Local::new(Arc::new(engine), None);
     let mail = b"From: a@author.example\r\nDKIM-Signature: v=1; a=rsa-sha256; d=author.example; s=s; h=from; bh=AA==; b=AA==\r\n\r\nx\r\n";
     for size in [0, 500_000] {
@@ -773,6 +785,42 @@ fn jails_share_what_their_template_has_read() {
             assert!(!others.contains(&&socket), "{number} is the template's {socket}");
         }
     }
+}
+
+fn content_of_slow_clients_takes_no_memory_after_it_is_inspected() {
+    const CLIENTS: usize = 80;
+    const SENT_BYTES: usize = 150_000;
+    wait_for_their_end();
+    let site = site(1);
+    let [jail] = jails()[..] else { panic!("one jail: {:?}", jails()) };
+    let Ok(_) = File::open(format!("/proc/{jail}/smaps_rollup")) else {
+        println!("not looked at: a process that is not dumpable shows its memory to root alone");
+        return;
+    };
+    let kilobytes = || {
+        let map = std::fs::read_to_string(format!("/proc/{jail}/smaps_rollup")).unwrap();
+        let line = map.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
+    };
+    let (before, content) = (kilobytes(), content(2 * SENT_BYTES));
+    let flow = Flow { protocol: flow::Protocol::Smtp, ..Flow::default() };
+    let begin = |_| {
+        let (mut inspecting, mut rest) =
+            (site.jails.open(Context { flow: flow.clone(), ..mail() }), &content[..SENT_BYTES]);
+        while !rest.is_empty() {
+            rest = &rest[inspecting.feed(rest)..];
+            assert_eq!(wait(&mut *inspecting, &mut Vec::new()), Progress::Hungry);
+        }
+        inspecting
+    };
+    let clients: Vec<_> = (0..CLIENTS).map(begin).collect();
+    let began = Instant::now();
+    while kilobytes().saturating_sub(before) > 80 * CLIENTS {
+        assert!(began.elapsed() < Duration::from_secs(30), "{} kB after {before}", kilobytes());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("{} kB for each", kilobytes().saturating_sub(before) / CLIENTS);
+    drop(clients);
 }
 
 fn a_template_that_is_stopped_keeps_nobody_waiting() {
