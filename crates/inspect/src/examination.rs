@@ -148,11 +148,6 @@ impl Examination {
         self
     }
 
-    /// Whether it keeps a copy of what is fed.
-    pub const fn keeps(&self) -> bool {
-        self.authentication.is_some() || self.kept.is_some()
-    }
-
     /// Takes more of the object; as much of it as there is room for.
     pub fn feed(&mut self, bytes: &[u8]) -> usize {
         let taken = self.inspection.tell(In::Feed(bytes));

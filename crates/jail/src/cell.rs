@@ -44,9 +44,9 @@ const AHEAD_BYTES: u64 = 128 << 10;
 const TIDY_EVERY: Duration = Duration::from_secs(1);
 
 /// How long is slept before it tidies up, and how often it does so when it has nothing to do: the second time hashes what waited at
-/// the first.
+/// the first, and the third frees the room of that.
 const REST: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
-const RESTS: u32 = 2;
+const RESTS: u32 = 3;
 
 /// How long is slept at the most.
 const SLEEP: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
