@@ -1,7 +1,5 @@
 //! Reads files of intrusion rules and prints the census and what is wrong; with captures (`.pcap`) among the files, the alerts, as
-//! `sid count`: `cargo run --example ids -- FILE...`.
-
-use std::collections::BTreeMap;
+//! `source target sid`: `cargo run --example ids -- FILE...`.
 
 use rules::ids::{Limits, Loader, capture};
 
@@ -15,11 +13,10 @@ fn main() -> std::io::Result<()> {
     let set = loader.finish();
     set.problems().iter().for_each(|problem| println!("{problem}"));
     for path in &captures {
-        let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
         for seen in capture::alerts(&set, &std::fs::read(path)?).unwrap_or_default() {
-            *counts.entry(set.rules()[seen.rule].sid).or_default() += 1;
+            let [source, target] = [seen.source, seen.target].map(std::net::SocketAddr::from);
+            println!("{source} {target} {}", set.rules()[seen.rule].sid);
         }
-        counts.iter().for_each(|(sid, count)| println!("{sid}\t{count}"));
     }
     if captures.is_empty() {
         println!("{:#?}", set.census());

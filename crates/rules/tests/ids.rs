@@ -83,13 +83,14 @@ fn numbers_in_bytes_are_tested_and_move_what_follows() {
     let rules = r#"alert http any any -> any any (http.uri; content:"n="; byte_test:3,>,99,0,relative,string,dec; sid:1;)
         alert http any any -> any any (http.uri; content:"n="; byte_extract:1,0,n,relative,string,dec; content:"Z"; distance:n; within:1; sid:2;)
         alert http any any -> any any (http.uri; content:"n="; isdataat:3,relative; sid:3;)
+        alert http any any -> any any (http.uri; content:"n"; bsize:>3; byte_test:1,=,9,1,relative,string,dec; sid:7;)
         alert http any any -> any any (http.uri; content:"n="; isdataat:!6,relative; sid:4;)
         alert http any any -> any any (http.uri; content:"n="; byte_jump:1,0,relative,string,dec; content:"Z"; within:1; sid:5;)
         alert http any any -> any any (http.uri; content:"n="; byte_math:bytes 1, offset 0, oper +, rvalue 1, result r, relative, string dec; content:"Z"; distance:r; within:1; sid:6;)"#;
     expect(
         rules,
-        &paths(&["/?n=250", "/?n=2xxZ", "/?n=1xxZ", "/?n=9"]),
-        &[(1, 1), (2, 1), (3, 3), (4, 4), (5, 1), (6, 1)],
+        &paths(&["/?n=250", "/?n=2xxZ", "/?n=1xxZ", "/?n=9", "/n?n=9"]),
+        &[(1, 1), (2, 1), (3, 3), (4, 5), (5, 1), (6, 1), (7, 2)],
     );
 }
 
@@ -135,6 +136,63 @@ fn data_sets_are_asked_and_added_to() {
     let set = set(rules, &[("hosts.lst", host.as_bytes()), ("rep.lst", format!("{host},50").as_bytes())]);
     assert_eq!(set.problems().len(), 0, "{:?}", set.problems());
     assert_eq!(counts(&set, &paths(&["/a", "/b", "/a"])), Counts::from([(1, 3), (2, 3), (3, 2), (4, 3)]));
+}
+
+#[test]
+fn a_rule_for_both_sides_alerts_on_each() {
+    let rules = r#"alert http any any -> any any (http.protocol; content:"HTTP/1.1"; sid:1;)
+        alert http any any -> any any (http.protocol; content:"HTTP/1.1"; http.uri; content:"/a"; sid:2;)
+        alert http any any -> any any (http.header; content:"Host"; http.header; content:"Length"; sid:3;)
+        alert http any any -> any any (flow:to_client; http.header; content:"Length"; sid:4;)"#;
+    expect(rules, &paths(&["/a", "/b"]), &[(1, 4), (2, 1), (4, 2)]);
+}
+
+#[test]
+fn a_query_is_decoded_and_a_body_has_a_name() {
+    let rules = r#"alert http any any -> any any (http.uri; content:"x=union select"; sid:1;)
+        alert http any any -> any any (http.uri.raw; content:"x=uni%6fn"; sid:2;)
+        alert http any any -> any any (flow:to_client; file.name; content:"/d/f.exe"; bsize:8; sid:3;)"#;
+    expect(rules, &paths(&["/d/%66.exe?x=uni%6fn%20select"]), &[(1, 1), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn of_a_form_the_parts_with_names_are_files() {
+    let form = "--x\r\nContent-Disposition: form-data; name=a\r\n\r\nsecret\r\n--x\r\n\
+        Content-Disposition: form-data; name=b; filename=f.txt\r\n\r\ninvoice\r\n--x--\r\n";
+    let request = format!(
+        "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    let rules = r#"alert http any any -> any any (file.data; content:"secret"; sid:1;)
+        alert http any any -> any any (file.data; content:"invoice"; bsize:7; file.name; content:"f.txt"; sid:2;)"#;
+    let texts = [request.as_str(), "HTTP/1.1 204 No Content\r\n\r\n"];
+    expect(rules, &conversation(80, &texts, 9), &[(2, 1)]);
+}
+
+#[test]
+fn what_one_side_says_at_a_time_is_a_stream_of_its_own() {
+    let rules = r#"alert tcp any any -> any any (flow:to_server; content:"USER"; depth:4; sid:1;)
+        alert tcp any any -> any any (flow:to_server; content:"end|0d 0a|"; endswith; sid:2;)
+        alert tcp any any -> any any (flow:to_server; content:"first"; content:"second"; sid:3;)"#;
+    let texts = ["USER first\r\n", "ok\r\n", "USER second end\r\n", "ok\r\n"];
+    for size in [1, 3, 1400] {
+        expect(rules, &conversation(2000, &texts, size), &[(1, 2), (2, 1)]);
+    }
+}
+
+#[test]
+fn rules_on_streams_are_for_the_ports_that_they_name() {
+    let rules = r#"alert tcp any any -> any [80,21] (content:"hello"; sid:1;)
+        alert tcp any any -> any 25 (content:"hello"; sid:2;)
+        alert tcp any any <> any 587 (content:"hello"; sid:3;)
+        alert tcp any any -> any !80 (content:"hello"; sid:4;)
+        alert tcp any 9000 -> any any (flow:to_client; content:"hello"; sid:5;)
+        alert tcp any any -> any any (content:"hello"; sid:6;)"#;
+    for (port, wanted) in [(80, &[1, 6][..]), (21, &[1, 4, 6]), (25, &[2, 4, 6]), (587, &[3, 4, 6]), (9000, &[4, 6])] {
+        let wanted: Vec<(u32, u32)> = wanted.iter().map(|sid| (*sid, 1)).collect();
+        expect(rules, &conversation(port, &["hello", "yes"], 2), &wanted);
+    }
+    expect(rules, &conversation(9000, &["yes", "hello"], 2), &[(4, 1), (5, 1), (6, 1)]);
 }
 
 #[test]

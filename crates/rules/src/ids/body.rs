@@ -1,10 +1,13 @@
 //! A buffer that comes in pieces, as a window that moves on by half of it, and the rules that its texts select.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use pattern::State;
 
 use super::buffer::{Buffer, Direction};
+use super::evaluate::View;
+use super::group::{Group, Kind};
 use super::set::RuleSet;
 use super::transform::apply_all;
 
@@ -15,17 +18,27 @@ pub(super) struct Body {
     /// Its number among those of the buffer that are open at a time.
     pub part: u64,
     pub direction: Direction,
-    pub base: u64,
+    kind: Option<Kind>,
+    base: u64,
     pub bytes: Vec<u8>,
+    /// The bytes in lower case, once a rule has asked for them.
+    folded: OnceCell<Vec<u8>>,
     states: Vec<(usize, State)>,
     pub is_ended: bool,
 }
 
 impl Body {
-    pub fn new((buffer, part): (Buffer, u64), direction: Direction, rules: &RuleSet) -> Body {
-        let groups = rules.groups.of(buffer).filter(|(_, group)| group.transforms.is_empty());
+    pub fn new((buffer, part): (Buffer, u64), direction: Direction, server_port: u16, rules: &RuleSet) -> Body {
+        let kind = Kind::of(buffer, direction, server_port);
+        let groups = rules.groups.of(buffer, kind).filter(|(_, group)| group.transforms.is_empty());
         let states = groups.map(|(number, _)| (number, State::new())).collect();
-        Body { buffer, part, direction, base: 0, bytes: Vec::new(), states, is_ended: false }
+        let (bytes, folded) = (Vec::new(), OnceCell::new());
+        Body { buffer, part, direction, kind, base: 0, bytes, folded, states, is_ended: false }
+    }
+
+    /// The window, as tests look at it.
+    pub fn view(&self) -> View<'_> {
+        View::folded_once(&self.bytes, &self.folded, self.base, self.is_ended)
     }
 
     /// Takes what fits into the window.
@@ -33,6 +46,7 @@ impl Body {
         let room = rules.limits.window_bytes.saturating_sub(self.bytes.len()).min(piece.len());
         let piece = &piece[..room];
         self.bytes.extend_from_slice(piece);
+        self.folded.take();
         for (group, state) in &mut self.states {
             let Some(group) = rules.groups.get(*group) else { continue };
             group.scan(state, piece, &mut |rule| {
@@ -50,6 +64,7 @@ impl Body {
     pub fn advance(&mut self) {
         let half = self.bytes.len() / 2;
         self.bytes.drain(..half);
+        self.folded.take();
         self.base = self.base.saturating_add(half as u64);
     }
 
@@ -67,16 +82,14 @@ impl Body {
 
     /// Looks into buffers that are derived from the window.
     pub fn select_derived(&self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
-        select(rules, self.buffer, &self.bytes, false, selected);
+        let groups = rules.groups.of(self.buffer, self.kind).filter(|(_, group)| !group.transforms.is_empty());
+        select(groups.map(|(_, group)| group), &self.bytes, selected);
     }
 }
 
 /// Selects rules by the texts in a whole buffer, or in what is derived from it.
-pub(super) fn select(rules: &RuleSet, buffer: Buffer, bytes: &[u8], with_plain: bool, selected: &mut BTreeSet<u32>) {
-    for (_, group) in rules.groups.of(buffer) {
-        if group.transforms.is_empty() && !with_plain {
-            continue;
-        }
+pub(super) fn select<'g>(groups: impl Iterator<Item = &'g Group>, bytes: &[u8], selected: &mut BTreeSet<u32>) {
+    for group in groups {
         let Some(bytes) = apply_all(&group.transforms, bytes) else { continue };
         let mut state = State::new();
         group.scan(&mut state, &bytes, &mut |rule| {

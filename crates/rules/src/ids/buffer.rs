@@ -163,6 +163,16 @@ buffers! {
     TlsFingerprint Response false ["tls.cert_fingerprint" "tls_cert_fingerprint"] None;
     /// A certificate of the server's chain.
     TlsCerts Response true ["tls.certs"] None;
+    /// JA3 of a client's offer.
+    Ja3 Request false ["ja3.hash" "ja3_hash"] None;
+    /// The numbers of JA3.
+    Ja3String Request false ["ja3.string" "ja3_string"] None;
+    /// JA4 of a client's offer.
+    Ja4 Request false ["ja4.hash"] None;
+    /// JA3S of a server's choice.
+    Ja3s Response false ["ja3s.hash"] None;
+    /// The numbers of JA3S.
+    Ja3sString Response false ["ja3s.string"] None;
     /// The name in a question.
     DnsQuery Request true ["dns.query" "dns_query" "dns.query.name" "dns.queries.rrname"] None;
     /// The name of an SMTP client.
@@ -199,7 +209,7 @@ impl Buffer {
         let name = self.name();
         match name.split_once('.').map_or(name, |(family, _)| family) {
             "http" => &[App::Http, App::Http2],
-            "tls" => &[App::Tls],
+            "tls" | "ja3" | "ja3s" | "ja4" => &[App::Tls],
             "dns" => &[App::Dns],
             "smtp" => &[App::Smtp],
             "email" => &[App::Smtp, App::Pop3, App::Imap],

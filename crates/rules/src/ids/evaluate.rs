@@ -10,6 +10,7 @@ use pattern::expression::{Progress, Want};
 use stream::Fuel;
 
 use super::limits::Limits;
+use super::order::begin_at_end;
 use super::rule::{Bytes, Content, From, Pcre, SetChange, Test, Value, Verb};
 use super::sets::{Added, Sets};
 
@@ -23,12 +24,34 @@ pub(super) struct View<'a> {
     base: i64,
     /// Whether the buffer ends here.
     is_end: bool,
-    folded: OnceCell<Vec<u8>>,
+    /// The bytes in lower case, made when a test asks for them.
+    folded: Folded<'a>,
+}
+
+enum Folded<'a> {
+    Own(OnceCell<Vec<u8>>),
+    Shared(&'a OnceCell<Vec<u8>>),
 }
 
 impl<'a> View<'a> {
     pub fn new(bytes: &'a [u8], base: u64, is_end: bool) -> View<'a> {
-        View { bytes, base: i64::try_from(base).unwrap_or(i64::MAX), is_end, folded: OnceCell::new() }
+        let base = i64::try_from(base).unwrap_or(i64::MAX);
+        View { bytes, base, is_end, folded: Folded::Own(OnceCell::new()) }
+    }
+
+    /// One of many views of the same bytes, which keep them in lower case together.
+    pub fn folded_once(bytes: &'a [u8], folded: &'a OnceCell<Vec<u8>>, base: u64, is_end: bool) -> View<'a> {
+        View { folded: Folded::Shared(folded), ..View::new(bytes, base, is_end) }
+    }
+
+    /// A view of bytes that are derived from these.
+    pub fn derived<'d>(&self, bytes: &'d [u8]) -> View<'d> {
+        View { bytes, base: self.base, is_end: self.is_end, folded: Folded::Own(OnceCell::new()) }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     fn length(&self) -> i64 {
@@ -36,7 +59,11 @@ impl<'a> View<'a> {
     }
 
     fn folded(&self) -> &[u8] {
-        self.folded.get_or_init(|| self.bytes.to_ascii_lowercase())
+        let cell = match &self.folded {
+            Folded::Own(cell) => cell,
+            Folded::Shared(cell) => cell,
+        };
+        cell.get_or_init(|| self.bytes.to_ascii_lowercase())
     }
 
     /// The bytes from a place on, where it is one.
@@ -135,7 +162,7 @@ impl Run<'_> {
             let is_enough = self.burn(region.len());
             return is_enough && is_known && find(content, view, region).is_none() && self.from(rest, view, cursor);
         }
-        let has_relative_next = rest.first().is_some_and(Test::is_relative);
+        let has_relative_next = begin_at_end(rest);
         let Range { mut start, end } = region;
         loop {
             let found = find(content, view, start..end);
@@ -181,7 +208,7 @@ impl Run<'_> {
     fn pcre(&mut self, pcre: &Pcre, rest: &[Test], view: &View<'_>, cursor: i64) -> bool {
         let start = if pcre.is_relative { cursor } else { 0 };
         let Some(haystack) = view.from(start) else { return pcre.is_negated && self.from(rest, view, cursor) };
-        let has_relative_next = rest.first().is_some_and(Test::is_relative);
+        let has_relative_next = begin_at_end(rest);
         let want = if has_relative_next { Want::Span } else { Want::Hit };
         let mut search = pcre.expression.search(want);
         let mut place = 0;

@@ -9,7 +9,7 @@
 
 use core::cell::Cell;
 use core::net::IpAddr;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stream::Fuel;
 
@@ -185,7 +185,7 @@ impl Flow {
         let mut rest = piece;
         if !transaction.bodies.iter().any(is_it) {
             transaction.shrink(desk.rules);
-            transaction.bodies.push(Body::new(part, direction, desk.rules));
+            transaction.bodies.push(Body::new(part, direction, self.tuple.server.1, desk.rules));
         }
         while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
             let taken = body.take(rest, desk.rules, &mut transaction.trial.pending);
@@ -240,23 +240,23 @@ impl Flow {
     /// Tries the rules on what has been filled.
     pub fn inspect(&mut self, transaction: &mut Transaction, direction: Direction, desk: &mut Desk<'_>) {
         transaction.select(desk.rules);
-        let mut numbers = transaction.trial.pending.clone();
-        numbers.extend(&self.trials[side(direction)].pending);
-        numbers.extend(desk.rules.groups.unselected());
+        let groups = &desk.rules.groups;
+        let of_stream = &self.trials[side(direction)].pending;
+        let numbers = ordered([&transaction.trial.pending, of_stream], groups.of_transactions(direction));
         let mut trial = std::mem::take(&mut transaction.trial);
         for number in numbers {
             let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
             if self.verdict == Verdict::Pass {
                 break;
             }
-            if trial.fired.contains(&number) || rule.is_of_stream() || !self.concerns(rule, direction) {
+            if trial.fired.contains(&(number, direction)) || rule.is_of_stream() || !self.concerns(rule, direction) {
                 continue;
             }
             if rule.sections.is_empty() && self.bare.contains(&number) {
                 continue;
             }
             if self.matches(rule, number, direction, transaction, &mut trial, desk) {
-                trial.fired.insert(number);
+                trial.fired.insert((number, direction));
                 trial.pending.remove(&number);
                 if rule.sections.is_empty() {
                     self.bare.insert(number);
@@ -273,7 +273,9 @@ impl Flow {
         let mut rest = piece;
         let at = side(direction);
         while !rest.is_empty() && self.verdict != Verdict::Pass {
-            let body = self.streams[at].get_or_insert_with(|| Body::new((Buffer::Payload, 0), direction, desk.rules));
+            let port = self.tuple.server.1;
+            let body =
+                self.streams[at].get_or_insert_with(|| Body::new((Buffer::Payload, 0), direction, port, desk.rules));
             let taken = body.take(rest, desk.rules, &mut self.trials[at].pending);
             rest = &rest[taken..];
             if body.is_full(desk.rules) {
@@ -286,17 +288,15 @@ impl Flow {
         }
     }
 
-    /// Tries rules on a stream: its peer speaks next, or it has ended.
-    pub fn turn(&mut self, direction: Direction, is_end: bool, desk: &mut Desk<'_>) {
+    /// Tries rules on a stream whose peer speaks next, or which has ended. What comes behind is looked at for itself, as a message of
+    /// its own.
+    pub fn turn(&mut self, direction: Direction, desk: &mut Desk<'_>) {
         let at = side(direction);
         if let Some(body) = &mut self.streams[at] {
-            if is_end {
-                body.end(desk.rules, &mut self.trials[at].pending);
-            } else {
-                body.select_derived(desk.rules, &mut self.trials[at].pending);
-            }
+            body.end(desk.rules, &mut self.trials[at].pending);
         }
         self.try_stream(direction, desk);
+        (self.streams[at], self.trials[at]) = (None, Trial::default());
     }
 
     /// Tries rules on a datagram, which is a stream of its own.
@@ -305,32 +305,31 @@ impl Flow {
         self.streams[at] = None;
         self.trials[at] = Trial::default();
         self.payload(direction, bytes, desk);
-        self.turn(direction, true, desk);
+        self.turn(direction, desk);
     }
 
     fn try_stream(&mut self, direction: Direction, desk: &mut Desk<'_>) {
         let at = side(direction);
         let mut trial = std::mem::take(&mut self.trials[at]);
-        let mut numbers = trial.pending.clone();
-        numbers.extend(desk.rules.groups.unselected());
+        let numbers = ordered([&trial.pending, &BTreeSet::new()], desk.rules.groups.of_streams(direction));
         let nothing = Transaction::new();
         for number in numbers {
             let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
             if self.verdict == Verdict::Pass {
                 break;
             }
-            let is_bare = rule.sections.is_empty() && rule.head.apps.is_empty();
+            let is_bare = rule.is_bare();
             if !(rule.is_of_stream() || is_bare) || !self.concerns(rule, direction) {
                 continue;
             }
-            if is_bare && self.bare.contains(&number) || trial.fired.contains(&number) {
+            if is_bare && self.bare.contains(&number) || trial.fired.contains(&(number, direction)) {
                 continue;
             }
             if self.matches(rule, number, direction, &nothing, &mut trial, desk) {
                 if !trial.pending.remove(&number) {
-                    trial.fired.insert(number);
+                    trial.fired.insert((number, direction));
                 }
-                trial.matched.retain(|(matched, _)| *matched != number);
+                trial.forget(number);
                 if is_bare {
                     self.bare.insert(number);
                 }
@@ -410,13 +409,13 @@ impl Flow {
         let changes = |section: &Section| section.tests.iter().any(|test| matches!(test, Test::Set { .. }));
         for is_last in [false, true] {
             for (at, section) in rule.sections.iter().enumerate().filter(|(_, section)| changes(section) == is_last) {
-                if trial.matched.contains(&(rule_number, at)) {
+                if trial.has_matched(rule_number, at, section, direction) {
                     continue;
                 }
                 if !self.section(section, direction, transaction, run) {
                     return false;
                 }
-                trial.matched.insert((rule_number, at));
+                trial.put_matched(rule_number, at, section, direction);
             }
         }
         true
@@ -425,25 +424,28 @@ impl Flow {
     /// Whether one instance of its buffer has what a section asks for.
     fn section(&self, section: &Section, direction: Direction, transaction: &Transaction, run: &mut Run<'_>) -> bool {
         let mut is_present = false;
-        let mut holds = |bytes: &[u8], base: u64, is_end: bool, run: &mut Run<'_>| {
+        let mut holds = |view: &View<'_>, run: &mut Run<'_>| {
             is_present = true;
-            let Some(bytes) = apply_all(&section.transforms, bytes) else { return false };
-            run.holds(&section.tests, &View::new(&bytes, base, is_end))
+            if section.transforms.is_empty() {
+                return run.holds(&section.tests, view);
+            }
+            let Some(bytes) = apply_all(&section.transforms, view.bytes()) else { return false };
+            run.holds(&section.tests, &view.derived(&bytes))
         };
         let fits = |of: Direction| section.buffer.side() != super::buffer::Side::Both || of == direction;
         if section.buffer == Buffer::Payload {
             let stream = self.streams[side(direction)].as_ref();
-            return stream.is_some_and(|body| holds(&body.bytes, body.base, body.is_ended, run));
+            return stream.is_some_and(|body| holds(&body.view(), run));
         }
         let value = transaction.values.iter().filter(|(buffer, of, _)| *buffer == section.buffer && fits(*of));
         for (.., bytes) in value {
-            if holds(bytes, 0, true, run) {
+            if holds(&View::new(bytes, 0, true), run) {
                 return true;
             }
         }
         let body = transaction.bodies.iter().filter(|body| body.buffer == section.buffer && fits(body.direction));
         for body in body {
-            if holds(&body.bytes, body.base, body.is_ended, run) {
+            if holds(&body.view(), run) {
                 return true;
             }
         }
@@ -479,4 +481,12 @@ impl Flow {
             self.alerts.push(Alert { rule: number as usize, direction, now_ms: desk.now_ms });
         }
     }
+}
+
+/// The rules that are tried, in their order.
+fn ordered(selected: [&BTreeSet<u32>; 2], unselected: &[u32]) -> Vec<u32> {
+    let mut numbers: Vec<u32> = selected.into_iter().flatten().chain(unselected).copied().collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }

@@ -63,7 +63,7 @@ fn run(rules: &RuleSet, text: &[u8], size: usize) -> (Vec<Alert>, Verdict) {
         for piece in text.chunks(size) {
             flow.feed(&mut transaction, direction, Buffer::FileData, piece, &mut desk);
         }
-        flow.turn(direction, true, &mut desk);
+        flow.turn(direction, &mut desk);
         flow.end(&mut transaction, direction, &mut desk);
     }
     (flow.alerts(), flow.verdict())

@@ -1,15 +1,79 @@
 //! One text of each rule by which it is selected, all texts of one buffer in one pass.
+//!
+//! Streams and files are long, so they have a pass for each kind of flow, with the rules alone that can match in such a flow.
+
+use std::collections::BTreeMap;
 
 use pattern::{Builder, Match, Patterns, Piece, State};
 
-use super::buffer::Buffer;
+use super::address::Ports;
+use super::buffer::{Buffer, Direction};
 use super::rule::{Content, Rule, Section, Test};
 use super::transform::Transform;
+
+/// A kind of flow, by the way of the bytes and the server's port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Kind {
+    direction: Direction,
+    port: Port,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Port {
+    Web,
+    Mail,
+    /// Any other, and those that are not known.
+    Other,
+}
+
+impl Port {
+    const ALL: [Port; 3] = [Port::Web, Port::Mail, Port::Other];
+
+    fn of(port: u16) -> Port {
+        Port::ALL.into_iter().find(|kind| kind.numbers().contains(&port)).unwrap_or(Port::Other)
+    }
+
+    fn numbers(self) -> &'static [u16] {
+        match self {
+            Port::Web => &[80, 443, 8080],
+            Port::Mail => &[25, 465, 587],
+            Port::Other => &[],
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of a flow; none for buffers that have one pass for all.
+    pub fn of(buffer: Buffer, direction: Direction, server_port: u16) -> Option<Kind> {
+        let is_long = matches!(buffer, Buffer::Payload | Buffer::FileData);
+        is_long.then(|| Kind { direction, port: Port::of(server_port) })
+    }
+
+    /// All kinds in which a text of a rule is looked for.
+    fn all(buffer: Buffer, rule: &Rule) -> Vec<Option<Kind>> {
+        let ways = [Direction::ToServer, Direction::ToClient];
+        let kinds = ways.into_iter().flat_map(|direction| Port::ALL.map(|port| Kind { direction, port }));
+        match buffer {
+            Buffer::Payload | Buffer::FileData => kinds.filter(|kind| kind.has(rule)).map(Some).collect(),
+            _ => vec![None],
+        }
+    }
+
+    /// Whether a rule can match in flows of the kind.
+    fn has(self, rule: &Rule) -> bool {
+        let head = &rule.head;
+        let has = |ports: &Ports| self.port == Port::Other || self.port.numbers().iter().any(|port| ports.has(*port));
+        let (there, back) = match self.direction {
+            Direction::ToServer => (&head.target_ports, &head.source_ports),
+            Direction::ToClient => (&head.source_ports, &head.target_ports),
+        };
+        rule.goes(self.direction) && (has(there) || head.goes_both_ways && has(back))
+    }
+}
 
 /// The texts of one buffer, and the rules that they select.
 #[derive(Debug)]
 pub(super) struct Group {
-    pub buffer: Buffer,
     pub transforms: Vec<Transform>,
     patterns: Patterns,
     rules: Vec<Vec<u32>>,
@@ -35,12 +99,17 @@ impl Group {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     list: Vec<Group>,
-    always: Vec<u32>,
+    places: BTreeMap<(Buffer, Option<Kind>), Vec<usize>>,
+    always: usize,
+    /// By the way of the bytes: rules about transactions, and those about streams.
+    of_transactions: [Vec<u32>; 2],
+    of_streams: [Vec<u32>; 2],
 }
 
 /// A group that is being built.
 struct Draft {
     buffer: Buffer,
+    kind: Option<Kind>,
     transforms: Vec<Transform>,
     builder: Builder,
     rules: Vec<Vec<u32>>,
@@ -49,33 +118,51 @@ struct Draft {
 impl Groups {
     /// Chooses a text of each rule that can match.
     pub fn build(rules: &[Rule]) -> Groups {
-        let (mut drafts, mut always): (Vec<Draft>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut groups, mut drafts) = (Groups::default(), Vec::new());
         for (number, rule) in (0u32..).zip(rules).filter(|(_, rule)| rule.idle.is_none()) {
-            if choice(rule).is_none_or(|(section, content)| !place(&mut drafts, section, content, number)) {
-                always.push(number);
+            if choice(rule).is_none_or(|(section, content)| !place(&mut drafts, section, content, (number, rule))) {
+                groups.put_unselected(number, rule);
             }
         }
-        let list = drafts.into_iter().map(|draft| Group {
-            buffer: draft.buffer,
-            transforms: draft.transforms,
-            patterns: draft.builder.build(),
-            rules: draft.rules,
-        });
-        Groups { list: list.collect(), always }
+        for (at, draft) in drafts.into_iter().enumerate() {
+            groups.places.entry((draft.buffer, draft.kind)).or_default().push(at);
+            let Draft { transforms, builder, rules, .. } = draft;
+            groups.list.push(Group { transforms, patterns: builder.build(), rules });
+        }
+        groups
+    }
+
+    fn put_unselected(&mut self, number: u32, rule: &Rule) {
+        self.always += 1;
+        for direction in [Direction::ToServer, Direction::ToClient].into_iter().filter(|way| rule.goes(*way)) {
+            let at = usize::from(direction == Direction::ToClient);
+            if rule.is_of_stream() || rule.is_bare() {
+                self.of_streams[at].push(number);
+            }
+            if !rule.is_of_stream() {
+                self.of_transactions[at].push(number);
+            }
+        }
     }
 
     pub fn always(&self) -> usize {
-        self.always.len()
+        self.always
     }
 
-    /// The rules that are tried each time.
-    pub fn unselected(&self) -> &[u32] {
-        &self.always
+    /// The rules about transactions that are tried each time.
+    pub fn of_transactions(&self, direction: Direction) -> &[u32] {
+        &self.of_transactions[usize::from(direction == Direction::ToClient)]
     }
 
-    /// The groups of a buffer, by number.
-    pub fn of(&self, buffer: Buffer) -> impl Iterator<Item = (usize, &Group)> {
-        self.list.iter().enumerate().filter(move |(_, group)| group.buffer == buffer)
+    /// The rules about streams that are tried each time.
+    pub fn of_streams(&self, direction: Direction) -> &[u32] {
+        &self.of_streams[usize::from(direction == Direction::ToClient)]
+    }
+
+    /// The groups of a buffer in flows of a kind, by number.
+    pub fn of(&self, buffer: Buffer, kind: Option<Kind>) -> impl Iterator<Item = (usize, &Group)> {
+        let places = self.places.get(&(buffer, kind)).into_iter().flatten();
+        places.filter_map(|&at| Some((at, self.list.get(at)?)))
     }
 
     pub fn get(&self, number: usize) -> Option<&Group> {
@@ -83,30 +170,47 @@ impl Groups {
     }
 }
 
-/// Puts a text into the group of its buffer; says whether it can be looked for.
-fn place(drafts: &mut Vec<Draft>, section: &Section, content: &Content, rule: u32) -> bool {
-    let known =
-        drafts.iter().position(|draft| draft.buffer == section.buffer && draft.transforms == section.transforms);
-    let at = known.unwrap_or_else(|| {
-        drafts.push(Draft {
-            buffer: section.buffer,
-            transforms: section.transforms.clone(),
-            builder: Builder::new(),
-            rules: Vec::new(),
-        });
+/// Puts a text into the groups of its buffer; says whether it can be looked for.
+fn place(drafts: &mut Vec<Draft>, section: &Section, content: &Content, (number, rule): (u32, &Rule)) -> bool {
+    let piece = if content.is_caseless { Piece::caseless } else { Piece::byte };
+    let pieces: Vec<Piece> = text_of(content).iter().map(|&byte| piece(byte)).collect();
+    Kind::all(section.buffer, rule).into_iter().all(|kind| {
+        let draft = draft(drafts, section, kind);
+        let Ok(part) = draft.builder.add(&pieces) else { return false };
+        let part = part as usize;
+        if draft.rules.len() <= part {
+            draft.rules.resize(part + 1, Vec::new());
+        }
+        draft.rules[part].push(number);
+        true
+    })
+}
+
+/// The draft of a buffer, which is made where there is none.
+fn draft<'d>(drafts: &'d mut Vec<Draft>, section: &Section, kind: Option<Kind>) -> &'d mut Draft {
+    let is_it =
+        |draft: &Draft| (draft.buffer, draft.kind) == (section.buffer, kind) && draft.transforms == section.transforms;
+    let at = drafts.iter().position(is_it).unwrap_or_else(|| {
+        let (buffer, transforms) = (section.buffer, section.transforms.clone());
+        drafts.push(Draft { buffer, kind, transforms, builder: Builder::new(), rules: Vec::new() });
         drafts.len() - 1
     });
-    let bytes = content.fast_part.and_then(|(at, length)| content.bytes.get(at..at + length)).unwrap_or(&content.bytes);
-    let piece = if content.is_caseless { Piece::caseless } else { Piece::byte };
-    let pieces: Vec<Piece> = bytes.iter().map(|&byte| piece(byte)).collect();
-    let draft = &mut drafts[at];
-    let Ok(part) = draft.builder.add(&pieces) else { return false };
-    let part = part as usize;
-    if draft.rules.len() <= part {
-        draft.rules.resize(part + 1, Vec::new());
-    }
-    draft.rules[part].push(rule);
-    true
+    &mut drafts[at]
+}
+
+/// Bytes of a text that is looked for in long buffers: shorter ones stand everywhere, and it costs less to try their few rules.
+const LONG_BUFFER_TEXT_BYTES_MIN: usize = 4;
+
+/// The bytes of a content that are looked for.
+fn text_of(content: &Content) -> &[u8] {
+    content.fast_part.and_then(|(at, length)| content.bytes.get(at..at + length)).unwrap_or(&content.bytes)
+}
+
+/// Whether a content is long enough to select rules.
+fn is_telling(section: &Section, content: &Content) -> bool {
+    let is_long =
+        matches!(section.buffer, Buffer::Payload | Buffer::FileData | Buffer::RequestBody | Buffer::ResponseBody);
+    text_of(content).len() >= if is_long { LONG_BUFFER_TEXT_BYTES_MIN } else { 2 }
 }
 
 /// The text that selects a rule: the one that it names, else the longest; those of a stream only where there is no other.
@@ -119,6 +223,6 @@ fn choice(rule: &Rule) -> Option<(&Section, &Content)> {
     });
     let may_be_absent = |section: &Section| section.tests.iter().any(|test| matches!(test, Test::Absent { .. }));
     contents
-        .filter(|(section, content)| content.bytes.len() > 1 && !may_be_absent(section))
+        .filter(|(section, content)| is_telling(section, content) && !may_be_absent(section))
         .max_by_key(|(section, content)| (content.is_fast, section.buffer != Buffer::Payload, content.bytes.len()))
 }

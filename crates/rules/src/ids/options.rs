@@ -472,7 +472,8 @@ impl Options<'_, '_> {
         if rule.sid == 0 {
             return Err(("sid", "is missing".into()));
         }
-        for section in &rule.sections {
+        for section in &mut rule.sections {
+            section.tests = super::order::cheap_first(std::mem::take(&mut section.tests));
             let tests = section.tests.as_slice();
             if tests.iter().any(|test| matches!(test, Test::Absent { or_else: false })) && tests.len() > 1 {
                 return Err(("absent", "stands with other tests of its buffer".into()));

@@ -114,12 +114,17 @@ impl Rule {
         if let Some(only) = self.direction {
             return only == direction;
         }
-        let side = match direction {
-            Direction::ToServer => Side::Request,
-            Direction::ToClient => Side::Response,
-        };
-        self.sections.is_empty()
-            || self.sections.iter().any(|section| section.buffer.side() == side || section.buffer.side() == Side::Both)
+        let has = |side: Side| self.sections.iter().any(|section| section.buffer.side() == side);
+        match (has(Side::Request), has(Side::Response)) {
+            (true, false) => direction == Direction::ToServer,
+            (false, true) => direction == Direction::ToClient,
+            _ => true,
+        }
+    }
+
+    /// Whether it looks at no buffer of any protocol.
+    pub(super) fn is_bare(&self) -> bool {
+        self.sections.is_empty() && self.head.apps.is_empty()
     }
 
     /// The buffers that it looks into, by name.

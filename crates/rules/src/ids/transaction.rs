@@ -5,7 +5,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::body::{Body, select};
-use super::buffer::{Buffer, Direction};
+use super::buffer::{Buffer, Direction, Side};
+use super::group::Kind;
+use super::rule::Section;
 use super::set::RuleSet;
 
 /// A request and its response, a mail, a question: buffers that rules look at together.
@@ -24,8 +26,31 @@ pub struct Transaction {
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     pub pending: BTreeSet<u32>,
-    pub matched: HashSet<(u32, usize)>,
-    pub fired: HashSet<u32>,
+    /// Sections that have matched; those of a buffer that both sides have, on one side.
+    matched: HashSet<(u32, usize, Option<Direction>)>,
+    /// Rules that have matched, each way for itself.
+    pub fired: HashSet<(u32, Direction)>,
+}
+
+impl Trial {
+    fn key(rule: u32, at: usize, section: &Section, direction: Direction) -> (u32, usize, Option<Direction>) {
+        (rule, at, (section.buffer.side() == Side::Both).then_some(direction))
+    }
+
+    /// Whether a section of a rule has matched.
+    pub fn has_matched(&self, rule: u32, at: usize, section: &Section, direction: Direction) -> bool {
+        self.matched.contains(&Trial::key(rule, at, section, direction))
+    }
+
+    /// Keeps that a section of a rule has matched.
+    pub fn put_matched(&mut self, rule: u32, at: usize, section: &Section, direction: Direction) {
+        self.matched.insert(Trial::key(rule, at, section, direction));
+    }
+
+    /// Forgets which sections of a rule have matched.
+    pub fn forget(&mut self, rule: u32) {
+        self.matched.retain(|(matched, ..)| *matched != rule);
+    }
 }
 
 impl Transaction {
@@ -52,8 +77,9 @@ impl Transaction {
     }
 
     pub(super) fn select(&mut self, rules: &RuleSet) {
-        for (buffer, _, bytes) in &self.values[self.selected..] {
-            select(rules, *buffer, bytes, true, &mut self.trial.pending);
+        for (buffer, direction, bytes) in &self.values[self.selected..] {
+            let groups = rules.groups.of(*buffer, Kind::of(*buffer, *direction, 0));
+            select(groups.map(|(_, group)| group), bytes, &mut self.trial.pending);
         }
         self.selected = self.values.len();
     }

@@ -109,8 +109,8 @@ impl Watch {
     /// The request in front of a response: its matches were told with it.
     fn end_request(&mut self) {
         let mut desk = Desk { rules: &self.rules, site: &mut self.site, now_ms: 0 };
-        self.flow.turn(Direction::ToServer, false, &mut desk);
         self.flow.end(&mut self.transaction, Direction::ToServer, &mut desk);
+        self.flow.turn(Direction::ToServer, &mut desk);
         self.flow.alerts();
     }
 
@@ -187,8 +187,8 @@ impl Watch {
     /// Ends the object.
     pub fn end(&mut self) {
         let mut desk = Desk { rules: &self.rules, site: &mut self.site, now_ms: 0 };
-        self.flow.turn(self.direction, true, &mut desk);
         self.flow.end(&mut self.transaction, self.direction, &mut desk);
+        self.flow.turn(self.direction, &mut desk);
         self.collect();
     }
 

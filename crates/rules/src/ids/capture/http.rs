@@ -9,7 +9,7 @@ use super::super::buffer::{Buffer, Direction};
 use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
 use super::coding::Codings;
-use super::parts::{Event, Parts};
+use super::parts::{Event, Parts, parameter};
 use super::record::{self, Content, File, Log, Message};
 use super::uri;
 
@@ -93,6 +93,12 @@ impl Exchange {
         let file = &mut self.files[usize::from(direction == Direction::ToClient)];
         let (_, sum) = file.get_or_insert_default();
         *sum = sum.saturating_add(bytes as u64);
+    }
+
+    /// The name of a body: the one that its head gives it, or the path of the request.
+    fn body_name(&self, head: &Head) -> Option<Vec<u8>> {
+        let given = head.field(b"content-disposition").and_then(|value| parameter(value, b"filename"));
+        given.or_else(|| Some(uri::path(request_line(&self.told.request.as_ref()?.line).1)))
     }
 
     fn end_file(&mut self, direction: Direction, is_whole: bool, log: &mut Log) {
@@ -287,6 +293,10 @@ impl Http {
             parts.feed(&[b"Content-Type: ", kind, b"\r\n\r\n"].concat(), &mut |_| {});
             parts
         });
+        let exchange = self.exchange(direction);
+        if let Some(name) = exchange.body_name(head).filter(|_| !is_form) {
+            exchange.transaction.fill(ways.desk.rules, direction, Buffer::FileName, &name);
+        }
         self.side(direction).state = State::Body(Box::new(Body { left, codings, parts }));
     }
 
@@ -309,8 +319,7 @@ impl Http {
         let Some(mut parts) = parts else {
             return ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk);
         };
-        let mut is_file = false;
-        parts.feed(bytes, &mut |event| upload(event, &mut is_file, exchange, ways));
+        parts.feed(bytes, &mut |event| upload(event, exchange, ways));
         if let State::Body(body) = &mut self.side(direction).state {
             body.parts = Some(parts);
         }
@@ -329,8 +338,7 @@ impl Http {
         }
         let exchange = self.exchange(direction);
         if let Some(mut parts) = parts {
-            let mut is_file = false;
-            parts.finish(&mut |event| upload(event, &mut is_file, exchange, ways));
+            parts.finish(&mut |event| upload(event, exchange, ways));
         }
         exchange.end_file(direction, is_whole, ways.log);
         ways.flow.end(&mut exchange.transaction, direction, ways.desk);
@@ -387,26 +395,25 @@ fn response_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
     common(head, Direction::ToClient, fill);
 }
 
-/// Hands parts of a form to the rules.
-fn upload(event: Event<'_>, is_file: &mut bool, exchange: &mut Exchange, ways: &mut Ways<'_, '_>) {
+/// Hands the files of a form to the rules: parts with a name of a file.
+fn upload(event: Event<'_>, exchange: &mut Exchange, ways: &mut Ways<'_, '_>) {
     let direction = Direction::ToServer;
-    match &event {
-        Event::Begin(name) => exchange.files[0] = Some((name.map(Into::into), 0)),
-        Event::Data(bytes) => exchange.grow(direction, bytes.len()),
-        Event::End => exchange.end_file(direction, true, ways.log),
-        Event::Field(..) => {}
-    }
-    let transaction = &mut exchange.transaction;
     match event {
         Event::Begin(name) => {
-            *is_file = true;
+            exchange.files[0] = name.map(|name| (Some(name.into()), 0));
             if let Some(name) = name {
-                transaction.fill(ways.desk.rules, direction, Buffer::FileName, name);
+                exchange.transaction.fill(ways.desk.rules, direction, Buffer::FileName, name);
             }
         }
-        Event::Data(bytes) => ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk),
-        Event::End => ways.flow.end_buffer(transaction, direction, Buffer::FileData, ways.desk),
-        Event::Field(..) => {}
+        Event::Data(bytes) if exchange.files[0].is_some() => {
+            exchange.grow(direction, bytes.len());
+            ways.flow.feed(&mut exchange.transaction, direction, Buffer::FileData, bytes, ways.desk);
+        }
+        Event::End if exchange.files[0].is_some() => {
+            exchange.end_file(direction, true, ways.log);
+            ways.flow.end_buffer(&mut exchange.transaction, direction, Buffer::FileData, ways.desk);
+        }
+        _ => {}
     }
 }
 

@@ -13,6 +13,7 @@ mod pcap;
 mod record;
 mod smtp;
 mod stream;
+mod tls;
 mod uri;
 
 use std::collections::HashMap;
@@ -26,15 +27,14 @@ use http::{Http, Ways};
 pub(super) use http::{fill_request, fill_response};
 use packet::{ACK, Carried, FIN, RST, SYN};
 use record::Log;
-pub use record::{Content, Exchange, File, Mail, Message, Record};
+pub use record::{Content, Exchange, File, Handshake, Mail, Message, Record};
 use smtp::Smtp;
 pub(super) use smtp::field_buffer;
 use stream::Stream;
+use tls::Tls;
 
 /// Flows at a time.
 const FLOWS_MAX: usize = 16 << 10;
-/// Bytes of a client's first TLS records.
-const HELLO_BYTES_MAX: usize = 64 << 10;
 /// Bytes that tell a protocol without a line end.
 const HEAD_BYTES: usize = 64;
 
@@ -111,7 +111,7 @@ enum Reader {
     Unknown,
     Http(Box<Http>),
     Smtp(Box<Smtp>),
-    Tls(Vec<u8>),
+    Tls(Box<Tls>),
     None,
 }
 
@@ -235,7 +235,7 @@ impl Conversation {
             return;
         }
         if let Some(before) = self.speaker.replace(direction).filter(|before| *before != direction) {
-            self.flow.turn(before, false, desk);
+            self.flow.turn(before, desk);
         }
         self.flow.payload(direction, bytes, desk);
         if !matches!(self.app, Reader::Unknown) {
@@ -265,7 +265,7 @@ impl Conversation {
         match &mut self.app {
             Reader::Http(http) => http.feed(direction, bytes, &mut ways),
             Reader::Smtp(smtp) if direction == Direction::ToServer => smtp.feed(bytes, &mut ways),
-            Reader::Tls(records) if direction == Direction::ToServer => hello(records, bytes, &mut ways),
+            Reader::Tls(tls) => tls.feed(direction, bytes, &mut ways),
             _ => {}
         }
     }
@@ -289,7 +289,7 @@ impl Conversation {
             Direction::ToClient if bytes.starts_with(b"+OK") => (App::Pop3, Reader::None),
             Direction::ToClient if bytes.starts_with(b"* OK") => (App::Imap, Reader::None),
             Direction::ToClient if bytes.starts_with(b"HTTP/") => (App::Http, Reader::Http(Box::default())),
-            Direction::ToServer if bytes.starts_with(&[22, 3]) => (App::Tls, Reader::Tls(Vec::new())),
+            Direction::ToServer if bytes.starts_with(&[22, 3]) => (App::Tls, Reader::Tls(Box::default())),
             Direction::ToServer if word > 0 && bytes.get(word).is_some_and(|byte| matches!(byte, b' ' | b'\t')) => {
                 (App::Http, Reader::Http(Box::default()))
             }
@@ -320,31 +320,17 @@ impl Conversation {
         if let Some(first) = self.first.filter(|_| !self.head.is_empty()) {
             self.begin(first, desk);
         }
-        if self.tuple.transport == Transport::Tcp {
-            self.flow.turn(Direction::ToServer, true, desk);
-            self.flow.turn(Direction::ToClient, true, desk);
-        }
         let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
         match &mut self.app {
             Reader::Http(http) => http.finish(&mut ways),
             Reader::Smtp(smtp) => smtp.finish(&mut ways),
+            Reader::Tls(tls) => tls.finish(&mut ways),
             _ => {}
         }
-    }
-}
-
-/// Collects a client's first records until they name a server.
-fn hello(records: &mut Vec<u8>, bytes: &[u8], ways: &mut Ways<'_, '_>) {
-    if records.len() > HELLO_BYTES_MAX {
-        return;
-    }
-    records.extend_from_slice(bytes);
-    if let proto::tls::Hello::Client { server_name: Some(name), .. } = proto::tls::client_hello(records) {
-        let mut transaction = Transaction::new();
-        transaction.fill(ways.desk.rules, Direction::ToServer, Buffer::TlsSni, name.as_bytes());
-        ways.log.tell(0, Content::Tls(name.into()));
-        ways.flow.end(&mut transaction, Direction::ToServer, ways.desk);
-        records.resize(HELLO_BYTES_MAX + 1, 0);
+        if self.tuple.transport == Transport::Tcp {
+            self.flow.turn(Direction::ToServer, desk);
+            self.flow.turn(Direction::ToClient, desk);
+        }
     }
 }
 

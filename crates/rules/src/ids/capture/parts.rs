@@ -238,7 +238,7 @@ fn fields(head: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 }
 
 /// A parameter of a value, its quotes undone.
-fn parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let lower = value.to_ascii_lowercase();
     for found in memchr::memmem::find_iter(&lower, name) {
         let before = lower[..found].iter().rev().find(|byte| !byte.is_ascii_whitespace());

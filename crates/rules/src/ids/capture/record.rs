@@ -7,6 +7,7 @@ use std::sync::Arc;
 use flow::Head;
 
 use super::super::flow::Peer;
+use super::super::handshake::{Certificate, Fingerprint, Offer};
 
 /// Records of one capture.
 const RECORDS_MAX: usize = 1 << 20;
@@ -33,8 +34,8 @@ pub enum Content {
     Http(Exchange),
     /// A mail.
     Smtp(Arc<Mail>),
-    /// The server that a client names in its handshake.
-    Tls(Box<str>),
+    /// A handshake.
+    Tls(Box<Handshake>),
     /// A file in one of them.
     File(File),
 }
@@ -66,6 +67,32 @@ pub struct Mail {
     pub fields: Option<Vec<Field>>,
     /// Names of its files, and their bytes.
     pub files: Vec<(Box<[u8]>, u64)>,
+}
+
+/// A handshake of TLS, as far as it is in the clear.
+#[derive(Debug, Clone, Default)]
+pub struct Handshake {
+    /// The server that the client asks for.
+    pub server_name: Option<Box<str>>,
+    /// The version that the server chooses; 0 where it has not answered.
+    pub version: u16,
+    /// JA3 of the client.
+    pub ja3: Fingerprint,
+    /// JA4 of the client.
+    pub ja4: String,
+    /// JA3S of the server.
+    pub ja3s: Option<Fingerprint>,
+    /// The certificate of the server.
+    pub certificate: Option<Certificate>,
+}
+
+impl Handshake {
+    /// Keeps a client's offer.
+    pub(super) fn offer(&mut self, offer: &Offer) {
+        let name = offer.server_name.as_deref();
+        self.server_name = name.map(|name| String::from_utf8_lossy(name).into());
+        (self.ja3, self.ja4) = (offer.ja3(), offer.ja4());
+    }
 }
 
 /// A file.

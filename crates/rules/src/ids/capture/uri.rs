@@ -1,15 +1,33 @@
-//! A URI as rules see it: the path decoded once, separators joined, steps up undone; the query stays.
+//! A URI as rules see it: decoded once; in the path separators are joined, steps up undone, and letters are one byte.
 
 use super::super::transform::hex;
 
-/// The path and the query, normalised. Of an absolute URI the scheme and the host are left out.
+/// The path, and with it the query and the fragment, normalised. Of an absolute URI the scheme and the host are left out.
 pub(super) fn normalised(raw: &[u8]) -> Vec<u8> {
     let raw = without_host(raw);
-    let raw = raw.split(|&byte| byte == b'#').next().unwrap_or(raw);
-    let end = raw.iter().position(|&byte| byte == b'?').unwrap_or(raw.len());
-    let (path, query) = raw.split_at(end);
+    let end = raw.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(raw.len());
+    let (path, rest) = raw.split_at(end);
     let mut out = steps(&best_fit(&decoded(path)));
-    out.extend_from_slice(query);
+    out.extend(percent_decoded(rest));
+    out
+}
+
+/// The path alone, as the name of a file.
+pub(super) fn path(raw: &[u8]) -> Vec<u8> {
+    let raw = without_host(raw);
+    let end = raw.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(raw.len());
+    normalised(&raw[..end])
+}
+
+fn percent_decoded(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let pair = behind.get(..2).filter(|_| byte == b'%');
+        let value = pair.and_then(|pair| Some(hex(pair[0])? << 4 | hex(pair[1])?));
+        out.push(value.unwrap_or(byte));
+        rest = if value.is_some() { &behind[2..] } else { behind };
+    }
     out
 }
 
@@ -100,9 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_decoded_once_and_queries_stay() {
+    fn uris_are_decoded_once_and_paths_straightened() {
         let is = |raw: &[u8], is: &[u8]| assert_eq!(normalised(raw), is, "{}", raw.escape_ascii());
-        is(b"/a/%62//c/../d?x=%41#f", b"/a/b/d?x=%41");
+        is(b"/a/%62//c/../d?x=%41+%2541%zz%u0041//../#f%41", b"/a/b/d?x=A+%41%zz%u0041//../#fA");
+        is(b"/caf%C3%A9?%C3%A9", b"/caf\xe9?\xc3\xa9");
+        is(b"/a%3fq#b?c", b"/a?q#b?c");
+        assert_eq!(path(b"http://a.test/d/f%41.txt?q"), b"/d/fA.txt");
         is(b"/caf%C3%A9", b"/caf\xe9");
         is(b"/%c0%af%d0%bf%u0041\\", b"/?A/");
         is(b"http://a.test/x/./", b"/x/");

@@ -1,0 +1,83 @@
+//! Speed of intrusion rules alone: `watch ROUNDS RULES... -- FILE...` tries them on the files as bodies of HTTP responses, and on
+//! heads of requests. Prints figures as `name value`; times are processor time.
+
+use std::sync::Arc;
+use std::{env, fs};
+
+use flow::{Flow, Head, Protocol, Watched};
+use rules::ids::{Limits, Loader, RuleSet, Watch};
+
+/// Bytes that come at a time.
+const PIECE: usize = 16 << 10;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let rounds: u32 = arguments.first().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
+    let mut halves = arguments.get(1..).unwrap_or_default().split(|word| word == "--");
+    let (rules, files) = (halves.next().unwrap_or_default(), halves.next().unwrap_or_default());
+    let rules: Vec<(&String, Vec<u8>)> = rules.iter().filter_map(|path| Some((path, fs::read(path).ok()?))).collect();
+    let bodies: Vec<Vec<u8>> = files.iter().filter_map(|path| fs::read(path).ok()).collect();
+
+    let (began, before) = (seconds(), resident());
+    let mut loader = Loader::new(Limits::default());
+    rules.iter().for_each(|(path, bytes)| loader.file(path, bytes));
+    let set = Arc::new(loader.finish());
+    println!("active {}\nload_s {:.3}", set.census().active, seconds() - began);
+    println!("memory_mb {:.1}", resident() - before);
+
+    let bytes: usize = bodies.iter().map(Vec::len).sum();
+    let (began, mut alerts) = (seconds(), 0);
+    (0..rounds).for_each(|_| alerts = bodies.iter().map(|body| response(&set, body)).sum());
+    println!("bodies_mb_s {:.1}", bytes as f64 * f64::from(rounds) / 1e6 / (seconds() - began).max(1e-9));
+    println!("alerts {alerts}");
+    let (began, heads) = (seconds(), rounds * 1000);
+    (0..heads).for_each(|number| request(&set, number));
+    println!("head_us {:.2}", (seconds() - began) * 1e6 / f64::from(heads));
+}
+
+fn head(line: &str, fields: &str) -> Option<Head> {
+    Some(Head { line: line.as_bytes().into(), fields: fields.as_bytes().into() })
+}
+
+/// Rules over one object between a client at home and a server elsewhere.
+fn watch(set: &Arc<RuleSet>, watched: Watched) -> Watch {
+    let (client, server) = ("10.1.0.1:1025".parse().ok(), "203.0.113.1:80".parse().ok());
+    let flow = Flow { protocol: Protocol::Http, ..Flow::default() };
+    Watch::new(set.clone(), &flow, &Watched { client, server, ..watched }).expect("HTTP has rules")
+}
+
+/// A response with a body; how many rules matched.
+fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
+    let fields = "Host: www.site.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\n";
+    let request = head("GET /index.html HTTP/1.1", fields);
+    let response = head("HTTP/1.1 200 OK", "Server: nginx\r\nContent-Type: text/html\r\n");
+    let mut watch = watch(set, Watched { request, response, ..Watched::default() });
+    let part = watch.open(None);
+    for piece in body.chunks(PIECE) {
+        watch.raw(piece);
+        watch.content(part, piece, true);
+    }
+    watch.close(part, true);
+    watch.end();
+    watch.alerts().len()
+}
+
+fn request(set: &Arc<RuleSet>, number: u32) {
+    let line = format!("GET /shop/item{number}.html?id={number}&lang=en HTTP/1.1");
+    let fields = "Host: www.site.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n\
+        Accept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate\r\nReferer: http://www.site.test/\r\n\
+        Cookie: session=0123456789abcdef\r\nConnection: keep-alive\r\n";
+    watch(set, Watched { request: head(&line, fields), ..Watched::default() }).end();
+}
+
+/// Processor time of this process.
+fn seconds() -> f64 {
+    let time = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    time.split(' ').next().and_then(|time| time.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+}
+
+/// Resident memory in MB.
+fn resident() -> f64 {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<f64>().ok()).unwrap_or(0.0) * 4096.0 / 1e6
+}

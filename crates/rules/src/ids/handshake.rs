@@ -1,0 +1,315 @@
+//! What rules see of a TLS handshake: the client's offer with its fingerprints JA3 and JA4, the server's choice with JA3S, and the
+//! certificates that are sent in the clear.
+//!
+//! Fingerprints are those of the published texts (JA3: BSD, JA4 for TLS clients: BSD); values that clients make up (RFC 8701) are left
+//! out. The bodies of messages come whole, and are as long as their host lets them be.
+
+use std::fmt::Write;
+
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::buffer::Buffer;
+
+/// Certificates of one chain.
+const CHAIN_MAX: usize = 32;
+
+/// A client's first message.
+#[derive(Debug, Default)]
+pub(super) struct Offer {
+    version: u16,
+    ciphers: Vec<u16>,
+    extensions: Vec<u16>,
+    groups: Vec<u16>,
+    formats: Vec<u16>,
+    schemes: Vec<u16>,
+    versions: Vec<u16>,
+    /// The first protocol of the application that it names.
+    protocol: Vec<u8>,
+    pub server_name: Option<Vec<u8>>,
+}
+
+impl Offer {
+    /// Reads the body of a ClientHello; none where it is none.
+    pub fn read(body: &[u8]) -> Option<Offer> {
+        let mut rest = Bytes(body);
+        let mut offer = Offer { version: rest.number()?, ..Offer::default() };
+        rest.take(32)?;
+        rest.vector(1)?;
+        offer.ciphers = numbers(rest.vector(2)?);
+        rest.vector(1)?;
+        let mut extensions = Bytes(rest.vector(2).unwrap_or_default());
+        while let Some(kind) = extensions.number() {
+            let content = extensions.vector(2)?;
+            offer.extension(kind, content);
+        }
+        Some(offer)
+    }
+
+    fn extension(&mut self, kind: u16, content: &[u8]) {
+        self.extensions.push(kind);
+        let list = |length_bytes| Bytes(content).vector(length_bytes).unwrap_or_default();
+        match kind {
+            0 => {
+                let name = Bytes(list(2).get(1..).unwrap_or_default()).vector(2);
+                self.server_name = self.server_name.take().or(name.map(<[u8]>::to_vec));
+            }
+            10 => self.groups = numbers(list(2)),
+            11 => self.formats = list(1).iter().map(|&format| u16::from(format)).collect(),
+            13 => self.schemes = numbers(list(2)),
+            16 => self.protocol = Bytes(list(2)).vector(1).unwrap_or_default().to_vec(),
+            43 => self.versions = numbers(list(1)),
+            _ => {}
+        }
+    }
+
+    /// JA3.
+    pub fn ja3(&self) -> Fingerprint {
+        let lists = [&self.ciphers, &self.extensions, &self.groups, &self.formats];
+        let lists = lists.map(|list| list.iter().copied().filter(is_meant).map(|one| one.to_string()));
+        let lists = lists.map(|list| list.collect::<Vec<_>>().join("-"));
+        Fingerprint::of(format!("{},{}", self.version, lists.join(",")))
+    }
+
+    /// JA4 of a client over TCP.
+    pub fn ja4(&self) -> String {
+        let version = match self.versions.iter().copied().filter(is_meant).max().unwrap_or(self.version) {
+            0x304 => "13",
+            0x303 => "12",
+            0x302 => "11",
+            0x301 => "10",
+            0x300 => "s3",
+            2 => "s2",
+            _ => "00",
+        };
+        let [ciphers, mut extensions] = [&self.ciphers, &self.extensions].map(|list| meant(list));
+        let counts = [ciphers.len().min(99), extensions.len().min(99)];
+        let name = if self.extensions.contains(&0) { 'd' } else { 'i' };
+        extensions.retain(|kind| ![0, 16].contains(kind));
+        let mut named = sorted(&extensions);
+        if !self.schemes.is_empty() && !named.is_empty() {
+            named = format!("{named}_{}", hexadecimal(&meant(&self.schemes)));
+        }
+        let ends = self.protocol_ends();
+        format!("t{version}{name}{:02}{:02}{ends}_{}_{}", counts[0], counts[1], short(&sorted(&ciphers)), short(&named))
+    }
+
+    /// The first and the last letter of the protocol, or of its hexadecimal digits.
+    fn protocol_ends(&self) -> String {
+        let (Some(&first), Some(&last)) = (self.protocol.first(), self.protocol.last()) else { return "00".into() };
+        if first.is_ascii_alphanumeric() && last.is_ascii_alphanumeric() {
+            return [first, last].map(char::from).iter().collect();
+        }
+        let digits = text::hex::encode(&self.protocol);
+        digits.chars().take(1).chain(digits.chars().last()).collect()
+    }
+
+    /// Fills the buffers of a client.
+    pub fn fill(&self, fill: &mut dyn FnMut(Buffer, &[u8])) {
+        if let Some(name) = &self.server_name {
+            fill(Buffer::TlsSni, name);
+        }
+        let ja3 = self.ja3();
+        fill(Buffer::Ja3, ja3.hash.as_bytes());
+        fill(Buffer::Ja3String, ja3.text.as_bytes());
+        fill(Buffer::Ja4, self.ja4().as_bytes());
+    }
+}
+
+/// JA3S of a ServerHello, and the version that it chooses.
+pub(super) fn choice(body: &[u8]) -> Option<(Fingerprint, u16)> {
+    let mut rest = Bytes(body);
+    let version = rest.number()?;
+    rest.take(32)?;
+    rest.vector(1)?;
+    let cipher = rest.number()?;
+    rest.take(1)?;
+    let (mut extensions, mut kinds, mut chosen) = (Bytes(rest.vector(2).unwrap_or_default()), Vec::new(), version);
+    while let Some(kind) = extensions.number() {
+        let content = extensions.vector(2)?;
+        if kind == 43 {
+            chosen = Bytes(content).number().unwrap_or(version);
+        }
+        kinds.push(kind.to_string());
+    }
+    Some((Fingerprint::of(format!("{version},{cipher},{}", kinds.join("-"))), chosen))
+}
+
+/// Fills the buffers of a server's choice.
+pub(super) fn fill_choice(ja3s: &Fingerprint, fill: &mut dyn FnMut(Buffer, &[u8])) {
+    fill(Buffer::Ja3s, ja3s.hash.as_bytes());
+    fill(Buffer::Ja3sString, ja3s.text.as_bytes());
+}
+
+/// JA3 or JA3S.
+#[derive(Debug, Clone, Default)]
+pub struct Fingerprint {
+    /// The numbers.
+    pub text: String,
+    /// Their MD5, in hexadecimal digits.
+    pub hash: String,
+}
+
+impl Fingerprint {
+    fn of(text: String) -> Fingerprint {
+        Fingerprint { hash: text::hex::encode(&digest::md5::digest(text.as_bytes())), text }
+    }
+}
+
+/// A server's certificate in words.
+#[derive(Debug, Clone, Default)]
+pub struct Certificate {
+    /// Its subject.
+    pub subject: String,
+    /// Its issuer.
+    pub issuer: String,
+    /// Its serial number, in bytes with colons.
+    pub serial: String,
+    /// Its SHA-1, in bytes with colons.
+    pub fingerprint: String,
+}
+
+impl Certificate {
+    fn read(bytes: &[u8]) -> Option<Certificate> {
+        let (_, certificate) = X509Certificate::from_der(bytes).ok()?;
+        let colons = |bytes: &[u8]| {
+            let mut text = String::new();
+            bytes.iter().for_each(|byte| _ = write!(text, "{byte:02x}:"));
+            text.pop();
+            text
+        };
+        Some(Certificate {
+            subject: certificate.subject().to_string(),
+            issuer: certificate.issuer().to_string(),
+            serial: colons(certificate.raw_serial()).to_uppercase(),
+            fingerprint: colons(&digest::sha1::digest(bytes)),
+        })
+    }
+}
+
+/// Reads a message with certificates as it was before TLS 1.3, and fills their buffers: all certificates, and what the first says.
+pub(super) fn certificates(body: &[u8], fill: &mut dyn FnMut(Buffer, &[u8])) -> Option<Certificate> {
+    let mut chain = Bytes(Bytes(body).vector(3)?);
+    let first = Bytes(chain.0).vector(3)?;
+    for _ in 0..CHAIN_MAX {
+        let Some(bytes) = chain.vector(3) else { break };
+        fill(Buffer::TlsCerts, bytes);
+    }
+    let certificate = Certificate::read(first)?;
+    fill(Buffer::TlsSubject, certificate.subject.as_bytes());
+    fill(Buffer::TlsIssuer, certificate.issuer.as_bytes());
+    fill(Buffer::TlsSerial, certificate.serial.as_bytes());
+    fill(Buffer::TlsFingerprint, certificate.fingerprint.as_bytes());
+    Some(certificate)
+}
+
+/// Whether a value is no made-up one (GREASE).
+fn is_meant(value: &u16) -> bool {
+    value & 0x0f0f != 0x0a0a
+}
+
+fn meant(values: &[u16]) -> Vec<u16> {
+    values.iter().copied().filter(is_meant).collect()
+}
+
+fn sorted(values: &[u16]) -> String {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    hexadecimal(&values)
+}
+
+fn hexadecimal(values: &[u16]) -> String {
+    values.iter().map(|value| format!("{value:04x}")).collect::<Vec<_>>().join(",")
+}
+
+/// The first twelve digits of a SHA-256; zeros for nothing.
+fn short(text: &str) -> String {
+    if text.is_empty() {
+        return "0".repeat(12);
+    }
+    text::hex::encode(&digest::sha256::digest(text.as_bytes()))[..12].into()
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
+}
+
+/// Bytes that are left to read.
+struct Bytes<'b>(&'b [u8]);
+
+impl<'b> Bytes<'b> {
+    fn take(&mut self, count: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(*self.take(2)?.first_chunk()?))
+    }
+
+    /// Bytes behind their length, which has so many bytes itself.
+    fn vector(&mut self, length_bytes: usize) -> Option<&'b [u8]> {
+        let length = self.take(length_bytes)?.iter().fold(0, |length: usize, &byte| length << 8 | usize::from(byte));
+        self.take(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(length_bytes: usize, content: &[u8]) -> Vec<u8> {
+        [&(content.len() as u32).to_be_bytes()[4 - length_bytes..], content].concat()
+    }
+
+    fn list(values: &[u16]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_be_bytes()).collect()
+    }
+
+    /// The body of a ClientHello; extensions that are read have these contents, others none.
+    fn hello(version: u16, ciphers: &[u16], extensions: &[u16], groups: &[u16], schemes: &[u16]) -> Vec<u8> {
+        let content = |kind: u16| match kind {
+            0 => vector(2, &[&[0][..], &vector(2, b"A.test")].concat()),
+            10 => vector(2, &list(groups)),
+            11 => vector(1, &[0]),
+            13 => vector(2, &list(schemes)),
+            16 => vector(2, &[vector(1, b"h2"), vector(1, b"http/1.1")].concat()),
+            43 => vector(1, &list(&[0x2a2a, 0x304, 0x303])),
+            _ => Vec::new(),
+        };
+        let extensions: Vec<u8> =
+            extensions.iter().flat_map(|&kind| [list(&[kind]), vector(2, &content(kind))].concat()).collect();
+        let head =
+            [&list(&[version])[..], &[7; 32], &vector(1, &[9; 32]), &vector(2, &list(ciphers)), &[1, 0]].concat();
+        [head, vector(2, &extensions)].concat()
+    }
+
+    #[test]
+    fn fingerprints_are_those_of_the_published_examples() {
+        let ciphers = [47, 53, 5, 10, 49161, 49162, 49171, 49172, 50, 56, 19, 4];
+        let offer = Offer::read(&hello(769, &ciphers, &[0, 10, 11], &[23, 24, 25], &[])).expect("an offer");
+        let text = "769,47-53-5-10-49161-49162-49171-49172-50-56-19-4,0-10-11,23-24-25,0";
+        assert_eq!((&*offer.ja3().text, &*offer.ja3().hash), (text, "ada70206e40642a3e4461f35503241d5"));
+        assert_eq!(offer.server_name.as_deref(), Some(&b"A.test"[..]));
+
+        let ciphers = [
+            0x2a2a, 0x1301, 0x1302, 0x1303, 0xc02b, 0xc02f, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0xc014, 0x9c, 0x9d,
+            0x2f, 0x35,
+        ];
+        let extensions = [0x1a1a, 0, 0x17, 0xff01, 10, 11, 0x23, 16, 5, 13, 0x12, 0x33, 0x2d, 43, 0x1b, 0x4469, 0x15];
+        let schemes = [0x403, 0x804, 0x401, 0x503, 0x805, 0x501, 0x806, 0x601];
+        let offer = Offer::read(&hello(0x303, &ciphers, &extensions, &[0x1a1a, 29], &schemes)).expect("an offer");
+        assert_eq!(offer.ja4(), "t13d1516h2_8daaf6152771_e5627efa2ab1");
+        assert!(offer.ja3().text.starts_with("771,4865-4866-"), "{:?}", offer.ja3());
+    }
+
+    #[test]
+    fn broken_messages_are_none() {
+        let whole = hello(0x303, &[0x1301], &[0, 10, 16], &[29], &[]);
+        (0..whole.len()).for_each(|end| _ = Offer::read(&whole[..end]).map(|offer| offer.ja4()));
+        assert!(Offer::read(&whole[..40]).is_none() && choice(&whole[..30]).is_none());
+        assert!(certificates(&vector(3, &vector(3, b"no DER")), &mut |_, _| {}).is_none());
+        let empty = Offer::read(&hello(0x301, &[], &[], &[], &[])).expect("an offer");
+        assert_eq!(empty.ja4(), "t10i000000_000000000000_000000000000");
+    }
+}
