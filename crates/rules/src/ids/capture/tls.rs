@@ -97,7 +97,7 @@ impl Side {
                     return Some((kind, body));
                 }
             }
-            let Some(&[kind, _, _, high, low]) = self.records.first_chunk() else { return None };
+            let &[kind, _, _, high, low] = self.records.first_chunk()?;
             let end = 5 + (usize::from(high) << 8 | usize::from(low));
             if kind != HANDSHAKE || self.messages.len() > WAITING_BYTES_MAX {
                 self.end();
