@@ -3,6 +3,12 @@
 //! Some of it has to wait for an inspection; [`Shared::waits_for`] and its kind say what may, from what is known without
 //! waiting.
 
+mod attributes;
+mod extended;
+mod names;
+mod space;
+mod waits;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,27 +16,21 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
 
-use fuser::{FileAttr, FileHandle, FopenFlags, INodeNo, RenameFlags, TimeOrNow, WriteFlags};
-use rustix::fs::{
-    AtFlags, FallocateFlags, FileType, Gid, Mode, OFlags, RawDir, SeekFrom, Statx, StatxTimestamp, Timespec,
-    Timestamps, UTIME_NOW, UTIME_OMIT, Uid, chmodat, chownat, fallocate, fdatasync, fsync, ftruncate, getxattr_query,
-    linkat, openat, removexattr, renameat_with, seek, unlinkat, utimensat,
-};
+use fuser::{FileAttr, FileHandle, FopenFlags, INodeNo, WriteFlags};
+use rustix::fs::{FileType, OFlags, RawDir, SeekFrom, Statx, fdatasync, fsync, ftruncate, openat, seek};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 
 use crate::guard::{Guard, Open, Refusal};
 use crate::judge::Generation;
 use crate::node::{Known, Node, Share, Stamp, facts};
 use crate::nodes::Nodes;
-use crate::overlay::timespec;
 use crate::who::Who;
+use attributes::drop_set_ids;
+pub use attributes::{Change, kind_of};
 
 /// Bytes of directory entries read at a time.
 const ENTRIES_BYTES: usize = 32 << 10;
-
-const SET_IDS: u32 = 0o6000;
 
 /// State shared by all threads.
 pub struct Shared {
@@ -59,7 +59,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// It, for who decides.
+    /// The opening, for the guard.
     pub fn open(&self) -> Open<'_> {
         let Handle { node, below, writes, skips, share, .. } = self;
         Open { node, below, writes: *writes, skips: *skips, share }
@@ -70,22 +70,6 @@ impl Handle {
 pub struct Folder {
     pub node: Arc<Node>,
     pub entries: Mutex<(OwnedFd, u64)>,
-}
-
-/// Attributes to set.
-pub struct Change {
-    /// The owner.
-    pub uid: Option<u32>,
-    /// The group.
-    pub gid: Option<u32>,
-    /// The permissions.
-    pub mode: Option<u32>,
-    /// The size.
-    pub size: Option<u64>,
-    /// When it was read.
-    pub atime: Option<TimeOrNow>,
-    /// When it was written.
-    pub mtime: Option<TimeOrNow>,
 }
 
 /// Result of an operation.
@@ -127,67 +111,11 @@ impl Shared {
         folders.get(&number.0).cloned().ok_or(Errno::BADF)
     }
 
-    /// The same, for work on content: what was written through it may have been taken back.
+    /// An open file for work on its content. EIO if changes written through it were taken back.
     pub fn live(&self, number: FileHandle) -> Done<Arc<Handle>> {
         let handle = self.handle(number)?;
         let is_over = handle.writes && handle.node.content().taken_back != handle.epoch;
         if is_over { Err(Errno::IO) } else { Ok(handle) }
-    }
-
-    /// Whether it may have to wait until something that waits has its verdict, or for who inspects it.
-    pub fn waits_for(&self, node: &Node) -> bool {
-        let waits = || node.content_now().is_none_or(|content| content.overlay.is_some());
-        self.guard.inspects() && node.kind == FileType::RegularFile && waits()
-    }
-
-    /// The same for an open file.
-    pub fn waits_for_open(&self, number: FileHandle) -> bool {
-        self.handle(number).is_ok_and(|handle| self.waits_for(&handle.node))
-    }
-
-    /// The same for what has a name.
-    pub fn waits_for_name(&self, parent: INodeNo, name: &OsStr) -> bool {
-        let named = || self.named(&*self.node(parent)?, name);
-        self.guard.inspects() && named().ok().flatten().is_some_and(|node| self.waits_for(&node))
-    }
-
-    /// Whether opening a file may have to wait.
-    pub fn waits_to_open(&self, ino: INodeNo, flags: i32) -> bool {
-        let access = Access::of(flags);
-        let is_ready = |node: Arc<Node>| match access.reads && !access.truncates {
-            true => self.guard.is_ready(&node),
-            false => !self.waits_for(&node),
-        };
-        self.guard.inspects() && !self.node(ino).is_ok_and(is_ready)
-    }
-
-    /// Whether reading may.
-    pub fn waits_to_read(&self, number: FileHandle) -> bool {
-        self.handle(number).is_ok_and(|handle| !self.guard.reads_at_once(handle.open()))
-    }
-
-    /// Whether writing may.
-    pub fn waits_to_write(&self, number: FileHandle) -> bool {
-        self.handle(number).is_ok_and(|handle| !self.guard.writes_at_once(&handle.node))
-    }
-
-    /// A file's attributes, as those have them who opened it.
-    pub fn attributes(&self, node: &Node) -> Done<FileAttr> {
-        Ok(self.shown(node, &facts(&node.held)?))
-    }
-
-    /// Attributes for the kernel, with pending changes.
-    pub fn shown(&self, node: &Node, facts: &Statx) -> FileAttr {
-        let mut attr = attributes(node.id, facts);
-        if node.kind == FileType::RegularFile
-            && let Some(overlay) = &node.content().overlay
-        {
-            attr.size = overlay.size();
-            attr.mtime = overlay.mtime();
-            attr.ctime = attr.ctime.max(overlay.mtime());
-            attr.blocks += overlay.bytes().div_ceil(512);
-        }
-        attr
     }
 
     /// The kernel is told of what has a name: it knows it from here on.
@@ -207,48 +135,6 @@ impl Shared {
         let held = self.nodes.hold(parent, name)?;
         let facts = facts(&held)?;
         Ok(self.nodes.find(held, &facts))
-    }
-
-    /// The mode that something new gets.
-    fn mode(&self, parent: &Node, mode: u32, umask: u32) -> Mode {
-        // A default list takes the place of the mask.
-        let has_list = getxattr_query(parent.path(), "system.posix_acl_default").is_ok_and(|bytes| bytes > 0);
-        Mode::from_raw_mode(if has_list { mode } else { mode & !umask } & 0o7777)
-    }
-
-    /// Gives what was made to who asked for it.
-    fn give(&self, parent: &Node, made: &OwnedFd, who: Who, mode: Mode) -> Done<()> {
-        let above = facts(&parent.held)?;
-        let group =
-            if u32::from(above.stx_mode) & Mode::SGID.bits() != 0 { None } else { Some(Gid::from_raw(who.gid)) };
-        if who.uid == 0 && group.is_none_or(Gid::is_root) {
-            return Ok(());
-        }
-        chownat(made, "", Some(Uid::from_raw(who.uid)), group, AtFlags::EMPTY_PATH)?;
-        let made_facts = facts(made)?;
-        let is_folder = FileType::from_raw_mode(made_facts.stx_mode.into()) == FileType::Directory;
-        if !is_folder && mode.bits() & SET_IDS != 0 {
-            // Another owner takes them away.
-            let bits = u32::from(made_facts.stx_mode) & 0o1777 | mode.bits() & SET_IDS;
-            chmodat(rustix::fs::CWD, path_of(made), Mode::from_raw_mode(bits), AtFlags::empty())?;
-        }
-        Ok(())
-    }
-
-    /// Something new that is no open file.
-    pub fn make(
-        &self,
-        who: Who,
-        parent: INodeNo,
-        name: &OsStr,
-        mode: Option<(u32, u32)>,
-        make: impl FnOnce(&OwnedFd, Mode) -> Done<()>,
-    ) -> Done<FileAttr> {
-        let parent = self.node(parent)?;
-        let mode = mode.map_or(Mode::empty(), |(mode, umask)| self.mode(&parent, mode, umask));
-        make(&parent.held, mode)?;
-        self.give(&parent, &self.nodes.hold(&parent, name)?, who, mode)?;
-        self.enter(&parent, name)
     }
 
     /// Puts an open file into the table, and says how the kernel has to treat it.
@@ -361,135 +247,6 @@ impl Shared {
         }
     }
 
-    fn truncate(&self, node: &Node, number: Option<FileHandle>, size: u64, who: Who) -> Done<()> {
-        if let Some(handle) = number.and_then(|number| self.handle(number).ok()).filter(|handle| handle.writes) {
-            let handle_is_over = handle.node.content().taken_back != handle.epoch;
-            return if handle_is_over { Err(Errno::IO) } else { self.truncate_open(handle.open(), size, who) };
-        }
-        let below = node.open(OFlags::WRONLY).and_then(|_| node.open(OFlags::RDWR))?;
-        let skips = self.guard.skips(node, &below, who);
-        let share = Share::default();
-        self.truncate_open(Open { node, below: &below, writes: true, skips, share: &share }, size, who)?;
-        // Nobody who has it open for writing will close it.
-        if node.content().writers == 0 {
-            let settled = self.guard.settle(node, &below, "truncate", who);
-            return settled.map_err(|refusal| {
-                // What has failed does not happen later.
-                node.content_mut().overlay = None;
-                refusal.working()
-            });
-        }
-        Ok(())
-    }
-
-    /// Changes attributes, and says what they are then.
-    pub fn change(&self, node: &Node, number: Option<FileHandle>, change: Change, who: Who) -> Done<FileAttr> {
-        let Change { uid, gid, mode, size, atime, mtime } = change;
-        if uid.is_some() || gid.is_some() {
-            let (uid, gid) = (uid.map(Uid::from_raw), gid.map(Gid::from_raw));
-            self.guard.aside(Some(node), || chownat(&node.held, "", uid, gid, AtFlags::EMPTY_PATH))?;
-        }
-        if let Some(mode) = mode {
-            if node.kind == FileType::Symlink {
-                return Err(Errno::OPNOTSUPP);
-            }
-            let mode = Mode::from_raw_mode(mode & 0o7777);
-            self.guard.aside(Some(node), || chmodat(rustix::fs::CWD, node.path(), mode, AtFlags::empty()))?;
-        }
-        if let Some(size) = size {
-            self.truncate(node, number, size, who)?;
-        }
-        if atime.is_some() || mtime.is_some() {
-            self.guard.aside(Some(node), || self.set_times(node, atime, mtime))?;
-        }
-        self.attributes(node)
-    }
-
-    fn set_times(&self, node: &Node, atime: Option<TimeOrNow>, mtime: Option<TimeOrNow>) -> Done<()> {
-        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let omit = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-        let spec = |time: Option<TimeOrNow>| match time {
-            None => omit,
-            Some(TimeOrNow::Now) => now,
-            Some(TimeOrNow::SpecificTime(time)) => timespec(time),
-        };
-        let times = Timestamps { last_access: spec(atime), last_modification: spec(mtime) };
-        if node.kind == FileType::Symlink {
-            utimensat(&node.held, "", &times, AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW)?;
-        } else {
-            utimensat(rustix::fs::CWD, node.path(), &times, AtFlags::empty())?;
-        }
-        if let (Some(time), Some(overlay)) = (mtime, &mut node.content_mut().overlay) {
-            overlay.set_mtime(match time {
-                TimeOrNow::Now => SystemTime::now(),
-                TimeOrNow::SpecificTime(time) => time,
-            });
-        }
-        Ok(())
-    }
-
-    /// Before something gets another name, or takes another's place: what waits has its verdict.
-    fn pass_on(&self, node: &Node, operation: &str, who: Who) -> Done<()> {
-        if node.kind != FileType::RegularFile || !self.guard.inspects() {
-            return Ok(());
-        }
-        if node.content().overlay.is_some() {
-            let below = node.open(OFlags::RDWR)?;
-            self.guard.settle(node, &below, operation, who).map_err(Refusal::opening)?;
-        }
-        if node.content().is_tainted { Err(Errno::PERM) } else { Ok(()) }
-    }
-
-    /// Gives something another name.
-    pub fn rename(&self, who: Who, from: (INodeNo, &OsStr), to: (INodeNo, &OsStr), flags: RenameFlags) -> Done<()> {
-        let (parent, new_parent) = (self.node(from.0)?, self.node(to.0)?);
-        let node = self.named(&parent, from.1)?;
-        if let Some(node) = &node {
-            self.pass_on(node, "rename", who)?;
-        }
-        let other = match self.named(&new_parent, to.1) {
-            Err(Errno::NOENT) => None,
-            other => other?,
-        };
-        let is_exchange = flags.contains(RenameFlags::RENAME_EXCHANGE);
-        if let Some(other) = other.as_ref().filter(|_| is_exchange) {
-            self.pass_on(other, "rename", who)?;
-        }
-        let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
-        self.guard.aside(node.as_deref(), || renameat_with(&parent.held, from.1, &new_parent.held, to.1, flags))?;
-        // Two names of one file both stay.
-        let is_same = || node.as_ref().zip(other.as_ref()).is_some_and(|(node, other)| node.id == other.id);
-        if is_same() {
-            return Ok(());
-        }
-        if let Some(other) = &other {
-            match is_exchange {
-                true => self.nodes.moved(other.id, parent.id, from.1),
-                false => self.nodes.unnamed(other.id, new_parent.id, to.1),
-            }
-        }
-        node.iter().for_each(|node| self.nodes.moved(node.id, new_parent.id, to.1));
-        Ok(())
-    }
-
-    /// Gives a file one more name.
-    pub fn link(&self, who: Who, ino: INodeNo, parent: INodeNo, name: &OsStr) -> Done<FileAttr> {
-        let (node, parent) = (self.node(ino)?, self.node(parent)?);
-        self.pass_on(&node, "link", who)?;
-        self.guard.aside(Some(&node), || linkat(&node.held, "", &parent.held, name, AtFlags::EMPTY_PATH))?;
-        self.enter(&parent, name)
-    }
-
-    /// Takes a name away.
-    pub fn unlink(&self, parent: INodeNo, name: &OsStr, flags: AtFlags) -> Done<()> {
-        let parent = self.node(parent)?;
-        // Where another name remains, what is known of the file remains, too.
-        let node = self.named(&parent, name)?;
-        self.guard.aside(node.as_deref(), || unlinkat(&parent.held, name, flags))?;
-        node.iter().for_each(|node| self.nodes.unnamed(node.id, parent.id, name));
-        Ok(())
-    }
-
     /// Writes to an open file.
     pub fn write(&self, who: Who, number: FileHandle, data: &[u8], offset: u64, flags: WriteFlags) -> Done<()> {
         let handle = self.live(number)?;
@@ -515,60 +272,6 @@ impl Shared {
     pub fn sync(&self, who: Who, number: FileHandle, only_data: bool) -> Done<()> {
         let handle = self.settled(who, number, "fsync")?;
         if only_data { fdatasync(&handle.below) } else { fsync(&handle.below) }
-    }
-
-    /// Makes room or holes.
-    pub fn allocate(&self, who: Who, number: FileHandle, offset: u64, length: u64, mode: i32) -> Done<()> {
-        let handle = self.live(number)?;
-        let mode = FallocateFlags::from_bits_retain(mode.cast_unsigned());
-        self.allocate_in(handle.open(), offset, length, mode, who)?;
-        if who.uid == 0 { Ok(()) } else { drop_set_ids(&handle.node, who) }
-    }
-
-    fn allocate_in(&self, open: Open<'_>, offset: u64, length: u64, mode: FallocateFlags, who: Who) -> Done<()> {
-        let Open { node, below, .. } = open;
-        if let Some(done) = self.guard.directly(open, || fallocate(below, mode, offset, length))? {
-            return Ok(done);
-        }
-        let keeps = mode.contains(FallocateFlags::KEEP_SIZE);
-        let end = offset.checked_add(length).ok_or(Errno::FBIG)?;
-        let changed = match mode & !FallocateFlags::KEEP_SIZE {
-            // Room behind the content is no content.
-            kind if kind.is_empty() => {
-                fallocate(below, FallocateFlags::KEEP_SIZE, offset, length)?;
-                let grows = !keeps && end > self.attributes(node)?.size;
-                if !grows {
-                    // The file below has a new time already; what waits brings its own.
-                    node.content_mut().overlay.iter_mut().for_each(|overlay| overlay.set_mtime(SystemTime::now()));
-                    return Ok(());
-                }
-                self.guard.change(open, who, |overlay| overlay.extend(end))
-            }
-            FallocateFlags::PUNCH_HOLE if keeps => {
-                self.guard.change(open, who, |overlay| overlay.zero(offset, length, false))
-            }
-            FallocateFlags::ZERO_RANGE => self.guard.change(open, who, |overlay| overlay.zero(offset, length, !keeps)),
-            _ => return Err(Errno::OPNOTSUPP),
-        };
-        changed.map_err(Refusal::working)
-    }
-
-    /// Where data or a hole begins.
-    pub fn find_data(&self, number: FileHandle, offset: i64, whence: i32) -> Done<i64> {
-        let handle = self.live(number)?;
-        let at = u64::try_from(offset).map_err(|_| Errno::NXIO)?;
-        let is_hole = match whence {
-            SEEK_DATA => false,
-            SEEK_HOLE => true,
-            _ => return Err(Errno::INVAL),
-        };
-        // While something waits, all of it counts as data.
-        if let Some(overlay) = &handle.node.content().overlay {
-            let found = if is_hole { overlay.size() } else { at };
-            return if at < overlay.size() { Ok(found.cast_signed()) } else { Err(Errno::NXIO) };
-        }
-        let found = seek(&handle.below, if is_hole { SeekFrom::Hole(at) } else { SeekFrom::Data(at) })?;
-        Ok(found.cast_signed())
     }
 
     /// An open file is closed.
@@ -620,9 +323,6 @@ impl Shared {
     }
 }
 
-const SEEK_DATA: i32 = 3;
-const SEEK_HOLE: i32 = 4;
-
 /// How a file is opened.
 struct Access {
     reads: bool,
@@ -641,71 +341,5 @@ impl Access {
         let writes = access == OFlags::WRONLY || access == OFlags::RDWR;
         // Whoever opens it for reading may cut it all the same.
         Access { reads: access != OFlags::WRONLY, writes, truncates: flags.contains(OFlags::TRUNC) }
-    }
-}
-
-fn path_of(held: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(held))
-}
-
-/// Removes the set-user and set-group rights of a program that is written to.
-fn drop_set_ids(node: &Node, who: Who) -> Done<()> {
-    let facts = facts(&node.held)?;
-    let mode = u32::from(facts.stx_mode);
-    // Where the group may not run it, this bit is not one of rights: whoever is in the group leaves it.
-    let keeps_group = mode & 0o2000 == 0 || mode & 0o010 == 0 && who.is_in(facts.stx_gid);
-    let group = if keeps_group { 0 } else { 0o2000 };
-    let dropped = mode & (0o4000 | group);
-    if dropped != 0 {
-        let mode = Mode::from_raw_mode(mode & 0o7777 & !dropped);
-        chmodat(rustix::fs::CWD, node.path(), mode, AtFlags::empty())?;
-    }
-    match removexattr(node.path(), "security.capability") {
-        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-fn time(stamp: &StatxTimestamp) -> SystemTime {
-    let part = Duration::from_nanos(stamp.tv_nsec.into());
-    let whole = Duration::from_secs(stamp.tv_sec.unsigned_abs());
-    let second = match stamp.tv_sec {
-        0.. => SystemTime::UNIX_EPOCH.checked_add(whole),
-        _ => SystemTime::UNIX_EPOCH.checked_sub(whole),
-    };
-    second.and_then(|second| second.checked_add(part)).unwrap_or(SystemTime::UNIX_EPOCH)
-}
-
-/// Type in the kernel's words.
-pub fn kind_of(kind: FileType) -> fuser::FileType {
-    match kind {
-        FileType::Directory => fuser::FileType::Directory,
-        FileType::Symlink => fuser::FileType::Symlink,
-        FileType::Fifo => fuser::FileType::NamedPipe,
-        FileType::Socket => fuser::FileType::Socket,
-        FileType::CharacterDevice => fuser::FileType::CharDevice,
-        FileType::BlockDevice => fuser::FileType::BlockDevice,
-        _ => fuser::FileType::RegularFile,
-    }
-}
-
-fn attributes(id: u64, facts: &Statx) -> FileAttr {
-    let (major, minor) = (facts.stx_rdev_major, facts.stx_rdev_minor);
-    FileAttr {
-        ino: INodeNo(id),
-        size: facts.stx_size,
-        blocks: facts.stx_blocks,
-        atime: time(&facts.stx_atime),
-        mtime: time(&facts.stx_mtime),
-        ctime: time(&facts.stx_ctime),
-        crtime: time(&facts.stx_btime),
-        kind: kind_of(FileType::from_raw_mode(facts.stx_mode.into())),
-        perm: facts.stx_mode & 0o7777,
-        nlink: facts.stx_nlink,
-        uid: facts.stx_uid,
-        gid: facts.stx_gid,
-        rdev: (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12),
-        blksize: facts.stx_blksize,
-        flags: 0,
     }
 }

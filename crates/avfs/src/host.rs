@@ -11,13 +11,15 @@
 //! Not there: `O_TMPFILE` through the mount (EOPNOTSUPP), ioctls of the file system below (ENOTTY), extended attributes of
 //! links. `copy_file_range` is done by the kernel with reads and writes, so all of it is seen.
 
+mod reply;
+
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, Errno as Code, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
@@ -26,19 +28,15 @@ use fuser::{
     TimeOrNow, WriteFlags,
 };
 use rustix::fs::{
-    AtFlags, FileType, OFlags, XattrFlags, fdatasync, fstatvfs, fsync, getxattr, getxattr_query, listxattr,
-    listxattr_query, makedev, mkdirat, mknodat, readlinkat, removexattr, setxattr, symlinkat,
+    AtFlags, FileType, OFlags, fdatasync, fstatvfs, fsync, makedev, mkdirat, mknodat, readlinkat, symlinkat,
 };
 use rustix::io::Errno;
 
 use crate::files::{Change, Done, Folder, Shared, kind_of};
 use crate::guard::Refusal;
-use crate::node::Node;
 use crate::pool::{Pool, Turn};
 use crate::who::Who;
-
-/// How long the kernel may go by names and attributes: nobody but we changes them.
-const TTL: Duration = Duration::from_secs(1);
+use reply::{NOTHING, TTL, answer, code, enter, finish, told};
 
 /// The most that is written or read ahead in one request.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -58,31 +56,6 @@ const WAITING_MAX: usize = 1024;
 pub struct Host {
     shared: Arc<Shared>,
     pool: Arc<Pool>,
-}
-
-fn code(error: Errno) -> Code {
-    Code::from_i32(error.raw_os_error())
-}
-
-fn finish(reply: ReplyEmpty, done: Done<()>) {
-    match done {
-        Ok(()) => reply.ok(),
-        Err(error) => reply.error(code(error)),
-    }
-}
-
-fn told(reply: ReplyAttr, done: Done<FileAttr>) {
-    match done {
-        Ok(attr) => reply.attr(&TTL, &attr),
-        Err(error) => reply.error(code(error)),
-    }
-}
-
-fn enter(reply: ReplyEntry, done: Done<FileAttr>) {
-    match done {
-        Ok(attr) => reply.entry(&TTL, &attr, Generation(0)),
-        Err(error) => reply.error(code(error)),
-    }
 }
 
 impl Host {
@@ -453,50 +426,19 @@ impl Filesystem for Host {
     }
 
     fn setxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, value: &[u8], flags: i32, _: u32, reply: ReplyEmpty) {
-        let done = self.shared.node(ino).and_then(|node| {
-            let flags = XattrFlags::from_bits_retain(flags.cast_unsigned());
-            plain(&node)?;
-            self.shared.guard.aside(Some(&node), || setxattr(node.path(), name, value, flags))
-        });
-        finish(reply, done);
+        finish(reply, self.shared.set_extended(ino, name, value, flags));
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let done = self.shared.node(ino).and_then(|node| {
-            plain(&node)?;
-            match size {
-                0 => Ok((getxattr_query(node.path(), name)?, Vec::new())),
-                _ => {
-                    let mut value = vec![0; size as usize];
-                    let count = getxattr(node.path(), name, &mut value[..])?;
-                    value.truncate(count);
-                    Ok((count, value))
-                }
-            }
-        });
-        answer(reply, size, done);
+        answer(reply, size, self.shared.extended(ino, name, size));
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        let done = self.shared.node(ino).and_then(|node| match size {
-            _ if node.kind == FileType::Symlink => Ok((0, Vec::new())),
-            0 => Ok((listxattr_query(node.path())?, Vec::new())),
-            _ => {
-                let mut names = vec![0; size as usize];
-                let count = listxattr(node.path(), &mut names[..])?;
-                names.truncate(count);
-                Ok((count, names))
-            }
-        });
-        answer(reply, size, done);
+        answer(reply, size, self.shared.extended_names(ino, size));
     }
 
     fn removexattr(&self, _: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.shared.node(ino).and_then(|node| {
-            plain(&node)?;
-            self.shared.guard.aside(Some(&node), || removexattr(node.path(), name))
-        });
-        finish(reply, done);
+        finish(reply, self.shared.remove_extended(ino, name));
     }
 
     fn fallocate(
@@ -539,33 +481,3 @@ impl Filesystem for Host {
         reply.error(Code::ENOSYS);
     }
 }
-
-fn plain(node: &Node) -> Done<()> {
-    if node.kind == FileType::Symlink { Err(Errno::OPNOTSUPP) } else { Ok(()) }
-}
-
-fn answer(reply: ReplyXattr, size: u32, done: Done<(usize, Vec<u8>)>) {
-    match done {
-        Ok((count, _)) if size == 0 => reply.size(u32::try_from(count).unwrap_or(u32::MAX)),
-        Ok((_, value)) => reply.data(&value),
-        Err(error) => reply.error(code(error)),
-    }
-}
-
-const NOTHING: FileAttr = FileAttr {
-    ino: INodeNo(0),
-    size: 0,
-    blocks: 0,
-    atime: SystemTime::UNIX_EPOCH,
-    mtime: SystemTime::UNIX_EPOCH,
-    ctime: SystemTime::UNIX_EPOCH,
-    crtime: SystemTime::UNIX_EPOCH,
-    kind: fuser::FileType::RegularFile,
-    perm: 0,
-    nlink: 0,
-    uid: 0,
-    gid: 0,
-    rdev: 0,
-    blksize: 0,
-    flags: 0,
-};

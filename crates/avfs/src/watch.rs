@@ -17,11 +17,13 @@
 //! Bounds: a descriptor and an entry for each process that waits, since each waits for us; [`READY_MAX`] inspections that
 //! nobody waits for; [`INFECTED_MAX`] hits that are remembered.
 
-use std::collections::{HashMap, VecDeque};
+mod inspection;
+mod table;
+
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -34,21 +36,20 @@ use nix::sys::fanotify::{
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::FileType;
 
-use crate::evidence::{self, Evidence, Found};
-use crate::judge::{self, Current, Generation, Hit, InForce, Judge, Unjudged};
+use crate::evidence::Evidence;
+use crate::judge::{InForce, Judge};
 use crate::mount::raise_limit;
 use crate::node::{Inode, Stamp, facts};
 use crate::verdicts::{self, Verdicts};
 use crate::who::Who;
+use inspection::inspectors;
+use table::{Chore, Due, Key, Question, Table};
 
 /// Inspections of files that were closed, and that nobody waits for. More are left for when the file is opened.
 const READY_MAX: usize = 1000;
 
 /// Hits that are remembered.
 const INFECTED_MAX: usize = 1000;
-
-/// How often a file that changes while it is inspected is inspected.
-const TRIES: usize = 3;
 
 /// How often what is known to be clean is written down.
 const SAVED_EVERY: Duration = Duration::from_secs(30);
@@ -102,46 +103,6 @@ struct Watch {
     is_due: Condvar,
 }
 
-/// Key of a question about a file in its current state: its identity and its stamp, and by which signatures.
-type Key = (Inode, Stamp, Generation);
-
-/// Questions and inspections that wait.
-#[derive(Default)]
-struct Table {
-    /// Files in inspection or due, with the questions that wait for them.
-    asked: HashMap<Key, Vec<Question>>,
-    /// Files that are due.
-    due: VecDeque<Due>,
-    infected: HashMap<Key, Hit>,
-    chores: Vec<Chore>,
-    is_over: bool,
-}
-
-/// Chores that the thread that asks the kernel leaves to threads that may wait, for the disk or for the reader of the
-/// log.
-enum Chore {
-    /// Somebody was not answered in time about this file.
-    Late(String),
-    /// The kernel's questions could not be read.
-    Deaf(Errno),
-    /// The table of clean files is to be saved.
-    Save,
-}
-
-/// A file that will be inspected, who opened or closed it, and who inspects it.
-struct Due {
-    key: Key,
-    event: Arc<FanotifyEvent>,
-    who: Who,
-    current: Arc<Current>,
-}
-
-/// A process that waits.
-struct Question {
-    event: Arc<FanotifyEvent>,
-    since: Instant,
-}
-
 /// Watches, and has `judge` inspect until others take over ([`Watching::renew`]). `confine` is called in the thread that asks the kernel, before that has begun: what it gives up, all others
 /// that it starts do not have either.
 ///
@@ -193,15 +154,6 @@ pub fn watch(
     let mut threads = is_ready.recv().map_err(|_| io::Error::other("the watching thread panicked"))??;
     threads.push(ask);
     Ok(Watching { watch, stop, threads })
-}
-
-/// The threads that inspect.
-fn inspectors(watch: &Arc<Watch>) -> io::Result<Vec<JoinHandle<()>>> {
-    let start = |_| {
-        let watch = watch.clone();
-        std::thread::Builder::new().name("sluice: inspects".into()).spawn(move || watch.inspect_all())
-    };
-    (0..watch.options.threads.max(1)).map(start).collect()
 }
 
 impl Place {
@@ -370,108 +322,10 @@ impl Watch {
         self.is_due.notify_all();
     }
 
-    /// Inspects what is due, until the end.
-    fn inspect_all(&self) {
-        let mut table = self.table();
-        loop {
-            if table.is_over {
-                return;
-            }
-            let chores = std::mem::take(&mut table.chores);
-            let next = table.due.pop_front();
-            if chores.is_empty() && next.is_none() {
-                table = self.is_due.wait(table).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            drop(table);
-            chores.into_iter().for_each(|chore| self.see_to(chore));
-            if let Some(due) = next {
-                let is_allowed = self.inspect(&due);
-                let waiting = self.table().asked.remove(&due.key).unwrap_or_default();
-                waiting.iter().for_each(|question| self.answer(&question.event, is_allowed));
-            }
-            table = self.table();
-        }
-    }
-
-    fn see_to(&self, chore: Chore) {
-        let allowed = self.options.allows_unjudged;
-        match chore {
-            Chore::Late(file) => tracing::warn!(file, allowed, "no verdict in time"),
-            Chore::Deaf(error) => tracing::error!(error = error.desc(), "questions of the kernel cannot be read"),
-            Chore::Save => self.save(),
-        }
-    }
-
     fn save(&self) {
         if let Err(error) = self.verdicts.save() {
             tracing::warn!(%error, "verdicts not written");
         }
-    }
-
-    /// Inspects a file, and says whether it may be opened.
-    fn inspect(&self, due: &Due) -> bool {
-        let Due { key: (inode, _, generation), event, who, current } = due;
-        let Some(file) = event.fd() else { return true };
-        match inspected(&*current.judge, file) {
-            Ok((stamp, None)) => {
-                self.verdicts.add(*inode, &stamp, *generation);
-                true
-            }
-            Ok((stamp, Some(hit))) => {
-                self.report(file, &hit, event.mask(), *who);
-                let mut table = self.table();
-                if table.infected.len() >= INFECTED_MAX {
-                    table.infected.clear();
-                }
-                table.infected.insert((*inode, stamp, *generation), hit);
-                false
-            }
-            Err(why) => {
-                let allowed = self.options.allows_unjudged;
-                tracing::warn!(file = printable(&path(file)), %why, allowed, "no verdict");
-                allowed
-            }
-        }
-    }
-
-    fn report(&self, file: BorrowedFd<'_>, hit: &Hit, mask: MaskFlags, who: Who) {
-        let operation = if mask.contains(MaskFlags::FAN_CLOSE_WRITE) { "close" } else { "open" };
-        let (name, process) = (printable(&path(file)), who.process());
-        let found = Found { hit, file: &name, operation, who, process: &process };
-        let content = file.try_clone_to_owned().map(File::from).ok();
-        let content = content.as_ref().map(|file| Content { file, at: 0 });
-        evidence::report(self.evidence.as_ref(), &found, content, None::<io::Empty>);
-    }
-}
-
-/// The verdict about a file, and what it was like.
-fn inspected(judge: &dyn Judge, file: BorrowedFd<'_>) -> Result<(Stamp, Option<Hit>), Unjudged> {
-    let failed = |error: &dyn std::fmt::Display| Unjudged(error.to_string());
-    let open = File::from(file.try_clone_to_owned().map_err(|error| failed(&error))?);
-    for _ in 0..TRIES {
-        let stamp = Stamp::of_file(&open).map_err(|error| failed(&error))?;
-        stamp.outlast();
-        let outcome = judge::whole(judge, Content { file: &open, at: 0 });
-        let hit = outcome.map_err(|error| failed(&error))??;
-        if Stamp::of_file(&open).map_err(|error| failed(&error))? == stamp {
-            return Ok((stamp, hit));
-        }
-    }
-    Err(Unjudged("it changes all the time".into()))
-}
-
-/// Content of a file, from its beginning, wherever its descriptor stands.
-struct Content<'a> {
-    file: &'a File,
-    at: u64,
-}
-
-impl Read for Content<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.at)?;
-        self.at += count as u64;
-        Ok(count)
     }
 }
 
