@@ -1,15 +1,20 @@
 //! What the HTML of a mail shows: its text, what of it a reader sees, addresses, and what its own tests ask for.
 
+mod elements;
+mod links;
+mod style;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use text::lenient::{Attributes, Reader, Token};
 
-use super::colour::{self, BLACK, Colour, WHITE};
-use super::perl::{Text, begins, bytes, is_space, is_word};
-use super::target;
+use super::colour::{BLACK, WHITE};
+use super::perl::{Text, is_space, is_word};
 use crate::spam::map::HashMap;
+use elements::{ELEMENTS, TRICKS, gap, is_office};
+use style::{STYLED, Style, is_face, size};
 
-/// What the HTML of a mail shows, by the names that SpamAssassin's own tests ask for.
+/// Contents of the HTML of a mail, by the names that SpamAssassin's own tests ask for.
 #[derive(Debug, Clone, Default)]
 pub struct Html {
     /// Whether there is any.
@@ -46,117 +51,6 @@ pub(super) struct Page {
 
 /// Bytes of an address that count.
 pub(super) const URI_BYTES_MAX: usize = 8192;
-
-const ELEMENTS: [&str; 94] = [
-    "a",
-    "abbr",
-    "acronym",
-    "address",
-    "applet",
-    "area",
-    "b",
-    "base",
-    "basefont",
-    "bdo",
-    "big",
-    "blockquote",
-    "body",
-    "br",
-    "button",
-    "caption",
-    "center",
-    "cite",
-    "code",
-    "col",
-    "colgroup",
-    "dd",
-    "del",
-    "dfn",
-    "dir",
-    "div",
-    "dl",
-    "dt",
-    "em",
-    "fieldset",
-    "font",
-    "form",
-    "frame",
-    "frameset",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "head",
-    "hr",
-    "html",
-    "i",
-    "iframe",
-    "img",
-    "input",
-    "ins",
-    "isindex",
-    "kbd",
-    "label",
-    "legend",
-    "li",
-    "link",
-    "map",
-    "menu",
-    "meta",
-    "nobr",
-    "noframes",
-    "noscript",
-    "object",
-    "ol",
-    "optgroup",
-    "option",
-    "p",
-    "param",
-    "pre",
-    "q",
-    "s",
-    "samp",
-    "script",
-    "select",
-    "small",
-    "span",
-    "strike",
-    "strong",
-    "style",
-    "sub",
-    "sup",
-    "table",
-    "tbody",
-    "td",
-    "textarea",
-    "tfoot",
-    "th",
-    "thead",
-    "title",
-    "tr",
-    "tt",
-    "u",
-    "ul",
-    "var",
-    "x-sigsep",
-    "x-tab",
-];
-/// Not elements, and read as if they were.
-const TRICKS: [&str; 5] = ["bgsound", "embed", "listing", "plaintext", "xmp"];
-const STYLED: [&str; 13] =
-    ["body", "font", "table", "tr", "th", "td", "big", "small", "basefont", "span", "p", "div", "a"];
-
-/// How text looks.
-#[derive(Debug, Clone)]
-struct Style {
-    tag: &'static str,
-    text: Colour,
-    ground: Colour,
-    size: f64,
-    is_hidden: [bool; 2],
-}
 
 /// A run of the page's text.
 #[derive(Debug, Clone, Copy)]
@@ -440,228 +334,7 @@ impl Builder {
         }
     }
 
-    fn is_invisible(&mut self) -> bool {
-        let Some(style) = self.styles.last() else { return false };
-        match colour::contrast(&style.text, &style.ground) {
-            colour::Contrast::Low => self.flag("font_low_contrast"),
-            colour::Contrast::Invalid => self.flag("font_invalid_color"),
-            colour::Contrast::Enough => return style.size <= 1.0 || style.is_hidden.contains(&true),
-        }
-        true
-    }
-
-    fn push_style(&mut self, style: Style) {
-        if self.styles.len() >= self.styles_max {
-            self.out.is_cut = true;
-            return;
-        }
-        *self.open.entry(style.tag).or_default() += 1;
-        self.styles.push(style);
-    }
-
-    fn pop_style(&mut self) -> Option<&'static str> {
-        let style = self.styles.pop()?;
-        if let Some(count) = self.open.get_mut(style.tag) {
-            *count -= 1;
-        }
-        Some(style.tag)
-    }
-
-    fn is_open(&self, tag: &str) -> bool {
-        self.open.get(tag).is_some_and(|count| *count > 0)
-    }
-
-    fn close_style(&mut self, tag: &str) {
-        if !self.is_open(tag) {
-            return;
-        }
-        while self.pop_style().is_some_and(|closed| closed != tag) {}
-    }
-
-    fn open_style(&mut self, tag: &'static str, attributes: &Attributes) {
-        if tag == "basefont"
-            && let Some(size) = value(attributes, "size").and_then(number)
-        {
-            self.base_size = size;
-            return;
-        }
-        if (tag == "td" || tag == "tr") && self.is_open(tag) {
-            let closes = |top: &str| matches!(top, "font" | "td") || (tag == "tr" && top == "tr");
-            while self.styles.last().is_some_and(|style| closes(style.tag)) {
-                self.pop_style();
-            }
-        }
-        let Some(mut style) = self.styles.last().cloned() else { return };
-        style.tag = tag;
-        match tag {
-            "big" => style.size += 1.0,
-            "small" => style.size -= 1.0,
-            _ => self.styled(&mut style, attributes),
-        }
-        self.push_style(style);
-    }
-
-    /// What the attributes make of a style.
-    fn styled(&mut self, style: &mut Style, attributes: &Attributes) {
-        let allowed: &[&str] = match style.tag {
-            "basefont" | "font" => &["color", "face", "size"],
-            "body" => &["text", "bgcolor", "link", "alink", "vlink", "background"],
-            "table" | "td" | "tr" => &["bgcolor", "style"],
-            _ => &["style"],
-        };
-        for (name, value) in attributes.iter().filter(|(name, _)| allowed.contains(&name.as_str())) {
-            match name.as_str() {
-                "text" | "color" => style.text = Colour::read(value),
-                "size" => {
-                    let text = value.trim_start_matches(|c| is_space(c, self.is_wide));
-                    let amount = text.strip_prefix(['+', '-']).and_then(number);
-                    match amount {
-                        Some(amount) if text.starts_with('-') => style.size = self.base_size - amount,
-                        Some(amount) => style.size = self.base_size + amount,
-                        None => style.size = number(text).unwrap_or(style.size),
-                    }
-                }
-                "style" => self.declared(style, value),
-                _ => {}
-            }
-            if style.size > self.sizes.1 {
-                self.sizes.1 = style.size;
-            } else if style.size < self.sizes.0 {
-                self.sizes.0 = style.size;
-            }
-        }
-    }
-
-    /// What a `style` attribute makes of it.
-    fn declared(&self, style: &mut Style, value: &str) {
-        for part in value.split(';') {
-            let part = part.trim_matches(|c| is_space(c, self.is_wide));
-            let Some((name, value)) = part.split_once(':') else { continue };
-            let value = value.trim_start_matches(|c| is_space(c, self.is_wide));
-            if value.is_empty() || value.contains('\n') {
-                continue;
-            }
-            let lower = name.to_ascii_lowercase();
-            match lower.as_str() {
-                "color" => colour::declared(&mut style.text, value),
-                "background-color" => colour::declared(&mut style.ground, value),
-                "background" if name == lower => {
-                    if let Some(found) = colour::of_background(&value.to_lowercase()) {
-                        style.ground = found;
-                    }
-                }
-                _ => match name.trim_end_matches(|c| is_space(c, self.is_wide)) {
-                    "display" => style.is_hidden[0] = value.eq_ignore_ascii_case("none"),
-                    "visibility" => style.is_hidden[1] = value.eq_ignore_ascii_case("hidden"),
-                    _ => {}
-                },
-            }
-        }
-        if style.ground.is_transparent() {
-            style.ground = self.styles.last().map_or(WHITE, |style| style.ground.clone());
-        }
-        if style.text.is_transparent() {
-            style.text = style.ground.clone();
-        }
-    }
-
-    /// The addresses that a tag has.
-    fn links(&mut self, name: &'static str, attributes: &mut Attributes) {
-        let get = |attributes: &Attributes, name: &str| value(attributes, name).map(str::to_owned);
-        match name {
-            "body" | "table" | "tr" | "td" => {
-                if let Some(uri) = get(attributes, "background") {
-                    self.link(name, &uri);
-                }
-            }
-            "a" | "area" | "link" => {
-                misspelt(attributes, "href", self.is_wide);
-                if let Some((_, uri)) = attributes.iter_mut().find(|(name, _)| name == "href") {
-                    *uri = uri.replace('\u{feff}', "");
-                    let uri = uri.clone();
-                    self.link(name, &uri);
-                }
-                if let Some(uri) = get(attributes, "data-saferedirecturl") {
-                    self.link(name, &uri);
-                }
-            }
-            "img" | "frame" | "iframe" | "embed" | "script" | "bgsound" => {
-                misspelt(attributes, "src", self.is_wide);
-                if let Some(uri) = get(attributes, "src") {
-                    self.link(name, &uri);
-                }
-            }
-            "form" => {
-                if let Some(uri) = get(attributes, "action") {
-                    self.link(name, &uri);
-                }
-            }
-            "base" => self.base(get(attributes, "href")),
-            "meta" => {
-                let refresh = get(attributes, "http-equiv").is_some_and(|text| contains(&text, "refresh"));
-                if let Some(uri) = get(attributes, "content").filter(|_| refresh).as_deref().and_then(refresh_uri) {
-                    self.link(name, &uri);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn base(&mut self, uri: Option<String>) {
-        let Some(uri) = uri.filter(|uri| !uri.is_empty() && uri != "0") else { return };
-        let uri = self.canonical(&uri);
-        self.link_bytes("base", uri.clone());
-        if let Some(base) = target::base(&uri) {
-            self.base = base;
-        }
-    }
-
-    /// An address as bytes, without blanks around it, cut where it is too long.
-    fn canonical(&mut self, uri: &str) -> Vec<u8> {
-        let held = self.held(uri);
-        let is_gap = |c| is_space(c, held.is_wide) || c == '\u{a0}';
-        let text = held.characters.trim_matches(is_gap);
-        let (end, is_long) = match text.char_indices().nth(URI_BYTES_MAX) {
-            Some((end, _)) => (end, true),
-            None => (text.len(), false),
-        };
-        self.out.has_long_uri |= is_long;
-        bytes(&text[..end], held.is_wide).into_owned()
-    }
-
-    fn link(&mut self, name: &'static str, uri: &str) {
-        let uri = self.canonical(uri);
-        self.link_bytes(name, uri);
-    }
-
-    fn link_bytes(&mut self, name: &'static str, uri: Vec<u8>) {
-        if uri.is_empty() {
-            return;
-        }
-        let is_whole =
-            ["data:", "mailto:", "file:", "cid:", "tel:"].iter().any(|scheme| begins(&uri, scheme.as_bytes()));
-        let uri = if is_whole { uri } else { target::resolved(&self.base, &uri) };
-        if !uri.is_empty()
-            && let Some(link) = self.entry(uri)
-        {
-            link.kinds.insert(name);
-        }
-    }
-
-    fn entry(&mut self, uri: Vec<u8>) -> Option<&mut Link> {
-        if !self.links.contains_key(&uri) {
-            if self.out.links.len() >= self.links_max {
-                self.out.is_cut = true;
-                return None;
-            }
-            self.links.insert(uri.clone(), self.out.links.len());
-            self.out.links.push(Link { uri: uri.clone(), ..Link::default() });
-        }
-        let at = *self.links.get(&uri)?;
-        self.out.links.get_mut(at)
-    }
-
-    /// What is counted of a tag that opens an element.
+    /// Counts a tag that opens an element.
     fn tests(&mut self, name: &'static str, attributes: &Attributes) {
         let get = |name: &str| value(attributes, name);
         match name {
@@ -760,37 +433,6 @@ fn value<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
     attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// `x/href` counts as `href`.
-fn misspelt(attributes: &mut Attributes, name: &str, is_wide: bool) {
-    let tail = format!("/{name}");
-    let at = attributes.iter().position(|(known, _)| {
-        known.find(&tail).is_some_and(|at| known[..at].chars().next_back().is_some_and(|c| is_word(c, is_wide)))
-    });
-    let Some(at) = at else { return };
-    let (_, value) = attributes.remove(at);
-    attributes.retain(|(known, _)| known != name);
-    attributes.push((name.to_owned(), value));
-}
-
-/// Tags of Microsoft's namespaces: `o:p`, `st1:place`.
-fn is_office(name: &str, is_wide: bool) -> bool {
-    let Some((space, rest)) = name.split_once(':') else { return false };
-    let is_space_name = space == "o"
-        || space.strip_prefix("st").is_some_and(|digit| digit.len() == 1 && digit.as_bytes()[0].is_ascii_digit());
-    let rest = rest.strip_suffix('/').unwrap_or(rest);
-    is_space_name && !rest.is_empty() && rest.chars().all(|c| is_word(c, is_wide) || c == '-')
-}
-
-/// What stands in the text for a tag.
-fn gap(name: &str) -> Option<&'static str> {
-    match name {
-        "br" | "div" => Some("\n"),
-        "li" | "td" | "th" | "dd" | "dt" | "embed" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6" => Some(" "),
-        "p" | "hr" | "blockquote" | "pre" | "listing" | "plaintext" | "xmp" | "title" => Some("\n\n"),
-        _ => None,
-    }
-}
-
 /// Nothing but gaps.
 fn is_empty(text: &str) -> bool {
     let mut characters = text.chars();
@@ -812,64 +454,8 @@ fn is_letter(character: char, is_wide: bool) -> bool {
     !is_space(character, is_wide) && !character.is_ascii_punctuation()
 }
 
-/// The number that a text begins with.
-fn number(text: &str) -> Option<f64> {
-    let text = text.trim_start();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    text[..digits].parse().ok()
-}
-
-/// A width or height in points of the screen.
-fn size(text: &str, of_percent: f64) -> f64 {
-    let text = text.strip_suffix('\n').unwrap_or(text);
-    let (digits, factor) = match text.strip_suffix('%') {
-        Some(digits) => (digits, of_percent),
-        None => (text, 1.0),
-    };
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let size = if is_number { digits.parse().unwrap_or(0.0) * factor } else { 0.0 };
-    if size > 0.0 { size } else { 200.0 }
-}
-
 fn contains(text: &str, lower: &str) -> bool {
     super::perl::find(text.as_bytes(), lower.as_bytes(), 0).is_some()
-}
-
-/// The address that a page says comes next: `5; url=http://a/`.
-fn refresh_uri(content: &str) -> Option<String> {
-    let bytes = content.as_bytes();
-    let (mut from, mut found) = (0, None);
-    while let Some(at) = super::perl::find(bytes, b"url", from) {
-        from = at + 1;
-        let is_apart = at == 0 || !super::perl::is_word_byte(bytes[at - 1]);
-        let rest = content[at + 3..].trim_start();
-        if let (true, Some(rest)) = (is_apart, rest.strip_prefix('=')) {
-            found = Some(rest.trim_start());
-        }
-    }
-    let uri = found?;
-    Some(uri.find(';').map_or(uri, |at| uri[..at].trim_end()).to_owned())
-}
-
-/// Whether a list of fonts looks like one.
-fn is_face(face: &str, is_wide: bool) -> bool {
-    let face = face.strip_suffix('\n').unwrap_or(face);
-    let face = face.strip_suffix(';').unwrap_or(face);
-    face.split(',').enumerate().all(|(at, name)| {
-        let name = name.trim_start_matches(|c| is_space(c, is_wide));
-        let name = match at {
-            0 => name.strip_prefix(['"', '\'', '.']).unwrap_or(name),
-            _ => name.strip_prefix(['"', '\'']).unwrap_or(name),
-        };
-        let name = name.strip_suffix(['"', '\'']).unwrap_or(name);
-        let name = name.strip_suffix(|c: char| c.is_ascii_digit()).unwrap_or(name);
-        let name = name.as_bytes();
-        let first = |byte: &u8| byte.is_ascii_alphabetic() || (at == 0 && *byte == b' ');
-        name.len() >= 2
-            && name.first().is_some_and(first)
-            && name.last().is_some_and(u8::is_ascii_alphabetic)
-            && name.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-'))
-    })
 }
 
 #[cfg(test)]

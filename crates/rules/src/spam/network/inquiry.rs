@@ -1,5 +1,7 @@
 //! The questions of one mail, and what their answers came to.
 
+mod authors;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
@@ -14,6 +16,7 @@ use crate::spam::eval::Context;
 use crate::spam::header::{is_private_ip, parse_ip};
 use crate::spam::message::{Reading, ascii};
 use crate::spam::syntax::dns::Subject;
+use authors::{authors, sender};
 
 /// Bounds of an [`Inquiry`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +35,7 @@ impl Default for Limits {
     }
 }
 
-/// What an answer is for.
+/// Use of an answer.
 #[derive(Debug, Clone)]
 enum Use {
     /// A list of hosts in the header.
@@ -48,13 +51,14 @@ enum Use {
     Template(usize),
     /// A list of digests, with what was looked up.
     Hashed(usize, Box<[u8]>),
-    /// What an author says of its signatures, and whether there is such a domain.
+    /// Practice of an author, and whether there is such a domain.
     Practice(Box<[u8]>),
     Domain(Box<[u8]>),
 }
 
+/// A question, its uses, and its outcome.
 #[derive(Debug)]
-struct Asked {
+struct Query {
     question: Question,
     /// The list that is asked; empty where none is.
     zone: Box<str>,
@@ -67,17 +71,17 @@ struct Asked {
 pub struct Listed {
     /// How often, where it is `multiple`.
     pub count: u32,
-    /// What stands before its description.
+    /// Prefix of its description.
     pub area: &'static str,
-    /// What is shown below it.
+    /// Notes shown below it.
     pub notes: Vec<Box<[u8]>>,
 }
 
-/// What the rules of one mail ask. A plain value: neither the mail nor the rules are borrowed.
+/// Questions of the rules about one mail. A plain value: neither the mail nor the rules are borrowed.
 #[derive(Debug, Default)]
 pub struct Inquiry {
     limits: Limits,
-    asked: Vec<Asked>,
+    asked: Vec<Query>,
     places: HashMap<Question, usize>,
     handed_out: usize,
     open: usize,
@@ -171,12 +175,12 @@ impl Inquiry {
         self.asked.len()
     }
 
-    /// Whom SPF is to be asked about.
+    /// Sender for SPF.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
 
-    /// What is known of who has sent and signed the mail, once that is known.
+    /// Facts about the sender and the signatures of the mail, once they are known.
     pub fn known(&self) -> Option<Known<'_>> {
         let authentic = self.authentic.as_ref()?;
         Some(Known { authentic, sender: &self.sender, practices: &self.practices })
@@ -211,7 +215,7 @@ impl Inquiry {
             return;
         }
         self.places.insert(question.clone(), self.asked.len());
-        self.asked.push(Asked {
+        self.asked.push(Query {
             question,
             zone: String::from_utf8_lossy(zone).into(),
             uses: vec![used],
@@ -271,24 +275,6 @@ impl Inquiry {
         self.want_in(lists, turned.as_deref().unwrap_or(subject), &list.zone, list.kind, used);
     }
 
-    /// Asks what authors say of their signatures, where they have not signed.
-    fn practices(&mut self, lists: &Lists, authentic: &Authentic) {
-        for author in self.authors.clone() {
-            let of_author = |signer: &str| signer.as_bytes().eq_ignore_ascii_case(&author);
-            if authentic.valid().any(|signature| of_author(signature.signer()))
-                || authentic.signatures.iter().any(|known| known.is_unavailable && of_author(known.signer()))
-            {
-                continue;
-            }
-            if let Some(practice) = overridden(lists, &author) {
-                self.practices.insert(author, practice);
-                continue;
-            }
-            let name = [b"_adsp._domainkey.", &author[..]].concat();
-            self.want(lists, &name, RecordKind::Txt, b"", Use::Practice(author));
-        }
-    }
-
     /// Does what an answer is for.
     fn apply(&mut self, lists: &Lists, reading: &Reading, place: usize, used: Use) {
         match used {
@@ -338,22 +324,9 @@ impl Inquiry {
         }
     }
 
-    /// What an author says of its signatures; where it says nothing, whether there is such a domain.
-    fn practice(&mut self, lists: &Lists, place: usize, author: Box<[u8]>) {
-        let told = match &self.asked[place].outcome {
-            Some(Outcome::Records(records)) => records.iter().find_map(practice_of),
-            Some(Outcome::Unavailable) | None => Some(b'U'),
-            Some(Outcome::NoData | Outcome::NoName) => None,
-        };
-        match told {
-            Some(practice) => drop(self.practices.insert(author, practice)),
-            None => self.want(lists, &author.clone(), RecordKind::Mx, b"", Use::Domain(author)),
-        }
-    }
-
     /// Does what an answer is for that leads to no further question.
     fn settle(&mut self, lists: &Lists, place: usize, used: &Use) {
-        let Asked { question, outcome: Some(outcome), .. } = &self.asked[place] else { return };
+        let Query { question, outcome: Some(outcome), .. } = &self.asked[place] else { return };
         let mut found: Vec<(u32, u32, &'static str, Vec<u8>)> = Vec::new();
         match used {
             Use::Host(list) => {
@@ -462,61 +435,6 @@ fn host_note(name: &str, kind: RecordKind, text: &[u8]) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Whom SPF is asked about: the relay that has handed the mail to the site, and the sender that it told.
-fn sender(context: &Context<'_>) -> Sender {
-    let text = |bytes: &[u8]| Box::from(String::from_utf8_lossy(bytes));
-    let relay = context.path.external.first();
-    let by_relay = relay.and_then(|relay| relay.envelope_from.as_ref()).map(|sender| sender.to_ascii_lowercase());
-    let is_believed =
-        context.path.trusted.is_empty() || context.settings.number("always_trust_envelope_sender", 0.0) != 0.0;
-    let by_header = || context.fields.text("EnvelopeFrom:addr").filter(|_| is_believed);
-    let envelope = by_relay.or_else(by_header).filter(|sender| !sender.is_empty());
-    Sender {
-        client: relay.and_then(|relay| parse_ip(&relay.ip)),
-        helo: relay.map(|relay| text(&relay.helo)).unwrap_or_default(),
-        envelope: envelope.map(|sender| text(&sender.to_ascii_lowercase())),
-    }
-}
-
-/// The domains of authors, each once.
-fn authors(context: &Context<'_>) -> Vec<Box<[u8]>> {
-    const AUTHORS_MAX: usize = 4;
-    let mut found: Vec<Box<[u8]>> = Vec::new();
-    for address in context.fields.values("From:addr").iter() {
-        let Some(at) = address.iter().rposition(|&byte| byte == b'@') else { continue };
-        let domain: Box<[u8]> = ascii(address[at + 1..].trim_ascii_end()).into();
-        let last = domain.rsplit(|&byte| byte == b'.').next().filter(|last| last.len() + 1 < domain.len());
-        let is_name = last
-            .is_some_and(|last| last.len() > 1 && last.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-'));
-        if is_name && !found.contains(&domain) && found.len() < AUTHORS_MAX {
-            found.push(domain);
-        }
-    }
-    found
-}
-
-/// What the site says of an author, or of all below a domain: `*.example`, `*`.
-fn overridden(lists: &Lists, author: &[u8]) -> Option<u8> {
-    if let Some(&practice) = lists.scope.practices.get(author) {
-        return Some(practice);
-    }
-    let dots = author.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
-    let above = dots.map(|at| [b"*", &author[at..]].concat());
-    above.chain([b"*".to_vec()]).find_map(|name| lists.scope.practices.get(&name[..]).copied())
-}
-
-/// `dkim=all` (RFC 5617): none where the record says nothing.
-fn practice_of(record: &Record) -> Option<u8> {
-    let Record::Txt(text) = record else { return None };
-    let mut tags = text.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
-    let value = tags.find_map(|tag| tag.strip_prefix(b"dkim"))?.trim_ascii_start().strip_prefix(b"=")?.trim_ascii();
-    Some(match value {
-        b"all" => b'A',
-        b"discardable" | b"strict" => b'D',
-        _ => b'U',
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -527,19 +445,6 @@ mod tests {
         for name in [&b""[..], b"a..b", b".a", b"\xff.example", &[b'a'; 64], &[b'.'; 3]] {
             assert_eq!(fitting(name), None, "{name:?}");
         }
-    }
-
-    #[test]
-    fn authors_say_what_they_sign() {
-        let record = |text: &str| Record::Txt(text.as_bytes().into());
-        assert_eq!(practice_of(&record("dkim=all")), Some(b'A'));
-        assert_eq!(practice_of(&record("t=y; dkim = discardable")), Some(b'D'));
-        assert_eq!(practice_of(&record("dkim=unknown")), Some(b'U'));
-        assert_eq!(practice_of(&record("v=spf1 -all")), None);
-        let mut lists = Lists::default();
-        lists.scope.practices.insert(b"*.example"[..].into(), b'A');
-        assert_eq!(overridden(&lists, b"mail.a.example"), Some(b'A'));
-        assert_eq!(overridden(&lists, b"example"), None);
     }
 
     #[test]

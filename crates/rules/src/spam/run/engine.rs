@@ -1,5 +1,7 @@
 //! Rules compiled: expressions with their literals, functions looked up, metas in order.
 
+mod builder;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,13 +25,13 @@ use crate::spam::search::{Pooled, Ready, RunLimits};
 use crate::spam::settings::Settings;
 use crate::spam::syntax::call::Call;
 use crate::spam::syntax::expression::Expression;
-use crate::spam::syntax::field::HeaderTest;
 use crate::spam::total::ScoreSet;
+use builder::{Builder, Parts};
 
-/// What an engine is compiled for.
+/// Options of an engine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EngineOptions {
-    /// Which scores count, and with them which rules run: those whose score is 0 do not. With `bayes`, mails of which
+    /// Set of scores that count, and with them which rules run: those whose score is 0 do not. With `bayes`, mails of which
     /// something is [recalled](crate::spam::Recalled) have the scores with it, and all others those without.
     pub set: ScoreSet,
     /// Bounds of a check.
@@ -57,7 +59,7 @@ pub struct Engine {
     pub(super) parts: Vec<PartTest>,
     pub(super) details: Vec<Detail>,
     pub(super) evals: Vec<Eval>,
-    /// What is asked of the network.
+    /// Questions to the network.
     pub(super) lists: Lists,
     /// The rule that moves a score towards what the sender is known for.
     pub(super) reputation: Option<u32>,
@@ -95,7 +97,7 @@ pub(super) struct ViewPass {
 }
 
 impl ViewPass {
-    /// What stands before the descriptions of rules that hit there.
+    /// Prefix of the descriptions of rules that hit there.
     pub(super) fn area(&self) -> &'static str {
         ["BODY: ", "RAW: ", "URI: ", "FULL: "].get(self.number).copied().unwrap_or_default()
     }
@@ -109,7 +111,7 @@ impl ViewPass {
 /// Expressions over fields of the header.
 #[derive(Debug, Default)]
 pub(super) struct HeaderPass {
-    /// What is asked for, each once.
+    /// Requests, each once.
     pub(super) requests: Vec<Request>,
     pub(super) tests: Vec<HeaderItem>,
     passes: OnceLock<Box<[FieldPass]>>,
@@ -123,9 +125,9 @@ pub(super) struct FieldPass {
     /// Their places among the tests.
     pub(super) tests: Vec<u32>,
     pub(super) pass: Pass,
-    /// Those that hit where nothing matches.
+    /// Rules that hit where nothing matches.
     pub(super) negated: Vec<u32>,
-    /// Those that hit where the field is missing, once that is asked.
+    /// Rules that hit where the field is missing, once that is asked.
     unset: OnceLock<Vec<u32>>,
 }
 
@@ -159,7 +161,7 @@ pub(super) struct HeaderItem {
     /// Its place in `requests`.
     pub(super) request: u32,
     pub(super) is_negated: bool,
-    /// What is looked at where the field is missing.
+    /// Text that is looked at where the field is missing.
     pub(super) if_unset: Box<[u8]>,
 }
 
@@ -176,7 +178,7 @@ pub(super) struct PartTest {
     pub(super) is_joined: bool,
 }
 
-/// What has to be true of an address.
+/// Condition on an address.
 #[derive(Debug)]
 pub(super) struct Detail {
     pub(super) rule: u32,
@@ -192,7 +194,7 @@ pub(super) struct Criterion {
     pub(super) number: u32,
 }
 
-/// What of an address is looked at.
+/// Part of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DetailKey {
     Raw,
@@ -224,7 +226,7 @@ pub(super) struct Templated {
     pub(super) names: Vec<Box<str>>,
     /// The name of which every match contains what was captured, if there is one.
     pub(super) needed: Option<Box<str>>,
-    /// What matches wherever it may, whatever was captured.
+    /// Expression that matches wherever it may, whatever was captured.
     pub(super) loose: Option<Arc<Ready>>,
     /// It is run only where a meta has to know it.
     pub(super) can_wait: bool,
@@ -323,7 +325,7 @@ impl Engine {
         &self.rules
     }
 
-    /// What it was compiled for.
+    /// Options that it was compiled for.
     pub fn options(&self) -> &EngineOptions {
         &self.options
     }
@@ -333,17 +335,17 @@ impl Engine {
         ScoreSet { bayes: self.options.set.bayes && is_recalled, ..self.options.set }
     }
 
-    /// Which rules are not run then, by their ids.
+    /// Rules that are not run then, by their ids.
     pub(super) fn silent(&self, set: ScoreSet) -> &[bool] {
         &self.silent[usize::from(set.bayes)]
     }
 
-    /// What is read of the settings.
+    /// Settings of the reading of mails.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What is asked of the network: nothing, where its scores are those without.
+    /// Questions to the network: none, where its scores are those without.
     pub fn lists(&self) -> &Lists {
         &self.lists
     }
@@ -353,7 +355,7 @@ impl Engine {
         &self.settings.reading
     }
 
-    /// What of the literals there is, for people.
+    /// Describes the literals, for people.
     pub fn describe(&self) -> String {
         let of = |name: &str, count: usize, passes: &[&Pass]| {
             let sum = |of: fn(&Pass) -> usize| passes.iter().map(|pass| of(pass)).sum::<usize>();
@@ -386,186 +388,6 @@ fn reputation(rules: &Rules, settings: &Settings) -> Option<u32> {
     found.map(|(id, _)| id).filter(|_| settings.number("use_txrep", 0.0) != 0.0)
 }
 
-#[derive(Default)]
-struct Parts {
-    header: HeaderPass,
-    views: [ViewPass; 4],
-    parts: Vec<PartTest>,
-    details: Vec<Detail>,
-    evals: Vec<Eval>,
-    templated: Vec<Templated>,
-}
-
-struct Builder {
-    engine: Parts,
-    requests: HashMap<Request, u32>,
-    expressions: u32,
-    set: ScoreSet,
-}
-
-impl Builder {
-    fn add(&mut self, id: u32, rule: &Rule) {
-        let Some(test) = &rule.test else { return };
-        if let Some(expression) = test.expression().filter(|expression| expression.has_captured_tag()) {
-            self.engine.templated.push(Templated::new(id, rule, test, expression));
-            return;
-        }
-        match test {
-            Test::Header(test) => self.header(id, rule, test),
-            // These call functions in SpamAssassin, and functions that are `net` wait for the network.
-            Test::MimeHeader(_) | Test::UriDetail(_) if rule.flags.has("net") && !self.set.net => {}
-            Test::MimeHeader(test) => self.part(id, rule, test),
-            Test::Pattern(view, expression) => {
-                if let Some(item) = self.item(id, rule, expression) {
-                    self.engine.views[place(*view)].items.push(item);
-                }
-            }
-            Test::Eval(view, call) => self.eval(id, rule, *view, call),
-            Test::UriDetail(text) => self.detail(id, text),
-            Test::AskDns(_) | Test::Meta(_) | Test::Placeholder => {}
-        }
-    }
-
-    fn number(&mut self) -> u32 {
-        self.expressions += 1;
-        self.expressions - 1
-    }
-
-    fn item(&mut self, id: u32, rule: &Rule, expression: &Expression) -> Option<Item> {
-        let ready = expression.ready().ok()?;
-        let captures = expression.captures_tag();
-        let is_of_body = matches!(rule.test, Some(Test::Pattern(View::Body, _)));
-        Some(Item {
-            rule: id,
-            number: self.number(),
-            ready,
-            hits_max: rule.flags.hits_max(),
-            is_without_subject: rule.flags.has("nosubject") && is_of_body,
-            captures,
-            can_wait: rule.is_subrule() && !captures,
-        })
-    }
-
-    fn header(&mut self, id: u32, rule: &Rule, test: &HeaderTest) {
-        let request = Request::of(test.field());
-        let requests = &mut self.engine.header.requests;
-        let known = *self.requests.entry(request.clone()).or_insert_with(|| {
-            requests.push(request);
-            requests.len() as u32 - 1
-        });
-        match test {
-            HeaderTest::Exists(_) => self.engine.header.exists.push((id, known)),
-            HeaderTest::Matches { negated, expression, if_unset, .. } => {
-                let Some(item) = self.item(id, rule, expression) else { return };
-                self.engine.header.tests.push(HeaderItem {
-                    item,
-                    request: known,
-                    is_negated: *negated,
-                    if_unset: if_unset.clone().unwrap_or_default(),
-                });
-            }
-        }
-    }
-
-    fn part(&mut self, id: u32, rule: &Rule, test: &HeaderTest) {
-        let HeaderTest::Matches { field, negated, expression, if_unset } = test else { return };
-        let Some(mut item) = self.item(id, rule, expression) else { return };
-        const HITS_MAX: u32 = 1000;
-        if rule.flags.has("multiple") {
-            item.hits_max = item.hits_max.min(HITS_MAX);
-        }
-        self.engine.parts.push(PartTest {
-            item,
-            field: field.name.as_bytes().into(),
-            is_raw: !field.modifiers.is_empty(),
-            is_negated: *negated,
-            if_unset: if_unset.clone().unwrap_or_default(),
-            range: range(rule.flags.value("range").unwrap_or_default()),
-            is_joined: rule.flags.has("concat"),
-        });
-    }
-
-    fn eval(&mut self, id: u32, rule: &Rule, view: View, call: &Call) {
-        let Some(function) = eval::find(&call.function, view) else { return };
-        let runs = match function.does {
-            // What asks is answered by the host.
-            Does::List | Does::Ask | Does::Reputation => false,
-            Does::Know(_) => self.set.net,
-            Does::Look(_) | Does::View(_) | Does::Recall(_) => self.set.net || !rule.flags.has("net"),
-        };
-        if runs && !call.is_rbl() {
-            let expressions = eval::compiled(call);
-            let can_wait = rule.is_subrule();
-            self.engine.evals.push(Eval { rule: id, view, call: call.clone(), function, expressions, can_wait });
-        }
-    }
-
-    /// `KEY =~ /.../ KEY !~ /.../ ...`
-    fn detail(&mut self, id: u32, text: &[u8]) {
-        let mut criteria = Vec::new();
-        let mut rest = text.trim_ascii();
-        while let Some((key, is_negated, expression, behind)) = criterion(rest) {
-            let Ok(ready) = expression.ready() else { return };
-            let expression = ready.expression.clone();
-            let number = self.number();
-            criteria.retain(|criterion: &Criterion| criterion.key != key);
-            criteria.push(Criterion { key, is_negated, expression, number });
-            rest = behind.trim_ascii_start();
-        }
-        if !criteria.is_empty() {
-            self.engine.details.push(Detail { rule: id, criteria });
-        }
-    }
-}
-
-/// The place of a view among the four that expressions look at.
-fn place(view: View) -> usize {
-    match view {
-        View::Header | View::Body => 0,
-        View::Rawbody => 1,
-        View::Uri => 2,
-        View::Full => 3,
-    }
-}
-
-/// `range=2-5`, `2-`, `-5`, `3`.
-fn range(text: &[u8]) -> (u32, u32) {
-    const ALL: (u32, u32) = (0, 1000);
-    let text = core::str::from_utf8(text).unwrap_or_default();
-    let number = |text: &str, default| if text.is_empty() { default } else { text.parse().unwrap_or(default) };
-    match text.split_once('-') {
-        Some((start, end)) => (number(start, ALL.0), number(end, ALL.1)),
-        None if text.is_empty() => ALL,
-        None => (number(text, ALL.0), number(text, ALL.1)),
-    }
-}
-
-/// The first criterion of a test of addresses, and what is behind it.
-fn criterion(text: &[u8]) -> Option<(DetailKey, bool, Expression, &[u8])> {
-    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric())?;
-    let key = match &text[..end] {
-        b"raw" => DetailKey::Raw,
-        b"type" => DetailKey::Kind,
-        b"cleaned" => DetailKey::Cleaned,
-        b"text" => DetailKey::Text,
-        b"domain" => DetailKey::Domain,
-        b"host" => DetailKey::Host,
-        _ => return None,
-    };
-    let rest = text[end..].trim_ascii_start();
-    let (is_negated, rest) = match rest.split_at_checked(2)? {
-        (b"=~", rest) => (false, rest),
-        (b"!~", rest) => (true, rest),
-        _ => return None,
-    };
-    let rest = rest.trim_ascii_start();
-    // The shortest that can be read, with blanks or nothing behind it.
-    let ends = (1..=rest.len()).filter(|&end| rest.get(end).is_none_or(u8::is_ascii_whitespace));
-    let read = |end: usize| Expression::read(&rest[..end]).ok().map(|expression| (end, expression));
-    let (end, expression) = ends.filter_map(read).next()?;
-    Some((key, is_negated, expression, &rest[end..]))
-}
-
 impl HeaderItem {
     /// Whether the rule hits where the field is missing: the same for all mails.
     fn hits_unset(&self) -> bool {
@@ -582,7 +404,7 @@ mod tests {
     use crate::spam::loader::{File, Loader, Options};
     use crate::spam::message::{Message, MessageLimits};
 
-    /// What hits a mail without network.
+    /// Rules that hit a mail without network.
     fn hits(text: &str, mail: &str) -> Vec<String> {
         let options = Options { default_plugins: true, local_tests_only: true, ..Options::default() };
         let mut loader = Loader::new(options, Limits::default());

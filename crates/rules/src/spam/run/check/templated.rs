@@ -2,7 +2,7 @@
 
 use pattern::expression::{Search, Want, fold};
 
-use super::{Found, Run};
+use super::{Finding, Run};
 use crate::spam::header::Request;
 use crate::spam::rule::{Rule, Test, View};
 use crate::spam::run::engine::Templated;
@@ -70,28 +70,28 @@ impl<'r> Run<'r> {
         haystacks.iter().filter(has_one).copied().collect()
     }
 
-    fn filled_header(&mut self, rule: &Rule, filled: &Expression, test: &HeaderTest) -> Option<Found> {
+    fn filled_header(&mut self, rule: &Rule, filled: &Expression, test: &HeaderTest) -> Option<Finding> {
         let HeaderTest::Matches { field, negated, if_unset, .. } = test else { return None };
         let value = self.context.fields.haystack(&Request::of(field));
         let value = value.unwrap_or_else(|| if_unset.clone().unwrap_or_default().into());
         Some(self.filled(rule, filled, &[&value])?.unless(*negated))
     }
 
-    /// What a filled expression finds; none where it cannot run.
-    fn filled(&mut self, rule: &Rule, filled: &Expression, haystacks: &[&[u8]]) -> Option<Found> {
+    /// Matches of a filled expression; none where it cannot run.
+    fn filled(&mut self, rule: &Rule, filled: &Expression, haystacks: &[&[u8]]) -> Option<Finding> {
         let ready = filled.ready().ok()?;
         Some(match ready.may_match(haystacks) {
             true => self.search_fresh(rule, ready.expression.search(Want::Span), haystacks),
-            false => Found::default(),
+            false => Finding::default(),
         })
     }
 
     /// As [`search`](Run::search), over all haystacks and without memory that is kept.
-    fn search_fresh(&mut self, rule: &Rule, mut search: Search, haystacks: &[&[u8]]) -> Found {
+    fn search_fresh(&mut self, rule: &Rule, mut search: Search, haystacks: &[&[u8]]) -> Finding {
         let hits_max = rule.flags.hits_max().min(self.engine.options.limits.hits_max);
         let mut budget = self.context.budget.borrow_mut();
         budget.next_rule();
-        let mut found = Found::default();
+        let mut found = Finding::default();
         for haystack in haystacks {
             let mut from = 0;
             while from <= haystack.len() {
@@ -102,7 +102,7 @@ impl<'r> Run<'r> {
                         from = if span.is_empty() { span.end + 1 } else { span.end };
                     }
                     Ok(None) => break,
-                    Err(_) => return Found { is_exhausted: true, ..found },
+                    Err(_) => return Finding { is_exhausted: true, ..found },
                 }
                 if found.count >= hits_max {
                     return found;
