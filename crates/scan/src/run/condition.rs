@@ -10,19 +10,19 @@
 //! Bounds: [`STEPS_MAX`] nodes for all conditions of an object, [`STEPS_OF_RULE_MAX`] in one turn, [`TURNS_MAX`] turns of one
 //! loop, and what `Follower` and `Content` have. What passes a bound is counted as lost, and the rule does not hold.
 
-use std::borrow::Cow;
+mod modules;
+mod strings;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
-use crate::layout::exports::Exported;
-use crate::layout::{Layout, PeHead, SectionHead};
+use crate::layout::{Layout, SectionHead};
 use crate::run::rule::Content;
 use crate::run::strings::{Map, Matches};
-use crate::syntax::pcre::KEPT_BYTES;
-use crate::yara::fact::{Called, Field, Head, OfSection, OfSigner, Tables, Text};
-use crate::yara::id::{NodeId, StringId, TextId};
-use crate::yara::math::{Histogram, Measure, Over, monte_carlo_pi, serial_correlation};
-use crate::yara::node::{CURRENT, List, Node, Operator, Quantifier, Where, Width};
+use crate::yara::fact::{Called, Head, Tables};
+use crate::yara::id::{NodeId, StringId};
+use crate::yara::math::{Histogram, Measure};
+use crate::yara::node::{List, Node, Operator, Quantifier, Width};
 use crate::yara::table::Table;
 
 /// The most nodes that are evaluated.
@@ -36,10 +36,6 @@ const SEARCHED_OF_TURN: u64 = 4 << 20;
 const BYTES_OF_STEP: u64 = 64;
 /// The most turns of one loop.
 const TURNS_MAX: i64 = 65_536;
-/// The most matches of a string that are looked for at the end, and of all strings.
-const MATCHES_MAX: usize = 4096;
-const MATCHES_OF_ALL_MAX: usize = 65_536;
-
 /// Facts about an object.
 pub(crate) struct Facts<'a> {
     pub(crate) table: &'a Table,
@@ -284,193 +280,6 @@ impl<'a> Evaluator<'a, '_, '_> {
         }
     }
 
-    /// Evaluates a number that may have a fraction.
-    fn float(&self, id: NodeId, loops: Loops<'_>) -> Option<f64> {
-        match self.facts.table.arena.get(id) {
-            Node::Float(bits) => Some(f64::from_bits(bits)),
-            Node::Measure(measure, over) => self.measure(measure, over, loops),
-            Node::FloatNegative(of) => Some(-self.float(of, loops)?),
-            Node::FloatPair(operator, left, right) => {
-                self.step(1)?;
-                let (left, right) = (self.float(left, loops)?, self.float(right, loops)?);
-                match operator {
-                    Operator::Add => Some(left + right),
-                    Operator::Subtract => Some(left - right),
-                    Operator::Multiply => Some(left * right),
-                    _ => Some(left / right),
-                }
-            }
-            _ => self.value(id, loops).map(|value| value as f64),
-        }
-    }
-
-    fn measure(&self, measure: Measure, over: Over, loops: Loops<'_>) -> Option<f64> {
-        let histogram = |act: &dyn Fn(Histogram) -> f64| self.over(over, loops, |bytes| act(Histogram::of(bytes)));
-        match measure {
-            Measure::Entropy => histogram(&|all| all.entropy()),
-            Measure::Mean => histogram(&|all| all.mean()),
-            Measure::SerialCorrelation => self.over(over, loops, serial_correlation),
-            Measure::MonteCarloPi => self.over(over, loops, monte_carlo_pi)?,
-            Measure::Deviation(mean) => {
-                let mean = self.float(mean, loops)?;
-                histogram(&|all| all.deviation(mean))
-            }
-            Measure::Percentage(byte) => {
-                let byte = u8::try_from(self.value(byte, loops)?).ok()?;
-                histogram(&|all| all.percentage(byte))
-            }
-        }
-    }
-
-    /// Does something with bytes of the object, or of a text. What begins behind the end is undefined.
-    fn over<T>(&self, over: Over, loops: Loops<'_>, act: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let (at, length) = match over {
-            Over::Text(text) => return self.plain(text).map(act),
-            Over::Object => (0, self.facts.size),
-            Over::Range(at, length) => {
-                let (at, length) = (self.value(at, loops)?, self.value(length, loops)?);
-                (u64::try_from(at).ok()?, u64::try_from(length).ok()?)
-            }
-        };
-        let left = self.facts.size.checked_sub(at).filter(|left| *left > 0)?;
-        let length = length.min(left);
-        self.step(1 + length / BYTES_OF_STEP)?;
-        let (tail_at, tail) = self.facts.tail;
-        let in_tail = at.checked_sub(tail_at).and_then(|skip| tail.get(usize::try_from(skip).ok()?..));
-        if let Some(bytes) = in_tail.and_then(|tail| tail.get(..usize::try_from(length).ok()?)) {
-            return Some(act(bytes));
-        }
-        let bytes = self.content.borrow().range(at, length);
-        if bytes.is_none() {
-            self.lose();
-        }
-        bytes.as_deref().map(act)
-    }
-
-    /// A text that is known of the object.
-    fn text(&self, field: Field, loops: Loops<'_>) -> Option<Cow<'a, [u8]>> {
-        let (called, tables) = (self.facts.called, self.facts.tables);
-        let text: &[u8] = match field {
-            Field::FileName => called.name.as_bytes(),
-            Field::FilePath => called.path.as_bytes(),
-            Field::Extension => called.extension.as_bytes(),
-            Field::FileType => called.file_type.as_bytes(),
-            Field::ImportHash => return self.or_cut(tables.import_hash.as_ref()).map(|text| text.as_bytes().into()),
-            Field::SectionName(index) => {
-                let index = usize::try_from(self.value(index, loops)?).ok()?;
-                self.pe()?.sections.get(index)?.name()
-            }
-            Field::Signer(of, index) => {
-                let index = usize::try_from(self.value(index, loops)?).ok()?;
-                let signer = tables.signers.as_ref()?.get(index)?;
-                match of {
-                    OfSigner::Issuer => signer.issuer.as_bytes(),
-                    OfSigner::Subject => signer.subject.as_bytes(),
-                    OfSigner::Serial => signer.serial.as_bytes(),
-                }
-            }
-            Field::Version(name) => {
-                let name = self.plain(name)?;
-                let text = tables.version.iter().find(|text| text.name.as_bytes() == name)?;
-                text.value.as_bytes()
-            }
-        };
-        Some(text.into())
-    }
-
-    /// A text that stands in a condition.
-    fn plain(&self, text: TextId) -> Option<&'a [u8]> {
-        match self.facts.table.arena.text(text)? {
-            Text::Plain(text) => Some(text),
-            Text::Expression(_) => None,
-        }
-    }
-
-    fn pe(&self) -> Option<&'a PeHead> {
-        self.facts.layout?.pe.as_deref()
-    }
-
-    /// Counts a table that could not be read because of a bound.
-    fn or_cut<T>(&self, found: Option<T>) -> Option<T> {
-        if found.is_none() && self.facts.tables.cut {
-            self.lose();
-        }
-        found
-    }
-
-    fn exported(&self) -> Option<&'a Exported> {
-        // A file without a table exports nothing.
-        static NOTHING: Exported = Exported { count: 0, names: Vec::new() };
-        let tables = self.facts.tables;
-        let readable = self.pe()?.exports.is_some() && (tables.exports.is_some() || tables.cut);
-        if readable { self.or_cut(tables.exports.as_ref()) } else { Some(&NOTHING) }
-    }
-
-    fn head(&self, head: Head) -> Value {
-        let Some(pe) = self.pe() else {
-            return (head == Head::IsPe).then_some(0);
-        };
-        Some(match head {
-            Head::IsPe => 1,
-            Head::Is32Bit => (!pe.wide).into(),
-            Head::Is64Bit => pe.wide.into(),
-            Head::IsDll => (pe.characteristics & 0x2000 != 0).into(),
-            Head::Machine => pe.machine.into(),
-            Head::Characteristics => pe.characteristics.into(),
-            Head::Timestamp => pe.timestamp.into(),
-            Head::Subsystem => pe.subsystem.into(),
-            Head::Checksum => pe.checksum.into(),
-            Head::ImageBase => pe.image_base.cast_signed(),
-            // One that stands for no byte of the file is -1.
-            Head::EntryPoint => {
-                let entry = self.facts.layout?.entry.filter(|entry| *entry < self.facts.size);
-                entry.map_or(-1, |entry| i64::try_from(entry).unwrap_or(-1))
-            }
-            Head::Exports => self.exported()?.count.into(),
-            Head::OverlayOffset => self.overlay(pe).map_or(0, |(offset, _)| offset),
-            Head::OverlaySize => self.overlay(pe).map_or(0, |(_, size)| size),
-            Head::Libraries => self.facts.tables.libraries?.into(),
-            Head::Resources => self.or_cut(self.facts.tables.resources)?.into(),
-            Head::Signatures => self.facts.tables.signers.as_ref()?.len() as i64,
-        })
-    }
-
-    /// Where what stands behind the sections begins, and how much that is.
-    fn overlay(&self, pe: &PeHead) -> Option<(i64, i64)> {
-        let ends = pe.sections.iter().map(|section| i64::from(section.offset) + i64::from(section.length));
-        let (end, size) = (ends.max()?, i64::try_from(self.facts.size).ok()?);
-        (end > 0 && size > end).then_some((end, size - end))
-    }
-
-    fn section(&self, of: OfSection, index: i64) -> Value {
-        let index = usize::try_from(index).ok()?;
-        let section = self.pe()?.sections.get(index)?;
-        Some(match of {
-            OfSection::Address => section.address.into(),
-            OfSection::AddressLength => section.address_length.into(),
-            OfSection::Offset => section.offset.into(),
-            OfSection::Length => section.length.into(),
-            OfSection::Characteristics => section.characteristics.into(),
-        })
-    }
-
-    fn imports(&self, library: TextId, function: Option<TextId>) -> Value {
-        self.pe()?;
-        let library = self.plain(library)?;
-        let function = match function {
-            Some(function) => Some(self.plain(function)?),
-            None => None,
-        };
-        let means = |(of, name): &&(Box<str>, Box<str>)| {
-            of.as_bytes().eq_ignore_ascii_case(library)
-                && function.is_none_or(|function| name.as_bytes().eq_ignore_ascii_case(function))
-        };
-        match self.facts.tables.imports.iter().find(means) {
-            None => self.or_cut((!self.facts.tables.cut).then_some(0)),
-            Some(_) => Some(1),
-        }
-    }
-
     fn for_list(&self, quantifier: Quantifier, list: List, body: NodeId, loops: Loops<'_>) -> Value {
         let items = self.facts.table.arena.list(list);
         let numbers = items.iter().map(|item| self.value(*item, loops));
@@ -504,99 +313,6 @@ impl<'a> Evaluator<'a, '_, '_> {
         }
         let wanted = usize::try_from(wanted).ok()?;
         Some((held.filter(|held| *held).take(wanted).count() == wanted).into())
-    }
-
-    fn string(&self, string: StringId, loops: Loops<'_>) -> Option<StringId> {
-        if string == CURRENT { loops.string } else { Some(string) }
-    }
-
-    /// Does something with the matches of a string, if it has any.
-    fn with<T>(&self, string: StringId, loops: Loops<'_>, act: impl FnOnce(&Matches) -> T) -> Option<T> {
-        let string = self.string(string, loops)?;
-        let (on_stream, text) = (self.facts.found.get(&string), self.facts.table.texts.get(string as usize)?);
-        let Some(kept) = text.kept.filter(|_| text.is_hint || self.facts.size <= KEPT_BYTES) else {
-            return on_stream.map(act);
-        };
-        if on_stream.is_none() && !text.always {
-            return None;
-        }
-        let searched = &self.verdicts.searched;
-        if !searched.borrow().contains_key(&string) {
-            let matches = self.search(string, kept)?;
-            searched.borrow_mut().insert(string, matches);
-        }
-        searched.borrow().get(&string).filter(|matches| matches.count > 0).map(act)
-    }
-
-    /// Runs the finders of a string over what is kept, unless the next turn has to do it.
-    fn search(&self, string: StringId, kept: List) -> Option<Matches> {
-        if self.waits.get() || self.searched.get() > SEARCHED_OF_TURN {
-            self.waits.set(true);
-            return None;
-        }
-        let text = self.facts.table.texts.get(string as usize);
-        let room = MATCHES_OF_ALL_MAX.saturating_sub(self.verdicts.places.get()).clamp(1, MATCHES_MAX);
-        let is_counted = text.is_some_and(|text| text.placed || text.counted);
-        let most = if is_counted { room } else { 1 };
-        let mut matches = Matches::default();
-        let finders = kept.start as usize..(kept.start + kept.length) as usize;
-        for finder in self.facts.table.finders.get(finders).unwrap_or(&[]) {
-            let work = self.content.borrow_mut().search(|content, work_max| {
-                let found = finder.find(content, most, work_max);
-                found.places.iter().for_each(|&(start, length)| matches.add(start, length, true));
-                (found.work, found.whole)
-            });
-            self.searched.set(self.searched.get() + work);
-        }
-        self.verdicts.places.set(self.verdicts.places.get() + matches.places.len());
-        if is_counted && matches.count >= most as u64 {
-            self.content.borrow_mut().lose();
-        }
-        Some(matches)
-    }
-
-    /// Something was given up.
-    fn lose(&self) {
-        self.verdicts.lost.set(self.verdicts.lost.get() + 1);
-    }
-
-    fn is_found(&self, string: StringId, place: Where, loops: Loops<'_>) -> bool {
-        match place {
-            Where::Anywhere => self.with(string, loops, |matches| matches.count > 0).unwrap_or(false),
-            Where::At(at) => self.value(at, loops).is_some_and(|at| self.within(string, (at, at), loops) > 0),
-            Where::In(low, high) => {
-                let range = self.value(low, loops).zip(self.value(high, loops));
-                range.is_some_and(|range| self.within(string, range, loops) > 0)
-            }
-        }
-    }
-
-    fn count(&self, string: StringId, place: Where, loops: Loops<'_>) -> Value {
-        match place {
-            Where::In(low, high) => {
-                let range = (self.value(low, loops)?, self.value(high, loops)?);
-                Some(self.within(string, range, loops))
-            }
-            _ => Some(self.with(string, loops, |matches| matches.count).unwrap_or(0) as i64),
-        }
-    }
-
-    /// How many matches start in a range.
-    fn within(&self, string: StringId, (low, high): (i64, i64), loops: Loops<'_>) -> i64 {
-        let Ok(high) = u64::try_from(high) else {
-            return 0;
-        };
-        let range = u64::try_from(low).unwrap_or(0)..=high;
-        let count = self
-            .with(string, loops, |matches| matches.places.iter().filter(|(start, _)| range.contains(start)).count());
-        count.unwrap_or(0) as i64
-    }
-
-    /// Start and length of a match.
-    fn nth(&self, string: StringId, index: i64, loops: Loops<'_>) -> Option<(i64, i64)> {
-        let index = usize::try_from(index.checked_sub(1)?).ok()?;
-        let (start, length) = self.with(string, loops, |matches| matches.places.get(index).copied()).flatten()?;
-        Some((i64::try_from(start).ok()?, i64::try_from(length).ok()?))
     }
 
     /// A number that stands in the object.

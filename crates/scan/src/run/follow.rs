@@ -4,6 +4,9 @@
 //! that follow each other (a part of zeros in a run of zeros) are one entry. What would pass a bound is counted as lost
 //! and told, never dropped silently.
 
+mod decision;
+mod repeated;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -11,12 +14,13 @@ use pattern::Match;
 use stream::FileType;
 
 use crate::layout::Layout;
-use crate::run::ends::{Ends, Line, RUNS_MAX, Stretch};
-use crate::run::rule::{Content, Ending, RuleState};
+use crate::run::ends::{Ends, RUNS_MAX};
+use crate::run::rule::{Ending, RuleState};
 use crate::syntax::location::Location;
 use crate::syntax::signature::Logic;
 use crate::table::content::{Asks, Chain, Link, Links, Table, User};
 use crate::table::rules::Rule;
+use decision::MEMBER_BYTES_MAX;
 
 /// The most chains, and the most logical signatures, that are followed at a time in one stream.
 const FOLLOWED_MAX: usize = 32_768;
@@ -29,19 +33,8 @@ const PLACED_RUNS_MAX: usize = 32_768;
 /// The most runs of ends at one gap of a chain whose place is only known later.
 const LATE_RUNS_MAX: usize = 256;
 
-/// So many matches of a body in a run of equal bytes are counted one by one, to know behind which a signature holds.
-const COUNTED_SINGLY: u64 = 1024;
-
 /// The most starts of one chain before the end of a stream that are counted.
 const PLACED_MAX: usize = 65_536;
-
-/// So many signatures are looked at in one turn at the end of a stream.
-const DECIDED_AT_ONCE: usize = 256;
-/// Work for each, in fuel.
-const WORK_OF_ONE: u64 = 64;
-
-/// How long a member of a macro group, or a subsignature before one, may be to be found beside the other in any case.
-const MEMBER_BYTES_MAX: u64 = 1 << 16;
 
 /// Signature and chain numbers are spread by one multiplication.
 #[derive(Debug, Clone, Copy, Default)]
@@ -170,122 +163,6 @@ impl Follower {
         } else {
             spans.extend(ends.between(low, high).next().map(|start| (start, start)));
         }
-    }
-
-    /// Parts matched behind each of many bytes: as if [`Follower::on_match`] were called for each.
-    pub(crate) fn on_repeated(&mut self, context: Context<'_>, first: &[Match], times: u64, hits: &mut Vec<Hit>) {
-        let users = first.iter().flat_map(|&found| context.table.users(found.part).map(move |user| (user, found)));
-        let mut users: Vec<(User, Match)> = users.collect();
-        users.sort_by_key(|(user, _)| user.chain);
-        for of_chain in users.chunk_by(|(one, _), (other, _)| one.chain == other.chain) {
-            self.chain_repeated(context, of_chain, times, hits);
-        }
-    }
-
-    /// Links of one chain matched behind each of many bytes.
-    fn chain_repeated(&mut self, context: Context<'_>, users: &[(User, Match)], times: u64, hits: &mut Vec<Hit>) {
-        let Some((User { chain: number, .. }, _)) = users.first() else {
-            return;
-        };
-        let chain = &context.table.chains[*number as usize];
-        let location = context.table.location(chain);
-        let is_plain = location == Location::Anywhere
-            && match context.table.asks(chain.signature) {
-                Asks::Rule(Rule { logic, .. }) => logic.compares.is_empty() && logic.macros.is_empty(),
-                _ => true,
-            };
-        if is_plain {
-            let mut users = users.to_vec();
-            users.sort_by_key(|(user, _)| user.link);
-            return users.into_iter().for_each(|user| self.plain_repeated(context, user, times, hits));
-        }
-        // Of a body that is placed from the end only the last starts matter.
-        let last = |found: &Match| found.known.saturating_add(times - 1);
-        let from = users.iter().map(|(_, found)| oldest(location, last(found)).saturating_sub(found.start)).min();
-        for shift in from.unwrap_or(0)..times {
-            if self.told.contains(&chain.signature) {
-                return;
-            }
-            users.iter().for_each(|&(user, found)| self.on_user(context, user, found.shifted(shift), hits));
-        }
-    }
-
-    /// A link of a chain that may be anywhere matched behind each of many bytes.
-    fn plain_repeated(&mut self, context: Context<'_>, (user, found): (User, Match), times: u64, hits: &mut Vec<Hit>) {
-        let chain = &context.table.chains[user.chain as usize];
-        let links = context.table.links(chain);
-        let last = found.start.saturating_add(times - 1);
-        let before = usize::from(user.link).checked_sub(1);
-        let Some(before) = before else {
-            let start = Line { at: found.start, moves: true };
-            let stretch = Stretch { first: found.start, last, start };
-            return self.stretch_reached(context, (chain, links), user, (stretch, found), hits);
-        };
-        let ends = self.chains.get(&user.chain).and_then(|state| state.ends.get(before));
-        let (Some(ends), Some(link)) = (ends, links.get(usize::from(user.link))) else {
-            return;
-        };
-        let max = if link.gap.is_open() { u64::MAX } else { link.gap.max.into() };
-        for stretch in ends.followed((link.gap.min.into(), max), found.start, last) {
-            self.stretch_reached(context, (chain, links), user, (stretch, found), hits);
-        }
-    }
-
-    /// Chains have got to this link, with parts that begin one byte after the other; `found` is one such part.
-    fn stretch_reached(
-        &mut self,
-        context: Context<'_>,
-        (chain, links): (&Chain, Links<'_>),
-        user: User,
-        (stretch, found): (Stretch, Match),
-        hits: &mut Vec<Hit>,
-    ) {
-        if self.told.contains(&chain.signature) {
-            return;
-        }
-        let found = found.shifted(stretch.first - found.start);
-        let number = usize::from(user.link);
-        let Some(next) = links.get(number + 1) else {
-            return self.complete_stretch(context, chain, (stretch, found), hits);
-        };
-        let Some(ends) = self.ends_of((user.chain, number), links) else {
-            return;
-        };
-        if next.gap.is_open() {
-            return ends.keep_earliest(found.end, stretch.start.at);
-        }
-        ends.forget(found.known.saturating_sub(reach(next)));
-        let last = found.end + (stretch.last - stretch.first);
-        let lost = ends.push_stretch(found.end, last, stretch.start);
-        self.lost += u64::from(lost);
-    }
-
-    /// A body matched many times.
-    fn complete_stretch(
-        &mut self,
-        context: Context<'_>,
-        chain: &Chain,
-        (stretch, found): (Stretch, Match),
-        hits: &mut Vec<Hit>,
-    ) {
-        let Chain { signature, sub, .. } = *chain;
-        // Equal starts one after the other count once.
-        let times = if stretch.start.moves { stretch.last - stretch.first + 1 } else { 1 };
-        for shift in 0..times.min(COUNTED_SINGLY) {
-            let start = stretch.start.beyond(shift);
-            self.count(context, Counted { signature, sub, start, known: found.known + shift }, hits);
-            if self.told.contains(&signature) {
-                return;
-            }
-        }
-        let Some(more) = times.checked_sub(COUNTED_SINGLY + 1) else {
-            return;
-        };
-        let (start, known) = (stretch.start.beyond(times - 1), found.known + times - 1);
-        if let Some(state) = self.rules.get_mut(&signature) {
-            state.count_more(sub, more);
-        }
-        self.count(context, Counted { signature, sub, start, known }, hits);
     }
 
     /// The ends of one link of a chain.
@@ -449,90 +326,6 @@ impl Follower {
         if self.told.insert(signature) {
             hits.push(Hit { known, signature, start });
         }
-    }
-
-    /// The stream has ended after `size` bytes: places what could not be placed before. [`Follower::decide`] does the rest.
-    pub(crate) fn finish(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) {
-        let size = content.size();
-        let mut placed = Vec::new();
-        for (&number, state) in &self.chains {
-            let chain = &context.table.chains[number as usize];
-            // What was placed mid-stream has nothing here.
-            for places in context.table.location(chain).at_end(context.layout, size) {
-                if matches!(context.table.asks(chain.signature), Asks::Nothing) {
-                    let first = state.complete.first_within(*places.start(), *places.end());
-                    placed.extend(first.map(|start| (number, start)));
-                    continue;
-                }
-                let mut starts = state.complete.within(*places.start(), *places.end());
-                placed.extend(starts.by_ref().take(PLACED_MAX).map(|start| (number, start)));
-                self.lost += u64::from(starts.next().is_some());
-            }
-        }
-        placed.sort_unstable();
-        for (number, start) in placed {
-            let chain = context.table.chains[number as usize];
-            if !self.told.contains(&chain.signature) {
-                let counted = Counted { signature: chain.signature, sub: chain.sub, start, known: size };
-                self.count(context, counted, hits);
-            }
-        }
-        if let Some(hash) = content.picture().filter(|_| context.table.knows_pictures()) {
-            for (signature, sub) in context.table.pictures(hash) {
-                if !self.told.contains(&signature) {
-                    self.count(context, Counted { signature, sub, start: 0, known: size }, hits);
-                }
-            }
-        }
-        let mut due: Vec<u32> = self.rules.keys().copied().collect();
-        due.extend(&*context.table.hold_untouched);
-        due.sort_unstable();
-        due.dedup();
-        due.retain(|signature| !self.told.contains(signature));
-        self.due = due.into();
-    }
-
-    /// Decides whether a signature holds, unless it has to be searched for.
-    fn decide_one(&mut self, context: Context<'_>, signature: u32, content: &mut Content<'_>, hits: &mut Vec<Hit>) {
-        let Some(Rule { logic, .. }) = context.table.rule(signature) else { return };
-        if !logic.lies_in(context.containers) || !logic.fits(content.size(), context.layout) {
-            return;
-        }
-        let untouched;
-        let state = match self.rules.get(&signature) {
-            Some(state) => state,
-            None => {
-                untouched = RuleState::new(logic, 0);
-                &untouched
-            }
-        };
-        let (first, mut ending) = (state.first(), state.ending(logic));
-        if !logic.expressions.is_empty() {
-            self.ending.push_back((signature, first, Box::new(ending)));
-        } else if ending.turn(logic, context.layout, content) == Some(true) {
-            self.tell(signature, first, content.size(), hits);
-        }
-    }
-
-    /// Goes on with deciding what could only be decided at the end; whether it has to go on.
-    pub(crate) fn decide(&mut self, context: Context<'_>, content: &mut Content<'_>, hits: &mut Vec<Hit>) -> bool {
-        if !self.due.is_empty() {
-            for _ in 0..DECIDED_AT_ONCE.min(self.due.len()) {
-                let Some(signature) = self.due.pop_front() else { break };
-                content.work(WORK_OF_ONE);
-                self.decide_one(context, signature, content, hits);
-            }
-            return true;
-        }
-        let Some((signature, first, mut ending)) = self.ending.pop_front() else { return false };
-        let Some(Rule { logic, .. }) = context.table.rule(signature) else { return true };
-        content.work(1);
-        match ending.turn(logic, context.layout, content) {
-            None => self.ending.push_front((signature, first, ending)),
-            Some(true) => self.tell(signature, first, content.size(), hits),
-            Some(false) => {}
-        }
-        true
     }
 }
 
