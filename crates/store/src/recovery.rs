@@ -5,20 +5,23 @@
 //! reported. The log ends in front of the first damaged record of which nobody says that it was flushed: whatever comes
 //! after it was never acknowledged.
 
-use alloc::collections::BTreeMap;
+mod parts;
+mod scan;
+
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::apply::Effects;
 use crate::checkpoint;
-use crate::codec::{Malformed, Source};
+use crate::codec::Malformed;
 use crate::device::Device;
 use crate::error::{Damage, Damaged, Error};
 use crate::log::{Head, Log, Segment};
 use crate::operation::Operation;
-use crate::record::{self, HEADER_BYTES, Header, Kind, SECTOR_BYTES};
+use crate::record::{HEADER_BYTES, Header, SECTOR_BYTES};
 use crate::state::State;
 use crate::superblock::{COUNTER_MAX, Geometry, Root, SLOTS, Superblock};
+use parts::Parts;
 
 /// How a volume is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,10 +179,11 @@ struct Attempt<'a, D> {
     checkpoints: &'a [Root],
     /// Damaged records, each with its sequence number.
     damaged: Vec<(u64, Damage)>,
-    transactions: Vec<Found>,
+    transactions: Vec<Place>,
 }
 
-struct Found {
+/// Place of a transaction in the log.
+struct Place {
     sequence: u64,
     position: u64,
     header: Header,
@@ -264,179 +268,6 @@ impl<D: Device> Attempt<'_, D> {
         if is_possible { Ok(()) } else { Err(Error::damaged(Damaged::Checkpoint, 0)) }
     }
 
-    /// The segments of the log from the checkpoint on, in order: back from the newest.
-    ///
-    /// Of segments that were begun since the last flush the head of any may be missing. What is behind it is no part of the log
-    /// then, but what it says to be on stable storage has to be there.
-    fn chain(&mut self, root: &Root) -> Result<Vec<u32>, Error> {
-        let by_epoch: BTreeMap<u64, u32> = (0u32..)
-            .zip(self.segments)
-            .filter(|(_, segment)| segment.epoch != 0)
-            .map(|(number, segment)| (segment.epoch, number))
-            .collect();
-        let mut chain = Vec::new();
-        let mut epoch = by_epoch.last_key_value().map_or(0, |(&epoch, _)| epoch);
-        while epoch >= root.epoch {
-            let Some(&number) = by_epoch.get(&epoch) else {
-                for number in chain.drain(..) {
-                    self.durable = self.durable.max(self.told_durable(number)?);
-                }
-                let below = by_epoch.range(..epoch).next_back();
-                epoch = *below.ok_or(Error::damaged(Damaged::Segment, root.position))?.0;
-                continue;
-            };
-            chain.push(number);
-            let previous = self.segments[number as usize].previous;
-            if epoch == root.epoch && self.geometry.segment_of(root.position) == Some(number) {
-                chain.reverse();
-                return Ok(chain);
-            }
-            epoch = previous.min(epoch - 1);
-        }
-        Err(Error::damaged(Damaged::Segment, root.position))
-    }
-
-    /// The sequence number before which all is on stable storage, as the records of a segment say.
-    fn told_durable(&self, number: u32) -> Result<u64, Error> {
-        let (at, epoch) = (self.geometry.segment_at(number), self.segments[number as usize].epoch);
-        let (mut offset, mut durable) = (SECTOR_BYTES as u64, 0);
-        let mut bytes = [0; HEADER_BYTES];
-        while offset + HEADER_BYTES as u64 <= u64::from(self.geometry.segment_bytes) {
-            self.device.read_at(at + offset, &mut bytes)?;
-            let header = Header::decode(&bytes, self.geometry.volume(), at + offset);
-            let Some(header) = header.filter(|header| header.epoch == epoch) else { break };
-            durable = durable.max(header.durable.min(header.sequence));
-            offset += header.stored_bytes().max(1);
-        }
-        Ok(durable)
-    }
-
-    /// Goes through all records from the checkpoint on.
-    fn scan(&mut self, root: &Root, chain: &[u32]) -> Result<End, Error> {
-        let mut end = End { segment: 0, offset: 0, sequence: root.sequence };
-        let start = root.position - self.geometry.segment_at(*chain.first().unwrap_or(&0));
-        for (at, &segment) in chain.iter().enumerate() {
-            // A segment ends where any later one begins: a recovery that discarded records went on before them.
-            let firsts = chain[at..].iter().map(|&number| self.segments[number as usize].first);
-            let limit = firsts.clone().skip(1).min();
-            end.sequence = end.sequence.min(firsts.min().unwrap_or(u64::MAX).max(root.sequence));
-            let mut bytes = vec![0; self.geometry.segment_bytes as usize];
-            self.device.read_at(self.geometry.segment_at(segment), &mut bytes)?;
-            let offset = if at == 0 { start as usize } else { SECTOR_BYTES };
-            end = self.scan_segment(segment, &bytes, offset, end.sequence, limit)?;
-        }
-        // What was known to be there has to be there.
-        if end.sequence < self.durable {
-            let position = self.geometry.segment_at(end.segment) + u64::from(end.offset);
-            self.miss(end.sequence, self.durable, position);
-            end.sequence = self.durable;
-        }
-        Ok(end)
-    }
-
-    fn scan_segment(
-        &mut self,
-        segment: u32,
-        bytes: &[u8],
-        mut offset: usize,
-        mut expected: u64,
-        limit: Option<u64>,
-    ) -> Result<End, Error> {
-        let at = self.geometry.segment_at(segment);
-        let epoch = self.segments[segment as usize].epoch;
-        let end = limit.unwrap_or(u64::MAX);
-        let from = offset;
-        while expected < end {
-            let found = self.find(bytes, offset, at, epoch, expected, end);
-            let Some((found_at, header)) = found else { break };
-            if header.sequence > expected {
-                self.miss(expected, header.sequence, at + offset as u64);
-            }
-            let position = at + found_at as u64;
-            let payload = bytes.get(found_at + HEADER_BYTES..).and_then(|rest| rest.get(..header.length as usize));
-            let is_whole = payload.is_some_and(|payload| {
-                record::payload_checksum(self.geometry.volume(), epoch, payload) == header.payload_checksum
-            });
-            if is_whole {
-                self.durable = self.durable.max(header.durable.min(header.sequence));
-            } else {
-                let what = match header.kind {
-                    Kind::Piece => Damaged::Message(header.subject),
-                    Kind::Digest => Damaged::Digest(header.subject),
-                    Kind::Checkpoint => Damaged::Checkpoint,
-                    Kind::Transaction => Damaged::Transaction,
-                };
-                self.damaged.push((header.sequence, Damage { what, position }));
-            }
-            if is_whole && header.kind == Kind::Transaction {
-                self.transactions.push(Found { sequence: header.sequence, position, header });
-            }
-            expected = header.sequence + 1;
-            offset = found_at.saturating_add(header.stored_bytes() as usize).min(bytes.len());
-        }
-        self.report.scanned_bytes += (offset - from.min(offset)) as u64;
-        // Records behind what the next segment says is the end of this one were discarded by an earlier recovery.
-        if let Some(first) = limit.filter(|&first| expected < first) {
-            self.miss(expected, first, at + offset as u64);
-            expected = first;
-        }
-        Ok(End { segment, offset: offset as u32, sequence: expected })
-    }
-
-    /// Records of the log that are not there. Those of checkpoints are missed by nobody.
-    fn miss(&mut self, from: u64, to: u64, position: u64) {
-        let mut roots = self.checkpoints.iter();
-        let what = match roots.any(|root| root.holds(from) && root.holds(to.saturating_sub(1))) {
-            true => Damaged::Checkpoint,
-            false => Damaged::Log,
-        };
-        self.damaged.push((from, Damage { what, position }));
-    }
-
-    /// The next record of the log at `offset`, or behind what is damaged there.
-    fn find(
-        &self,
-        bytes: &[u8],
-        offset: usize,
-        at: u64,
-        epoch: u64,
-        expected: u64,
-        limit: u64,
-    ) -> Option<(usize, Header)> {
-        let volume = self.geometry.volume();
-        let mut offset = offset;
-        while let Some(rest) = bytes.get(offset..).filter(|rest| rest.len() >= HEADER_BYTES) {
-            let header = Header::decode(rest, volume, at + offset as u64);
-            let header = header.filter(|header| header.epoch == epoch && (expected..limit).contains(&header.sequence));
-            if let Some(header) = header {
-                return Some((offset, header));
-            }
-            offset += 8;
-        }
-        None
-    }
-
-    /// The first record that does not count. Damage before it is reported.
-    fn cut(&mut self, end: u64) -> Result<u64, Error> {
-        let durable = self.durable;
-        let cut = self.damaged.iter().map(|&(sequence, _)| sequence).filter(|&at| at >= durable).min().unwrap_or(end);
-        self.report.discarded_records = end - cut;
-        for (sequence, damage) in core::mem::take(&mut self.damaged) {
-            if sequence >= cut {
-                continue;
-            }
-            self.report.damage.push(damage);
-            if !matches!(damage.what, Damaged::Transaction | Damaged::Log) {
-                continue;
-            }
-            if !self.options.salvage {
-                return Err(Error::Damaged(damage));
-            }
-            self.report.lost_transactions = true;
-        }
-        Ok(cut)
-    }
-
     /// Does again what was committed before the cut; returns how many bytes that were.
     fn replay(&mut self, state: &mut State, cut: u64) -> Result<u64, Error> {
         let mut bytes = 0u64;
@@ -459,7 +290,7 @@ impl<D: Device> Attempt<'_, D> {
         Ok(bytes)
     }
 
-    fn replay_one(&self, state: &mut State, found: &Found) -> Result<(), Error> {
+    fn replay_one(&self, state: &mut State, found: &Place) -> Result<(), Error> {
         let damaged = || Error::damaged(Damaged::Transaction, found.position);
         if found.header.subject != state.commits + 1 && !self.report.lost_transactions {
             return Err(damaged());
@@ -477,99 +308,5 @@ impl<D: Device> Attempt<'_, D> {
         }
         state.commits = found.header.subject;
         Ok(())
-    }
-}
-
-/// Where a scan ended.
-struct End {
-    segment: u32,
-    offset: u32,
-    sequence: u64,
-}
-
-/// The parts of a checkpoint, one behind the other.
-struct Parts<'a, 'b, D> {
-    attempt: &'b Attempt<'a, D>,
-    root: Root,
-    chain: &'b [u32],
-    /// Position of the next part.
-    position: u64,
-    /// Offset in the held part up to which it was taken.
-    at: usize,
-    held: Vec<u8>,
-    index: u32,
-    is_last: bool,
-    bytes: u64,
-}
-
-impl<D: Device> Parts<'_, '_, D> {
-    fn refill(&mut self) -> Result<(), Malformed> {
-        if self.is_last {
-            return Err(Malformed);
-        }
-        let header = match self.header(self.position) {
-            Some(header) => header,
-            None => {
-                // A part that did not fit into its segment begins the next one.
-                let geometry = &self.attempt.geometry;
-                let segment = geometry.segment_of(self.position.saturating_sub(1)).ok_or(Malformed)?;
-                let at = self.chain.iter().position(|&number| number == segment).ok_or(Malformed)?;
-                let next = *self.chain.get(at + 1).ok_or(Malformed)?;
-                self.position = geometry.segment_at(next) + SECTOR_BYTES as u64;
-                self.header(self.position).ok_or(Malformed)?
-            }
-        };
-        if header.length > self.attempt.geometry.piece_bytes {
-            return Err(Malformed);
-        }
-        self.held.resize(header.length as usize, 0);
-        self.attempt.device.read_at(self.position + HEADER_BYTES as u64, &mut self.held).map_err(|_| Malformed)?;
-        let volume = self.attempt.geometry.volume();
-        if record::payload_checksum(volume, header.epoch, &self.held) != header.payload_checksum {
-            return Err(Malformed);
-        }
-        self.position += header.stored_bytes();
-        self.bytes += header.stored_bytes();
-        (self.at, self.index, self.is_last) = (0, self.index + 1, header.last);
-        Ok(())
-    }
-
-    fn header(&self, position: u64) -> Option<Header> {
-        let mut bytes = [0; HEADER_BYTES];
-        self.attempt.device.read_at(position, &mut bytes).ok()?;
-        let header = Header::decode(&bytes, self.attempt.geometry.volume(), position)?;
-        let is_next = header.kind == Kind::Checkpoint
-            && (header.subject, header.index) == (self.root.number, self.index)
-            && header.sequence.checked_sub(self.root.sequence) == Some(u64::from(self.index));
-        is_next.then_some(header)
-    }
-}
-
-impl<D: Device> Source for Parts<'_, '_, D> {
-    fn byte(&mut self) -> Result<u8, Malformed> {
-        while self.at >= self.held.len() {
-            self.refill()?;
-        }
-        self.at += 1;
-        self.held.get(self.at - 1).copied().ok_or(Malformed)
-    }
-
-    fn take(&mut self, length: usize) -> Result<Vec<u8>, Malformed> {
-        let mut taken = Vec::new();
-        while taken.len() < length {
-            if self.at >= self.held.len() {
-                self.refill()?;
-                continue;
-            }
-            let rest = &self.held[self.at..];
-            let more = rest.len().min(length - taken.len());
-            taken.extend_from_slice(&rest[..more]);
-            self.at += more;
-        }
-        Ok(taken)
-    }
-
-    fn is_at_end(&self) -> bool {
-        self.is_last && self.at >= self.held.len()
     }
 }

@@ -4,20 +4,23 @@
 //! [`transaction`](Volume::transaction) as often as wanted, and [`commit`](Volume::commit), which flushes once for all
 //! transactions that were staged since the last one. What was staged is visible when `commit` has returned, and not before.
 
+mod checkpoint;
+mod commit;
+mod room;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use crate::apply::Effects;
-use crate::checkpoint;
 use crate::device::Device;
 use crate::error::{Damage, Damaged, Error};
-use crate::log::{Log, Record, Segment};
+use crate::log::{Log, Segment};
 use crate::read::{self, Content};
-use crate::record::{self, Kind, SECTOR_BYTES};
+use crate::record::{self, SECTOR_BYTES};
 use crate::recovery::{self, Options, Report};
 use crate::state::{Message, State};
-use crate::superblock::{Geometry, Root, SLOTS, Superblock};
+use crate::superblock::{Geometry, Root, Superblock};
 
 /// How a volume is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,336 +286,6 @@ impl<D: Device> Volume<D> {
         None
     }
 
-    /// Makes what was staged durable and visible: one flush for all of it. If it fails nothing is written any more until the
-    /// volume has been opened anew.
-    pub fn commit(&mut self) -> Result<(), Error> {
-        self.publish()?;
-        // What was staged is durable. If this fails the volume is failed, and the next call says so.
-        let _ = self.make_room();
-        Ok(())
-    }
-
-    /// Writes and flushes what was staged, and makes it visible.
-    pub(crate) fn publish(&mut self) -> Result<(), Error> {
-        self.writable()?;
-        if self.staged.is_empty() {
-            return Ok(());
-        }
-        let written = self.write_staged();
-        // Part of it may be in the log: what is in memory is not what would be read.
-        self.log.failed |= written.is_err();
-        written?;
-        self.published = self.working.clone();
-        self.settle();
-        Ok(())
-    }
-
-    /// Whether there is room for another transaction. One that makes the volume fuller leaves the reserve alone.
-    pub(crate) fn admits(&self, payload_bytes: usize, grows: bool) -> Result<(), Error> {
-        let waiting: u64 = self.staged.iter().map(|staged| record::stored_bytes(staged.payload.len() as u64)).sum();
-        let needed = waiting + record::stored_bytes(payload_bytes as u64) + SECTOR_BYTES as u64;
-        let segment = u64::from(self.log.geometry.segment_bytes);
-        let room = self.log.head.map_or(0, |head| segment - u64::from(head.offset));
-        if needed <= room {
-            return Ok(());
-        }
-        let keep = if grows { self.reserve() } else { self.checkpoint_segments() };
-        match self.log.free.len() > keep + (needed / (segment / 2)) as usize {
-            true => Ok(()),
-            false => Err(Error::Full),
-        }
-    }
-
-    fn write_staged(&mut self) -> Result<(), Error> {
-        let count = self.staged.len();
-        for (at, staged) in core::mem::take(&mut self.staged).into_iter().enumerate() {
-            self.grown_bytes += if staged.grows { staged.payload.len() as u64 } else { 0 };
-            self.log.append(Record {
-                kind: Kind::Transaction,
-                last: true,
-                subject: staged.commit,
-                index: 0,
-                payload: &staged.payload,
-                ends_commit: at + 1 == count,
-                // It was admitted.
-                keep: 0,
-            })?;
-        }
-        self.log.flush()
-    }
-
-    /// Counts what messages take after a commit.
-    fn settle(&mut self) {
-        let effects = core::mem::take(&mut self.effects);
-        for (number, message) in effects.added {
-            self.count(&message, true);
-            if id_of(self.log.geometry.identity, number) != message.id {
-                self.known.insert(message.id, number);
-            }
-        }
-        for (number, message) in effects.freed {
-            self.count(&message, false);
-            if self.known.get(&message.id) == Some(&number) && self.working.messages.get(number).is_none() {
-                self.known.remove(&message.id);
-            }
-        }
-    }
-
-    fn count(&mut self, message: &Message, is_added: bool) {
-        let current = self.superblock.current.number;
-        let geometry = self.log.geometry;
-        for (position, bytes) in records_of(message, &geometry) {
-            let Some(segment) = self.log.segment_mut(position) else { continue };
-            if is_added {
-                segment.live = segment.live.saturating_add(bytes);
-                continue;
-            }
-            segment.live = segment.live.saturating_sub(bytes);
-            segment.emptied = current;
-            self.died = self.died.saturating_add(bytes);
-        }
-    }
-
-    /// Counts what messages take, and notes which segments the checkpoints point into: the last one had the state `before`.
-    fn count_live(&mut self, before: &State) {
-        let (geometry, Superblock { current, previous, .. }) = (self.log.geometry, self.superblock);
-        self.log.segments.iter_mut().for_each(|segment| (segment.live, segment.emptied) = (0, previous.number));
-        for (position, _) in before.messages.iter().flat_map(|(_, message)| records_of(message, &geometry)) {
-            if let Some(segment) = self.log.segment_mut(position) {
-                segment.emptied = current.number;
-            }
-        }
-        let state = self.published.clone();
-        state.messages.iter().for_each(|(_, message)| self.count(message, true));
-    }
-
-    /// Takes a checkpoint: after a crash only what comes later is read again. Nothing may be staged.
-    pub fn checkpoint(&mut self) -> Result<(), Error> {
-        self.writable()?;
-        self.publish()?;
-        self.write_checkpoint()
-    }
-
-    fn write_checkpoint(&mut self) -> Result<(), Error> {
-        let written = self.write_state();
-        self.log.failed |= written.is_err() && !matches!(written, Err(Error::Full));
-        written?;
-        self.free_segments();
-        Ok(())
-    }
-
-    fn write_state(&mut self) -> Result<(), Error> {
-        let number = self.superblock.current.number + 1;
-        let state = self.published.clone();
-        let part_bytes = self.log.geometry.piece_bytes as usize;
-        // A checkpoint that does not fit shall not begin.
-        if self.log.free.len() < self.checkpoint_segments() && !self.fits(&state, part_bytes)? {
-            return Err(Error::Full);
-        }
-        if self.log.head.is_none() {
-            self.log.take_segment(0)?;
-        }
-        let free = self.log.free.clone();
-        let (mut root, mut index, before) = (None, 0, self.log.written_bytes);
-        let log = &mut self.log;
-        checkpoint::encode(&state, &free, part_bytes, &mut |part, last| {
-            let sequence = log.sequence;
-            let position = log.append(Record {
-                kind: Kind::Checkpoint,
-                last,
-                subject: number,
-                index,
-                payload: part,
-                ends_commit: last,
-                keep: 0,
-            })?;
-            index += 1;
-            root.get_or_insert(Root { number, position, sequence, epoch: log.last_epoch, records: 0 }).records += 1;
-            Ok(())
-        })?;
-        self.log.flush()?;
-        self.checkpoint_size = self.log.written_bytes - before;
-        (self.checkpoint_at, self.log_bytes_before) = (self.log.written_bytes, 0);
-        self.grown_bytes = 0;
-        self.superblock.previous = self.superblock.current;
-        self.superblock.current = root.ok_or(Error::Failed)?;
-        self.write_superblock()
-    }
-
-    /// Whether there is room for a checkpoint, exactly.
-    fn fits(&self, state: &State, part_bytes: usize) -> Result<bool, Error> {
-        let (mut bytes, stride) = (0, self.log.geometry.stride());
-        checkpoint::encode(state, &self.log.free, part_bytes, &mut |part, _| {
-            bytes += record::stored_bytes(part.len() as u64);
-            Ok(())
-        })?;
-        // The end of a segment may be too short for a part.
-        let segment = u64::from(self.log.geometry.segment_bytes) - SECTOR_BYTES as u64 - stride;
-        Ok(bytes < self.log.free.len() as u64 * segment)
-    }
-
-    fn write_superblock(&mut self) -> Result<(), Error> {
-        if self.log.failed {
-            return Err(Error::Failed);
-        }
-        self.superblock.generation += 1;
-        let slot = SLOTS[(self.superblock.generation % 2) as usize];
-        let device = &mut self.log.device;
-        let written = device.write_at(slot, &self.superblock.encode(slot)).and_then(|()| device.flush());
-        self.log.failed |= written.is_err();
-        Ok(written?)
-    }
-
-    /// Segments that neither of the two checkpoints nor what came after them needs.
-    fn free_segments(&mut self) {
-        let pinned = self.pinned();
-        let Superblock { current, previous, .. } = self.superblock;
-        let oldest = if previous.number == 0 { current } else { previous };
-        let head = self.log.head.map(|head| head.segment);
-        for (number, segment) in self.log.segments.iter().enumerate() {
-            let number = number as u32;
-            let is_needed = segment.live != 0
-                || segment.emptied >= oldest.number
-                || segment.epoch >= oldest.epoch
-                || head == Some(number)
-                || pinned.contains(&number);
-            if !is_needed && self.log.free.insert(number) {
-                let at = self.log.geometry.segment_at(number);
-                // A wish: what becomes of it changes nothing.
-                let _ = self.log.device.discard(at, u64::from(self.log.geometry.segment_bytes));
-            }
-        }
-    }
-
-    /// Segments with pieces of messages that are still coming in. What the others had that never became visible has died.
-    pub(crate) fn pinned(&mut self) -> BTreeSet<u32> {
-        let mut died = 0u64;
-        self.pins.retain(|&number, pin| {
-            let is_alive = pin.alive.strong_count() > 0;
-            if !is_alive && self.working.messages.get(number).is_none() {
-                died = died.saturating_add(pin.bytes);
-            }
-            is_alive
-        });
-        self.died = self.died.saturating_add(died);
-        self.pins.values().flat_map(|pin| pin.segments.iter().copied()).collect()
-    }
-
-    /// Takes checkpoints and compacts when it is time.
-    fn make_room(&mut self) -> Result<(), Error> {
-        let since = self.log_bytes_before.saturating_add(self.log.written_bytes - self.checkpoint_at);
-        if since >= self.options.checkpoint_bytes.max(self.checkpoint_size.saturating_mul(16)) {
-            match self.write_checkpoint() {
-                Err(Error::Full) => {}
-                outcome => outcome?,
-            }
-        }
-        self.reclaim_if_low()
-    }
-
-    /// Makes room if only the reserve is left, and if some is to be had.
-    pub(crate) fn reclaim_if_low(&mut self) -> Result<(), Error> {
-        self.leaves(0).map(drop)
-    }
-
-    /// Whether so many bytes are free besides the reserve. Makes room first if there are not, and if some is to be had.
-    pub fn leaves(&mut self, bytes: u64) -> Result<bool, Error> {
-        self.writable()?;
-        let segments = bytes.div_ceil(u64::from(self.log.geometry.segment_bytes));
-        let more = usize::try_from(segments).unwrap_or(usize::MAX);
-        if self.log.free.len() <= self.reserve().saturating_add(more) && self.is_worth_reclaiming() {
-            self.reclaim_beyond(more)?;
-        }
-        Ok(self.log.free.len() > self.reserve().saturating_add(more))
-    }
-
-    /// Whether there was room to be made the last time, or more than making it costs: bytes that died or were written since
-    /// then, or segments that a checkpoint would free. The last is counted anew, since a counter does not survive a restart.
-    pub(crate) fn is_worth_reclaiming(&mut self) -> bool {
-        let is_worth_it = self.has_empty_segments();
-        let since = self.log.written_bytes - self.reclaimed_at;
-        let cost = u64::from(self.log.geometry.segment_bytes).saturating_add(self.checkpoint_size);
-        is_worth_it || self.has_garbage || self.died.saturating_add(since) >= cost
-    }
-
-    /// Whether a checkpoint would free more segments than it takes.
-    fn has_empty_segments(&mut self) -> bool {
-        let pinned = self.pinned();
-        let head = self.log.head.map(|head| head.segment);
-        let is_empty = |(number, segment): &(u32, &Segment)| {
-            segment.live == 0 && head != Some(*number) && !self.log.free.contains(number) && !pinned.contains(number)
-        };
-        (0u32..).zip(&self.log.segments).filter(is_empty).count() > self.checkpoint_segments()
-    }
-
-    /// Makes room: frees what nothing points into, and if that is not enough compacts the segments that are emptiest. The
-    /// checkpoint before the last one is given up for it.
-    pub fn reclaim(&mut self) -> Result<(), Error> {
-        self.reclaim_beyond(0)
-    }
-
-    /// The same, until there are so many segments more than the reserve.
-    fn reclaim_beyond(&mut self, more: usize) -> Result<(), Error> {
-        self.publish()?;
-        (self.died, self.has_garbage) = (0, false);
-        let outcome = self.reclaim_all(more);
-        self.reclaimed_at = self.log.written_bytes;
-        outcome
-    }
-
-    fn reclaim_all(&mut self, more: usize) -> Result<(), Error> {
-        self.checkpoint_alone()?;
-        while self.log.free.len() <= self.reserve().saturating_add(more) {
-            let before = self.log.free.len();
-            let mut compacted = 0;
-            while compacted < 8 && self.compact(LIVE_PERCENT_MAX)? {
-                compacted += 1;
-            }
-            // Where little has died the copies take what they free.
-            if compacted == 0 || !self.checkpoint_alone()? || self.log.free.len() <= before {
-                break;
-            }
-        }
-        self.has_garbage = self.log.free.len() > self.reserve().saturating_add(more);
-        Ok(())
-    }
-
-    /// Where there is no room for a checkpoint, the one before the last is given up for what it points into.
-    fn give_up_previous(&mut self) {
-        if self.log.free.len() >= self.checkpoint_segments() {
-            return;
-        }
-        let given_up = self.superblock.previous.number;
-        self.superblock.previous = Root::NONE;
-        let is_theirs = |segment: &&mut Segment| segment.emptied == given_up;
-        self.log.segments.iter_mut().filter(is_theirs).for_each(|segment| segment.emptied = 0);
-    }
-
-    /// A checkpoint that has none before it; whether there was room for it.
-    fn checkpoint_alone(&mut self) -> Result<bool, Error> {
-        match self.write_checkpoint() {
-            Err(Error::Full) => return Ok(false),
-            outcome => outcome?,
-        }
-        self.superblock.previous = Root::NONE;
-        // Both: what is freed now is needed by the checkpoint before.
-        self.write_superblock()?;
-        self.write_superblock()?;
-        self.free_segments();
-        Ok(true)
-    }
-
-    /// Segments that a checkpoint may need.
-    pub(crate) fn checkpoint_segments(&self) -> usize {
-        let grown = self.checkpoint_size + self.checkpoint_size / 4 + self.grown_bytes;
-        1 + (grown / u64::from(self.log.geometry.segment_bytes)) as usize
-    }
-
-    /// Segments that messages leave free, so that deleting, compacting and checkpoints always find some.
-    pub(crate) fn reserve(&self) -> usize {
-        2 * self.checkpoint_segments() + 4
-    }
-
     /// How full the volume is.
     pub fn usage(&self) -> Usage {
         let segment = u64::from(self.log.geometry.segment_bytes);
@@ -679,9 +352,6 @@ impl<D: Device> Volume<D> {
         definite(error, Damaged::Message(number), 0)
     }
 }
-
-/// A segment is compacted on its own accord when less than this much of it is live.
-const LIVE_PERCENT_MAX: u64 = 90;
 
 fn definite(error: Error, what: Damaged, position: u64) -> Error {
     match error {
