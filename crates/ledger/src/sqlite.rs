@@ -6,65 +6,23 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use learn::{Corpus, Counts, Key, Snapshot, Standing, Tokens, expire};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use learn::{Corpus, Counts, Key, Snapshot, Standing, Tokens};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use crate::{
     Alike, Conduct, Error, Fuzzy, Greeting, Learned, Ledger, Lesson, MAILS_MAX, MARKS_MAX, Mark, NAME_BYTES_MAX, Name,
     Summary,
 };
-
-/// "slrn": what files of ours have in their header.
-const APPLICATION: i32 = 0x736c_726e;
-
-/// The form of the tables; the first had no marks, the second no senders, the third no reports.
-const FORM: i32 = 4;
+use lessons::{forget_old, known, learn_one, take_back, words};
+use tables::prepare;
 
 /// How long another process is waited for.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// A word that was of use is noted so many seconds after the last time, so that few mails write anything.
 const TOUCH_SECONDS: i64 = 21_600;
-
-/// Beyond so many times the bound the oldest words are forgotten, however new.
-const SURPLUS_FACTOR: u64 = 2;
-
-/// A date that is further ahead than this is none.
-const AHEAD_SECONDS: i64 = 86_400;
-
-const TABLES: &str = "
-    CREATE TABLE owner (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
-        spam INTEGER NOT NULL DEFAULT 0, ham INTEGER NOT NULL DEFAULT 0, expired INTEGER NOT NULL DEFAULT 0
-    );
-    CREATE TABLE word (
-        owner INTEGER NOT NULL, key INTEGER NOT NULL,
-        spam INTEGER NOT NULL, ham INTEGER NOT NULL, at INTEGER NOT NULL,
-        PRIMARY KEY (owner, key)
-    ) WITHOUT ROWID;
-    CREATE TABLE mail (
-        owner INTEGER NOT NULL, id TEXT NOT NULL, spam INTEGER NOT NULL, at INTEGER NOT NULL,
-        PRIMARY KEY (owner, id)
-    ) WITHOUT ROWID;
-";
-
-/// What the third form has besides.
-const SENDERS: &str = "
-    CREATE TABLE sender (
-        owner INTEGER NOT NULL, name BLOB NOT NULL,
-        count INTEGER NOT NULL, total REAL NOT NULL, last INTEGER NOT NULL, added BLOB,
-        PRIMARY KEY (owner, name)
-    ) WITHOUT ROWID;
-";
-
-/// What the second form has besides.
-const MARKS: &str = "
-    CREATE TABLE mark (
-        id BLOB PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL, count INTEGER NOT NULL
-    ) WITHOUT ROWID;
-";
 
 /// A file that is open.
 #[derive(Debug)]
@@ -145,59 +103,6 @@ fn real(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Makes a file ready; `false`: it is not ours.
-fn prepare(connection: &mut Connection) -> Done<bool> {
-    connection.busy_timeout(BUSY_WAIT)?;
-    connection.set_prepared_statement_cache_capacity(32);
-    let of =
-        |connection: &Connection, name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    if of(connection, "application_id")? != APPLICATION {
-        let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        // Another process may have made it ours since: tables and number come together.
-        if tables > 0 && of(connection, "application_id")? != APPLICATION {
-            return Ok(false);
-        }
-        write_ahead(connection)?;
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have been here meanwhile.
-        if of(&transaction, "application_id")? != APPLICATION {
-            transaction.execute_batch(TABLES)?;
-            transaction.execute_batch(MARKS)?;
-            transaction.execute_batch(SENDERS)?;
-            transaction.execute_batch(fuzzy::TABLES)?;
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
-            transaction.pragma_update(None, "user_version", FORM)?;
-        }
-        transaction.commit()?;
-    }
-    if (1..FORM).contains(&of(connection, "user_version")?) {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let form = of(&transaction, "user_version")?;
-        for tables in [MARKS, SENDERS, fuzzy::TABLES].iter().skip(usize::try_from(form - 1).unwrap_or(usize::MAX)) {
-            transaction.execute_batch(tables)?;
-        }
-        transaction.pragma_update(None, "user_version", FORM.max(form))?;
-        transaction.commit()?;
-    }
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // Nowhere else may be written to.
-    connection.pragma_update(None, "temp_store", "MEMORY")?;
-    Ok(of(connection, "user_version")? == FORM)
-}
-
-/// Has the file written ahead. SQLite does not wait for that itself while another process has the file open.
-fn write_ahead(connection: &Connection) -> Done<()> {
-    let end = Instant::now() + BUSY_WAIT;
-    loop {
-        match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < end => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            done => return done,
-        }
-    }
-}
-
 fn number(key: Key) -> i64 {
     key.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))
 }
@@ -251,82 +156,6 @@ fn count_mails(transaction: &Transaction<'_>, owner: i64, is_spam: bool, by: i64
         false => "UPDATE owner SET ham = max(ham + ?2, 0) WHERE id = ?1",
     })?;
     tell.execute(params![owner, by]).map(drop)
-}
-
-/// How a mail is known: the id, and whether as spam.
-fn known<'i>(transaction: &Transaction<'_>, owner: i64, ids: &'i [Box<str>]) -> Done<Option<(&'i str, bool)>> {
-    let mut ask = transaction.prepare_cached("SELECT spam FROM mail WHERE owner = ?1 AND id = ?2")?;
-    for id in ids {
-        if let Some(is_spam) = ask.query_row(params![owner, cut(id)], |row| row.get(0)).optional()? {
-            return Ok(Some((id, is_spam)));
-        }
-    }
-    Ok(None)
-}
-
-fn learn_one(transaction: &Transaction<'_>, owner: i64, lesson: &Lesson) -> Done<Learned> {
-    let before = known(transaction, owner, &lesson.ids)?;
-    match before {
-        Some((_, is_spam)) if is_spam == lesson.is_spam || !lesson.corrects => return Ok(Learned::Known),
-        Some((id, is_spam)) => take_back(transaction, owner, id, is_spam, &lesson.tokens)?,
-        None => {}
-    }
-    let (spam, ham) = (i64::from(lesson.is_spam), i64::from(!lesson.is_spam));
-    let mut tell = transaction.prepare_cached(
-        "INSERT INTO word (owner, key, spam, ham, at) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT DO UPDATE SET spam = spam + ?3, ham = ham + ?4, at = max(at, ?5)",
-    )?;
-    for key in lesson.tokens.keys() {
-        tell.execute(params![owner, number(*key), spam, ham, lesson.at])?;
-    }
-    count_mails(transaction, owner, lesson.is_spam, 1)?;
-    if let Some(id) = lesson.ids.first() {
-        let mut tell = transaction.prepare_cached("REPLACE INTO mail (owner, id, spam, at) VALUES (?1, ?2, ?3, ?4)")?;
-        tell.execute(params![owner, cut(id), lesson.is_spam, lesson.at])?;
-    }
-    Ok(if before.is_some() { Learned::Corrected } else { Learned::New })
-}
-
-fn take_back(transaction: &Transaction<'_>, owner: i64, id: &str, is_spam: bool, tokens: &Tokens) -> Done<()> {
-    let (spam, ham) = (i64::from(is_spam), i64::from(!is_spam));
-    let mut less = transaction.prepare_cached(
-        "UPDATE word SET spam = max(spam - ?3, 0), ham = max(ham - ?4, 0) WHERE owner = ?1 AND key = ?2",
-    )?;
-    let mut none =
-        transaction.prepare_cached("DELETE FROM word WHERE owner = ?1 AND key = ?2 AND spam = 0 AND ham = 0")?;
-    for key in tokens.keys() {
-        less.execute(params![owner, number(*key), spam, ham])?;
-        none.execute(params![owner, number(*key)])?;
-    }
-    count_mails(transaction, owner, is_spam, -1)?;
-    transaction.execute("DELETE FROM mail WHERE owner = ?1 AND id = ?2", params![owner, cut(id)]).map(drop)
-}
-
-fn words(transaction: &Transaction<'_>, owner: i64) -> Done<u64> {
-    transaction.query_row("SELECT count(*) FROM word WHERE owner = ?1", [owner], |row| row.get(0)).map(count)
-}
-
-fn forget_old(transaction: &Transaction<'_>, owner: i64, words_max: u64, now: i64) -> Done<u64> {
-    let all = words(transaction, owner)?;
-    if all <= words_max {
-        return Ok(0);
-    }
-    let newest = "SELECT max(at) FROM word WHERE owner = ?1 AND at <= ?2";
-    let newest: Option<i64> = transaction.query_row(newest, params![owner, now + AHEAD_SECONDS], |row| row.get(0))?;
-    let newest = newest.unwrap_or(now).min(now);
-    let Some(surplus) = expire::surplus(all, words_max) else { return Ok(0) };
-    let kept = "SELECT at FROM word WHERE owner = ?1 ORDER BY at LIMIT 1 OFFSET ?2";
-    let kept: i64 = transaction.query_row(kept, params![owner, signed(surplus)], |row| row.get(0))?;
-    let until = kept.min(newest.saturating_sub(expire::AGE_MIN));
-    let mut forgotten = transaction.execute("DELETE FROM word WHERE owner = ?1 AND at < ?2", params![owner, until])?;
-    if forgotten == 0 && all > words_max.saturating_mul(SURPLUS_FACTOR) {
-        forgotten = transaction.execute(
-            "DELETE FROM word WHERE owner = ?1 AND key IN
-             (SELECT key FROM word WHERE owner = ?1 ORDER BY at, spam + ham LIMIT ?2)",
-            params![owner, signed(surplus)],
-        )?;
-    }
-    Ok(forgotten as u64)
 }
 
 impl Ledger for Sqlite {
@@ -542,7 +371,9 @@ fn put(transaction: &Transaction<'_>, owner: i64, item: &Snapshot) -> Done<()> {
 }
 
 mod fuzzy;
+mod lessons;
 mod marks;
 mod senders;
+mod tables;
 #[cfg(test)]
 mod tests;
