@@ -12,6 +12,8 @@
 //!
 //! Known wrongs: marked sections may stand in each other 64 deep, deeper ones are not kept apart.
 
+mod tag;
+
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,6 +21,7 @@ use alloc::vec::Vec;
 use memchr::{memchr, memmem};
 
 use crate::references;
+use tag::{bogus, closing, closing_tag, doctype_end, is_blank, is_markup, is_name_first, marked, tag};
 
 /// Names in lower case and values, the first of each name; the value of an attribute without one is its name.
 pub type Attributes = Vec<(String, String)>;
@@ -91,13 +94,13 @@ pub struct Reader {
     pending: Option<&'static str>,
 }
 
-/// Result of the search at a place.
-enum Found {
+/// Extent of a piece at a place.
+enum Extent {
     /// A piece ends at this offset.
     End(usize),
-    /// It is none.
+    /// No piece begins here.
     Nothing,
-    /// It is incomplete.
+    /// The piece is incomplete.
     Incomplete,
 }
 
@@ -225,9 +228,9 @@ impl Reader {
                 begin = end;
             }
             match self.piece(page, end, tell) {
-                Found::End(next) => (begin, at) = (next, next),
-                Found::Nothing => at = end + 1,
-                Found::Incomplete => return begin,
+                Extent::End(next) => (begin, at) = (next, next),
+                Extent::Nothing => at = end + 1,
+                Extent::Incomplete => return begin,
             }
         }
     }
@@ -287,25 +290,25 @@ impl Reader {
     }
 
     /// Reads the piece that begins with the `<` at `at`.
-    fn piece(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+    fn piece(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Extent {
         if page.len() - at < TAG_BYTES_MIN {
-            return Found::Incomplete;
+            return Extent::Incomplete;
         }
         match page.as_bytes().get(at + 1) {
-            None => Found::Incomplete,
+            None => Extent::Incomplete,
             Some(b'!') => self.declaration(page, at, tell),
             Some(b'?') => self.instruction(page, at, tell),
             Some(b'/') => self.close(page, at, tell),
             Some(byte) if is_name_first(*byte) => self.open(page, at, tell),
-            Some(_) => Found::Nothing,
+            Some(_) => Extent::Nothing,
         }
     }
 
     /// Skips a processing instruction, without a token.
-    fn instruction(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
-        let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Found::Incomplete };
+    fn instruction(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Extent {
+        let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Extent::Incomplete };
         self.close_pending(tell);
-        Found::End(at + end + 1)
+        Extent::End(at + end + 1)
     }
 
     /// Tells the end of what the page's end closed.
@@ -315,47 +318,47 @@ impl Reader {
         }
     }
 
-    fn open(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
-        let Some((name, attributes, end)) = tag(page, at + 1) else { return Found::Incomplete };
+    fn open(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Extent {
+        let Some((name, attributes, end)) = tag(page, at + 1) else { return Extent::Incomplete };
         self.close_pending(tell);
         let name = name.to_lowercase();
         self.literal = LITERAL.iter().position(|(literal, _)| *literal == name);
         self.is_raw &= self.literal.is_none();
         tell(Token::Open { name: &name, attributes });
-        Found::End(end)
+        Extent::End(end)
     }
 
-    fn close(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
-        let Some((name, end)) = closing_tag(page, at + 2) else { return Found::Incomplete };
+    fn close(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Extent {
+        let Some((name, end)) = closing_tag(page, at + 2) else { return Extent::Incomplete };
         if name.is_empty() {
             tell(Token::Comment(&page[at..end]));
-            return Found::End(end);
+            return Extent::End(end);
         }
         self.close_pending(tell);
         tell(Token::Close(&name.to_lowercase()));
-        Found::End(end)
+        Extent::End(end)
     }
 
-    fn declaration(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
+    fn declaration(&mut self, page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Extent {
         let bytes = &page.as_bytes()[at..];
         if bytes.starts_with(b"<!--") {
             return match self.comment(&bytes[4..]) {
                 Some(end) => {
                     let end = at + 4 + end;
                     tell(Token::Comment(&page[at..end]));
-                    Found::End(end)
+                    Extent::End(end)
                 }
-                None => Found::Incomplete,
+                None => Extent::Incomplete,
             };
         }
         if bytes.len() < 4 && b"<!--".starts_with(bytes) {
-            return Found::Incomplete;
+            return Extent::Incomplete;
         }
         if bytes.starts_with(b"<![") {
             if let Some((section, end)) = marked(page, at) {
                 self.close_pending(tell);
                 self.open_section(section);
-                return Found::End(end);
+                return Extent::End(end);
             }
             return bogus(page, at, tell);
         }
@@ -368,9 +371,9 @@ impl Reader {
                 let end = at + 2 + word + end;
                 self.close_pending(tell);
                 tell(Token::Declaration(&page[at..end]));
-                Found::End(end)
+                Extent::End(end)
             }
-            None => Found::Incomplete,
+            None => Extent::Incomplete,
         }
     }
 
@@ -390,143 +393,4 @@ impl Reader {
         }
         None
     }
-}
-
-/// Whether text begins as a tag, a comment or a declaration does.
-fn is_markup(text: &str) -> bool {
-    let Some(behind) = text.strip_prefix('<') else { return false };
-    behind.bytes().next().is_none_or(|byte| is_name_first(byte) || b"/!?".contains(&byte))
-}
-
-/// A comment up to the next `>`, made of a piece with invalid syntax.
-fn bogus(page: &str, at: usize, tell: &mut impl FnMut(Token<'_>)) -> Found {
-    let Some(end) = memchr(b'>', &page.as_bytes()[at..]) else { return Found::Incomplete };
-    tell(Token::Comment(&page[at..at + end + 1]));
-    Found::End(at + end + 1)
-}
-
-/// Where the end of the element stands, and what is behind it.
-fn closing(page: &str, begin: usize, name: &str) -> Option<(usize, usize)> {
-    if name == "plaintext" {
-        return None;
-    }
-    let bytes = page.as_bytes();
-    let mut at = begin;
-    while let Some(found) = memmem::find(bytes.get(at..)?, b"</") {
-        let tag = at + found;
-        let behind = tag + 2 + name.len();
-        at = tag + 2;
-        if !bytes.get(tag + 2..behind).is_some_and(|bytes| bytes.eq_ignore_ascii_case(name.as_bytes())) {
-            continue;
-        }
-        let blanks = bytes[behind..].iter().take_while(|byte| is_blank(**byte)).count();
-        if bytes.get(behind + blanks) == Some(&b'>') {
-            return Some((tag, behind + blanks + 1));
-        }
-        at = behind + blanks;
-    }
-    None
-}
-
-/// A tag's name, its attributes, and where it ends; none if it is incomplete.
-fn tag(page: &str, at: usize) -> Option<(&str, Attributes, usize)> {
-    let bytes = page.as_bytes();
-    let run = |from: usize, stops: &[u8]| {
-        from + bytes[from..].iter().take_while(|byte| !is_blank(**byte) && !stops.contains(byte)).count()
-    };
-    let blanks = |from: usize| from + bytes[from..].iter().take_while(|byte| is_blank(**byte)).count();
-    let name_end = run(at, b">");
-    let mut attributes = Attributes::new();
-    let mut next = blanks(name_end);
-    loop {
-        if *bytes.get(next)? == b'>' {
-            return Some((&page[at..name_end], attributes, next + 1));
-        }
-        // Whatever it is, it begins a name.
-        let begin = next;
-        let first = page[begin..].chars().next()?.len_utf8();
-        let end = run(begin + first, b"=>");
-        let name = page[begin..end].to_lowercase();
-        next = blanks(end);
-        let mut value = None;
-        if *bytes.get(next)? == b'=' {
-            next = blanks(next + 1);
-            let quote = *bytes.get(next)?;
-            let (from, to) = if matches!(quote, b'"' | b'\'') {
-                let length = memchr(quote, &bytes[next + 1..])?;
-                (next + 1, next + 1 + length)
-            } else {
-                (next, run(next, b">"))
-            };
-            value = Some(references::decode(&page[from..to], false).into_owned());
-            next = blanks(if from > next { to + 1 } else { to });
-        }
-        // Few attributes: a walk costs less than a table.
-        if attributes.len() < ATTRIBUTES_MAX && !attributes.iter().any(|(known, _)| *known == name) {
-            let value = value.unwrap_or_else(|| page[begin..end].into());
-            attributes.push((name, value));
-        }
-    }
-}
-
-/// The name of a tag that closes an element, and where the tag ends. Quotes count in it behind a space or `=`.
-fn closing_tag(page: &str, at: usize) -> Option<(&str, usize)> {
-    let bytes = page.as_bytes();
-    let name_end = at + bytes[at..].iter().take_while(|byte| !is_blank(**byte) && **byte != b'>').count();
-    let mut next = name_end;
-    loop {
-        let byte = *bytes.get(next)?;
-        if byte == b'>' {
-            return Some((&page[at..name_end], next + 1));
-        }
-        if matches!(byte, b'"' | b'\'') && matches!(bytes[next - 1], b' ' | b'=') {
-            next += memchr(byte, &bytes[next + 1..])? + 1;
-        }
-        next += 1;
-    }
-}
-
-/// Where a document type ends, behind its first word: quotes and comments are passed over.
-fn doctype_end(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        match byte {
-            b'>' => return Some(at + 1),
-            b'"' | b'\'' => at += memchr(byte, bytes.get(at + 1..)?)? + 2,
-            b'-' if bytes[at..].starts_with(b"--") => at += memmem::find(bytes.get(at + 2..)?, b"--")? + 4,
-            _ if is_blank(byte) => at += 1,
-            _ => at += bytes[at..].iter().take_while(|byte| !is_blank(**byte) && **byte != b'>').count(),
-        }
-    }
-    None
-}
-
-/// Kind of a marked section, and the place where its content begins.
-fn marked(page: &str, at: usize) -> Option<(Section, usize)> {
-    let bytes = page.as_bytes();
-    if !bytes.get(at..)?.starts_with(b"<![") {
-        return None;
-    }
-    let begin = at + 3;
-    let length = bytes[begin..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || is_blank(**byte)).count();
-    if bytes.get(begin + length) != Some(&b'[') {
-        return None;
-    }
-    let words = page[begin..begin + length].split_ascii_whitespace();
-    let kind = |word: &str| match word.to_ascii_uppercase().as_str() {
-        "CDATA" => Section::Cdata,
-        "RCDATA" => Section::Rcdata,
-        "IGNORE" => Section::Ignore,
-        "INCLUDE" | "TEMP" => Section::Include,
-        _ => Section::Unknown,
-    };
-    Some((words.map(kind).max().unwrap_or(Section::Unknown), begin + length + 1))
-}
-
-fn is_name_first(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte == b':'
-}
-
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c')
 }
