@@ -15,12 +15,13 @@
 //! Bounds: a line of [`LINE_BYTES_MAX`], a name of [`NAME_BYTES_MAX`], content in quotes of [`QUOTED_BYTES_MAX`], the rest
 //! of a response without content [`RESPONSE_BYTES_MAX`], though nothing of it is kept.
 
+mod items;
+
 use alloc::vec::Vec;
 
 use super::command::{Command, word};
 use super::event::Message;
 use super::event::{ClientEvent, Fact, Kind, Status};
-use super::fetch::is_size;
 use super::request::Request;
 use super::run::{Run, Stop};
 use super::section::{Section, number};
@@ -68,26 +69,6 @@ const KNOWN: [&str; 20] = [
     "RECENT",
 ];
 
-/// Items of a FETCH response that pass as they stand.
-const KNOWN_ITEMS: [&str; 13] = [
-    "BODY",
-    "BODYSTRUCTURE",
-    "EMAILID",
-    "ENVELOPE",
-    "FLAGS",
-    "MODSEQ",
-    "PREVIEW",
-    "SAVEDATE",
-    "SNIPPET",
-    "THREADID",
-    "X-GM-LABELS",
-    "X-GM-MSGID",
-    "X-GM-THRID",
-];
-
-/// Those of them that hold strings, which may come as literals.
-const STRING_ITEMS: [&str; 6] = ["BODY", "BODYSTRUCTURE", "ENVELOPE", "PREVIEW", "SNIPPET", "X-GM-LABELS"];
-
 /// The half towards a server.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -129,11 +110,11 @@ enum State {
     Announce(Section),
     /// Content in quotes.
     Quoted { section: Section, escaped: bool },
-    /// It has been announced and waits to be told.
+    /// Announced content that waits to be told.
     Unquoted,
     /// So many bytes of content.
     Content(u64),
-    /// What follows an item.
+    /// Separator after an item.
     Between,
 }
 
@@ -159,7 +140,7 @@ impl Client {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         self.request.outbox()
     }
@@ -189,7 +170,7 @@ impl Client {
         self.request.append(command, message);
     }
 
-    /// What stands in front of the next message of an APPEND, and its announcement.
+    /// Text in front of the next message of an APPEND, and its announcement.
     pub fn append_more(&mut self, text: &[u8], message: Message) {
         self.request.append_more(text, message);
     }
@@ -445,88 +426,6 @@ impl Client {
             return self.take(input);
         }
         Ok((taken, if passes && taken > 0 { pass } else { ClientEvent::Idle }))
-    }
-
-    fn value(&mut self, passes: bool, input: &[u8]) -> Result<(usize, ClientEvent), &'static str> {
-        let pass = if self.run.is_in_literal() { ClientEvent::PassText } else { ClientEvent::Pass };
-        let (taken, stop) = self.run.take(input, true)?;
-        self.state = match stop {
-            Stop::ItemEnd => State::Between,
-            Stop::LineEnd if taken == 0 => return Err("a FETCH without an end"),
-            Stop::Input | Stop::LineEnd => State::Value(passes),
-        };
-        if taken == 0 && stop == Stop::ItemEnd {
-            return self.take(input);
-        }
-        Ok((taken, if passes && taken > 0 { pass } else { ClientEvent::Idle }))
-    }
-
-    /// The name of an item is there.
-    fn named(&mut self) -> Result<ClientEvent, &'static str> {
-        let name = core::mem::take(&mut self.word);
-        if let Some(section) = Section::parse(&name)? {
-            return self.go(State::Announce(section));
-        }
-        let upper = name.to_ascii_uppercase();
-        if upper == b"UID" {
-            return self.go(State::Uid);
-        }
-        if let Some(fact) = Fact::parse(&name) {
-            return self.go(State::Fact { fact, quoted: false });
-        }
-        let has_strings = STRING_ITEMS.iter().any(|known| known.as_bytes() == upper);
-        self.run = if has_strings { Run::default() } else { Run::without_literals() };
-        let passes = KNOWN_ITEMS.iter().any(|known| known.as_bytes() == upper) || is_size(&upper);
-        if !passes {
-            self.run = Run::default();
-        }
-        self.state = State::Value(passes);
-        Ok(if passes { ClientEvent::Item(name) } else { ClientEvent::Idle })
-    }
-
-    /// A byte of a value that is content: `NIL`, the start of a quoted string, or the announcement of a literal.
-    fn announced(&mut self, section: Section, byte: u8) -> Result<ClientEvent, &'static str> {
-        match (byte, self.word.is_empty()) {
-            (b'"', true) => self.go(State::Quoted { section, escaped: false }),
-            (b' ' | b')', false) => {
-                let word = core::mem::take(&mut self.word);
-                if !word.eq_ignore_ascii_case(b"NIL") {
-                    return Err("not content");
-                }
-                self.between(byte)?;
-                Ok(ClientEvent::Section(section, None))
-            }
-            (b'\n', false) => {
-                let word = core::mem::take(&mut self.word);
-                let word = word.strip_suffix(b"\r").unwrap_or(&word);
-                let binary = word.starts_with(b"~");
-                let digits = word.strip_prefix(b"~").unwrap_or(word);
-                let digits = digits.strip_prefix(b"{").and_then(|digits| digits.strip_suffix(b"}"));
-                let len = digits.and_then(number).ok_or("not content")?;
-                self.state = if len == 0 { State::Between } else { State::Content(len) };
-                Ok(ClientEvent::Section(section, Some(Message { len, binary })))
-            }
-            (byte, _) => {
-                self.collect(byte, 30)?;
-                self.go(State::Announce(section))
-            }
-        }
-    }
-
-    fn quoted(&mut self, section: Section, escaped: bool, byte: u8) -> Result<ClientEvent, &'static str> {
-        match byte {
-            b'\r' | b'\n' | 0 => Err("a quoted string without an end"),
-            b'\\' if !escaped => self.go(State::Quoted { section, escaped: true }),
-            b'"' if !escaped => {
-                let len = self.word.len() as u64;
-                self.state = State::Unquoted;
-                Ok(ClientEvent::Section(section, Some(Message { len, binary: false })))
-            }
-            byte => {
-                self.collect(byte, QUOTED_BYTES_MAX)?;
-                self.go(State::Quoted { section, escaped: false })
-            }
-        }
     }
 }
 

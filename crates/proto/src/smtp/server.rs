@@ -6,28 +6,28 @@
 //! Bounds: a command line of [`Config::line_bytes_max`]; recipients, errors and idle commands as configured. At rest it
 //! is less than a kilobyte.
 
+mod commands;
+mod content;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use stream::Window;
 
-use super::attributes::{self, XCLIENT, XFORWARD};
 use super::auth::{self, Secret};
-use super::command::{self, Command, Hello};
 use super::dot::LineReader;
-use super::envelope::Wrong;
-use super::states::{self, Phase, Verb};
+use super::states::Phase;
 use super::{Extensions, MailFrom, Protocol, RcptTo, Reply};
-use crate::line::{Line, LineBuffer};
+use crate::line::LineBuffer;
 
-/// What a server half is told at its start.
+/// Configuration of a server half.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Who we are: greeting and answer to EHLO.
+    /// Our name, in the greeting and the answer to EHLO.
     pub hostname: String,
-    /// What is spoken.
+    /// Protocol of the session.
     pub protocol: Protocol,
-    /// What is offered in the answer to EHLO.
+    /// Extensions offered in the answer to EHLO.
     pub extensions: Extensions,
     /// Whether no mail is taken before the stream is encrypted.
     pub tls_required: bool,
@@ -73,21 +73,21 @@ impl Default for Config {
     }
 }
 
-/// What a client wants.
+/// Request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing to tell. If no byte was taken either, there is nothing to do until more comes or the host answers.
     Idle,
     /// It has greeted and was answered; a transaction under way is void.
     Hello {
-        /// What it calls itself.
+        /// Name that it gives itself.
         domain: String,
         /// Whether it said EHLO or LHLO.
         extended: bool,
     },
-    /// What it knows of its own client; answered already.
+    /// Attributes of its own client; answered already.
     Xforward(Vec<(String, String)>),
-    /// Who its own client is, who takes its place; answered already by a greeting. What it said before counts no more.
+    /// Its own client, which takes its place; answered already by a greeting. Earlier commands count no more.
     Xclient(Vec<(String, String)>),
     /// A message begins. To be answered.
     Mail(MailFrom),
@@ -114,7 +114,7 @@ pub enum ServerEvent {
         /// Its first response, if it has sent one.
         initial: Option<Secret>,
     },
-    /// What it says to the challenge. To be answered likewise.
+    /// Response to the challenge. To be answered likewise.
     Response(Secret),
     /// The session is over; what is in the outbox is the last.
     Closed,
@@ -137,7 +137,7 @@ pub struct Server {
     deadline: u64,
 }
 
-/// What a client has done that no mail server does. Nothing follows from it here.
+/// Behaviour of a client that no mail server shows. Nothing follows from it here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
     /// It sent more before it had the answer to a command that has to be the last of its group (RFC 2920, section 3.1),
@@ -149,7 +149,7 @@ pub struct Faults {
     pub foreign: bool,
 }
 
-/// What a client has done without bringing a mail to its end.
+/// Commands of a client that brought no mail to its end.
 #[derive(Debug, Clone, Default)]
 struct Tally {
     errors: u32,
@@ -238,7 +238,7 @@ impl Server {
         self.outbox.extend_from_slice(greeting.as_bytes());
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }
@@ -261,7 +261,7 @@ impl Server {
         matches!(self.state, State::Closed)
     }
 
-    /// What the session has come to, as far as it matters to the next command.
+    /// Phase of the session, as far as it matters to the next command.
     pub fn phase(&self) -> Phase {
         let Transaction { mail, recipients, chunks, failed } = &self.transaction;
         match (mail, self.greeted) {
@@ -357,7 +357,7 @@ impl Server {
         }
     }
 
-    /// What the client has done so far that no mail server does.
+    /// Behaviour of the client so far that no mail server shows.
     pub fn faults(&self) -> Faults {
         Faults { bare_newline: self.line.has_bare_newline(), ..self.faults }
     }
@@ -480,277 +480,5 @@ impl Server {
         };
         self.state = State::Asked(Question::End { left });
         ServerEvent::End { bare_line_ends }
-    }
-}
-
-/// Commands.
-impl Server {
-    fn command(&mut self, input: &[u8]) -> (usize, ServerEvent) {
-        let (taken, line) = self.line.take(input, self.config.line_bytes_max);
-        let event = match line {
-            Line::Unfinished => return (taken, ServerEvent::Idle),
-            Line::TooLong => Err(Reply::new(500, (5, 5, 2), "Line too long")),
-            Line::Whole(line) if command::is_foreign(&line) => {
-                self.faults.foreign = true;
-                self.close(Reply::new(421, (4, 7, 0), "Not SMTP, closing connection"));
-                return (taken, ServerEvent::Closed);
-            }
-            Line::Whole(line) => match Command::parse(&line) {
-                Ok(command) => self.obey(command),
-                Err(reply) => Err(reply),
-            },
-        };
-        (taken, event.unwrap_or_else(|refusal| self.refuse(&refusal)))
-    }
-
-    fn refuse(&mut self, refusal: &Reply) -> ServerEvent {
-        refusal.write(&mut self.outbox);
-        self.count(refusal);
-        if self.end_if_too_much() { ServerEvent::Closed } else { ServerEvent::Idle }
-    }
-
-    fn obey(&mut self, command: Command<'_>) -> Result<ServerEvent, Reply> {
-        if self.config.tls_required && !command.is_allowed_in_the_clear() {
-            return Err(Reply::new(530, (5, 7, 0), "Must issue a STARTTLS command first"));
-        }
-        let idle = |command: &Command<'_>| {
-            use Command::{Hello, Help, Noop, Rset, Vrfy, Xclient, Xforward};
-            matches!(command, Hello { .. } | Noop | Rset | Vrfy | Help | Xforward(_) | Xclient(_))
-        };
-        if idle(&command) {
-            self.tally.idle_commands += 1;
-            if self.end_if_too_much() {
-                return Ok(ServerEvent::Closed);
-            }
-        }
-        match command {
-            Command::Hello { domain, verb } => self.hello(domain, verb),
-            Command::StartTls => self.start_tls(),
-            Command::Auth { mechanism, initial } => self.auth(mechanism, initial),
-            Command::Mail(text) => self.mail(text),
-            Command::Rcpt(text) => self.rcpt(text),
-            Command::Data => self.data(),
-            Command::Bdat { bytes, last } => Ok(self.bdat(bytes, last)),
-            Command::Xforward(text) => {
-                self.told(Verb::Xforward, text, self.config.extensions.xforward, &XFORWARD).map(|told| {
-                    Reply::new(250, (2, 0, 0), "Ok").write(&mut self.outbox);
-                    ServerEvent::Xforward(told)
-                })
-            }
-            Command::Xclient(text) => {
-                self.told(Verb::Xclient, text, self.config.extensions.xclient, &XCLIENT).map(|told| {
-                    (self.greeted, self.authenticated) = (false, false);
-                    self.greet();
-                    ServerEvent::Xclient(told)
-                })
-            }
-            Command::Rset => {
-                self.transaction = Transaction::default();
-                Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Reset))
-            }
-            Command::Noop => Ok(self.say(Reply::new(250, (2, 0, 0), "Ok"), ServerEvent::Idle)),
-            Command::Vrfy => Ok(self.say(
-                Reply::new(252, (2, 0, 0), "Cannot VRFY user, but will accept message and attempt delivery"),
-                ServerEvent::Idle,
-            )),
-            Command::Help => Ok(self.say(Reply::new(214, (2, 0, 0), "See RFC 5321"), ServerEvent::Idle)),
-            Command::Quit => {
-                Reply::new(221, (2, 0, 0), "Bye").write(&mut self.outbox);
-                self.state = State::Closed;
-                Ok(ServerEvent::Closed)
-            }
-        }
-    }
-
-    fn say(&mut self, reply: Reply, event: ServerEvent) -> ServerEvent {
-        reply.write(&mut self.outbox);
-        event
-    }
-
-    fn hello(&mut self, domain: &str, verb: Hello) -> Result<ServerEvent, Reply> {
-        if (verb == Hello::Lhlo) != (self.config.protocol == Protocol::Lmtp) {
-            return Err(match self.config.protocol {
-                Protocol::Smtp => Reply::new(500, (5, 5, 1), "This is SMTP, send EHLO"),
-                Protocol::Lmtp => Reply::new(500, (5, 5, 1), "This is LMTP, send LHLO"),
-            });
-        }
-        self.greeted = true;
-        self.transaction = Transaction::default();
-        let extended = verb != Hello::Helo;
-        self.extended = extended;
-        if extended {
-            self.config.extensions.offer(&self.config.hostname, &mut self.outbox);
-        } else {
-            let reply = alloc::format!("250 {}\r\n", self.config.hostname);
-            self.outbox.extend_from_slice(reply.as_bytes());
-        }
-        Ok(ServerEvent::Hello { domain: domain.chars().take(255).collect(), extended })
-    }
-
-    fn mail(&mut self, text: &str) -> Result<ServerEvent, Reply> {
-        states::allowed(self.phase(), Verb::Mail)?;
-        let mail = MailFrom::parse(text, &self.config.extensions).map_err(wrong)?;
-        if mail.path.needs_utf8() && !mail.smtputf8 {
-            return Err(Reply::new(553, (5, 6, 7), "This address needs SMTPUTF8"));
-        }
-        let size_max = self.config.extensions.size.filter(|&most| most > 0);
-        if let (Some(size), Some(most)) = (mail.size, size_max)
-            && size > most
-        {
-            return Err(Reply::new(552, (5, 3, 4), "Message too large"));
-        }
-        self.transaction = Transaction::default();
-        self.state = State::Asked(Question::Mail);
-        Ok(ServerEvent::Mail(mail))
-    }
-
-    fn rcpt(&mut self, text: &str) -> Result<ServerEvent, Reply> {
-        states::allowed(self.phase(), Verb::Rcpt)?;
-        if self.transaction.recipients >= self.config.recipients_max {
-            return Err(Reply::new(452, (4, 5, 3), "Too many recipients"));
-        }
-        let rcpt = RcptTo::parse(text, &self.config.extensions).map_err(wrong)?;
-        self.state = State::Asked(Question::Recipient);
-        Ok(ServerEvent::Recipient(rcpt))
-    }
-
-    fn data(&mut self) -> Result<ServerEvent, Reply> {
-        states::allowed(self.phase(), Verb::Data)?;
-        self.state = State::Asked(Question::Data);
-        Ok(ServerEvent::Data)
-    }
-
-    /// A chunk follows, whatever is wrong: what is not wanted has to be swallowed.
-    fn bdat(&mut self, bytes: u64, last: bool) -> ServerEvent {
-        let refusal = match states::allowed(self.phase(), if last { Verb::BdatLast } else { Verb::Bdat }) {
-            Err(refusal) => Some(refusal),
-            Ok(()) if !self.config.extensions.chunking => Some(Reply::new(502, (5, 5, 1), "Command not implemented")),
-            Ok(()) => None,
-        };
-        if let Some(refusal) = refusal {
-            self.tally.errors += 1;
-            self.transaction.failed = true;
-            self.state = State::Swallow { left: bytes, reply: Some(refusal) };
-            self.swallow_nothing();
-            return ServerEvent::Idle;
-        }
-        if bytes == 0 && !last {
-            self.tally.idle_commands += 1;
-            if self.end_if_too_much() {
-                return ServerEvent::Closed;
-            }
-        }
-        if self.transaction.chunks.is_some() {
-            self.state = State::Chunk { left: bytes, last };
-            return ServerEvent::Idle;
-        }
-        self.state = State::Asked(Question::Chunk { bytes, last });
-        ServerEvent::Data
-    }
-
-    fn start_tls(&mut self) -> Result<ServerEvent, Reply> {
-        if !self.config.extensions.starttls {
-            return Err(Reply::new(502, (5, 5, 1), "Command not implemented"));
-        }
-        states::allowed(self.phase(), Verb::StartTls)?;
-        Reply::new(220, (2, 0, 0), "Ready to start TLS").write(&mut self.outbox);
-        self.state = State::Handshake;
-        Ok(ServerEvent::StartTls)
-    }
-
-    fn auth(&mut self, mechanism: &str, initial: Option<&str>) -> Result<ServerEvent, Reply> {
-        if self.config.auth_needs_tls {
-            return Err(Reply::new(538, (5, 7, 11), "Encryption required for this authentication mechanism"));
-        }
-        if self.config.extensions.auth.is_empty() {
-            return Err(Reply::new(502, (5, 5, 1), "Command not implemented"));
-        }
-        states::allowed(self.phase(), Verb::Auth)?;
-        if self.authenticated {
-            return Err(Reply::new(503, (5, 5, 1), "Already authenticated"));
-        }
-        let offered = self.config.extensions.auth.find(mechanism);
-        let mechanism = offered.ok_or(Reply::new(504, (5, 5, 4), "Unrecognized authentication mechanism"))?;
-        if initial.is_some_and(|text| !auth::is_base64(text.as_bytes())) {
-            return Err(Reply::new(501, (5, 5, 2), "Cannot decode Base64"));
-        }
-        self.state = State::Asked(Question::Auth);
-        Ok(ServerEvent::Auth { mechanism, initial: initial.map(|text| Secret::new(text.into())) })
-    }
-
-    fn response(&mut self, input: &[u8]) -> (usize, ServerEvent) {
-        let (taken, line) = self.line.take(input, auth::AUTH_LINE_BYTES_MAX);
-        let response = match line {
-            Line::Unfinished => return (taken, ServerEvent::Idle),
-            Line::TooLong => b"*".to_vec(),
-            Line::Whole(line) => line,
-        };
-        self.state = State::Asked(Question::Auth);
-        (taken, ServerEvent::Response(Secret::new(response)))
-    }
-
-    /// What a client says of its own client, if it may.
-    fn told(&self, verb: Verb, text: &str, allowed: bool, known: &[&str]) -> Result<Vec<(String, String)>, Reply> {
-        if !allowed {
-            return Err(Reply::new(550, (5, 7, 0), "Insufficient authorization"));
-        }
-        states::allowed(self.phase(), verb)?;
-        attributes::parse(text, known).ok_or(Reply::new(501, (5, 5, 4), "Syntax: NAME=value..."))
-    }
-}
-
-/// Chunks.
-impl Server {
-    fn chunk(&mut self, input: &[u8], content: &mut Window) -> (usize, ServerEvent) {
-        let State::Chunk { left, last } = &mut self.state else { unreachable!("called in a chunk") };
-        let reader = self.transaction.chunks.as_mut().expect("set when the first chunk began");
-        let offered = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
-        let read = reader.read(&input[..offered], content);
-        *left -= read.taken as u64;
-        if *left > 0 || !content.is_empty() {
-            let event = if content.is_empty() { ServerEvent::Idle } else { ServerEvent::Content };
-            return (read.taken, event);
-        }
-        if !*last {
-            self.state = State::Command;
-            Reply::new(250, (2, 0, 0), "Chunk received").write(&mut self.outbox);
-            // Idle without a byte taken would say that there is nothing left to do.
-            return if read.taken > 0 { (read.taken, ServerEvent::Idle) } else { self.command(input) };
-        }
-        reader.finish(content);
-        if !content.is_empty() {
-            return (read.taken, ServerEvent::Content);
-        }
-        let bare_line_ends = reader.has_bare_line_ends();
-        (read.taken, self.end(bare_line_ends))
-    }
-
-    fn swallow(&mut self, input: &[u8]) -> (usize, ServerEvent) {
-        let State::Swallow { left, .. } = &mut self.state else { unreachable!("called when swallowing") };
-        let count = usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
-        *left -= count as u64;
-        self.swallow_nothing();
-        (count, ServerEvent::Idle)
-    }
-
-    /// Answers when the unwanted chunk is gone.
-    fn swallow_nothing(&mut self) {
-        let State::Swallow { left: 0, reply } = &mut self.state else {
-            return;
-        };
-        let reply = reply.take();
-        self.state = State::Command;
-        if let Some(reply) = reply {
-            reply.write(&mut self.outbox);
-        }
-        self.end_if_too_much();
-    }
-}
-
-fn wrong(wrong: Wrong) -> Reply {
-    match wrong {
-        Wrong::Syntax => Reply::new(501, (5, 1, 3), "Bad address syntax"),
-        Wrong::Value => Reply::new(501, (5, 5, 4), "Bad or repeated parameter"),
-        Wrong::Parameter => Reply::new(555, (5, 5, 4), "Parameter not recognised or not offered"),
     }
 }
