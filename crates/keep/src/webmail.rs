@@ -3,12 +3,13 @@
 //! Folders and messages come in as numbers of a browser, and are looked up among those of the account: what is somebody else's is not
 //! there. Rights that others have given (ACL) are not used here.
 
+mod host;
+
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use core::fmt::Display;
 
 use ::webmail::mail::{
     Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, Purpose, Row, Script, Second, Sending, Setup,
@@ -22,6 +23,7 @@ use crate::conversation;
 use crate::digest::{Digest, Known, Part, Text};
 use crate::name::{MAILBOXES_MAX, is_name};
 use crate::search::Words;
+pub use host::{Host, Sender, User};
 
 /// The annotation that has the settings of a user.
 const SETTINGS: &[u8] = b"webmail/settings";
@@ -44,121 +46,6 @@ const PURPOSES: [(u16, Purpose); 5] = [
     (1 << 6, Purpose::Trash),
 ];
 
-/// What a host adds to its [`Keep`] for those who read and write in a browser.
-pub trait Host: Keep {
-    /// The name of this mail server.
-    fn hostname(&self) -> &str;
-
-    /// Mailboxes and UIDs of the messages that have all words.
-    fn search(&mut self, mailboxes: &[(u32, Arc<Mailbox>)], words: &Words) -> Vec<(u32, u32)>;
-
-    /// Sends a mail. Its draft and what it answers are the sender's.
-    ///
-    /// # Errors
-    /// Why it is not sent.
-    fn send(&mut self, sender: Sender, sending: Sending) -> Result<(), Failure>;
-
-    /// Messages have been moved from one mailbox to another, where they have these UIDs.
-    fn moved(&self, user: &str, state: &State, from_to: [u32; 2], uids: &[u32]) {
-        let _ = (user, state, from_to, uids);
-    }
-
-    /// A mailbox has been deleted.
-    fn deleted(&self, mailbox: u32) {
-        let _ = mailbox;
-    }
-
-    /// The second step of an account's login; `None` where there is none to be had.
-    fn second(&mut self, user: &User) -> Option<Second> {
-        let _ = user;
-        None
-    }
-
-    /// Sets it up, if the password and the first code are right; recovery codes.
-    ///
-    /// # Errors
-    /// Why it is not set up.
-    fn begin_second(&mut self, user: &User, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
-        let _ = (user, setup);
-        Err(Failure::Gone)
-    }
-
-    /// Sessions of an account in browsers, the last used first.
-    fn sessions(&mut self, user: &User) -> Vec<Session> {
-        let _ = user;
-        Vec::new()
-    }
-
-    /// Ends sessions of an account.
-    fn end_sessions(&mut self, user: &User, ending: Ending<'_>) {
-        let _ = (user, ending);
-    }
-
-    /// Takes it away, with a code.
-    ///
-    /// # Errors
-    /// Why it stays.
-    fn end_second(&mut self, user: &User, code: &str) -> Result<(), Failure> {
-        let _ = (user, code);
-        Err(Failure::Gone)
-    }
-
-    /// The script of an account that runs, or the one that forms have written; `None` where there are no scripts.
-    fn script(&mut self, user: &User) -> Option<Script> {
-        let _ = user;
-        None
-    }
-
-    /// Keeps a script of an account, and lets it run.
-    ///
-    /// # Errors
-    /// A sentence for the user.
-    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), String> {
-        let _ = (user, name, text);
-        Err(Failure::Gone.text().into())
-    }
-
-    /// Names and signatures of the addresses of an account; none where none are kept.
-    fn identities(&mut self, user: &User) -> Vec<Identity> {
-        let _ = user;
-        Vec::new()
-    }
-
-    /// Keeps the name and the signature of an address.
-    ///
-    /// # Errors
-    /// Why they are not kept.
-    fn set_identity(&mut self, user: &User, identity: Identity) -> Result<(), Failure> {
-        let _ = (user, identity);
-        Err(Failure::Gone)
-    }
-
-    /// Logs what a user is told in less words.
-    fn log(&self, what: &str, error: &dyn Display);
-}
-
-/// The account of a user who has logged in.
-#[derive(Debug, Clone)]
-pub struct User {
-    /// Its number in the store.
-    pub number: u32,
-    /// The name that it logs in by.
-    pub name: String,
-    /// Addresses that it may write from; the first is the usual one.
-    pub addresses: Vec<String>,
-}
-
-/// The account that sends, and its mailbox for sent mail.
-#[derive(Debug)]
-pub struct Sender {
-    /// Its number in the store.
-    pub account: u32,
-    /// The name that it logs in by.
-    pub name: String,
-    /// The mailbox, if it has one.
-    pub sent: Option<u32>,
-}
-
 /// The mailbox of a user while a request is answered.
 pub struct Mail<'a, H> {
     host: &'a mut H,
@@ -176,7 +63,7 @@ impl<'a, H: Host> Mail<'a, H> {
         Mail { host, user, state, told: Vec::new(), is_broken: false }
     }
 
-    /// The same, for the rest of a reply that was begun: with the messages that were [told](Mail::told) then.
+    /// Continues a reply that was begun: with the messages that were [told](Mail::told) then.
     pub fn resumed(host: &'a mut H, user: User, told: Vec<u64>) -> Mail<'a, H> {
         Mail { told, ..Mail::new(host, user) }
     }
