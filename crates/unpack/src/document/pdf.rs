@@ -26,6 +26,8 @@
 mod again;
 mod ascii;
 pub(crate) mod cipher;
+mod conclusion;
+mod data;
 mod extent;
 mod files;
 mod filter;
@@ -42,19 +44,18 @@ mod security;
 use stream::{Class, Kind, Limits, ReadAt};
 
 use crate::frame::format::{Format, Reads};
-use crate::frame::keys::{Judgement, Keys, Tried};
-use crate::frame::password::{Passwords, TOO_COSTLY};
+use crate::frame::keys::Keys;
+use crate::frame::password::Passwords;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader};
-use again::{Again, Passage};
+use again::Again;
 use cipher::Cipher;
-use extent::{Extent, Part};
-use files::Files;
-use filter::{Chain, Filter, Turn};
+use data::{Data, Sink};
+use filter::{Chain, Turn};
 use known::Known;
 use lexer::{Lexer, Token};
 use mark::Mark;
-use object::{Object, STRING_BYTES, Type, Wanted};
-use security::{FileKey, Locked, Method};
+use object::{Object, STRING_BYTES, Wanted};
+use security::{FileKey, Locked};
 
 /// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
@@ -109,28 +110,6 @@ enum State {
     Data(Box<Data>),
     /// All bytes of the data have been read, not all has been told.
     Rest(Box<Data>),
-}
-
-/// A stream that is being read.
-struct Data {
-    start: u64,
-    chain: Chain,
-    extent: Extent,
-    /// Object to open; taken when it is opened.
-    opening: Option<stream::Object>,
-    /// Looks for names of files in an object stream.
-    files: Option<Files>,
-}
-
-/// Where the bytes of the string go.
-enum Sink {
-    None,
-    Kept(Vec<u8>),
-    /// Told through this, opened with its first byte.
-    Told {
-        chain: Box<Chain>,
-        opened: bool,
-    },
 }
 
 impl Pdf {
@@ -329,267 +308,6 @@ impl Pdf {
             while chain.turn(b"", true, outbox) != Turn::Over {}
             outbox.close();
         }
-    }
-}
-
-/// Streams.
-impl Pdf {
-    /// The end of the line of `stream`, then the data.
-    fn line_end(&mut self, returned: bool, input: &[u8], outbox: &mut Outbox) -> usize {
-        let Some(object) = self.object.take() else { return 0 };
-        let first = self.known.filters(&object).first().copied();
-        // No zlib stream begins with white space.
-        let skips_all = first == Some(Filter::Flate);
-        let belongs = match input[0] {
-            b'\r' => skips_all || !returned,
-            b'\n' => true,
-            byte => skips_all && lexer::is_space(byte),
-        };
-        if belongs && (skips_all || input[0] == b'\r') {
-            self.object = Some(object);
-            self.state = State::LineEnd(true);
-            return 1;
-        }
-        if !belongs && !Filter::may_begin_with(first, input[0]) {
-            self.again.need();
-        }
-        let taken = usize::from(belongs);
-        self.begin_data(object, self.at + taken as u64, outbox);
-        taken
-    }
-
-    fn begin_data(&mut self, object: Box<Object>, start: u64, outbox: &mut Outbox) {
-        if self.known.is_unresolved(&object) {
-            self.unresolved(&object, start);
-        }
-        if object.has_two_filters() {
-            self.fault(Class::Ambiguous, "Heuristics.Ambiguous.Pdf.Filter", start);
-        }
-        let (filters, parameters) = (self.known.filters(&object), self.known.parameters(&object));
-        let cipher = self.cipher(&object, &filters, &parameters);
-        let chain = Chain::new(cipher, &filters, &parameters, &self.limits);
-        let name = object.id.map(|(number, _)| self.known.name_of(number, self.key.as_ref()));
-        let media_type = match object.type_ {
-            Type::ObjectStream => Some(OBJECTS.into()),
-            Type::EmbeddedFile => object.media_type.clone(),
-            _ => None,
-        };
-        let raw_offset = (chain.is_empty() && !self.again.is_reading()).then_some(start);
-        let opening = stream::Object { kind: Kind::Member, name, media_type, raw_offset, ..Default::default() };
-        let files = (object.type_ == Type::ObjectStream).then(Files::new);
-        let extent = Extent::new(self.known.length(&object));
-        self.state = State::Data(Box::new(Data { start, chain, extent, opening: Some(opening), files }));
-        self.object = Some(object);
-        self.again.keep(start, outbox);
-    }
-
-    /// The stream's filters stand in an object that has not come: it is read again.
-    fn unresolved(&mut self, object: &Object, start: u64) {
-        if self.again.is_reading() {
-            return self.fault(Class::Limit, "Heuristics.Limits.Exceeded.PdfReference", start);
-        }
-        self.again.need();
-        self.again.passage(Passage { start, end: u64::MAX, object: Some(Box::new(object.clone())) });
-    }
-
-    fn cipher(&self, object: &Object, filters: &[Filter], parameters: &[layer::Parameters]) -> Option<Cipher> {
-        let key = self.key.as_ref()?;
-        let mut pairs = filters.iter().zip(parameters);
-        let is_identity = pairs.any(|(filter, parameters)| *filter == Filter::Crypt && parameters.is_identity);
-        let is_plain = match object.type_ {
-            Type::CrossReference => true,
-            Type::Metadata => key.metadata_is_plain,
-            _ => is_identity,
-        };
-        let method = if is_plain { Method::Identity } else { key.streams };
-        Cipher::new(key, method, object.id?)
-    }
-
-    fn data(&mut self, mut data: Box<Data>, input: &[u8], outbox: &mut Outbox) -> usize {
-        if !data.extent.released().is_empty() {
-            let released = data.extent.released().to_vec();
-            let turn = data.turn(&released, false, outbox, &mut self.known);
-            if let Turn::Took(count) = turn {
-                data.extent.release(count);
-            }
-            self.after(turn, data, outbox);
-            return 0;
-        }
-        let (taken, state) = match data.extent.part(input) {
-            Part::Data(count) => return self.take(data, &input[..count], outbox),
-            Part::Held(count) => (count, State::Data(data)),
-            Part::End(count) => (count, State::Rest(data)),
-        };
-        self.state = state;
-        taken
-    }
-
-    fn take(&mut self, mut data: Box<Data>, input: &[u8], outbox: &mut Outbox) -> usize {
-        let turn = data.turn(input, false, outbox, &mut self.known);
-        let Turn::Took(count) = turn else {
-            self.end_data(data, outbox);
-            return 0;
-        };
-        let had_end = data.extent.inner_end.is_some();
-        data.extent.advance(&input[..count]);
-        if !had_end && data.extent.inner_end.is_some() {
-            self.again.need();
-        }
-        self.state = State::Data(data);
-        self.again.keep(self.at + count as u64, outbox);
-        count
-    }
-
-    fn after(&mut self, turn: Turn, data: Box<Data>, outbox: &mut Outbox) {
-        match turn {
-            Turn::Took(_) => self.state = State::Data(data),
-            Turn::Over => self.end_data(data, outbox),
-        }
-    }
-
-    /// All data have come: what is still in the filters is told.
-    fn rest(&mut self, mut data: Box<Data>, outbox: &mut Outbox) -> usize {
-        match data.turn(b"", true, outbox, &mut self.known) {
-            Turn::Took(_) => self.state = State::Rest(data),
-            Turn::Over => self.end_data(data, outbox),
-        }
-        0
-    }
-
-    fn end_data(&mut self, data: Box<Data>, outbox: &mut Outbox) {
-        let Data { start, chain, extent, opening, .. } = *data;
-        if opening.is_none() {
-            outbox.close();
-        }
-        if let Some(fault) = chain.fault() {
-            self.fault(fault.class, fault.name, start);
-        }
-        if extent.is_wrong {
-            self.fault(Class::Malformed, "Heuristics.Malformed.Pdf.Length", start);
-        }
-        if let Some(inner) = extent.second_reading() {
-            self.again.passage(Passage { start: start + inner, end: self.at, object: None });
-        }
-        self.lexer.reset();
-        self.end_object();
-        self.again.stream_ended();
-        // The first filter has found its end in front of these bytes, which have been taken already.
-        let held = extent.into_held();
-        self.at -= held.len() as u64;
-        let mut left = &held[..];
-        while !left.is_empty() {
-            let taken = self.words(left, outbox);
-            self.at += taken as u64;
-            left = &left[taken..];
-        }
-    }
-}
-
-impl Data {
-    /// Lets the filters work; what they tell of an object stream is searched for names of files.
-    fn turn(&mut self, input: &[u8], last: bool, outbox: &mut Outbox, known: &mut Known) -> Turn {
-        if !input.is_empty() {
-            self.opening.take().into_iter().for_each(|object| outbox.open(object));
-        }
-        let before = outbox.content_bytes();
-        let turn = self.chain.turn(input, last, outbox);
-        if let Some(files) = &mut self.files {
-            files.read(outbox.last_content(outbox.content_bytes() - before), known);
-        }
-        turn
-    }
-}
-
-/// The end, and what is read again.
-impl Pdf {
-    /// Ends what is half read; whether that is done.
-    fn wind_up(&mut self, outbox: &mut Outbox) -> bool {
-        match std::mem::replace(&mut self.state, State::Words) {
-            State::Words | State::LineEnd(_) => {
-                self.here = self.at;
-                self.end_string(outbox);
-                self.end_object();
-                self.lexer.reset();
-                true
-            }
-            State::Data(data) if !data.extent.released().is_empty() => {
-                self.data(data, b"", outbox);
-                false
-            }
-            State::Data(data) => {
-                self.state = State::Rest(data);
-                false
-            }
-            State::Rest(data) => {
-                self.rest(data, outbox);
-                false
-            }
-        }
-    }
-
-    /// Reads on in what is read again.
-    fn reread(&mut self, kept: &dyn ReadAt, outbox: &mut Outbox) -> Ended {
-        let mut piece = [0; CONTENT_BYTES];
-        let count = self.again.read(kept, self.at, &mut piece);
-        if count > 0 {
-            let taken = self.piece(&piece[..count], outbox);
-            outbox.worked(taken);
-            return Ended::More;
-        }
-        if !self.wind_up(outbox) {
-            return Ended::More;
-        }
-        if !self.again.is_reading() && !self.decrypt(outbox) {
-            return Ended::More;
-        }
-        match self.again.next() {
-            None => return self.conclude(outbox),
-            Some((start, object)) => {
-                self.at = start;
-                self.mark = Mark::default();
-                object.into_iter().for_each(|object| self.begin_data(object, start, outbox));
-            }
-        }
-        Ended::More
-    }
-
-    /// After the first reading: if the document is encrypted and can be opened, all of it is read again. Whether that is
-    /// decided: one password is tried a turn.
-    fn decrypt(&mut self, outbox: &mut Outbox) -> bool {
-        if !self.known.is_encrypted() {
-            return true;
-        }
-        let mut work = 0;
-        let tried = match self.known.locked() {
-            Some(locked) => self.keys.attempt(&locked, &mut work, |_| Judgement::Right),
-            None => Tried::Closed,
-        };
-        outbox.worked(work);
-        if matches!(tried, Tried::More) {
-            return false;
-        }
-        self.faults.clear();
-        if let Tried::Found(key) = tried {
-            self.key = Some(key);
-            self.again.everything(self.at);
-            return true;
-        }
-        self.again.forget();
-        if matches!(tried, Tried::Refused) {
-            self.fault(TOO_COSTLY.class, TOO_COSTLY.name, 0);
-        }
-        self.fault(Class::Encrypted, "Heuristics.Encrypted.Pdf", 0);
-        true
-    }
-
-    fn conclude(&mut self, outbox: &mut Outbox) -> Ended {
-        if let Some(at) = self.again.missed() {
-            self.fault(Class::Limit, "Heuristics.Limits.Exceeded.PdfSpool", at);
-        }
-        for (class, name, offset) in std::mem::take(&mut self.faults) {
-            outbox.finding(class, name, offset);
-        }
-        Ended::Done
     }
 }
 

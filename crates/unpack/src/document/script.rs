@@ -109,66 +109,56 @@ impl Script {
 
     /// Reads on in a string; how much of it was read.
     fn inside(&mut self, quote: u8, escape: Escape, input: &[u8]) -> usize {
-        if matches!(escape, Escape::None) && self.value.is_hopeless() {
-            // Only its end counts.
-            let end = memchr::memchr3(quote, b'\\', b'\n', input).unwrap_or(input.len());
-            if end > 0 {
-                self.state = State::In { quote, escape };
-                return end;
-            }
-        }
         if matches!(escape, Escape::None) {
-            let plain = memchr::memchr3(quote, b'\\', b'\n', input).unwrap_or(input.len());
-            let plain = memchr::memchr2(b'%', b'\r', &input[..plain]).unwrap_or(plain);
-            if plain > 0 {
-                self.push_plain(&input[..plain]);
-                self.state = State::In { quote, escape };
-                return plain;
-            }
+            return self.unescaped(quote, input);
         }
-        let byte = input[0];
-        let next = match escape {
-            Escape::None if byte == quote => {
+        let Some(next) = self.escaped(escape, input[0]) else { return self.again(quote) };
+        self.state = State::In { quote, escape: next };
+        1
+    }
+
+    /// Reads plain bytes, or one that is not plain.
+    fn unescaped(&mut self, quote: u8, input: &[u8]) -> usize {
+        let end = memchr::memchr3(quote, b'\\', b'\n', input).unwrap_or(input.len());
+        if self.value.is_hopeless() && end > 0 {
+            // Only its end counts.
+            self.state = State::In { quote, escape: Escape::None };
+            return end;
+        }
+        let plain = memchr::memchr2(b'%', b'\r', &input[..end]).unwrap_or(end);
+        if plain > 0 {
+            self.push_plain(&input[..plain]);
+            self.state = State::In { quote, escape: Escape::None };
+            return plain;
+        }
+        let escape = match input[0] {
+            byte if byte == quote => {
                 self.last = quote;
                 self.state = State::Behind(Vec::new());
                 return 1;
             }
-            Escape::None => match byte {
-                b'\\' => Escape::Backslash,
-                b'%' => Escape::Percent(None),
-                // Only one kind of string goes on over line ends by itself.
-                b'\n' if quote != b'`' => {
-                    self.state = State::Outside;
-                    return 1;
-                }
-                b'\n' | b'\r' => Escape::None,
-                _ => {
-                    self.push(byte, false);
-                    Escape::None
-                }
-            },
-            Escape::Backslash => match byte {
-                b'x' => Escape::Number { left: 2, value: 0 },
-                b'u' => Escape::Number { left: 4, value: 0 },
-                // JSON may escape the slash, and a writer that does so does it in Base64.
-                b'/' => {
-                    self.push(byte, true);
-                    Escape::None
-                }
-                b'\r' => Escape::Backslash,
-                b'\n' => Escape::None,
-                b'0'..=b'7' => Escape::Braced { value: 1 << 16 | u32::from(byte - b'0') },
-                b'n' | b'r' | b't' | b'b' | b'f' | b'v' => {
-                    let plain = [(b'n', 10), (b'r', 13), (b't', 9), (b'b', 8), (b'f', 12), (b'v', 11)];
-                    let code = plain.iter().find(|(name, _)| *name == byte).map_or(byte, |(_, code)| *code);
-                    self.push(code, false);
-                    Escape::None
-                }
-                _ => {
-                    self.push(byte, false);
-                    Escape::None
-                }
-            },
+            b'\\' => Escape::Backslash,
+            b'%' => Escape::Percent(None),
+            // Only one kind of string goes on over line ends by itself.
+            b'\n' if quote != b'`' => {
+                self.state = State::Outside;
+                return 1;
+            }
+            b'\n' | b'\r' => Escape::None,
+            byte => {
+                self.push(byte, false);
+                Escape::None
+            }
+        };
+        self.state = State::In { quote, escape };
+        1
+    }
+
+    /// Takes one byte of an escape; none if the byte is not part of it.
+    fn escaped(&mut self, escape: Escape, byte: u8) -> Option<Escape> {
+        Some(match escape {
+            Escape::None => return None,
+            Escape::Backslash => self.backslash(byte),
             Escape::Number { left: 4, value: 0 } if byte == b'{' => Escape::Braced { value: 0 },
             Escape::Number { left, value } => match char::from(byte).to_digit(16) {
                 Some(digit) if left == 1 => {
@@ -176,7 +166,7 @@ impl Script {
                     Escape::None
                 }
                 Some(digit) => Escape::Number { left: left - 1, value: value << 4 | digit },
-                None => return self.again(quote),
+                None => return None,
             },
             // Octal digits are marked by a bit that no character has.
             Escape::Braced { value } if value >> 16 != 0 => match byte {
@@ -185,7 +175,7 @@ impl Script {
                 }
                 _ => {
                     self.character(value & 0xff);
-                    return self.again(quote);
+                    return None;
                 }
             },
             Escape::Braced { value } => match char::from(byte).to_digit(16) {
@@ -206,12 +196,36 @@ impl Script {
                     if let Some(digit) = high.and_then(|high| char::from_digit(high.into(), 16)) {
                         self.push(digit as u8, false);
                     }
-                    return self.again(quote);
+                    return None;
                 }
             },
-        };
-        self.state = State::In { quote, escape: next };
-        1
+        })
+    }
+
+    /// Takes the byte behind a backslash.
+    fn backslash(&mut self, byte: u8) -> Escape {
+        match byte {
+            b'x' => Escape::Number { left: 2, value: 0 },
+            b'u' => Escape::Number { left: 4, value: 0 },
+            // JSON may escape the slash, and a writer that does so does it in Base64.
+            b'/' => {
+                self.push(byte, true);
+                Escape::None
+            }
+            b'\r' => Escape::Backslash,
+            b'\n' => Escape::None,
+            b'0'..=b'7' => Escape::Braced { value: 1 << 16 | u32::from(byte - b'0') },
+            b'n' | b'r' | b't' | b'b' | b'f' | b'v' => {
+                let plain = [(b'n', 10), (b'r', 13), (b't', 9), (b'b', 8), (b'f', 12), (b'v', 11)];
+                let code = plain.iter().find(|(name, _)| *name == byte).map_or(byte, |(_, code)| *code);
+                self.push(code, false);
+                Escape::None
+            }
+            _ => {
+                self.push(byte, false);
+                Escape::None
+            }
+        }
     }
 
     /// The byte is read once more, as plain one.

@@ -4,10 +4,14 @@
 //! what it is, its path and its sizes, encrypted by a generator of random numbers whose seeds everybody knows. Most are
 //! compressed: literals, and matches within 32 KiB. The script of newer versions is a run of tokens, which is emitted as text.
 //!
-//! Bounds: names of [`NAME_MAX`] characters, a window of 32 KiB, [`TOKENS`] aside nothing of a script.
+//! Bounds: names of [`NAME_MAX`] characters, a window of 32 KiB, one token of a script.
 //!
 //! Left out: names of built-in functions that tokens tell by number; the compressions `JB00` and `JB01` of versions before
 //! 3.1, whose files are emitted as they are packed; the checksums. Source: the behaviour of the tool autoit-ripper.
+
+mod cipher;
+mod lz;
+mod tokens;
 
 use memchr::memmem;
 use stream::{Class, Kind, Object, ReadAt};
@@ -17,6 +21,9 @@ use crate::frame::cuts;
 use crate::frame::format::{Format, Reads};
 use crate::frame::name;
 use crate::frame::reader::{CONTENT_BYTES, Ended, Outbox, Reader, Reading};
+use cipher::Cipher;
+use lz::Lz;
+use tokens::Tokens;
 
 /// Row in the table of formats.
 pub(crate) const FORMAT: Format = Format {
@@ -40,9 +47,6 @@ const WHOLE_MARK: &[u8; 23] = b"\xa3\x48\x4b\xbe\x98\x6c\x4a\xa9\x99\x4c\x53\x0a
 /// Bytes after the mark: its second half, the version, and a digest.
 const HEAD_BYTES: usize = 24;
 const NAME_MAX: u32 = 1024;
-/// The longest token besides text.
-const TOKENS: usize = 9;
-
 /// Differences between versions: numbers that fields are mixed with, and seeds.
 struct Version {
     mark: &'static [u8; 4],
@@ -319,276 +323,6 @@ fn emit(bytes: &[u8], script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool 
             outbox.content(bytes);
             true
         }
-    }
-}
-
-const WINDOW_BYTES: usize = 1 << 15;
-
-/// The compression of a file.
-struct Lz {
-    /// The bit in front of literals.
-    literal: u32,
-    left: u32,
-    bits: u128,
-    count: u32,
-    window: Box<[u8; WINDOW_BYTES]>,
-    wrote: usize,
-    /// A match whose length is on its way: its distance, and the length so far.
-    longer: Option<(usize, usize)>,
-}
-
-/// A place among the bits.
-struct Bits {
-    bits: u128,
-    count: u32,
-}
-
-impl Bits {
-    fn take(&mut self, count: u32) -> Option<u32> {
-        self.count = self.count.checked_sub(count)?;
-        Some((self.bits >> self.count) as u32 & ((1 << count) - 1))
-    }
-}
-
-enum Symbol {
-    Literal(u8),
-    Match(usize, usize),
-    /// A length that goes on.
-    Longer(usize, usize),
-}
-
-impl Lz {
-    fn new(literal: u32, left: u32) -> Lz {
-        let window = Box::new([0; WINDOW_BYTES]);
-        Lz { literal, left, bits: 0, count: 0, window, wrote: 0, longer: None }
-    }
-
-    /// Decodes what is there; whether it makes sense.
-    fn symbols(&mut self, script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool {
-        const LENGTH_MAX: usize = 1 << 14;
-        while self.left > 0 {
-            let mut bits = Bits { bits: self.bits, count: self.count };
-            let Some(symbol) = self.symbol(&mut bits) else { return true };
-            self.count = bits.count;
-            self.bits &= (1 << self.count) - 1;
-            let is_sound = match symbol {
-                Symbol::Literal(byte) => self.push(byte, script, outbox),
-                Symbol::Longer(distance, length) => {
-                    self.longer = Some((distance, length));
-                    length <= LENGTH_MAX
-                }
-                Symbol::Match(distance, length) => {
-                    self.longer = None;
-                    let count = length.min(self.left as usize);
-                    (1..=self.wrote).contains(&distance)
-                        && (0..count).all(|_| {
-                            let byte = self.window[self.wrote.wrapping_sub(distance) % WINDOW_BYTES];
-                            self.push(byte, script, outbox)
-                        })
-                }
-            };
-            if !is_sound {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn symbol(&self, bits: &mut Bits) -> Option<Symbol> {
-        /// Lengths: the least of a class, and the bits of what is added; all ones mean the next class.
-        const LENGTHS: [(usize, u32); 5] = [(3, 2), (6, 3), (13, 5), (44, 8), (299, 8)];
-        if let Some((distance, length)) = self.longer {
-            let more = bits.take(8)? as usize;
-            let length = length + more;
-            return Some(if more == 255 { Symbol::Longer(distance, length) } else { Symbol::Match(distance, length) });
-        }
-        if bits.take(1)? == self.literal {
-            return Some(Symbol::Literal(bits.take(8)? as u8));
-        }
-        let distance = bits.take(15)? as usize;
-        for (least, count) in LENGTHS {
-            let more = bits.take(count)? as usize;
-            if more + 1 < 1 << count {
-                return Some(Symbol::Match(distance, least + more));
-            }
-        }
-        Some(Symbol::Longer(distance, 299 + 255))
-    }
-
-    fn push(&mut self, byte: u8, script: &mut Option<Tokens>, outbox: &mut Outbox) -> bool {
-        self.window[self.wrote % WINDOW_BYTES] = byte;
-        self.wrote += 1;
-        self.left -= 1;
-        emit(&[byte], script, outbox)
-    }
-}
-
-/// Tokens of a script, as they become text.
-#[derive(Default)]
-struct Tokens {
-    /// The lines that the script says to have, once it has.
-    has_begun: bool,
-    held: Vec<u8>,
-    /// A text on its way: what is left of it, its key, and how it ends.
-    text: Option<(u32, u16, &'static str)>,
-    high: Option<u16>,
-}
-
-impl Tokens {
-    fn byte(&mut self, byte: u8, outbox: &mut Outbox) -> bool {
-        self.held.push(byte);
-        if let Some((left, key, end)) = self.text {
-            let [low, high] = self.held[..] else { return true };
-            self.held.clear();
-            self.character(u16::from_le_bytes([low, high]) ^ key, outbox);
-            self.text = Some((left - 1, key, end)).filter(|(left, ..)| *left > 0);
-            if self.text.is_none() {
-                outbox.content(end.as_bytes());
-            }
-            return true;
-        }
-        if !self.has_begun {
-            self.has_begun = self.held.len() == 4;
-            if self.has_begun {
-                self.held.clear();
-            }
-            return true;
-        }
-        self.token(outbox)
-    }
-
-    fn character(&mut self, unit: u16, outbox: &mut Outbox) {
-        let units = [self.high.take().unwrap_or(unit), unit];
-        if (0xd800..0xdc00).contains(&unit) {
-            self.high = Some(unit);
-            return;
-        }
-        let is_pair = units[0] != unit;
-        for character in char::decode_utf16(units[usize::from(!is_pair)..].iter().copied()) {
-            let mut bytes = [0; 4];
-            outbox.content(character.unwrap_or(char::REPLACEMENT_CHARACTER).encode_utf8(&mut bytes).as_bytes());
-        }
-    }
-
-    fn token(&mut self, outbox: &mut Outbox) -> bool {
-        const OPERATORS: [&str; 25] = [
-            ",", "=", ">", "<", "<>", ">=", "<=", "(", ")", "+", "-", "/", "*", "&", "[", "]", "==", "^", "+=", "-=",
-            "/=", "*=", "&=", "?", ":",
-        ];
-        let token = self.held[0];
-        let wanted = match token {
-            0x00 | 0x01 | 0x05 | 0x30..=0x37 => 5,
-            0x10 | 0x20 => TOKENS,
-            0x40..=0x58 | 0x7f => 1,
-            _ => return false,
-        };
-        if self.held.len() < wanted {
-            return true;
-        }
-        let (word, long) = (le32(&self.held, 1), u64::from(le32(&self.held, 5)) << 32 | u64::from(le32(&self.held, 1)));
-        self.held.clear();
-        let begin = match token {
-            0x32 => "@",
-            0x33 => "$",
-            0x35 => ".",
-            0x36 => "\"",
-            _ => "",
-        };
-        match token {
-            0x7f => outbox.content(b"\r\n"),
-            0x40..=0x58 => outbox.content(format!("{} ", OPERATORS[usize::from(token - 0x40)]).as_bytes()),
-            0x10 => outbox.content(format!("{long} ").as_bytes()),
-            0x20 => outbox.content(format!("{} ", f64::from_bits(long)).as_bytes()),
-            0x30.. => {
-                outbox.content(begin.as_bytes());
-                let end = if token == 0x36 { "\" " } else { " " };
-                self.text = Some((word, word as u16, end)).filter(|_| word > 0);
-                if word == 0 {
-                    outbox.content(end.as_bytes());
-                }
-            }
-            _ => outbox.content(format!("{word} ").as_bytes()),
-        }
-        true
-    }
-}
-
-/// The generator that encrypts.
-enum Cipher {
-    /// The Mersenne twister, as everybody has it.
-    Twister { state: Box<[u32; TWISTER]>, at: usize },
-    /// A lagged sum with rotations.
-    Sum { state: [u32; LAGS], at: [usize; 2] },
-}
-
-const TWISTER: usize = 624;
-const LAGS: usize = 17;
-
-impl Cipher {
-    fn new(version: &Version, seed: u32) -> Cipher {
-        if !version.is_wide {
-            let mut state = Box::new([seed; TWISTER]);
-            for index in 1..TWISTER {
-                let last = state[index - 1];
-                state[index] = (last ^ last >> 30).wrapping_mul(0x6c07_8965).wrapping_add(index as u32);
-            }
-            return Cipher::Twister { state, at: TWISTER };
-        }
-        let mut value = seed;
-        let state = std::array::from_fn(|_| {
-            value = 1u32.wrapping_sub(value.wrapping_mul(0x53a9_b4fb));
-            value
-        });
-        let mut cipher = Cipher::Sum { state, at: [0, 10] };
-        for _ in 0..9 {
-            cipher.number();
-        }
-        cipher
-    }
-
-    fn next(&mut self) -> u8 {
-        match self {
-            Cipher::Twister { .. } => (self.number() >> 1) as u8,
-            Cipher::Sum { .. } => {
-                self.number();
-                (self.number() >> 24) as u8
-            }
-        }
-    }
-
-    fn number(&mut self) -> u32 {
-        match self {
-            Cipher::Twister { state, at } => {
-                if *at == TWISTER {
-                    twist(state);
-                    *at = 0;
-                }
-                let mut value = state[*at];
-                *at += 1;
-                value ^= value >> 11;
-                value ^= value << 7 & 0x9d2c_5680;
-                value ^= value << 15 & 0xefc6_0000;
-                value ^ value >> 18
-            }
-            Cipher::Sum { state, at } => {
-                let value = state[at[0]].rotate_left(9).wrapping_add(state[at[1]].rotate_left(13));
-                state[at[0]] = value;
-                for at in at {
-                    *at = at.checked_sub(1).unwrap_or(LAGS - 1);
-                }
-                value
-            }
-        }
-    }
-}
-
-fn twist(state: &mut [u32; TWISTER]) {
-    const LAG: usize = 397;
-    for index in 0..TWISTER {
-        let next = state[(index + 1) % TWISTER];
-        let mixed = state[index] & 0x8000_0000 | next & 0x7fff_ffff;
-        let odd = if next & 1 == 0 { 0 } else { 0x9908_b0df };
-        state[index] = state[(index + LAG) % TWISTER] ^ mixed >> 1 ^ odd;
     }
 }
 

@@ -22,21 +22,21 @@
 //! Searching ──header──▶ Reading ──over, broken──▶ Searching ··end of the file··▶ Opening (each 7z in turn)
 //! ```
 
+mod carving;
+mod signature;
+
 use std::collections::VecDeque;
-use std::sync::LazyLock;
 
-use aho_corasick::packed::Searcher;
 use stream::FileType::{self, Bzip2, Gzip, Xz, Zstd};
-use stream::{Class, Entry, Event, Finding, Fuel, Kind, Limits, Note, Nothing, Object, ReadAt, Stage, Step, Window};
-use zlib_rs::crc32::crc32;
+use stream::{Class, Event, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
 
-use crate::disk::{squashfs, wim};
-use crate::frame::codec::{Fault, le16, le32};
+use crate::frame::codec::Fault;
 use crate::frame::cuts;
 use crate::frame::password::Passwords;
-use crate::frame::reader::{Ended, Outbox, Reader, Reading};
-use crate::program::nsis;
+use crate::frame::reader::Reading;
 use crate::recognise::carried::Carried;
+use carving::{Behind, Carving, ToTheEnd};
+use signature::{ALL, NOT_SELF_EXTRACTING, OTHERS, RAR_AND_ARJ, SELF_EXTRACTING, SIGNATURES, Set, Signature};
 
 /// Bytes that are looked at together, and held that long.
 const PIECE_BYTES: usize = 4096;
@@ -45,47 +45,6 @@ const LOOK: usize = 512;
 /// Bytes in front of a signature that belong to a header.
 const BEHIND_MAX: usize = 320;
 
-/// Whether a header makes sense.
-type Makes = fn(&[u8]) -> bool;
-
-/// Signature to search for.
-struct Signature {
-    bytes: &'static [u8],
-    /// How far behind the archive's beginning it stands.
-    behind: usize,
-    makes: Makes,
-    /// Type of the reader; `None` if that needs all that follows.
-    read_as: Option<FileType>,
-}
-
-const fn sig(bytes: &'static [u8], behind: usize, makes: Makes, read_as: FileType) -> Signature {
-    Signature { bytes, behind, makes, read_as: Some(read_as) }
-}
-
-static SIGNATURES: [Signature; 18] = [
-    sig(b"7z\xbc\xaf\x27\x1c", 0, is_7z, FileType::SevenZip),
-    sig(b"Rar!\x1a\x07", 0, is_rar, FileType::Rar),
-    sig(b"MSCF\0\0\0\0", 0, is_cab, FileType::Cab),
-    sig(b"-lh", 2, is_lha, FileType::Lha),
-    sig(b"\x60\xea", 0, is_arj, FileType::Arj),
-    sig(nsis::MAGIC, 4, is_nsis, FileType::Nsis),
-    Signature { read_as: None, ..sig(b"hsqs", 0, squashfs::is_plausible, FileType::Squashfs) },
-    sig(b"\x1f\x8b\x08", 0, is_gzip, FileType::Gzip),
-    sig(b"1AY&SY", 4, is_bzip2, FileType::Bzip2),
-    sig(b"\xfd7zXZ\0", 0, is_xz, FileType::Xz),
-    sig(b"\x28\xb5\x2f\xfd", 0, is_zstd, FileType::Zstd),
-    sig(b"\x2a\x4d\x18", 1, is_zstd_skippable, FileType::Zstd),
-    sig(b"xar!\0\x1c\0\x01", 0, is_xar, FileType::Xar),
-    sig(b"ustar", USTAR_AT, is_tar, FileType::Tar),
-    sig(b"07070", 0, is_cpio, FileType::Cpio),
-    Signature { read_as: None, ..sig(b"ITSF\x03\0\0\0", 0, is_chm, FileType::Chm) },
-    Signature { read_as: None, ..sig(CD, 1, is_disc, FileType::Iso) },
-    Signature { read_as: None, ..sig(wim::MAGIC, 0, wim::is_plausible, FileType::Wim) },
-];
-
-/// Where tar has its signature.
-const USTAR_AT: usize = 257;
-
 /// Common bytes of all descriptors of a disc image, and the place of the first of them.
 const CD: &[u8] = b"CD001";
 const DESCRIPTORS_AT: usize = 32 << 10;
@@ -93,32 +52,6 @@ const SECTOR_BYTES: u64 = 2048;
 
 /// How far the readers of archives look for them.
 const REACH: u64 = 8 << 20;
-
-/// Signatures that are looked for at once, by their places among all.
-struct Set {
-    places: Vec<usize>,
-    searcher: Searcher,
-}
-
-impl Set {
-    fn of(belongs: impl Fn(usize) -> bool) -> Set {
-        let places: Vec<usize> = (0..SIGNATURES.len()).filter(|&place| belongs(place)).collect();
-        let signatures = places.iter().map(|&place| SIGNATURES[place].bytes);
-        Set { searcher: Searcher::new(signatures).expect("a few patterns, none of them empty"), places }
-    }
-}
-
-/// RAR and ARJ: their own programs look for them, whatever else stands in front.
-const OF_PROGRAMS: [usize; 2] = [1, 4];
-
-/// How many extract themselves; they come first.
-const SELF_EXTRACTING_COUNT: usize = 7;
-
-static ALL: LazyLock<Set> = LazyLock::new(|| Set::of(|_| true));
-static SELF_EXTRACTING: LazyLock<Set> = LazyLock::new(|| Set::of(|place| place < SELF_EXTRACTING_COUNT));
-static NOT_SELF_EXTRACTING: LazyLock<Set> = LazyLock::new(|| Set::of(|place| place >= SELF_EXTRACTING_COUNT));
-static RAR_AND_ARJ: LazyLock<Set> = LazyLock::new(|| Set::of(|place| OF_PROGRAMS.contains(&place)));
-static OTHERS: LazyLock<Set> = LazyLock::new(|| Set::of(|place| !OF_PROGRAMS.contains(&place)));
 
 /// How far behind an archive the next one may begin, wherever that is.
 const NEAR: u64 = 64 << 10;
@@ -162,7 +95,7 @@ pub(crate) struct Stowaway {
     descriptors_at: Option<u64>,
     state: State,
     /// Archives that are over, and are opened when the file is.
-    waiting: VecDeque<Carved>,
+    waiting: VecDeque<Carving>,
     archives: u32,
     streams: u32,
     again: u64,
@@ -170,48 +103,11 @@ pub(crate) struct Stowaway {
 
 enum State {
     Searching,
-    Reading(Carved),
+    Reading(Carving),
     /// The file is over, and this one is opened.
-    Opening(Carved),
+    Opening(Carving),
     /// Enough was read: the rest is passed.
     Passing,
-}
-
-/// An archive that was found.
-struct Carved {
-    /// Where it begins.
-    at: u64,
-    file_type: Option<FileType>,
-    stage: Box<dyn Stage>,
-    /// Objects that it has open.
-    open: u32,
-    /// Whether it asked for something to be kept: then it is opened at the end.
-    keeps: bool,
-    /// The first of what it asked for: where that stands, and the bytes.
-    front: (u64, Vec<u8>),
-    /// Whether it has an object open, for what follows it, that was not told.
-    has_rest: bool,
-}
-
-/// Archive whose reader needs all that follows it, which is emitted as it stands.
-#[derive(Default)]
-struct ToTheEnd {
-    in_front: usize,
-}
-
-impl Reader for ToTheEnd {
-    fn read(&mut self, input: &[u8], outbox: &mut Outbox) -> usize {
-        if !outbox.is_open() {
-            let raw_offset = (self.in_front == 0).then_some(0);
-            outbox.open(Object { kind: Kind::Member, raw_offset, ..Object::default() });
-        }
-        outbox.content(input);
-        input.len()
-    }
-
-    fn end(&mut self, _: &dyn ReadAt, _: &mut Outbox) -> Ended {
-        Ended::Done
-    }
 }
 
 impl Stowaway {
@@ -266,8 +162,8 @@ impl Stowaway {
     fn turn(&mut self, input: &[u8], output: &mut Window, fuel: &mut Fuel, kept: Option<&dyn ReadAt>) -> Option<Step> {
         match std::mem::replace(&mut self.state, State::Searching) {
             State::Searching => self.look(input, fuel, kept.is_some()),
-            State::Reading(carved) => self.read(carved, input, output, fuel, kept),
-            State::Opening(carved) => self.open(carved, output, fuel, kept?),
+            State::Reading(carving) => self.read(carving, input, output, fuel, kept),
+            State::Opening(carving) => self.open(carving, output, fuel, kept?),
             State::Passing => self.pass(input, fuel, kept.is_some()),
         }
     }
@@ -372,7 +268,7 @@ impl Stowaway {
             None => self.all_that_follows(found),
         };
         fuel.burn(SET_UP);
-        self.state = State::Reading(Carved::new(self.at, found.read_as, stage));
+        self.state = State::Reading(Carving::new(self.at, found.read_as, stage));
         None
     }
 
@@ -387,7 +283,7 @@ impl Stowaway {
     /// Feeds the archive: what is held, then the input.
     fn read(
         &mut self,
-        mut carved: Carved,
+        mut carving: Carving,
         input: &[u8],
         output: &mut Window,
         fuel: &mut Fuel,
@@ -397,12 +293,12 @@ impl Stowaway {
         let offered = if held > 0 { &self.held[..held.min(output.room())] } else { input };
         let mut step = match kept.filter(|_| offered.is_empty()) {
             Some(kept) => {
-                let kept = Behind { kept, at: carved.at, front: &carved.front };
-                Step::tell(0, carved.stage.finish(&kept, output, fuel))
+                let kept = Behind { kept, at: carving.at, front: &carving.front };
+                Step::tell(0, carving.stage.finish(&kept, output, fuel))
             }
-            None => carved.stage.step(offered, output, fuel),
+            None => carving.stage.step(offered, output, fuel),
         };
-        carved.pass(self.at, &offered[..step.taken]);
+        carving.pass(self.at, &offered[..step.taken]);
         self.at += step.taken as u64;
         if held > 0 {
             if step.event == Event::Verbatim {
@@ -415,10 +311,10 @@ impl Stowaway {
         let Step { taken, event } = step;
         match event {
             Event::End => self.leave(),
-            Event::Open(Object { kind: Kind::Rest, .. }) if carved.open == 0 => self.rest(carved, output, fuel),
+            Event::Open(Object { kind: Kind::Rest, .. }) if carving.open == 0 => self.rest(carving, output, fuel),
             event => {
-                let event = carved.told(event, self.at);
-                self.state = State::Reading(carved);
+                let event = carving.told(event, self.at);
+                self.state = State::Reading(carving);
                 return (taken > 0 || event != Event::Idle).then_some(Step::tell(taken, event));
             }
         }
@@ -426,13 +322,13 @@ impl Stowaway {
     }
 
     /// The archive is over, and what follows it is searched.
-    fn rest(&mut self, mut carved: Carved, output: &mut Window, fuel: &mut Fuel) {
-        if carved.keeps {
-            carved.has_rest = true;
-            self.waiting.push_back(carved);
+    fn rest(&mut self, mut carving: Carving, output: &mut Window, fuel: &mut Fuel) {
+        if carving.keeps {
+            carving.has_rest = true;
+            self.waiting.push_back(carving);
             return self.leave();
         }
-        let given_back = carved.give_back(output);
+        let given_back = carving.give_back(output);
         fuel.burn(given_back.len());
         self.at -= given_back.len() as u64;
         self.again = self.again.saturating_add(given_back.len() as u64);
@@ -447,22 +343,22 @@ impl Stowaway {
 
     /// The file is over: the next archive that waited is opened.
     fn open_next(&mut self) -> Option<Step> {
-        let Some(carved) = self.waiting.pop_front() else { return Some(Step::tell(0, Event::End)) };
-        self.state = State::Opening(carved);
+        let Some(carving) = self.waiting.pop_front() else { return Some(Step::tell(0, Event::End)) };
+        self.state = State::Opening(carving);
         None
     }
 
-    fn open(&mut self, mut carved: Carved, output: &mut Window, fuel: &mut Fuel, kept: &dyn ReadAt) -> Option<Step> {
-        let event = carved.stage.finish(&Behind { kept, at: carved.at, front: &carved.front }, output, fuel);
+    fn open(&mut self, mut carving: Carving, output: &mut Window, fuel: &mut Fuel, kept: &dyn ReadAt) -> Option<Step> {
+        let event = carving.stage.finish(&Behind { kept, at: carving.at, front: &carving.front }, output, fuel);
         match event {
             Event::End => None,
-            Event::Close if carved.open == 0 && std::mem::take(&mut carved.has_rest) => {
-                self.state = State::Opening(carved);
+            Event::Close if carving.open == 0 && std::mem::take(&mut carving.has_rest) => {
+                self.state = State::Opening(carving);
                 None
             }
             event => {
-                let event = carved.told(event, self.at);
-                self.state = State::Opening(carved);
+                let event = carving.told(event, self.at);
+                self.state = State::Opening(carving);
                 (event != Event::Idle).then_some(Step::tell(0, event))
             }
         }
@@ -477,86 +373,6 @@ impl Stowaway {
         }
         self.state = State::Passing;
         Some(if self.waiting.is_empty() { Step::tell(0, Event::End) } else { Step::idle(input.len()) })
-    }
-}
-
-impl Carved {
-    const fn new(at: u64, file_type: Option<FileType>, stage: Box<dyn Stage>) -> Carved {
-        Carved { at, file_type, stage, open: 0, keeps: false, front: (0, Vec::new()), has_rest: false }
-    }
-
-    /// Notes that the bytes at `at` were read.
-    fn pass(&mut self, at: u64, bytes: &[u8]) {
-        if self.keeps && at < self.front_end() {
-            let room = self.front_end().saturating_sub(at) as usize;
-            self.front.1.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
-    }
-
-    /// Up to where what it asks for is kept here. What was held when it was found was taken from the driver before.
-    const fn front_end(&self) -> u64 {
-        self.at.saturating_add(FRONT_BYTES)
-    }
-
-    /// Its event, with places counted from the file's beginning; the next byte that it reads stands at `at`.
-    fn told(&mut self, event: Event, at: u64) -> Event {
-        match event {
-            Event::Open(object) => {
-                self.open += 1;
-                let raw_offset = object.raw_offset.map(|offset| self.at.saturating_add(offset));
-                let archive = self.file_type.map(|file_type| (file_type, self.at));
-                let entry = object.entry.map(|entry| Box::new(Entry { archive: entry.archive.or(archive), ..*entry }));
-                Event::Open(Object { raw_offset, entry, ..object })
-            }
-            Event::Close => {
-                self.open -= 1;
-                Event::Close
-            }
-            Event::Note(Note::Finding(finding)) => {
-                Event::finding(Finding { offset: self.at.saturating_add(finding.offset), ..finding })
-            }
-            Event::Keep(range) => {
-                if !std::mem::replace(&mut self.keeps, true) {
-                    self.front.0 = at;
-                }
-                let by_driver = |place: u64| self.at.saturating_add(place).max(self.front_end());
-                let range = by_driver(range.start)..by_driver(range.end);
-                if range.is_empty() { Event::Idle } else { Event::Keep(range) }
-            }
-            event => event,
-        }
-    }
-
-    /// Bytes that it took and did not use.
-    fn give_back(mut self, output: &mut Window) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        loop {
-            let event = self.stage.finish(&Nothing, output, &mut Fuel::unlimited());
-            if event != Event::Wrote {
-                return bytes;
-            }
-            bytes.extend_from_slice(output.filled());
-            output.clear();
-        }
-    }
-}
-
-/// Kept bytes of a file, with places as an archive in it counts.
-struct Behind<'a> {
-    kept: &'a dyn ReadAt,
-    at: u64,
-    front: &'a (u64, Vec<u8>),
-}
-
-impl ReadAt for Behind<'_> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> usize {
-        let at = self.at.saturating_add(offset);
-        let (front_at, front) = self.front;
-        let skip = at.checked_sub(*front_at).and_then(|skip| usize::try_from(skip).ok());
-        let held = skip.and_then(|skip| front.get(skip..)).unwrap_or_default();
-        let count = held.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&held[..count]);
-        count + self.kept.read_at(at.saturating_add(count as u64), &mut buffer[count..])
     }
 }
 
@@ -579,139 +395,6 @@ impl Stage for Stowaway {
         }
         Event::Idle
     }
-}
-
-/// The checksum of the start header.
-fn is_7z(head: &[u8]) -> bool {
-    head.get(12..32).is_some_and(|start| crc32(0, start) == le32(head, 8))
-}
-
-/// The checksum of the first header, and its type: main, or encryption.
-fn is_rar(head: &[u8]) -> bool {
-    const OLD: u8 = 0;
-    const MAIN_BYTES: usize = 13;
-    if head.get(6) == Some(&OLD) {
-        let main = head.get(7..7 + MAIN_BYTES);
-        return main.is_some_and(|main| main[2] == 0x73 && crc32(0, &main[2..]) as u16 == le16(main, 0));
-    }
-    let Some((&length, _)) = head.get(12..).and_then(<[u8]>::split_first) else { return false };
-    let header = head.get(12..13 + usize::from(length));
-    header.is_some_and(|header| matches!(header.get(1), Some(1 | 4)) && crc32(0, header) == le32(head, 8))
-}
-
-/// Reserved fields, the version, and counts that are not nothing.
-fn is_cab(head: &[u8]) -> bool {
-    const HEADER: u32 = 36;
-    let is_whole = head.len() >= HEADER as usize;
-    let reserved = le32(head, 12) == 0 && le32(head, 20) == 0;
-    let version = le16(head, 24) == 0x0103;
-    is_whole && reserved && version && le32(head, 8) > HEADER && le32(head, 16) >= HEADER && le16(head, 26) > 0
-}
-
-/// The sum of a header of level 0 or 1; of level 2, fields that make sense.
-fn is_lha(head: &[u8]) -> bool {
-    let method = head.get(5).is_some_and(|method| matches!(method, b'0'..=b'7' | b'd'));
-    if !method || head.get(6) != Some(&b'-') {
-        return false;
-    }
-    match head.get(20) {
-        Some(0 | 1) => {
-            let header = head.get(2..2 + usize::from(head[0]));
-            header.is_some_and(|header| {
-                header.len() > 20 && header.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == head[1]
-            })
-        }
-        Some(2) => (26..4096).contains(&le16(head, 0)) && le32(head, 7) > 0,
-        _ => false,
-    }
-}
-
-/// The checksum of the main header.
-fn is_arj(head: &[u8]) -> bool {
-    const HEADER_MIN: usize = 30;
-    let length = usize::from(le16(head, 2));
-    let header = head.get(4..4 + length).filter(|_| length >= HEADER_MIN);
-    header.is_some_and(|header| head.len() >= 8 + length && crc32(0, header) == le32(head, 4 + length))
-}
-
-/// Lengths of the header and of all that can be.
-fn is_nsis(head: &[u8]) -> bool {
-    const FIRST: u32 = 28;
-    (1..1 << 26).contains(&le32(head, 20)) && le32(head, 24) > FIRST
-}
-
-/// The method, no reserved flags, and extra flags that some compressor writes.
-fn is_gzip(head: &[u8]) -> bool {
-    const FLAGS_MAX: u8 = 0x1f;
-    head.get(3).is_some_and(|&flags| flags <= FLAGS_MAX) && matches!(head.get(8), Some(0 | 2 | 4))
-}
-
-/// The mark of the stream and its level in front of the first block.
-fn is_bzip2(head: &[u8]) -> bool {
-    head.starts_with(b"BZh") && matches!(head.get(3), Some(b'1'..=b'9'))
-}
-
-/// The checksum of the flags.
-fn is_xz(head: &[u8]) -> bool {
-    head.get(6..8).is_some_and(|flags| flags[0] == 0 && crc32(0, flags) == le32(head, 8))
-}
-
-/// The reserved bit.
-fn is_zstd(head: &[u8]) -> bool {
-    const RESERVED: u8 = 8;
-    head.get(4).is_some_and(|descriptor| descriptor & RESERVED == 0)
-}
-
-/// A frame that is skipped, and a length that leads to another frame within what is looked at, or not far beyond.
-fn is_zstd_skippable(head: &[u8]) -> bool {
-    const FAR: usize = 1 << 20;
-    let next = 8 + le32(head, 4) as usize;
-    let follows = match head.get(next..) {
-        Some(next) if next.len() >= 4 => {
-            next.starts_with(b"\x28\xb5\x2f\xfd") || next[1..].starts_with(b"\x2a\x4d\x18")
-        }
-        _ => head.len() == LOOK && next < FAR,
-    };
-    head.first().is_some_and(|first| first & 0xf0 == 0x50) && follows
-}
-
-/// The length of the header.
-fn is_chm(head: &[u8]) -> bool {
-    matches!(le32(head, 8), 0x58 | 0x60)
-}
-
-/// A table that is not empty.
-fn is_xar(head: &[u8]) -> bool {
-    head.get(8..24).is_some_and(|lengths| lengths[..8] != [0; 8] && lengths[8..] != [0; 8])
-}
-
-/// The checksum of the header, its own field counted as blanks.
-fn is_tar(head: &[u8]) -> bool {
-    const HEADER_BYTES: usize = 512;
-    const SUM: std::ops::Range<usize> = 148..156;
-    let Some(header) = head.get(..HEADER_BYTES) else { return false };
-    let digits = header[SUM].trim_ascii_start();
-    let digits = digits.split(|byte| matches!(byte, 0 | b' ')).next().unwrap_or_default();
-    let Some(told) = std::str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 8).ok()) else {
-        return false;
-    };
-    let sum = |bytes: &[u8]| bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>();
-    sum(header) - sum(&header[SUM]) + 8 * u32::from(b' ') == told
-}
-
-/// The kind of header, and its numbers.
-fn is_cpio(head: &[u8]) -> bool {
-    let (length, radix) = match head.get(5) {
-        Some(b'1' | b'2') => (110, 16),
-        Some(b'7') => (76, 8),
-        _ => return false,
-    };
-    head.get(6..length).is_some_and(|numbers| numbers.iter().all(|&byte| char::from(byte).is_digit(radix)))
-}
-
-/// The type of a descriptor, and its version.
-fn is_disc(head: &[u8]) -> bool {
-    matches!(head.first(), Some(0..=3 | 255)) && matches!(head.get(6), Some(1 | 2))
 }
 
 /// Fuzz body: looks for archives, and for executables.
