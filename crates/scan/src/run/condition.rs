@@ -19,9 +19,9 @@ use std::collections::HashMap;
 use crate::layout::{Layout, SectionHead};
 use crate::run::rule::Content;
 use crate::run::strings::{Map, Matches};
-use crate::yara::fact::{Called, Head, Tables};
+use crate::yara::fact::{Called, Tables};
 use crate::yara::id::{NodeId, StringId};
-use crate::yara::math::{Histogram, Measure};
+use crate::yara::math::Histogram;
 use crate::yara::node::{List, Node, Operator, Quantifier, Width};
 use crate::yara::table::Table;
 

@@ -8,7 +8,7 @@ mod loops;
 mod modules;
 mod strings;
 
-use super::fact::{Field, Text};
+use super::fact::Field;
 use super::id::{NodeId, StringId};
 use super::lexer::{Lexer, Token};
 use super::node::{Arena, Node, Operator, Quantifier, Width};

@@ -20,8 +20,8 @@ pub(super) struct End {
 impl<D: Device> Attempt<'_, D> {
     /// The segments of the log from the checkpoint on, in order: back from the newest.
     ///
-    /// Reads the segments of the log in order. The head of any that was begun since the last flush may be missing. What is behind it is no part of the log
-    /// then, but what it says to be on stable storage has to be there.
+    /// The head of a segment that was begun since the last flush may be missing. What is behind it is no part of the log then, but
+    /// what the log says to be on stable storage has to be there.
     pub(super) fn chain(&mut self, root: &Root) -> Result<Vec<u32>, Error> {
         let by_epoch: BTreeMap<u64, u32> = (0u32..)
             .zip(self.segments)
