@@ -3,7 +3,9 @@
 //!
 //! Bounds: [`NESTED_MAX`] messages within each other, of which those within are read whole, [`WITHIN_BYTES_MAX`] each.
 
+use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use stream::Coding;
@@ -11,10 +13,9 @@ use stream::Coding;
 use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::host::{Host, Layout};
+use crate::host::{Host, Layout, Script};
 use crate::index::Index;
 use crate::part::Part;
-use crate::script;
 use crate::source::{Blob, Source};
 use crate::{Map, Value, json};
 
@@ -40,7 +41,7 @@ pub(crate) fn find(host: &mut dyn Host, index: &Index, id: &str) -> Option<Blob>
             Blob::new(Source::Stored(message), 0, size, Coding::Identity)
         }
         None => {
-            let script = script::content(host, first);
+            let script = script(host, first);
             let content = script.or_else(|| host.upload(first).map(|(_, content)| content))?;
             let end = content.len() as u64;
             Blob::new(Source::Bytes(content), 0, end, Coding::Identity)
@@ -100,4 +101,20 @@ pub(crate) fn lookup(engine: &mut Engine<'_>, mut arguments: Arguments) -> Resul
         }
     }
     Ok(json!({ "accountId": account, "list": list, "notFound": missing }))
+}
+
+/// The content of a script by the id of its blob.
+fn script(host: &mut dyn Host, id: &str) -> Option<Arc<[u8]>> {
+    let is_it = |script: &Script| of_script(&script.text) == id;
+    id.starts_with('G').then(|| host.scripts().into_iter().find(is_it).map(|script| script.text))?
+}
+
+/// The id of the blob that is a script: by its digest.
+pub(crate) fn of_script(text: &[u8]) -> String {
+    format!("G{:016x}{:x}", hash(text), text.len())
+}
+
+/// FNV-1a.
+pub(crate) fn hash(text: &[u8]) -> u64 {
+    text.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -8,8 +8,6 @@ use alloc::vec::Vec;
 
 use store::{Change, Mailbox, State};
 
-use crate::vacation::Vacation;
-
 /// The account of a user who has logged in.
 #[derive(Debug, Clone)]
 pub struct Account {
@@ -163,6 +161,23 @@ pub struct Sieve {
     pub scripts_max: usize,
     pub redirects_max: usize,
     pub extensions: &'static [&'static str],
+}
+
+/// The answer of who is away.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Vacation {
+    /// Whether it is sent.
+    pub is_enabled: bool,
+    /// When it begins, seconds since 1970.
+    pub from: Option<i64>,
+    /// When it has ended.
+    pub to: Option<i64>,
+    /// Its subject.
+    pub subject: Option<String>,
+    /// Its text.
+    pub text: Option<String>,
+    /// Its text as HTML, which is not kept.
+    pub html: Option<String>,
 }
 
 /// The mail store of one account.

@@ -49,12 +49,13 @@ pub use answer::answer;
 pub use blob::blob;
 pub use error::Problem;
 pub use fuzz::fuzz_request;
-pub use host::{Account, Failure, Field, Filing, Host, Layout, Misfiled, Place, Script, Sending, Sieve, Work};
+pub use host::{
+    Account, Failure, Field, Filing, Host, Layout, Misfiled, Place, Script, Sending, Sieve, Vacation, Work,
+};
 pub use index::Index;
 pub use session::{account_id, changed, details, session, uploaded};
 pub use source::Blob;
 pub use tables::Tables;
-pub use vacation::Vacation;
 pub use websocket::{Message, responded};
 
 /// Values of JSON, as each file of this crate uses them.

@@ -12,7 +12,7 @@ use crate::blob;
 use crate::changes::Page;
 use crate::engine::{Engine, got};
 use crate::error::Error;
-use crate::host::{Filing, Host, Misfiled, Script, Work};
+use crate::host::{Filing, Misfiled, Script, Work};
 use crate::limits::SET_MAX;
 use crate::outcome::Outcome;
 use crate::{Map, Value, json};
@@ -21,21 +21,6 @@ use crate::{Map, Value, json};
 const NOTED: &str = "jmap/scripts";
 
 const PROPERTIES: [&str; 4] = ["id", "name", "blobId", "isActive"];
-
-/// The content of a script by the id of its blob.
-pub(crate) fn content(host: &mut dyn Host, id: &str) -> Option<alloc::sync::Arc<[u8]>> {
-    let is_it = |script: &Script| blob_id(&script.text) == id;
-    id.starts_with('G').then(|| host.scripts().into_iter().find(is_it).map(|script| script.text))?
-}
-
-fn blob_id(text: &[u8]) -> String {
-    format!("G{:016x}{:x}", hash(text), text.len())
-}
-
-/// FNV-1a.
-fn hash(text: &[u8]) -> u64 {
-    text.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
-}
 
 fn noted(engine: &mut Engine<'_>) -> Map<String, Value> {
     let index = engine.index();
@@ -54,8 +39,8 @@ fn scripts(engine: &mut Engine<'_>) -> Vec<(String, Script)> {
     let all = engine.host.scripts();
     let kept: Vec<&str> = all.iter().filter_map(|script| id_of(&script.name)).collect();
     let made = |name: &str| {
-        let id = format!("F{:016x}", hash(name.as_bytes()));
-        if kept.contains(&id.as_str()) { format!("F{:016x}", hash(format!("{name}\n").as_bytes())) } else { id }
+        let id = format!("F{:016x}", blob::hash(name.as_bytes()));
+        if kept.contains(&id.as_str()) { format!("F{:016x}", blob::hash(format!("{name}\n").as_bytes())) } else { id }
     };
     let id = |script: &Script| id_of(&script.name).map_or_else(|| made(&script.name), String::from);
     let ids: Vec<String> = all.iter().map(id).collect();
@@ -63,7 +48,7 @@ fn scripts(engine: &mut Engine<'_>) -> Vec<(String, Script)> {
 }
 
 fn object(id: &str, script: &Script) -> Value {
-    json!({ "id": id, "name": script.name, "blobId": blob_id(&script.text), "isActive": script.is_active })
+    json!({ "id": id, "name": script.name, "blobId": blob::of_script(&script.text), "isActive": script.is_active })
 }
 
 pub(crate) fn get(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {

@@ -10,6 +10,7 @@ use crate::arguments::{Arguments, only};
 use crate::date::Date;
 use crate::engine::{Engine, got};
 use crate::error::Error;
+use crate::host::Vacation;
 use crate::limits::SET_MAX;
 use crate::outcome::Outcome;
 use crate::{Map, Value, json};
@@ -18,23 +19,6 @@ use crate::{Map, Value, json};
 const SINGLETON: &str = "singleton";
 
 const PROPERTIES: [&str; 7] = ["id", "isEnabled", "fromDate", "toDate", "subject", "textBody", "htmlBody"];
-
-/// The answer of who is away.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Vacation {
-    /// Whether it is sent.
-    pub is_enabled: bool,
-    /// When it begins, seconds since 1970.
-    pub from: Option<i64>,
-    /// When it has ended.
-    pub to: Option<i64>,
-    /// Its subject.
-    pub subject: Option<String>,
-    /// Its text.
-    pub text: Option<String>,
-    /// Its text as HTML, which is not kept.
-    pub html: Option<String>,
-}
 
 impl Vacation {
     fn object(&self) -> Map<String, Value> {

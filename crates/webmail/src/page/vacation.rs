@@ -25,7 +25,8 @@ impl Pages<'_> {
     fn vacation_form(&self, vacation: &Vacation, told: Told) -> Reply {
         let zone = i64::from(self.settings.zone_minutes).saturating_mul(60);
         let day = |time: Option<i64>, late: i64| {
-            let written = time.map(|time| timestamp(time.saturating_add(zone).saturating_sub(late))).unwrap_or_default();
+            let written =
+                time.map(|time| timestamp(time.saturating_add(zone).saturating_sub(late))).unwrap_or_default();
             written.get(..10).map(String::from).unwrap_or_default()
         };
         let mut main = Html::default();
