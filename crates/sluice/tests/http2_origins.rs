@@ -162,6 +162,9 @@ fn asked(site: &Site, answer: impl Fn(u32, usize) -> Vec<u8> + Send + Sync + 'st
     get(&mut wire, &format!("localhost:{port}"), "/")
 }
 
+/// Fields of a head.
+type Fields = &'static [(&'static str, &'static str)];
+
 const OK: (&str, &str) = (":status", "200");
 
 #[test]
@@ -174,21 +177,19 @@ fn a_response_that_no_good_server_sends_is_not_handed_on() {
         [early, begin, frame(DATA, 0, stream, b"hello"), late].concat()
     });
     assert!(answer.is_whole && answer.status() == "200" && answer.text() == "hello", "{answer:?}");
-    let long = "x".repeat(100);
-    let bad: [(&str, Vec<(&'static str, String)>, &'static [u8]); 8] = [
-        ("a body that is too short", vec![("content-length", "9".into())], b"hello"),
-        ("a body that is too long", vec![("content-length", "3".into())], b"hello"),
-        ("two lengths", vec![("content-length", "5".into()), ("content-length", "5".into())], b"hello"),
-        ("no length", vec![("content-length", "+5".into())], b"hello"),
-        ("chunks", vec![("transfer-encoding", "chunked".into())], b"0\r\n\r\n"),
-        ("a field of the connection", vec![("connection", "close".into())], b"hello"),
-        ("a line end in a value", vec![("x-a", "b\r\nset-cookie: c".into())], b"hello"),
-        ("a blank in a name", vec![("x a", long)], b"hello"),
+    let bad: [(&str, Fields, &'static [u8]); 8] = [
+        ("a body that is too short", &[("content-length", "9")], b"hello"),
+        ("a body that is too long", &[("content-length", "3")], b"hello"),
+        ("two lengths", &[("content-length", "5"), ("content-length", "5")], b"hello"),
+        ("no length", &[("content-length", "+5")], b"hello"),
+        ("chunks", &[("transfer-encoding", "chunked")], b"0\r\n\r\n"),
+        ("a field of the connection", &[("connection", "close")], b"hello"),
+        ("a line end in a value", &[("x-a", "b\r\nset-cookie: c")], b"hello"),
+        ("a blank in a name", &[("x a", "x")], b"hello"),
     ];
     for (what, fields, body) in bad {
         let answer = asked(&site, move |stream, _| {
-            let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            [head(END_HEADERS, stream, &[&[OK][..], &fields].concat()), frame(DATA, END_STREAM, stream, body)].concat()
+            [head(END_HEADERS, stream, &[&[OK][..], fields].concat()), frame(DATA, END_STREAM, stream, body)].concat()
         });
         assert!(answer.is_whole && answer.status() == "502", "{what}: {answer:?}");
         assert!(!answer.head.to_ascii_lowercase().contains("set-cookie"), "{what}: {answer:?}");
