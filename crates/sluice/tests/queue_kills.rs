@@ -258,7 +258,7 @@ impl Site {
         let routes: String = routes.iter().map(|(domain, at)| format!("\"{domain}\" = \"smtp://{at}\"\n")).collect();
         let settings = format!(
             "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"{at}/store\"\nsize = \"512M\"\naccounts = \"{at}/accounts\"\n\
-             imap = [\"{imap}\"]\nrelay = \"smtp://127.0.0.1:1\"\nmaildrop = \"{at}/maildrop\"\n\
+             imap = [\"{imap}\"]\nrelay = \"mx\"\nmaildrop = \"{at}/maildrop\"\n\
              maildrop_trusted = [\"{}\"]\n\
              [store.queue]\nretry_first_seconds = 1\nretry_longest_seconds = 2\nwarning_seconds = 0\nrecipients_hour_max = 0\n\
              [store.queue.routes]\n{routes}\
