@@ -15,5 +15,5 @@ bytes_max=$((1 << 20))
     { echo "the image wants a loader, or pages that are written and run" >&2; exit 1; }
 bare/pack.py "$unpacked" "$image"
 [ "$(stat -c %s "$image")" -le "$bytes_max" ] || { echo "the image has more than $bytes_max bytes" >&2; exit 1; }
-python3 bare/test.py "$image"
-python3 bare/fuzz.py "$image" --seconds 20
+python3 bare/test.py "$image" --kills 2 --requests 1000
+python3 bare/fuzz.py "$image" --seconds 8
