@@ -3,7 +3,7 @@
 //! Bounds: of an event loop 256 connections are kept, 8 of them for one host and port, each for a minute after its last request; 1,000 origins
 //! are remembered that take HTTP/1.1 alone.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::rc::{Rc, Weak};
@@ -92,6 +92,8 @@ impl Reached {
 pub struct Origins {
     /// Connections, the longest unused first.
     kept: Rc<RefCell<VecDeque<Kept>>>,
+    /// Whether a task closes those that were kept long enough.
+    is_swept: Rc<Cell<bool>>,
     /// Origins that take HTTP/1.1 alone, although they agree to HTTP/2.
     old: Rc<RefCell<HashSet<Destination>>>,
     /// Places for names that are looked up.
@@ -100,7 +102,8 @@ pub struct Origins {
 
 impl Default for Origins {
     fn default() -> Origins {
-        Origins { kept: Rc::default(), old: Rc::default(), lookups: Semaphore::new(LOOKUPS_MAX) }
+        let lookups = Semaphore::new(LOOKUPS_MAX);
+        Origins { kept: Rc::default(), is_swept: Rc::default(), old: Rc::default(), lookups }
     }
 }
 
@@ -183,22 +186,50 @@ impl Origins {
         {
             all.remove(at);
         }
-        if all.is_empty() {
-            tokio::task::spawn_local(sweep(Rc::downgrade(&self.kept)));
+        if !self.is_swept.replace(true) {
+            tokio::task::spawn_local(sweep(Rc::downgrade(&self.kept), self.is_swept.clone()));
         }
         all.push_back(Kept { route: route.clone(), reached, until: Instant::now() + IDLE_WAIT });
     }
 }
 
 /// Closes connections that were kept long enough, until none is left.
-async fn sweep(all: Weak<RefCell<VecDeque<Kept>>>) {
-    loop {
-        let Some(until) = all.upgrade().and_then(|all| all.borrow().front().map(|kept| kept.until)) else {
-            return;
-        };
+async fn sweep(all: Weak<RefCell<VecDeque<Kept>>>, is_swept: Rc<Cell<bool>>) {
+    while let Some(until) = all.upgrade().and_then(|all| all.borrow().front().map(|kept| kept.until)) {
         sleep_until(until).await;
         if let Some(all) = all.upgrade() {
             all.borrow_mut().retain(|kept| kept.until > Instant::now());
         }
+    }
+    is_swept.set(false);
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_connection_that_is_taken_and_given_back_costs_one_task() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (ours, _theirs) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let host = "127.0.0.1".to_owned();
+        let route = Route { destination: Destination { host, port: address.port(), is_tls: false }, ahead: None };
+        let (origins, local) = (Origins::default(), LocalSet::new());
+        let work = async {
+            let mut origin = Origin::new(Stream::Tcp(ours.unwrap()), address);
+            for _ in 0..20 {
+                origins.keep(&route, Reached::Alone(Box::new(origin)));
+                let need = Need { is_repeatable: true, may_share: false };
+                origin = origins.take(&route, need, |_| true).expect("it is kept");
+                tokio::task::yield_now().await;
+            }
+            // The origins and a task.
+            assert_eq!(Rc::strong_count(&origins.is_swept), 2);
+        };
+        local.run_until(work).await;
     }
 }
