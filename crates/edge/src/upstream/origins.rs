@@ -223,9 +223,9 @@ mod tests {
             let mut origin = Origin::new(Stream::Tcp(ours.unwrap()), address);
             for _ in 0..20 {
                 origins.keep(&route, Reached::Alone(Box::new(origin)));
+                tokio::task::yield_now().await;
                 let need = Need { is_repeatable: true, may_share: false };
                 origin = origins.take(&route, need, |_| true).expect("it is kept");
-                tokio::task::yield_now().await;
             }
             // The origins and a task.
             assert_eq!(Rc::strong_count(&origins.is_swept), 2);
