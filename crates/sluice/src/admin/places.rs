@@ -10,6 +10,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 pub struct Places {
     free: Arc<Semaphore>,
     waiting: Arc<Mutex<Waiting>>,
+    /// Tells that a connection has begun to wait.
+    begun: Arc<Notify>,
 }
 
 /// Connections that wait for their clients, in the order in which they began to.
@@ -22,6 +24,7 @@ struct Waiting {
 /// A place; dropping it makes it free.
 pub struct Place {
     waiting: Arc<Mutex<Waiting>>,
+    begun: Arc<Notify>,
     lost: Arc<Notify>,
     _permit: OwnedSemaphorePermit,
 }
@@ -32,21 +35,31 @@ struct Wait<'a>(&'a Mutex<Waiting>, u64);
 impl Places {
     /// So many places.
     pub fn new(most: usize) -> Places {
-        Places { free: Arc::new(Semaphore::new(most)), waiting: Arc::default() }
+        Places { free: Arc::new(Semaphore::new(most)), waiting: Arc::default(), begun: Arc::default() }
     }
 
     /// A place for a client that has come.
     pub async fn take(&self) -> Place {
-        let permit = match self.free.clone().try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                if let Some((_, lost)) = locked(&self.waiting).all.pop_first() {
-                    lost.notify_one();
-                }
-                self.free.clone().acquire_owned().await.expect("nobody closes it")
+        let mut is_coming = false;
+        let permit = loop {
+            if let Ok(permit) = self.free.clone().try_acquire_owned() {
+                break permit;
+            }
+            // Connections that came a moment ago have not begun to wait yet.
+            is_coming = is_coming || self.displace();
+            tokio::select! {
+                permit = self.free.clone().acquire_owned() => break permit.expect("nobody closes it"),
+                () = self.begun.notified(), if !is_coming => {}
             }
         };
-        Place { waiting: self.waiting.clone(), lost: Arc::default(), _permit: permit }
+        let (waiting, begun) = (self.waiting.clone(), self.begun.clone());
+        Place { waiting, begun, lost: Arc::default(), _permit: permit }
+    }
+
+    /// Takes the place of the connection that has waited longest; false if none waits.
+    fn displace(&self) -> bool {
+        let first = locked(&self.waiting).all.pop_first();
+        first.map(|(_, lost)| lost.notify_one()).is_some()
     }
 }
 
@@ -60,6 +73,7 @@ impl Place {
             waiting.all.insert(number, self.lost.clone());
             number
         };
+        self.begun.notify_one();
         let _wait = Wait(&self.waiting, number);
         tokio::select! {
             biased;
@@ -84,6 +98,17 @@ mod tests {
     use std::future::pending;
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_client_comes_in_when_a_connection_begins_to_wait() {
+        let places = Places::new(1);
+        let first = places.take().await;
+        let busy = async move {
+            tokio::task::yield_now().await;
+            assert_eq!(first.wait(pending::<()>()).await, None);
+        };
+        tokio::join!(places.take(), busy);
+    }
 
     #[tokio::test]
     async fn the_connection_that_has_waited_longest_makes_room() {
