@@ -1,11 +1,12 @@
-//! Who may do what with a mailbox of somebody else (RFC 4314).
+//! Rights on mailboxes of other accounts (RFC 4314).
 //!
-//! Rights are annotations of the mailbox: `acl/NAME` for an account, `acl/anyone` for all, `acl/-NAME` for rights that it does not
-//! have whoever else gives them. The owner has all rights, which nobody can take away. Mailboxes of others are
-//! `Other Users/ACCOUNT/MAILBOX`; whoever has neither `l` nor another right does not learn that there is one.
+//! Rights are annotations of the mailbox: `acl/NAME` for an account, `acl/anyone` for all, `acl/-NAME` for rights
+//! that are denied to the account, whoever else grants them. The owner has all rights, which nobody can take away.
+//! Mailboxes of others are `Other Users/ACCOUNT/MAILBOX`; without `l` or another right an account does not learn that
+//! the mailbox exists.
 //!
-//! There is one set of flags for all who read a mailbox, `\Seen` too. What annotations bound bounds lists: 2,000 in an account, with what scripts and
-//! metadata keep there.
+//! All who read a mailbox share one set of flags, `\Seen` too. The bound of annotations bounds lists too: 2,000 in an
+//! account, together with scripts and metadata.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeSet;
@@ -30,13 +31,13 @@ pub fn named<'a>(state: &'a State, account: &str, mailbox: &str) -> Option<(u32,
     state.mailbox_named(number, &name::canonical(mailbox.into()))
 }
 
-/// What the names of mailboxes of others begin with.
+/// Prefix of the names of mailboxes of others.
 pub const OTHERS: &[u8] = b"Other Users/";
 
-/// What the names of such annotations begin with.
+/// Prefix of the names of annotations with rights.
 const PREFIX: &[u8] = b"acl/";
 
-/// What makes a mailbox one that is not only read.
+/// Rights to change a mailbox: without one of them it is read-only.
 pub const CHANGES: Rights =
     Rights::SEEN.with(Rights::WRITE).with(Rights::INSERT).with(Rights::MARK).with(Rights::EXPUNGE);
 
@@ -46,7 +47,7 @@ pub const ANYONE: &str = "anyone";
 /// A mailbox, and what somebody may do with it.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Whose it is.
+    /// Account that owns the mailbox.
     pub account: u32,
     /// The number of the mailbox.
     pub number: u32,
@@ -69,7 +70,7 @@ pub fn place(state: &State, account: u32, name: &[u8]) -> Option<Place> {
     (rights != Rights::NONE).then(|| Place { account: owner, number, mailbox: mailbox.clone(), rights })
 }
 
-/// What an account may do with a mailbox.
+/// Rights of an account on a mailbox.
 pub fn rights(state: &State, account: u32, mailbox: &Mailbox) -> Rights {
     if mailbox.account == account {
         return Rights::ALL;
@@ -82,13 +83,13 @@ pub fn rights(state: &State, account: u32, mailbox: &Mailbox) -> Rights {
     granted.without(of(&format!("-{name}"))).without(of(&format!("-{ANYONE}")))
 }
 
-/// What the list of a mailbox says of somebody.
+/// Rights that the mailbox's list has for one identifier.
 pub fn given(mailbox: &Mailbox, who: &str) -> Rights {
     let letters = mailbox.annotations.get(&*key(who));
     letters.and_then(|letters| Rights::parse(letters).ok()).unwrap_or_default()
 }
 
-/// What it takes to set a flag.
+/// Right that setting a flag needs.
 pub fn needed_for(flag: &str) -> Rights {
     match flag {
         "\\Seen" => Rights::SEEN,
@@ -168,7 +169,7 @@ pub fn withdraw<D: Device>(
     transaction.store(number, uids, Change::Remove, (flags(rights), &keywords), since)
 }
 
-/// What stands before the first delimiter, and behind it.
+/// Splits a name at the first delimiter.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = name.iter().position(|&byte| byte == DELIMITER)?;
     Some((name.get(..at)?, name.get(at.checked_add(1)?..)?))

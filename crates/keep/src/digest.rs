@@ -1,5 +1,5 @@
-//! What is derived of a message once, while it comes in, so that nobody parses it again: where its parts are, and what IMAP
-//! tells of it (RFC 9051, section 7.5.2: ENVELOPE, BODY, BODYSTRUCTURE), written out.
+//! Digest of a message, made once as it arrives: the places of its parts, and ENVELOPE, BODY and BODYSTRUCTURE as
+//! IMAP sends them (RFC 9051, section 7.5.2).
 //!
 //! Line by line, as other IMAP servers read: a boundary ends what is within it, a header ends at an empty line, and whatever
 //! transfer coding a `message/rfc822` claims, it is read as it stands. Not the reading of the inspection, which considers
@@ -100,7 +100,7 @@ pub struct Part {
 }
 
 impl Known {
-    /// Of an entity that was read whole.
+    /// Makes the digest of an entity that was read whole.
     fn of(root: &Entity) -> Known {
         let (mut envelope, mut body, mut body_structure) = (Vec::new(), Vec::new(), Vec::new());
         render::envelope(root, &mut envelope);

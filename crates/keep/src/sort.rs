@@ -158,7 +158,7 @@ fn base(subject: &str) -> (String, bool) {
     }
 }
 
-/// What is behind `[list] Re: ` and the like.
+/// Strips `[list] Re: ` and the like from the beginning.
 fn leader(text: &str) -> Option<&str> {
     let mut rest = text;
     while let Some(behind) = blob(rest) {
@@ -171,7 +171,7 @@ fn leader(text: &str) -> Option<&str> {
     })
 }
 
-/// What is behind `[list] `.
+/// Strips `[list] ` from the beginning.
 fn blob(text: &str) -> Option<&str> {
     let (inside, behind) = text.strip_prefix('[')?.split_once(']')?;
     (!inside.contains('[') && !inside.starts_with("FWD:")).then(|| behind.trim_start())

@@ -49,7 +49,7 @@ impl Post {
     }
 }
 
-/// What stands in angle brackets, the last [`REFERENCES_MAX`]; quotes make no difference.
+/// Message identifiers in angle brackets, inside quotes too; the last [`REFERENCES_MAX`] are kept.
 fn ids(field: &[u8]) -> Vec<Vec<u8>> {
     let mut ids = Vec::new();
     let mut rest = field;

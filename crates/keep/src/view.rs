@@ -39,7 +39,7 @@ pub struct Step {
     pub has_other_keywords: bool,
     /// Numbers and UIDs of messages that are gone, by the numbers before any went; ascending.
     pub gone: Vec<(u32, u32)>,
-    /// There are new messages.
+    /// Set if new messages have come.
     pub has_new: bool,
     /// The comparison of flags, if any may be others.
     pub changes: Option<Changes>,

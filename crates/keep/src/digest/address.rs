@@ -7,7 +7,7 @@ use mime::address::Entry;
 /// Addresses of one field that are told.
 const ADDRESSES_MAX: usize = 2_000;
 
-/// What an envelope tells of an address: name, mailbox, host. A group begins with a mailbox alone, and ends with nothing.
+/// An address of an ENVELOPE: name, mailbox, host. A group begins with a mailbox alone, and ends with nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Address {
     pub name: Option<Vec<u8>>,

@@ -45,13 +45,13 @@ pub(super) struct Fields {
 /// Names and values, in their order.
 pub(super) type Parameters = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a `Content-Type` says.
+/// A parsed `Content-Type`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Type {
     /// Type and subtype; none: the default.
     pub names: Option<(Vec<u8>, Vec<u8>)>,
     pub parameters: Parameters,
-    /// Of a multipart.
+    /// Boundary of a multipart.
     pub boundary: Option<Vec<u8>>,
     /// Part of a `multipart/digest`.
     in_digest: bool,
@@ -104,7 +104,7 @@ impl Fields {
         self.values[index].as_deref()
     }
 
-    /// What its `Content-Type` says; `default` if it has none.
+    /// Its `Content-Type`; `default` if it has none.
     pub fn content_type(&self, default: &Type) -> Type {
         let Some(value) = self.get("content-type").map(Value::read) else { return default.clone() };
         let Some((kind, subtype)) = value.media_type() else { return default.clone() };
@@ -145,7 +145,7 @@ impl Type {
         }
     }
 
-    /// What its parts are that say nothing.
+    /// Default content type of its parts.
     pub fn of_children(&self) -> Type {
         let in_digest = self.names.as_ref().is_some_and(|(_, subtype)| subtype.eq_ignore_ascii_case(b"digest"));
         Type { in_digest, ..Type::default() }

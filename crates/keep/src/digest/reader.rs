@@ -20,7 +20,7 @@ const LINE_BYTES_MAX: usize = 1 << 10;
 pub struct Digest {
     /// From the message inwards; never empty.
     open: Vec<Entity>,
-    /// Behind the last line that was complete.
+    /// Offset of the end of the last complete line.
     at: u64,
     /// Line feeds so far.
     lines: u64,
@@ -46,7 +46,7 @@ pub(super) struct Entity {
     pub kind: Type,
     pub children: Vec<Entity>,
     in_header: bool,
-    /// Behind its last boundary.
+    /// Set once the closing boundary was read.
     is_over: bool,
 }
 
@@ -76,7 +76,7 @@ impl Entity {
         }
     }
 
-    /// What a boundary line of this multipart means.
+    /// Compares a line with the boundary of this multipart.
     fn boundary(&self, line: &[u8]) -> Option<Boundary> {
         let boundary = self.kind.boundary.as_deref().filter(|_| !self.in_header)?;
         let rest = line.strip_prefix(b"--")?.strip_prefix(boundary)?;
@@ -133,12 +133,12 @@ impl Digest {
         }
     }
 
-    /// What was read of it.
+    /// The digest, decoded, of the lines read so far.
     pub fn known(self) -> Known {
         Known::of(&self.close())
     }
 
-    /// What is stored: empty if it would be too large.
+    /// The digest, encoded for the store: empty if it would be too large.
     pub fn finish(self) -> Vec<u8> {
         let digest = self.known().encode();
         if digest.len() > DIGEST_BYTES_MAX { Vec::new() } else { digest }
@@ -186,7 +186,7 @@ impl Digest {
         self.lines += u64::from(has_end);
     }
 
-    /// Whose boundary a line is: the innermost multipart's that has it.
+    /// Finds the innermost multipart whose boundary the line is.
     fn boundary(&self, text: &[u8]) -> Option<(usize, Boundary)> {
         if !text.starts_with(b"--") {
             return None;

@@ -1,4 +1,4 @@
-//! What FETCH tells of a message, written out (RFC 9051, section 7.5.2).
+//! Renders the FETCH items of a message (RFC 9051, section 7.5.2).
 
 use alloc::format;
 use alloc::vec::Vec;

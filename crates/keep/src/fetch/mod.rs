@@ -61,7 +61,7 @@ pub enum Share {
 /// The reply to a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// There is no such section.
+    /// The message has no such section.
     Missing,
     /// Bytes.
     Bytes(Vec<u8>),

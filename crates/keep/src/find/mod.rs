@@ -42,7 +42,7 @@ pub enum Place<'a> {
     Anywhere,
 }
 
-/// What an index knows of a text in a message.
+/// Answer of the index: whether a text is in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// It is not in the message.
@@ -98,7 +98,7 @@ pub struct Finder<'a, M, I: Index> {
     view: &'a View,
     key: &'a Key,
     now: i64,
-    /// What the index has found of each text, by the place of its key in memory.
+    /// Hits in the index for each text, by the address of its key.
     indexed: RefCell<BTreeMap<usize, Option<I::Found>>>,
     inspections: Cell<usize>,
     /// How many of the messages are behind it.
