@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What a header of version 2 begins with.
+/// First bytes of a header of version 2.
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// The longest header of version 1, its line end included.
@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: usize = 107;
 /// The longest header of version 2: what fits a packet, additions included.
 const BYTES_MAX: usize = 1_500;
 
-/// What a header is worth.
+/// Result of reading a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Header {
     /// More has to come: so many bytes are certain to be of the header.
@@ -75,7 +75,7 @@ fn port(word: &str) -> Option<u16> {
     word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok())?
 }
 
-/// Behind the signature: version and command, family, length, addresses.
+/// Reads the part after the signature: version and command, family, length, addresses.
 fn read_binary(rest: &[u8]) -> Header {
     let Some((&[command, family, high, low], rest)) = rest.split_first_chunk() else {
         return Header::Unfinished(4 - rest.len());

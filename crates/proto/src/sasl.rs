@@ -1,4 +1,4 @@
-//! Who logs in, as far as a bystander can read it in the first responses of a SASL exchange (RFC 4422).
+//! Login names, as far as a proxy can read them in the first responses of a SASL exchange (RFC 4422).
 //!
 //! Nothing is checked: the name only tells mailboxes apart. Passwords are not looked at. Mechanisms that would wrap the
 //! stream in a layer of their own (GSSAPI, DIGEST-MD5), or bind to a channel that ends at us (`-PLUS`), cannot pass.

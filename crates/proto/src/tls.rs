@@ -137,7 +137,7 @@ fn name(content: &[u8]) -> Option<String> {
     Some(name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase())
 }
 
-/// What is left to be read.
+/// Bytes not read yet.
 struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {

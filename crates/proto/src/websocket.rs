@@ -301,7 +301,7 @@ mod tests {
     use alloc::string::String;
     use alloc::{format, vec};
 
-    /// What a side says, in words; fed in pieces of this size.
+    /// Messages of a side, in words; fed in pieces of this size.
     fn said(sender: Sender, bytes: &[u8], piece: usize) -> String {
         let mut reader = Reader::new(sender);
         let (mut words, mut rest, mut fed) = (String::new(), bytes, piece.min(bytes.len()));

@@ -65,7 +65,7 @@ impl Host {
     }
 }
 
-/// What is answered to `input`, each request at once, whatever the cut.
+/// Replies to `input`, each request answered at once, whatever the cut.
 fn reply(input: &[u8]) -> (String, bool) {
     let run = |piece| {
         let mut host = Host::new(Config { stream_bytes_max: 20, ..Config::default() });

@@ -3,7 +3,7 @@
 use proto::imap::states::Phase;
 use proto::imap::{Client, ClientEvent, Command, Config, Fetch, Kind, Message, Piece, Server, ServerEvent, Verb};
 
-/// What the half tells of what a client says, up to the first thing that is the host's to decide.
+/// Events for a client's input, up to the first that the host has to decide.
 fn hear(server: &mut Server, mut input: &[u8]) -> (Vec<ServerEvent>, usize) {
     let (mut events, whole) = (Vec::new(), input.len());
     loop {
@@ -39,7 +39,7 @@ fn command(line: &str) -> Command {
     }
 }
 
-/// What the half tells of what a server says while a command is in flight under `s1`.
+/// Events for a server's responses while a command is in flight under `s1`.
 fn told(responses: &[u8]) -> String {
     let mut client = Client::new();
     client.command(&command("a FETCH 1 BODY[]"));

@@ -2,7 +2,7 @@
 
 use proto::managesieve::{Answer, Command, Config, Server, ServerEvent};
 
-/// What is heard, one event a line; a SASL exchange has one challenge, and the client is in behind it.
+/// Events, one a line; a SASL exchange has one challenge, after which the client is logged in.
 fn heard(input: &[u8], piece: usize) -> Vec<String> {
     let config =
         Config { literal_bytes_max: 1_000, skipped_bytes_max: 5_000, line_bytes_max: 100, ..Config::default() };

@@ -34,10 +34,10 @@ trait Host {
     fn is_over(&self) -> bool;
 }
 
-/// What is between two halves.
+/// A link between two halves.
 #[derive(Debug, Clone, Copy)]
 struct Link {
-    /// Of the lengths of pieces and of how long each is under way.
+    /// Seed for the lengths and delays of pieces.
     seed: u64,
     piece_bytes_max: usize,
     latency_ms_max: u64,
@@ -62,7 +62,7 @@ struct Meeting {
     ended: u64,
 }
 
-/// What one side has said and the other has not heard: when each piece arrives.
+/// Pieces in transit in one direction, with their times of arrival.
 #[derive(Default)]
 struct Way {
     pieces: VecDeque<(u64, Vec<u8>)>,

@@ -169,7 +169,7 @@ fn patience_grows_when_the_client_has_logged_in() {
     assert_eq!(server.deadline(), 1_160_000);
 }
 
-/// What the half that asks tells of a server's words, after these commands.
+/// Events of the client half for a server's words, after these commands.
 fn hear(commands: &[&str], words: &[u8], piece: usize) -> (Vec<ClientEvent>, Vec<u8>) {
     let mut client = Client::new();
     client.pipeline();

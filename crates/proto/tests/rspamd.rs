@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proto::rspamd::{Answer, Command, Form, Refusal, Request, Server, ServerEvent, fuzz_server};
 
-/// What is said, and the mail, to the end of the connection; and what the server says.
+/// Sends a request and its mail to the end of the connection; returns what was read, and the reply.
 fn converse(said: &str) -> (Option<Request>, String, String) {
     let mut server = Server::default();
     let (mut request, mut mail, mut rest) = (None, Vec::new(), said.as_bytes());

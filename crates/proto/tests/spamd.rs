@@ -5,7 +5,7 @@ use proto::spamd::{Answer, Places, Refusal, Request, Server, ServerEvent, Verb, 
 
 const SPAM: Verdict<'static> = Verdict { is_spam: true, score: "15.0", required: "5.0" };
 
-/// What is said, and the mail, to the end of the connection; and what the server says with this body.
+/// Sends a request and its mail to the end of the connection; returns what was read, and the reply with this body.
 fn converse(said: &str, body: &str) -> (Option<Request>, String, String) {
     let mut server = Server::default();
     let (mut request, mut mail, mut rest) = (None, Vec::new(), said.as_bytes());

@@ -3,10 +3,10 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// What a client asks for. Every one is to be answered, and ended by [`Server::done`](super::Server::done).
+/// A client's request. Each is answered, and ended by [`Server::done`](super::Server::done).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Who we are, and if asked for, which commands we know.
+    /// The server's version and, if asked for, its list of commands.
     Version {
         /// Whether the commands are to be listed too.
         commands: bool,
@@ -23,10 +23,10 @@ pub enum Request {
     Scan {
         /// How.
         scan: Scan,
-        /// Which: the bytes that the client gave, none of them looked at.
+        /// Path as the client gave it, not validated.
         path: Vec<u8>,
     },
-    /// What follows is to be scanned: content until [`ServerEvent::StreamEnd`](super::ServerEvent::StreamEnd).
+    /// A stream follows: content until [`ServerEvent::StreamEnd`](super::ServerEvent::StreamEnd).
     Stream,
     /// The file is to be scanned whose descriptor came with the byte just taken.
     Descriptor,
@@ -57,7 +57,7 @@ impl Scan {
     }
 }
 
-/// What a word stands for.
+/// Action of a command word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verb {
     Ping,
@@ -66,7 +66,7 @@ pub(super) enum Verb {
     Stream,
     Descriptor,
     Scan(Scan),
-    /// What the host answers, and nothing more is to be read for.
+    /// A request without further input.
     Plain(Request),
 }
 

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-/// Which request a reply belongs to, and how its lines end.
+/// Request that a reply belongs to, and the end of its lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tag {
     /// The number of the command within its session, from 1 on; 0 outside of one.
     pub(super) id: u32,
-    /// What ends each line.
+    /// Line end of the reply.
     pub(super) end: u8,
 }
 

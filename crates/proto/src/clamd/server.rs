@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use super::command::{Manner, Request, Verb};
 use super::reply::{Reply, Tag};
 
-/// What a server half is told at its start.
+/// Settings of a server half.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
     /// The longest stream, in bytes (clamd's StreamMaxLength); 0 means any.
@@ -42,7 +42,7 @@ impl Default for Config {
     }
 }
 
-/// What a client does.
+/// Events of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing to tell. If no byte was taken either, there is nothing to do until more comes or the host answers.
@@ -109,7 +109,7 @@ impl Server {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }

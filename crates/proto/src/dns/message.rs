@@ -12,24 +12,24 @@ const ALIASES_MAX: usize = 8;
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Message {
-    /// What ties a response to its query.
+    /// Query identifier, repeated in the response.
     pub id: u16,
     /// The header's second word: see [`super::flag`].
     pub flags: u16,
     /// Name, type and class.
     pub questions: Vec<(Name, u16, u16)>,
-    /// What answers the question.
+    /// Answer section.
     pub answers: Vec<Record>,
-    /// Who is the authority.
+    /// Authority section.
     pub authorities: Vec<Record>,
-    /// What else may be of use; OPT too.
+    /// Additional section, OPT included.
     pub additionals: Vec<Record>,
 }
 
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is.
+    /// Owner name.
     pub name: Name,
     /// Its type: see [`super::kind`].
     pub kind: u16,
@@ -37,11 +37,11 @@ pub struct Record {
     pub class: u16,
     /// How long it may be kept, in seconds; further flags in OPT.
     pub ttl: u32,
-    /// What it says.
+    /// Record data.
     pub data: Data,
 }
 
-/// What a record says.
+/// Record data, by type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
     /// An IPv4 address.

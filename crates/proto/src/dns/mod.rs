@@ -25,7 +25,7 @@ pub use writer::{Owner, Section, Writer};
 /// Bytes of a message's header.
 pub const HEADER_BYTES: usize = 12;
 
-/// What a UDP packet holds without EDNS (RFC 1035 section 4.2.1).
+/// Bytes of a UDP packet without EDNS (RFC 1035 section 4.2.1).
 pub const UDP_BYTES: usize = 512;
 
 /// Types of records, as on the wire.
@@ -74,7 +74,7 @@ pub mod rcode {
     pub const FORMERR: u16 = 1;
     /// The server cannot answer now.
     pub const SERVFAIL: u16 = 2;
-    /// There is no such name.
+    /// The name does not exist.
     pub const NXDOMAIN: u16 = 3;
     /// Such questions are not answered.
     pub const NOTIMP: u16 = 4;
@@ -108,7 +108,7 @@ pub mod flag {
     pub const AD: u16 = 0x0020;
 }
 
-/// What is no message. The peer is told nothing but FORMERR, if that.
+/// A packet that is no DNS message. The reply is FORMERR at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
     /// It ends too soon.

@@ -130,7 +130,7 @@ impl Name {
         Name::from_labels(core::iter::once(label).chain(self.labels()))
     }
 
-    /// What comes before `zone`, in wire form without a root; `None` if the name is not at or below it.
+    /// Labels in front of `zone`, in wire form without a root; `None` if the name is not at or below it.
     pub fn below<'a>(&'a self, zone: &Name) -> Option<&'a [u8]> {
         let at = self.wire.len().checked_sub(zone.wire.len())?;
         let (front, back) = self.wire.split_at(at);
@@ -189,7 +189,7 @@ impl FromStr for Name {
     }
 }
 
-/// What stands behind a backslash: three digits, or the byte itself.
+/// Reads an escape after its backslash: three digits, or the byte itself.
 fn escape(bytes: &[u8]) -> Option<(u8, usize)> {
     match bytes {
         [a @ b'0'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', ..] => {

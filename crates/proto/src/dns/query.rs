@@ -6,17 +6,17 @@ use super::{HEADER_BYTES, flag, kind, opcode, u16_at, u32_at};
 /// A query that can be answered, if only with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Query<'a> {
-    /// What ties the response to it.
+    /// Query identifier, repeated in the response.
     pub id: u16,
     /// The header's second word.
     pub flags: u16,
-    /// What is asked.
+    /// The question.
     pub question: Question<'a>,
-    /// What the client says of itself by EDNS.
+    /// EDNS options of the client.
     pub edns: Option<Edns>,
 }
 
-/// What is asked.
+/// A question: name, type and class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Question<'a> {
     /// The name, in wire form as it came, its root included.
@@ -29,7 +29,7 @@ pub struct Question<'a> {
     pub raw: &'a [u8],
 }
 
-/// What a client says of itself (RFC 6891).
+/// EDNS options of a client (RFC 6891).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edns {
     /// The version, of which 0 alone is known.

@@ -14,7 +14,7 @@ const UDP_BYTES: u16 = 1_232;
 /// A question under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What the response has to repeat.
+    /// Identifier that the response has to repeat.
     pub id: u16,
     /// The name as it is sent, its case included.
     pub name: Name,

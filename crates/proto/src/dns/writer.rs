@@ -12,15 +12,15 @@ const TARGETS_MAX: usize = 128;
 /// Parts of a message behind the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Section {
-    /// What answers the question.
+    /// Answer section.
     Answer,
-    /// Who is the authority.
+    /// Authority section.
     Authority,
-    /// What else may be of use.
+    /// Additional section.
     Additional,
 }
 
-/// Whose a record is.
+/// Owner name of a record.
 #[derive(Debug, Clone, Copy)]
 pub enum Owner<'a> {
     /// The name of the question, or what begins at this label of it: an offset into the message.

@@ -9,7 +9,7 @@ use super::refusal::Refusal;
 /// The way in which a message's end is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// There is no body.
+    /// No body.
     Empty,
     /// This many bytes.
     Length(u64),

@@ -7,7 +7,7 @@ use super::status::Status;
 pub enum Refusal {
     /// The head is longer than [`Limits::head_bytes_max`](super::Limits::head_bytes_max).
     HeadTooLong,
-    /// There are more fields than [`Limits::fields_max`](super::Limits::fields_max).
+    /// More fields than [`Limits::fields_max`](super::Limits::fields_max).
     TooManyFields,
     /// The target is longer than [`Limits::target_bytes_max`](super::Limits::target_bytes_max).
     TargetTooLong,

@@ -85,7 +85,7 @@ pub(super) fn request(request: &Request, out: &mut Vec<u8>) -> Writing {
     }
 }
 
-/// What a response has to take into account of its request.
+/// Facts of a request that shape its response.
 pub(super) struct Answered<'r> {
     pub method: &'r str,
     pub version: Version,

@@ -106,7 +106,7 @@ impl fmt::Display for Rights {
     }
 }
 
-/// What SETACL does to the rights that somebody has.
+/// Change of rights that SETACL asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modification {
     /// They are these.
@@ -130,7 +130,7 @@ impl Modification {
         })
     }
 
-    /// What becomes of rights.
+    /// Applies the change to a set of rights.
     pub const fn of(self, before: Rights) -> Rights {
         match self {
             Modification::Replace(rights) => rights,

@@ -1,4 +1,4 @@
-//! What stands around the messages of an APPEND (RFC 9051, section 6.3.12; RFC 3502; RFC 6855).
+//! Syntax around the messages of an APPEND (RFC 9051, section 6.3.12; RFC 3502; RFC 6855).
 //!
 //! ```text
 //! APPEND mailbox [(flags)] ["date"] [UTF8 (] {n} message [)] [ (flags) "date" {n} message ...]
@@ -32,7 +32,7 @@ pub(super) fn check_between(text: &[u8]) -> bool {
     options(text.strip_prefix(b")").unwrap_or(text))
 }
 
-/// What is behind the mailbox's name.
+/// Text after the mailbox's name.
 fn after_string(text: &[u8]) -> Option<&[u8]> {
     let text = text.trim_ascii_start();
     match text.strip_prefix(b"\"") {

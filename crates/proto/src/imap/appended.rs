@@ -1,5 +1,5 @@
-//! What an APPEND or a REPLACE says around its literals to a server that keeps the mail itself (RFC 9051, section 6.3.12; RFC 3502,
-//! 4469, 6855, 8508).
+//! Arguments of APPEND and REPLACE around their literals, for a server that keeps the mail itself (RFC 9051, section
+//! 6.3.12; RFC 3502, 4469, 6855, 8508).
 //!
 //! ```text
 //! APPEND mailbox         message [message]...          message: [(flags)] ["date"] {n}
@@ -30,12 +30,12 @@ pub struct Appended {
     pub utf8: bool,
 }
 
-/// What stands in front of a literal, or behind the last.
+/// A piece of syntax in front of a literal, or after the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Another message begins.
     Begin(Appended),
-    /// What this URL names is its next part.
+    /// The part that this URL names is the next one.
     Url(Vec<u8>),
 }
 
@@ -51,14 +51,14 @@ pub enum Place {
     Parts(usize),
 }
 
-/// What stands in front of the first literal.
+/// Arguments in front of the first literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// Of REPLACE: which message goes, and whether that is a UID.
+    /// The message that REPLACE removes, and whether it is named by UID.
     pub replaces: Option<(Set, bool)>,
     /// Where the messages go, in UTF-8.
     pub mailbox: Vec<u8>,
-    /// What begins.
+    /// Steps before the first literal.
     pub steps: Vec<Step>,
     /// Where the literal is.
     pub place: Place,

@@ -71,7 +71,7 @@ const KNOWN: [&str; 45] = [
 const FAMILIES: [&str; 7] =
     ["APPENDLIMIT=", "I18NLEVEL=", "MESSAGELIMIT=", "QUOTA=", "RIGHTS=", "SAVELIMIT=", "THREAD="];
 
-/// What the door adds and takes away.
+/// Capabilities that the door adds and removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
     /// Whether STARTTLS is offered.

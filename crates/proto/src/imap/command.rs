@@ -10,12 +10,12 @@ use core::fmt;
 use super::section::number;
 use crate::sasl;
 
-/// What is asked.
+/// Command word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// A SASL exchange.
     Authenticate,
-    /// What is offered.
+    /// CAPABILITY.
     Capability,
     /// Messages are added.
     Append,
@@ -23,7 +23,7 @@ pub enum Verb {
     Close,
     /// Parts of messages, by sequence number or by UID.
     Fetch,
-    /// What happens is told as it happens.
+    /// IDLE: changes are sent as they happen.
     Idle,
     /// A name and a password.
     Login,
@@ -35,7 +35,7 @@ pub enum Verb {
     Starttls,
     /// A message takes the place of another.
     Replace,
-    /// What only the server has to understand, and may come at any time.
+    /// A command for the server alone, allowed in any state.
     Always,
     /// The same, about mailboxes, of somebody who has logged in.
     OfAccount,
@@ -109,7 +109,7 @@ const NAMES: [(&str, Verb); 55] = [
     ("UID THREAD", Verb::OfMailbox),
 ];
 
-/// Those that only a host hears that keeps the mail itself.
+/// Commands that only a host understands that keeps the mail itself.
 const KEPT: [&str; 6] = ["COMPRESS", "NOTIFY", "GETMETADATA", "SETMETADATA", "REPLACE", "UID REPLACE"];
 
 /// A run of a command's arguments.
@@ -119,7 +119,7 @@ pub enum Piece {
     Text(Vec<u8>),
     /// Announced by its length.
     Literal {
-        /// What it holds.
+        /// Content of the literal.
         bytes: Vec<u8>,
         /// Whether it may hold NULs (`~{n}`).
         binary: bool,
@@ -131,11 +131,11 @@ pub enum Piece {
 pub struct Command {
     /// By what its answer is known.
     pub tag: Vec<u8>,
-    /// What is asked.
+    /// Command word.
     pub verb: Verb,
     /// The name, as it is written to the server: with `UID` in front where it is so.
     pub name: &'static str,
-    /// What follows the name and a blank; text first, if there is anything.
+    /// Arguments after the name and a blank; text first, if there is anything.
     pub pieces: Vec<Piece>,
 }
 
@@ -219,7 +219,7 @@ impl Command {
         Some(super::name::canonical(name))
     }
 
-    /// Who logs in, if the command tells.
+    /// Login name, if the command has one.
     pub fn user(&self) -> Option<String> {
         let mut strings = self.strings().into_iter();
         let first = strings.next()?;

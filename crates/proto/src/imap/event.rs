@@ -1,10 +1,10 @@
-//! What a server says, as it is told.
+//! Events of a server, as the client half reports them.
 
 use alloc::vec::Vec;
 
 use super::section::Section;
 
-/// What the server said.
+/// Response of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientEvent {
     /// Nothing to tell.
@@ -50,7 +50,7 @@ pub struct Message {
     pub binary: bool,
 }
 
-/// What a message is told by beside its UID: neither changes while it is there (RFC 9051, section 2.3).
+/// Facts of a message besides its UID that do not change while it exists (RFC 9051, section 2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fact {
     /// Its size in bytes.
@@ -80,9 +80,9 @@ pub struct Status {
     pub tagged: bool,
     /// How it stands.
     pub kind: Kind,
-    /// What stands in brackets.
+    /// Response code: the text in brackets.
     pub code: Vec<u8>,
-    /// What follows.
+    /// Text after the code.
     pub text: Vec<u8>,
 }
 

@@ -33,7 +33,7 @@ const PLAIN: [&str; 21] = [
     "SNIPPET (LAZY=FUZZY)",
 ];
 
-/// What a client asks of some messages.
+/// A parsed FETCH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fetch {
     /// Whether the messages are named by UID.
@@ -44,7 +44,7 @@ pub struct Fetch {
     pub plain: Vec<Vec<u8>>,
     /// Items with content.
     pub sections: Vec<Section>,
-    /// What stands behind the items: `(CHANGEDSINCE 12)`.
+    /// Modifiers after the items: `(CHANGEDSINCE 12)`.
     pub modifiers: Vec<u8>,
 }
 

@@ -82,7 +82,7 @@ fn serve(data: &[u8], piece: usize, seed: u8, keeps: bool) -> (Vec<ServerEvent>,
     (events, content)
 }
 
-/// What a host would do, one way or another.
+/// Answers an event as a host might.
 fn decide(server: &mut Server, event: &ServerEvent, number: usize) {
     let kind = [Kind::Ok, Kind::Ok, Kind::No, Kind::Bad][number % 4];
     match event {

@@ -1,4 +1,4 @@
-//! What a client asks for of a message: the items of FETCH (RFC 9051, section 6.4.5, and the extensions that [`FetchItem`] names).
+//! FETCH items (RFC 9051, section 6.4.5, and the extensions that [`FetchItem`] names).
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -6,7 +6,7 @@ use core::cell::Cell;
 use super::section::{Part, Section};
 use super::syntax::{Cursor, Wrong};
 
-/// What FETCH tells.
+/// An item of FETCH.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names are those of the standards")]
 pub enum FetchItem {

@@ -13,7 +13,7 @@ const ENTRIES_MAX: usize = 256;
 /// The longest name of an entry, in bytes.
 const ENTRY_BYTES_MAX: usize = 400;
 
-/// What is asked for.
+/// Entries that GETMETADATA asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
     /// The names.
@@ -34,7 +34,7 @@ pub enum Depth {
     Infinity,
 }
 
-/// What becomes of an entry: without a value it goes.
+/// New value of an entry; none deletes it.
 pub type Change = (String, Option<Vec<u8>>);
 
 /// `(MAXSIZE 1024 DEPTH 1) `, if it stands here.

@@ -11,21 +11,21 @@ use super::syntax::{Cursor, Wrong};
 /// Filters of one command.
 const GROUPS_MAX: usize = 64;
 
-/// What is wanted.
+/// A NOTIFY SET command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notify {
-    /// What there is now is told first.
+    /// STATUS: the current state is sent first.
     pub status: bool,
-    /// Of a mailbox that several are about, the first counts.
+    /// Event groups; the first that names a mailbox counts.
     pub groups: Vec<Group>,
 }
 
 /// Some mailboxes, and what of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Which.
+    /// Mailboxes of the group.
     pub filter: Filter,
-    /// What.
+    /// Events of the group.
     pub events: Events,
 }
 
@@ -44,12 +44,12 @@ pub enum Filter {
     Mailboxes(Vec<Vec<u8>>),
 }
 
-/// What is told.
+/// Events to report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Events {
     /// New messages, and those that are gone.
     pub messages: bool,
-    /// What is told of new messages.
+    /// FETCH items reported of new messages.
     pub items: Vec<FetchItem>,
     /// Changes of flags.
     pub flags: bool,

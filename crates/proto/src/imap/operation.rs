@@ -1,4 +1,4 @@
-//! What a command asks a server for that keeps the mail itself: the whole grammar, into types that cannot be wrong.
+//! Commands for a server that keeps the mail itself: the whole grammar, parsed into types that cannot be wrong.
 //!
 //! ```text
 //!   bytes ── Server (lines, literals) ──► Command ── Operation::parse ──► what is to be done
@@ -17,7 +17,7 @@ use super::{acl, metadata, notify};
 
 mod reader;
 
-/// What is to be done. Names of mailboxes are UTF-8, `INBOX` in upper case.
+/// A parsed command. Names of mailboxes are UTF-8, `INBOX` in upper case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names are those of the commands")]
 pub enum Operation {
@@ -63,10 +63,10 @@ pub enum Operation {
         mailbox: Vec<u8>,
         items: Vec<StatusItem>,
     },
-    /// What is marked goes.
+    /// Expunges messages marked `\Deleted`, and unselects.
     Close,
     Unselect,
-    /// Of these UIDs, or all.
+    /// Expunges these UIDs, or all that are marked.
     Expunge(Option<Set>),
     Search {
         by_uid: bool,
@@ -97,7 +97,7 @@ pub enum Operation {
         moves: bool,
     },
     GetAcl(Vec<u8>),
-    /// What somebody may do from here on.
+    /// Sets the rights of an identifier.
     SetAcl {
         mailbox: Vec<u8>,
         who: String,
@@ -110,7 +110,7 @@ pub enum Operation {
     MyRights(Vec<u8>),
     GetQuota(Vec<u8>),
     GetQuotaRoot(Vec<u8>),
-    /// Of the server, if the name of the mailbox is empty.
+    /// Reads annotations of a mailbox; of the server, if its name is empty.
     GetMetadata {
         mailbox: Vec<u8>,
         asked: metadata::Asked,
@@ -123,7 +123,7 @@ pub enum Operation {
     },
 }
 
-/// What stands behind the mailbox in SELECT (RFC 7162).
+/// Parameters of SELECT after the mailbox (RFC 7162).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SelectParameters {
     /// CONDSTORE.
@@ -139,11 +139,11 @@ pub struct List {
     pub is_lsub: bool,
     /// Only subscribed names.
     pub subscribed: bool,
-    /// Those above too, below which something is subscribed.
+    /// RECURSIVEMATCH: parents of subscribed mailboxes match too.
     pub recursive: bool,
     /// Only mailboxes with a special use.
     pub special_use: bool,
-    /// What stands in front of the patterns.
+    /// Reference name in front of the patterns.
     pub reference: Vec<u8>,
     /// Patterns.
     pub patterns: Vec<Vec<u8>>,
@@ -151,11 +151,11 @@ pub struct List {
     pub return_subscribed: bool,
     /// Whether special uses are told, asked for or not.
     pub return_special_use: bool,
-    /// What else is told of each mailbox.
+    /// STATUS items returned with each mailbox.
     pub status: Vec<StatusItem>,
 }
 
-/// What STATUS tells.
+/// An item of STATUS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names are those of the standards")]
 pub enum StatusItem {
@@ -196,19 +196,19 @@ impl StatusItem {
 pub struct Store {
     /// Whether the set is of UIDs.
     pub by_uid: bool,
-    /// Which messages.
+    /// Messages to change.
     pub set: Set,
     /// Only those that no later transaction has changed.
     pub unchanged_since: Option<u64>,
-    /// What becomes of the flags.
+    /// Kind of change.
     pub change: Change,
     /// Whether the new flags are not told.
     pub silent: bool,
-    /// Which.
+    /// Flags to change.
     pub flags: Flags,
 }
 
-/// What becomes of flags.
+/// Change of flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names say it")]
 pub enum Change {

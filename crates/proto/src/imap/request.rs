@@ -16,7 +16,7 @@ pub(super) struct Request {
     count: u64,
     tag: Vec<u8>,
     in_flight: bool,
-    /// What of it is not written.
+    /// Pieces not written yet.
     waiting: VecDeque<Out>,
 }
 

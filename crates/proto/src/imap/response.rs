@@ -1,4 +1,4 @@
-//! What a server writes: strings, flags and sets in the form that every client reads.
+//! Rendering of responses: strings, flags and sets in the form that every client reads.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What SEARCH asks for (RFC 9051, section 6.4.4; RFC 5032; RFC 7162, section 3.1.5).
+//! Grammar of SEARCH (RFC 9051, section 6.4.4; RFC 5032; RFC 7162, section 3.1.5).
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 32;
 /// Keys of one search.
 const KEYS_MAX: usize = 1_000;
 
-/// What a message has to be to be found.
+/// A search key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names are those of the standard")]
 pub enum Key {
@@ -49,7 +49,7 @@ pub enum Key {
     ThreadId(Vec<u8>),
 }
 
-/// What is told of the messages that were found.
+/// Result options of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names are those of RFC 4731")]
 pub struct Returns {
@@ -61,7 +61,7 @@ pub struct Returns {
     pub save: bool,
     /// Only those between these places, counted from 1 (RFC 5267, section 4.4).
     pub partial: Option<(u32, u32)>,
-    /// What changes in it is to be told, too (RFC 5267, section 4.3).
+    /// UPDATE: later changes of the result are sent too (RFC 5267, section 4.3).
     pub update: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Search {
     pub has_charset: bool,
     /// The strings are in another charset than UTF-8.
     pub is_foreign: bool,
-    /// What is looked for.
+    /// Criteria that messages have to match.
     pub key: Key,
 }
 
@@ -121,7 +121,7 @@ const CRITERIA: [(&str, By); 7] = [
     ("TO", By::To),
 ];
 
-/// What stands behind SORT.
+/// Reads the arguments of SORT.
 pub(super) fn read_sort(cursor: &mut Cursor<'_>) -> Result<(Vec<Criterion>, Search), Wrong> {
     let returns = returns(cursor)?;
     let criteria = cursor.list(false, |cursor| {
@@ -152,7 +152,7 @@ fn returns(cursor: &mut Cursor<'_>) -> Result<Option<Returns>, Wrong> {
     Ok(Some(returns))
 }
 
-/// What stands behind THREAD.
+/// Reads the arguments of THREAD.
 pub(super) fn read_thread(cursor: &mut Cursor<'_>) -> Result<(Threading, Search), Wrong> {
     let threading = match cursor.atom()?.as_str() {
         "ORDEREDSUBJECT" => Threading::OrderedSubject,

@@ -1,5 +1,5 @@
-//! What part of a message a FETCH is about (RFC 9051, sections 6.4.5 and 7.5.2): as a client asks for it, and as a server
-//! names what it sends.
+//! Body sections of FETCH (RFC 9051, sections 6.4.5 and 7.5.2): as a client asks for one, and as a server names it in
+//! a response.
 //!
 //! Bounds: a path of [`PATH_MAX`] numbers. The names of fields are kept as they stand, without literals.
 
@@ -15,7 +15,7 @@ pub struct Section {
     pub item: Item,
     /// The numbers of the part; none for the message.
     pub path: Vec<u32>,
-    /// What of it.
+    /// Piece of that part.
     pub part: Part,
     /// Whether the flag `\Seen` is left alone.
     pub peek: bool,
@@ -34,7 +34,7 @@ pub enum Item {
     Rfc822,
 }
 
-/// What of a message or part.
+/// Piece of a message or part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// All of it; of a part, what is behind its header.
@@ -43,7 +43,7 @@ pub enum Part {
     Header,
     /// Some fields of it: the word, and the names in parentheses.
     Fields(Vec<u8>),
-    /// What is behind the header of a message.
+    /// Body of a message, after its header.
     Text,
     /// The header of a part.
     Mime,
@@ -166,7 +166,7 @@ impl Section {
     }
 }
 
-/// What stands between the brackets.
+/// Reads a section between its brackets.
 fn spec(mut text: &[u8]) -> Result<(Vec<u32>, Part), &'static str> {
     let mut path = Vec::new();
     while text.first().is_some_and(u8::is_ascii_digit) {

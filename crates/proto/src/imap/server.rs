@@ -21,7 +21,7 @@ use super::event::{Kind, Message};
 use super::states::{Phase, Turn, turn};
 use crate::line::{Line, LineBuffer};
 
-/// What the half is told at its start.
+/// Settings of a server half.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Whether the host keeps the mail itself. Then there are REPLACE and CATENATE too, and a command that
@@ -58,7 +58,7 @@ impl Default for Config {
     }
 }
 
-/// What a client wants.
+/// Events of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing to tell.
@@ -67,7 +67,7 @@ pub enum ServerEvent {
     Command(Command),
     /// APPEND, up to its first message, which is to be [accepted](Server::accept) or [refused](Server::refuse).
     Append(Command, Message),
-    /// What stands in front of the next message of an APPEND, and that message.
+    /// The next message of an APPEND, and the arguments in front of it.
     Message(Vec<u8>, Message),
     /// The bytes taken are content of a message.
     Content,
@@ -92,13 +92,13 @@ pub struct Server {
     outbox: Vec<u8>,
     /// The command under way.
     command: Option<Command>,
-    /// What is wrong with it.
+    /// Error in the current command, if any.
     wrong: Option<&'static str>,
     /// Where the literal of an APPEND is.
     place: Place,
     errors: u32,
     phase: Phase,
-    /// What was asked for that is not answered.
+    /// Command that is not answered yet.
     asked: Verb,
     deadline: u64,
 }
@@ -117,7 +117,7 @@ enum State {
     Message { left: u64 },
     /// A line of an APPEND, behind a message.
     Behind,
-    /// What comes next depends on the host.
+    /// Waits for a decision of the host.
     Waiting,
     /// The next response of a SASL exchange.
     Response,
@@ -147,7 +147,7 @@ impl Server {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }
@@ -163,7 +163,7 @@ impl Server {
         self.deadline
     }
 
-    /// What the session has come to.
+    /// Phase of the session.
     pub fn phase(&self) -> Phase {
         if self.is_closed() { Phase::Logout } else { self.phase }
     }

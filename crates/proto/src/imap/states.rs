@@ -1,12 +1,12 @@
-//! Which command may come when (RFC 9051, section 3): the table that the server half goes by, and that
-//! `docs/doors/states.md` is made from.
+//! Commands allowed in each state (RFC 9051, section 3): the table that the server half uses, and from which
+//! `docs/doors/states.md` is made.
 //!
 //! It says nothing of what is offered, or of who may do what: those are the host's reasons to refuse. IDLE, AUTHENTICATE,
 //! STARTTLS and APPEND go on before the next command may come: how, is told with the half.
 
 use super::command::Verb;
 
-/// What a session has come to, between two commands.
+/// State of a session between two commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Nobody has logged in.
@@ -20,11 +20,11 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Those in which commands come, in the order of the table.
+    /// Phases that accept commands, in the order of the table.
     pub const ALL: [Phase; 3] = [Phase::NotAuthenticated, Phase::Authenticated, Phase::Selected];
 }
 
-/// What comes of a command.
+/// Effect of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// It may come; if it is answered by OK it leads here.
@@ -68,7 +68,7 @@ const _: () = {
     }
 };
 
-/// What comes of a command. When all is over nothing does.
+/// Effect of a command in a phase. After LOGOUT it has none.
 pub const fn turn(phase: Phase, verb: Verb) -> Turn {
     match phase {
         Logout => Stay,

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::command::Piece;
 use super::section::number;
 
-/// What a client is told of a command that cannot be understood.
+/// Reply text for a command that cannot be parsed.
 pub type Wrong = &'static str;
 
 /// Where in the arguments of a command the reading is.
@@ -228,7 +228,7 @@ impl Bound {
 pub struct Flags {
     /// [`Flags::SYSTEM`], a bit each from the lowest.
     pub system: u64,
-    /// Those that clients make up.
+    /// Keywords, the flags that clients make up.
     pub keywords: Vec<String>,
 }
 

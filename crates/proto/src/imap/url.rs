@@ -12,11 +12,11 @@ use super::section::{Item, Part, Section, number};
 pub struct Url {
     /// In UTF-8.
     pub mailbox: Vec<u8>,
-    /// What the mailbox has to have.
+    /// UIDVALIDITY that the mailbox must have.
     pub uid_validity: Option<u32>,
     /// The message.
     pub uid: u32,
-    /// What of it: a run of bytes.
+    /// Section of the message, or a byte range of it.
     pub section: Section,
 }
 

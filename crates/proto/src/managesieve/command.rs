@@ -21,14 +21,14 @@ pub enum Command {
     Capability,
     /// HAVESPACE.
     HaveSpace {
-        /// Of the script.
+        /// Name of the script.
         name: String,
         /// Its size.
         bytes: u64,
     },
     /// PUTSCRIPT.
     PutScript {
-        /// Of the script.
+        /// Name of the script.
         name: String,
         /// Its text.
         script: Vec<u8>,

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use super::command::{Command, Token, tokens, trailing_literal};
 use crate::line::{Line, LineBuffer};
 
-/// What the half is told at its start.
+/// Settings of a server half.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Wrong commands of one session; then it ends.
@@ -45,14 +45,14 @@ impl Default for Config {
     }
 }
 
-/// What a client wants.
+/// Events of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing to tell.
     Idle,
     /// A command, to be answered.
     Command(Command),
-    /// What is none; the client is to be told why.
+    /// Not a command; the reason is sent to the client.
     Wrong(&'static str),
     /// A literal that was too large, and is gone: the command cannot be done.
     TooLarge,
@@ -81,7 +81,7 @@ pub struct Server {
     /// Bytes of the command that have come: of lines, and of literals.
     line_bytes: usize,
     literal_bytes: u64,
-    /// What is wrong with it: it is passed over, literals and all.
+    /// Error in the current command: the rest of it is skipped, literals included.
     failed: Option<Failed>,
     outbox: Vec<u8>,
     errors: u32,
@@ -103,7 +103,7 @@ enum State {
     Literal { is_response: bool, left: u64, text: Vec<u8> },
     /// The same, and nobody wants it.
     Skipped { is_response: bool, left: u64 },
-    /// What comes next depends on the host.
+    /// Waits for a decision of the host.
     Waiting,
     /// No more.
     Closed,
@@ -129,7 +129,7 @@ impl Server {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }

@@ -8,7 +8,7 @@ const DATA_BYTES_MAX: u32 = 128 << 10;
 /// The most data of a body packet: the largest that can be agreed on (1 MiB), and to spare.
 const BODY_BYTES_MAX: u32 = 2 << 20;
 
-/// What a packet reader came to.
+/// Result of reading a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet {
     /// It goes on.
@@ -94,7 +94,7 @@ pub(super) fn write(out: &mut Vec<u8>, letter: u8, data: &[&[u8]]) {
     data.iter().for_each(|piece| out.extend_from_slice(piece));
 }
 
-/// What may be done to a message, as agreed.
+/// Modifications of a message that were negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Changes(pub(super) u32);
 

@@ -17,7 +17,7 @@ use crate::smtp::Reply;
 /// The newest version spoken.
 const VERSION: u32 = 6;
 
-/// What is asked for: everything that [`Server`] can do to a message.
+/// Modifications asked for: all that [`Server`] can do to a message.
 const WANTED: u32 = Changes::ADD_FIELDS | Changes::BODY | Changes::FIELDS | Changes::QUARANTINE;
 
 /// Protocol flags: what need not be told (DATA and unknown commands), and what is not answered.
@@ -55,14 +55,14 @@ const TEXT_BYTES_MAX: usize = 1_024;
 /// Data of one packet of a new body.
 const BODY_CHUNK_BYTES: usize = 65_535;
 
-/// What the mail server tells.
+/// Events of the mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing to tell.
     Idle,
     /// A client has connected, from this address if it has one.
     Connect(Option<IpAddr>),
-    /// What the client calls itself.
+    /// Name in the client's HELO or EHLO.
     Hello(String),
     /// A message begins, from this path, without its brackets.
     Mail(String),
@@ -80,11 +80,11 @@ pub enum ServerEvent {
     Abort,
     /// The session is over.
     Closed,
-    /// What came is not the protocol: the connection is of no more use.
+    /// A violation of the protocol: the connection is of no more use.
     Broken(&'static str),
 }
 
-/// What becomes of a message.
+/// Decision about a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// The server goes on with it, changed as was said before.
@@ -127,7 +127,7 @@ impl Server {
         Server::default()
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }
@@ -138,7 +138,7 @@ impl Server {
         self.outbox.shrink_to(512);
     }
 
-    /// What may be done to a message.
+    /// Negotiated modifications of a message.
     pub fn changes(&self) -> Changes {
         self.changes
     }
@@ -309,7 +309,7 @@ impl Server {
         write(&mut self.outbox, b'i', &[&place, name.as_bytes(), b"\0", space, value.as_bytes(), b"\0"]);
     }
 
-    /// What stands between a colon and a value: where blanks are told, they are ours to tell too.
+    /// Bytes between a colon and a value: a blank where the peer sends leading space and expects it back.
     fn space(&self) -> &'static [u8] {
         if self.protocol & flags::LEADING_SPACE == 0 { b"" } else { b" " }
     }
@@ -339,7 +339,7 @@ impl Server {
         write(&mut self.outbox, b'p', &[]);
     }
 
-    /// What becomes of the message.
+    /// Sends the decision about the message.
     pub fn decide(&mut self, decision: &Decision) {
         match decision {
             Decision::Accept => write(&mut self.outbox, b'a', &[]),

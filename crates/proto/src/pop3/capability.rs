@@ -10,7 +10,7 @@ pub fn offers(line: &[u8], name: &str) -> bool {
     line.split(|&byte| byte == b' ').next().is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// What the client is told in place of a line of the server's answer; none if it is told nothing.
+/// Line of CAPA to send to the client for a line of the server; none if it is dropped.
 ///
 /// STLS is not the server's to offer; what is not known is not offered; of SASL only what can pass remains.
 pub fn offers_to_client(line: &[u8]) -> Option<Vec<u8>> {

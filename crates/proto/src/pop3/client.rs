@@ -19,7 +19,7 @@ const LINE_BYTES_MAX: usize = 2_048;
 /// Bytes of a challenge, which is as long as a response.
 const CHALLENGE_BYTES_MAX: usize = 16_384;
 
-/// What the server said.
+/// Response of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientEvent {
     /// Nothing to tell.
@@ -88,7 +88,7 @@ impl Client {
         self.pipelining = true;
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }

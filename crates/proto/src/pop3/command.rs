@@ -6,7 +6,7 @@ use core::fmt;
 
 use crate::sasl;
 
-/// What is asked.
+/// Command word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
     /// A name.
@@ -17,7 +17,7 @@ pub enum Verb {
     Apop,
     /// A SASL exchange.
     Auth,
-    /// What is offered.
+    /// CAPA.
     Capa,
     /// TLS.
     Stls,
@@ -88,7 +88,7 @@ pub enum Shape {
 /// A command: one line without its end, free of control characters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Command {
-    /// What is asked.
+    /// Command word.
     pub verb: Verb,
     argument: Vec<u8>,
 }

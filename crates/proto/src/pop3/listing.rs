@@ -20,7 +20,7 @@ const ID_BYTES_MAX: usize = 255;
 /// Bytes of a language and what it is called.
 const LANGUAGE_BYTES_MAX: usize = 200;
 
-/// What the client is told in place of line `number` of the server's answer; none if it is told nothing.
+/// Line to send to the client for line `number` of the server's listing; none if it is dropped.
 pub fn listed_to_client(verb: Verb, number: u32, line: &[u8]) -> Option<Vec<u8>> {
     match verb {
         Verb::List | Verb::Uidl => answer_to_client(verb, line),
@@ -40,7 +40,8 @@ pub fn listed_to_client(verb: Verb, number: u32, line: &[u8]) -> Option<Vec<u8>>
     }
 }
 
-/// What the client is told of an answer of one line to LIST, UIDL or STAT: a number, and a size or an id. None if it does not
+/// Text to send to the client for a one-line answer to LIST, UIDL or STAT: a number, and a size or an id. None if it
+/// does not
 /// begin with these. Bytes of an id that are not visible are shown as `_`, blanks within it too: cut off, ids of several
 /// messages would be one.
 pub fn answer_to_client(verb: Verb, text: &[u8]) -> Option<Vec<u8>> {

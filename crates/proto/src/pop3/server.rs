@@ -17,7 +17,7 @@ use super::states::{Phase, Turn, turn};
 use crate::line::{Line, LineBuffer};
 use crate::smtp::DotWriter;
 
-/// What the half is told at its start.
+/// Settings of a server half.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Wrong commands of one session; then it ends.
@@ -44,7 +44,7 @@ impl Default for Config {
     }
 }
 
-/// What a client wants.
+/// Events of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing to tell.
@@ -79,7 +79,7 @@ pub struct Server {
 enum State {
     /// The next command.
     Command,
-    /// What comes next depends on the host.
+    /// Waits for a decision of the host.
     Waiting,
     /// The next response of a SASL exchange.
     Response,
@@ -106,7 +106,7 @@ impl Server {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }
@@ -122,7 +122,7 @@ impl Server {
         self.deadline
     }
 
-    /// What the session has come to.
+    /// Phase of the session.
     pub fn phase(&self) -> Phase {
         if self.is_closed() { Phase::Closed } else { self.phase }
     }

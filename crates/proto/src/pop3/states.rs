@@ -1,12 +1,12 @@
-//! Which command may come when (RFC 1939): the table that the server half goes by, and that `docs/doors/states.md` is made
-//! from.
+//! Commands allowed in each state (RFC 1939): the table that the server half uses, and from which
+//! `docs/doors/states.md` is made.
 //!
 //! It says nothing of what is offered, or of who may log in: those are the host's reasons to refuse. NOOP, which the
 //! standard has for who is logged in, may come at any time.
 
 use super::command::Verb;
 
-/// What a session has come to, between two commands.
+/// State of a session between two commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Nobody has logged in.
@@ -22,11 +22,11 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Those in which commands come, in the order of the table.
+    /// Phases that accept commands, in the order of the table.
     pub const ALL: [Phase; 3] = [Phase::Authorization, Phase::Named, Phase::Transaction];
 }
 
-/// What comes of a command.
+/// Effect of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// It may come; if all goes well it leads here.
@@ -73,7 +73,7 @@ const _: () = {
     }
 };
 
-/// What comes of a command. When all is over nothing does.
+/// Effect of a command in a phase. After QUIT it has none.
 pub const fn turn(phase: Phase, verb: Verb) -> Turn {
     match phase {
         Update | Closed => Stay,

@@ -12,14 +12,14 @@ use super::request::Form;
 /// Between parts of an answer.
 const BOUNDARY: &str = "result-of-sluice";
 
-/// What became of a mail.
+/// Result for a mail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Answer<'a> {
     /// Whether it is spam.
     pub is_spam: bool,
     /// Its score, from which score on it is spam, and from which score on it is refused.
     pub scores: [f64; 3],
-    /// What is to be done, in Rspamd's words: `no action`, `add header`, `rewrite subject`, `reject` and others.
+    /// Action in Rspamd's words: `no action`, `add header`, `rewrite subject`, `reject` and others.
     pub action: &'a str,
     /// The rules that hit, for the older form.
     pub symbols: &'a [&'a str],
@@ -97,7 +97,7 @@ impl Refusal {
     }
 }
 
-/// What became of a mail that was to be learned, in Rspamd's words.
+/// Reply to a request to learn a mail, in Rspamd's words.
 pub(super) fn learned(is_new: bool) -> Vec<u8> {
     match is_new {
         true => http("200 OK", "application/json", b"{\"success\":true}"),

@@ -1,4 +1,4 @@
-//! What a client asks for, and what it says of the mail.
+//! Requests of a client, with their facts about the mail.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ pub enum Form {
     Mixed,
 }
 
-/// What is asked for.
+/// Command of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// The score of the mail that follows.
@@ -51,7 +51,7 @@ pub enum Command {
 /// A request whose head is complete. All that it says of the mail is a claim of the client's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// Command of the request.
     pub command: Command,
     /// How it is written.
     pub form: Form,
@@ -59,7 +59,7 @@ pub struct Request {
     pub length: Option<u64>,
     /// The client of the mail server (`IP`).
     pub ip: Option<IpAddr>,
-    /// What that called itself (`Helo`).
+    /// Name in the client's HELO (`Helo`).
     pub helo: String,
     /// The envelope's sender (`From`), without angle brackets.
     pub from: String,
@@ -67,11 +67,11 @@ pub struct Request {
     pub rcpt: Vec<String>,
     /// As whom the client has logged in (`User`).
     pub user: Option<String>,
-    /// What the mail server calls the mail (`Queue-Id`).
+    /// Queue identifier of the mail server (`Queue-Id`).
     pub queue_id: Option<String>,
-    /// What shows that the client may have a mail learned (`Password`).
+    /// Password that permits learning (`Password`).
     pub password: Option<String>,
-    /// What is known of the mail, as JSON, where it comes so: left to the host.
+    /// Metadata of the mail as JSON, if it comes so: left to the host.
     pub metadata: Option<Vec<u8>>,
     /// How the body ends, where the client says so.
     pub(super) framing: Option<Framing>,
@@ -81,7 +81,7 @@ pub struct Request {
     pub(super) is_coded: bool,
     /// Whether a file of this machine is named in place of a body (`File`).
     pub(super) names_file: bool,
-    /// What the body is (`Content-Type`).
+    /// Type of the body (`Content-Type`).
     pub(super) kind: Vec<u8>,
     /// Whether no form of answer is to the client's liking (`Accept`).
     pub(super) takes_nothing: bool,

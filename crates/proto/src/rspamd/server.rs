@@ -19,7 +19,7 @@ use crate::http::{self, Limits};
 /// The longest head, in bytes.
 const HEAD_BYTES_MAX: usize = 256 << 10;
 
-/// What a client did.
+/// Events of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing that matters; more is needed.
@@ -147,7 +147,7 @@ impl Server {
         self.is_refused
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }

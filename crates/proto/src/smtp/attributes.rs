@@ -1,5 +1,5 @@
-//! What a trusted client says of its own client: the attributes of Postfix's XFORWARD and XCLIENT (XFORWARD_README,
-//! XCLIENT_README).
+//! Facts that a trusted client gives about its own client: the attributes of Postfix's XFORWARD and XCLIENT
+//! (XFORWARD_README, XCLIENT_README).
 //!
 //! `NAME=value` several times, values in xtext (RFC 3461, section 4). Bounds: [`ATTRIBUTES_MAX`] of
 //! [`VALUE_BYTES_MAX`]. Which name means what is the host's to know; what says that it is not known is left out.
@@ -11,10 +11,10 @@ use core::net::IpAddr;
 const ATTRIBUTES_MAX: usize = 16;
 const VALUE_BYTES_MAX: usize = 255;
 
-/// What XFORWARD knows.
+/// Attributes of XFORWARD.
 pub(super) const XFORWARD: [&str; 7] = ["NAME", "ADDR", "PORT", "PROTO", "HELO", "SOURCE", "IDENT"];
 
-/// What XCLIENT knows.
+/// Attributes of XCLIENT.
 pub(super) const XCLIENT: [&str; 8] = ["NAME", "ADDR", "PORT", "PROTO", "HELO", "LOGIN", "DESTADDR", "DESTPORT"];
 
 /// The attributes behind a verb, if all are of those `known`: names in upper case, values in xtext as they came.

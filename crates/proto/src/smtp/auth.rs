@@ -42,7 +42,7 @@ impl Mechanisms {
         self.find(name).is_some()
     }
 
-    /// Those in a line of an answer to EHLO, behind the keyword.
+    /// Adds the mechanisms in a line of an answer to EHLO, after the keyword.
     pub(super) fn learn<'a>(&mut self, words: impl Iterator<Item = &'a str>) {
         for word in words {
             let known = KNOWN.iter().position(|name| name.eq_ignore_ascii_case(word));
@@ -60,7 +60,7 @@ impl Mechanisms {
     }
 }
 
-/// What a client says in an exchange, in Base64: a password, most likely.
+/// A client's response in an exchange, in Base64: most likely a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -75,7 +75,7 @@ impl Secret {
         &self.0
     }
 
-    /// Who logs in, if this mechanism tells it in this response.
+    /// Login name, if this mechanism has it in this response.
     pub fn user(&self, mechanism: &str) -> Option<String> {
         crate::sasl::user(mechanism, &self.0)
     }

@@ -18,7 +18,7 @@ const REPLY_LINES_MAX: usize = 128;
 /// Bytes of one line of a reply (RFC 5321 asks for 512).
 const LINE_BYTES_MAX: usize = 2_048;
 
-/// What a reply answers.
+/// Command that a reply answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// The connection.
@@ -49,7 +49,7 @@ pub enum Asked {
     Auth,
 }
 
-/// What the next hop said.
+/// Events of the next hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientEvent {
     /// Nothing more in the input.
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    /// What the hop offers, after the reply to [`Asked::Hello`].
+    /// Extensions of the hop, after the reply to [`Asked::Hello`].
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }

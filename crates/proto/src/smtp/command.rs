@@ -30,7 +30,7 @@ pub(super) enum Hello {
 }
 
 impl Hello {
-    /// What a greeting without a name is answered.
+    /// Reply to a greeting without a name.
     fn syntax(self) -> &'static str {
         match self {
             Hello::Helo => "Syntax: HELO hostname",
@@ -41,7 +41,7 @@ impl Hello {
 }
 
 impl Command<'_> {
-    /// What RFC 3207, section 4, lets a client say before TLS where that is required. A chunk has to be read in any
+    /// Commands that RFC 3207, section 4, allows before TLS where that is required. A chunk has to be read in any
     /// case: it is refused for want of a sender.
     pub fn is_allowed_in_the_clear(&self) -> bool {
         use Command::{Bdat, Hello, Noop, Quit, StartTls};

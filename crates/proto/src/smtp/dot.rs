@@ -34,7 +34,7 @@ enum At {
     End,
 }
 
-/// What [`LineReader::read`] came to.
+/// Result of [`LineReader::read`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Read {
     /// Bytes of the input that are done with.

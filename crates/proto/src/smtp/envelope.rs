@@ -286,7 +286,7 @@ pub enum Unsupported {
 }
 
 impl Unsupported {
-    /// What a client is told.
+    /// Reply to the client.
     pub const fn reply(self) -> Reply {
         match self {
             Unsupported::SmtpUtf8 => Reply::new(550, (5, 6, 7), "The next hop does not offer SMTPUTF8"),

@@ -1,4 +1,4 @@
-//! What a server offers in its answer to EHLO.
+//! Extensions in a server's answer to EHLO.
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -33,7 +33,7 @@ pub use path::{NotAPath, Path};
 pub use reply::{Enhanced, Reply};
 pub use server::{Config, Faults, Server, ServerEvent};
 
-/// Which of the two protocols is spoken.
+/// SMTP or LMTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Protocol {
     /// RFC 5321.

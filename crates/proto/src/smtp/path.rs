@@ -29,7 +29,7 @@ impl Path {
         &self.0
     }
 
-    /// What stands behind the last `@`.
+    /// Domain: the text after the last `@`.
     pub fn domain(&self) -> Option<&str> {
         self.0.rsplit_once('@').map(|(_, domain)| domain)
     }

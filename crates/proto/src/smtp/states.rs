@@ -1,20 +1,21 @@
-//! Which command may come when: the table that the server half goes by, and that `docs/doors/states.md` is made from.
+//! Commands allowed in each state: the table that the server half uses, and from which `docs/doors/states.md` is
+//! made.
 //!
 //! It says nothing of what is offered, of who may do what, or of how many errors are too many: those are the server's
 //! other reasons to refuse.
 
 use super::reply::Reply;
 
-/// What a session has come to, between two commands.
+/// State of a session between two commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Nobody has greeted, or what was said was forgotten.
     Fresh,
     /// The client has greeted; no mail is under way.
     Ready,
-    /// There is a sender.
+    /// A sender is given.
     Sender,
-    /// There are recipients.
+    /// Recipients are given.
     Recipients,
     /// Content has begun in chunks.
     Chunks,
@@ -25,7 +26,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Those in which commands come, in the order of the table.
+    /// Phases that accept commands, in the order of the table.
     pub const ALL: [Phase; 6] =
         [Phase::Fresh, Phase::Ready, Phase::Sender, Phase::Recipients, Phase::Chunks, Phase::Refused];
 }
@@ -61,7 +62,7 @@ pub enum Verb {
     Quit,
 }
 
-/// What comes of a command.
+/// Effect of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// It may come; if all goes well it leads here.
@@ -108,7 +109,7 @@ const _: () = {
     }
 };
 
-/// What comes of a command. When all is over nothing does.
+/// Effect of a command in a phase. After QUIT it has none.
 pub const fn turn(phase: Phase, verb: Verb) -> Turn {
     match phase {
         Closed => Stay,

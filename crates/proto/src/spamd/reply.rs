@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::request::{Request, Verb};
 
-/// What became of a mail.
+/// Result for a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'a> {
     /// Whether it is spam.
@@ -20,9 +20,9 @@ pub struct Verdict<'a> {
 /// A verdict, and what was asked for with it: a report, a list of rules, a mail; nothing with [`Verb::Check`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// What became of the mail.
+    /// Result for the mail.
     pub verdict: Verdict<'a>,
-    /// What goes with it.
+    /// Body of the reply.
     pub body: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! Requests of a client.
 
 use alloc::string::String;
 
@@ -28,7 +28,7 @@ pub enum Verb {
 /// A request whose header is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// Command of the request.
     pub verb: Verb,
     /// The client's version of the protocol, in tenths: 15 is 1.5.
     pub version: u32,
@@ -38,7 +38,7 @@ pub struct Request {
     pub length: Option<u64>,
     /// Whether they are in the format of zlib (RFC 1950).
     pub is_compressed: bool,
-    /// Of a mail that is to be learned, whether it is spam, if the client says so.
+    /// Spam or not, for a mail to learn, if the client says so.
     pub is_spam: Option<bool>,
     /// Where it is to be learned.
     pub set: Places,

@@ -17,7 +17,7 @@ const LINE_BYTES_MAX: usize = 8 << 10;
 /// Header lines of one request.
 const HEADER_LINES_MAX: u32 = 255;
 
-/// What a client did.
+/// Events of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerEvent {
     /// Nothing that matters; more is needed.
@@ -125,7 +125,7 @@ impl Server {
         self.is_refused
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub fn outbox(&self) -> &[u8] {
         &self.outbox
     }

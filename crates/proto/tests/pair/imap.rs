@@ -26,7 +26,7 @@ struct Manner {
     keeps: bool,
 }
 
-/// What is in the mailbox, what the client appends in one command, and what comes while it is idle.
+/// Mails in the mailbox, those that the client appends in one command, and one that comes while it is idle.
 #[derive(Debug, Clone)]
 struct Mails {
     there: Vec<Vec<u8>>,
@@ -62,10 +62,10 @@ fn literal(bytes: &[u8]) -> Piece {
 struct Visitor {
     client: Client,
     manner: Manner,
-    /// What it has still to say.
+    /// Commands still to send.
     commands: VecDeque<Command>,
     asked: &'static str,
-    /// What it still has to append, and what it has.
+    /// Messages still to append, and those appended.
     appends: VecDeque<Vec<u8>>,
     /// The message that is coming, and those that have come.
     coming: Vec<u8>,
@@ -216,7 +216,7 @@ struct Keeper {
     is_secure: bool,
     messages: Vec<Vec<u8>>,
     is_deleted: bool,
-    /// What is being appended.
+    /// Messages being appended.
     coming: Vec<Vec<u8>>,
     tag: Vec<u8>,
     new: Option<Vec<u8>>,
@@ -369,7 +369,7 @@ fn session(manner: Manner, mails: &Mails, link: Link) -> (Meeting, Visitor, Vec<
     (meeting, visitor, keeper.messages)
 }
 
-/// Whatever was lost: each mail is where somebody knows of it.
+/// Checks that each mail is known to one side, whatever was lost.
 fn check(mails: &Mails, visitor: &Visitor, left: &[Vec<u8>]) {
     let all = [&mails.there[..], std::slice::from_ref(&mails.new)].concat();
     assert!(all.starts_with(&visitor.fetched), "something else has come");

@@ -35,7 +35,7 @@ fn is_known(recipient: &str) -> bool {
     !recipient.starts_with("no")
 }
 
-/// What there is to be delivered of the mails, if all goes well.
+/// Mails that should be delivered if all goes well.
 fn deliverable(mails: &[Mail]) -> Vec<Mail> {
     let known = |mail: &Mail| Mail {
         recipients: mail.recipients.iter().filter(|recipient| is_known(recipient)).cloned().collect(),
@@ -44,7 +44,7 @@ fn deliverable(mails: &[Mail]) -> Vec<Mail> {
     mails.iter().map(known).filter(|mail| !mail.recipients.is_empty() && !mail.content.starts_with(b"\t")).collect()
 }
 
-/// What a session speaks and offers.
+/// Protocol and extensions of a session.
 #[derive(Debug, Clone, Copy)]
 struct Manner {
     protocol: Protocol,
@@ -58,10 +58,10 @@ struct Sender {
     manner: Manner,
     mails: Vec<Mail>,
     steps: Vec<Step>,
-    /// Which of the mails is under way, and how many of its recipients were taken.
+    /// Mail in progress, and how many of its recipients were accepted.
     mail: usize,
     taken: u32,
-    /// Of the mail under way: replies to its end, and how many of them said yes.
+    /// Replies to the end of the mail in progress, and how many of them were positive.
     done: (u32, u32),
     acknowledged: Vec<Mail>,
     /// Mails that are decided, one way or the other.
@@ -70,7 +70,7 @@ struct Sender {
     over: bool,
 }
 
-/// What is to be said next; the last comes first.
+/// Commands to send; the last comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Mail,

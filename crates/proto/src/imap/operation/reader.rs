@@ -151,7 +151,7 @@ impl Reader<'_> {
         Ok(Operation::Authenticate { mechanism, initial })
     }
 
-    /// Of an account, behind a blank.
+    /// Identifier of an account, after a blank.
     fn identifier(&mut self) -> Result<String, Wrong> {
         self.cursor.blank()?;
         let name = String::from_utf8(self.cursor.astring()?).map_err(|_| "Not a name")?;
