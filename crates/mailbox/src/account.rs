@@ -14,11 +14,11 @@ const DISABLED: &str = "disabled";
 /// An account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// What it logs in by, in lower case.
+    /// Login name, in lower case.
     pub name: String,
-    /// What its password is compared with.
+    /// Password hash, or the table that has it.
     pub login: Login,
-    /// What SCRAM-SHA-256 needs of its password; none if it was set without.
+    /// Keys for SCRAM-SHA-256; none if the password was set without them.
     pub scram: Option<Keys>,
     /// Bytes of mail; 0 is no bound.
     pub quota_bytes: u64,
@@ -30,7 +30,7 @@ pub struct Account {
     pub is_disabled: bool,
 }
 
-/// What the password of an account is compared with.
+/// Source of the password that a login is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Login {
     /// Nothing: nobody may log in.
@@ -42,7 +42,7 @@ pub enum Login {
     Elsewhere {
         /// The table.
         table: String,
-        /// What the entry is called there.
+        /// Name of the entry in that table.
         entry: String,
     },
 }

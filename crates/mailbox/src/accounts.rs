@@ -1,4 +1,4 @@
-//! Who has mail here: a file with a line for each account, which is read anew when it changes.
+//! Accounts of the mail server: a file with a line for each, read anew when it changes.
 //!
 //! ```text
 //! # name:hash:settings
@@ -44,11 +44,11 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub struct Recipient {
     /// The account.
     pub account: Arc<Account>,
-    /// What stood behind `+` in the address.
+    /// Text after `+` in the local part of the address.
     pub detail: Option<String>,
 }
 
-/// What a file says.
+/// Content of an accounts file.
 #[derive(Debug, Default)]
 pub struct Directory {
     accounts: BTreeMap<String, Arc<Account>>,
@@ -70,7 +70,7 @@ struct Held {
     looked: Instant,
 }
 
-/// What tells one version of a file from another.
+/// Identity of one version of the file.
 type Identity = (u64, u64, i64, i64);
 
 impl Accounts {
@@ -111,7 +111,7 @@ impl Accounts {
         }
     }
 
-    /// Whose an address is; nobody if the list is empty.
+    /// Recipients that an address stands for; empty if there are none.
     ///
     /// # Errors
     /// As [`Accounts::named`].
@@ -135,7 +135,8 @@ impl Accounts {
         }
     }
 
-    /// Whose an address is, `postmaster` without a domain included, which every server has (RFC 5321, section 4.5.1).
+    /// Recipients that an address stands for; `postmaster` without a domain too, which every server has (RFC 5321,
+    /// section 4.5.1).
     ///
     /// # Errors
     /// As [`recipients`](Accounts::recipients).
@@ -170,7 +171,7 @@ impl Accounts {
         }
     }
 
-    /// What the file says now.
+    /// Current content of the file.
     pub fn directory(&self) -> Arc<Directory> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if held.looked.elapsed() < LOOK_EVERY {
@@ -243,7 +244,7 @@ impl Directory {
         self.domains.contains(domain)
     }
 
-    /// Whose an address is, but for what is everybody's in a domain; nobody if the list is empty.
+    /// Recipients that an address stands for, without catch-alls; empty if there are none.
     pub fn recipients(&self, address: &str) -> Vec<Recipient> {
         let address = address.to_ascii_lowercase();
         let (local, domain) = match address.rsplit_once('@') {
@@ -266,7 +267,7 @@ impl Directory {
         accounts.into_iter().map(|account| Recipient { account, detail: detail.clone() }).collect()
     }
 
-    /// Who has everybody else's mail in the domain of an address.
+    /// Accounts that have `@domain` of the address as an alias.
     pub fn catch_all(&self, address: &str) -> Vec<Recipient> {
         let at = address.rfind('@').and_then(|at| address.get(at..)).unwrap_or_default().to_ascii_lowercase();
         let accounts = self.having(&at).into_iter();

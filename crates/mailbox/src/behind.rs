@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Those that wait to be brought up to date.
+/// Accounts that wait to be indexed.
 #[derive(Debug, Default)]
 pub(crate) struct Behind {
     queue: Mutex<Queue>,

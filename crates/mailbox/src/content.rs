@@ -80,7 +80,7 @@ impl Messages for Handle {
     }
 }
 
-/// What was derived of a message when it was stored; empty if nothing.
+/// Digest of a stored message; empty if it has none.
 pub fn digest(handle: &Handle, number: u64) -> Result<Vec<u8>, Error> {
     for _ in 0..MOVES_MAX {
         let message = handle.message(number).ok_or(Refused::NoSuchMessage)?;

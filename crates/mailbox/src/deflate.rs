@@ -13,9 +13,9 @@ const PIECE_BYTES: usize = 16 << 10;
 pub(crate) struct Deflated {
     inflate: Inflate,
     deflate: Deflate,
-    /// What has come and is not decompressed.
+    /// Input that is not decompressed yet.
     waiting: Vec<u8>,
-    /// There may be more of what was taken.
+    /// Set if consumed input may still yield output.
     has_more: bool,
     /// Bytes that came so far.
     received: u64,

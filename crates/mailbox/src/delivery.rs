@@ -61,10 +61,10 @@ pub(crate) enum Undelivered {
     Failed(Error),
 }
 
-/// What came of one address.
+/// Outcome for one address.
 pub(crate) type Outcome = Result<(), Undelivered>;
 
-/// What came of a mail.
+/// Outcomes for all addresses of a mail.
 pub(crate) struct Outcomes {
     /// For each address, or one for all.
     pub all: Vec<Outcome>,
@@ -74,7 +74,7 @@ pub(crate) struct Outcomes {
 
 /// Plans of the accounts of each address.
 type Plans = Vec<Vec<Plan>>;
-/// What runs over a mail for each of them, one after the other.
+/// Scripts of each account of each address, in the order in which they run.
 type Programs = Vec<Vec<Vec<Arc<Program>>>>;
 
 /// Delivers a mail.
@@ -201,7 +201,7 @@ impl Filtering {
     }
 }
 
-/// Who refuses a mail together with others who do not has to keep it: their answer is one.
+/// Keeps a rejected mail for accounts whose reply is shared with accounts that take it.
 fn refuse_together(plans: &mut Plans, is_one: bool) {
     let is_refused = |plans: &[Plan]| plans.iter().all(|plan| plan.reject.is_some());
     let all = plans.iter().all(|plans| is_refused(plans));

@@ -10,10 +10,11 @@ use crate::account::Account;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Away(pub String);
 
-/// What is to come.
+/// A pending query of [`Elsewhere`].
 pub type Asking<'a, T> = Pin<Box<dyn Future<Output = Result<T, Away>> + Send + 'a>>;
 
-/// Who knows accounts that are in no file. It bounds its own time, and never says that there is nobody where it could not look.
+/// A directory of accounts outside the file. It bounds its own time, and never reports "no such account" when it
+/// could not look.
 pub trait Elsewhere: Send + Sync {
     /// The accounts that an address has, in lower case, or that logs in by this name. With `now` nothing is answered that is
     /// only remembered.

@@ -1,4 +1,4 @@
-//! What becomes of a mail for one account: its script is run, and what is to be done comes out as a [`Plan`].
+//! Filtering of a mail for one account: its script runs, and the outcome is a [`Plan`].
 //!
 //! Without a script a mail is kept; by default spam goes to the mailbox for that. What a gateway said of it is read from the
 //! fields that it adds, the first of each kind: `X-Spam-Status`, `X-Spam-Flag`, `X-Sluice-Status`. Whoever forges them makes
@@ -50,13 +50,13 @@ pub(crate) enum Target {
     },
 }
 
-/// What is done with a mail for one account.
+/// Actions on a mail for one account.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     pub places: Vec<Placement>,
     pub redirects: Vec<String>,
     pub vacation: Option<Vacation>,
-    /// What is remembered of it.
+    /// Mails to remember for `duplicate`.
     pub seen: Vec<Seen>,
     pub reject: Option<String>,
 }
@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// What a gateway said of a mail.
+/// Verdict of a gateway, read from the fields that it adds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     pub is_spam: bool,

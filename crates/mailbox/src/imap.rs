@@ -44,14 +44,14 @@ use reply::{Done, Refusal, Reply, done, no, nonexistent};
 
 pub(crate) use find::find;
 
-/// What is offered before and after the login.
+/// Capabilities announced before and after the login.
 pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE IDLE NAMESPACE UIDPLUS UNSELECT MOVE CHILDREN SPECIAL-USE \
     CREATE-SPECIAL-USE LIST-EXTENDED LIST-STATUS STATUS=SIZE ESEARCH CONDSTORE QRESYNC SORT \
     THREAD=ORDEREDSUBJECT THREAD=REFERENCES MULTIAPPEND WITHIN OBJECTID SAVEDATE QUOTA \
     QUOTA=RES-STORAGE SEARCHRES BINARY PREVIEW ESORT CONTEXT=SEARCH \
     CONTEXT=SORT UTF8=ACCEPT CATENATE REPLACE COMPRESS=DEFLATE METADATA NOTIFY ACL RIGHTS=kxte";
 
-/// What is offered before the login beside.
+/// Capabilities added before the login.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
 
 /// How much of a reply is made before it is sent, in bytes.
@@ -125,7 +125,7 @@ struct User {
     number: u32,
 }
 
-/// What the client has enabled (RFC 5161), or is taken to have.
+/// Extensions that the client has enabled (RFC 5161), or implied by its commands.
 #[derive(Debug, Clone, Copy, Default)]
 struct Enabled {
     condstore: bool,

@@ -28,7 +28,7 @@ const IPV6_PREFIX: u32 = 64;
 const _: () = assert!(OF_ONE > OF_ONE_MOST, "the usual share is the smaller one");
 const _: () = assert!(OF_ALL < OF_ONE_MOST, "all together leave some of the room");
 
-/// Who content in flight is counted for.
+/// Client or account that content in flight is charged to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Owner {
     Client(IpAddr),
@@ -72,7 +72,7 @@ pub(crate) struct InFlight {
 #[derive(Debug, Default)]
 struct Taken {
     bytes: u64,
-    /// Those that have none are not in it.
+    /// Bytes of each owner that holds any.
     by_owner: HashMap<Owner, u64>,
 }
 
@@ -88,7 +88,7 @@ impl InFlight {
     }
 }
 
-/// What a message in flight takes; given back when it is dropped.
+/// Room charged for a message in flight; released on drop.
 #[derive(Debug)]
 pub(crate) struct Held {
     of: Arc<InFlight>,

@@ -8,14 +8,13 @@ pub(crate) const JUNK: SpecialUse = SpecialUse(1 << 4);
 /// Bit of `\Trash`.
 const TRASH: SpecialUse = SpecialUse(1 << 6);
 
-/// Who learns from it.
+/// Receiver of what users teach by moving mail.
 pub trait Learner: Send + Sync {
     /// A message, by its number in the store, is spam to the user who has moved it, or is not. Never waits.
     fn moved(&self, user: &str, message: u64, is_spam: bool);
 }
 
-/// What it says of a message that it is moved or copied from one mailbox to another: whether it is spam, if anything. What is
-/// thrown away says nothing.
+/// Lesson of a move or copy from one mailbox to another: spam, not spam, or none. Moves to the trash teach nothing.
 fn lesson(from: &Mailbox, to: &Mailbox) -> Option<bool> {
     let is = |mailbox: &Mailbox, wanted: SpecialUse| mailbox.special_use.0 & wanted.0 != 0;
     match (is(from, JUNK), is(to, JUNK)) {

@@ -53,7 +53,7 @@ const NOT_KNOWN_NOW: Reply = Reply::new(451, (4, 4, 3), "The recipient cannot be
 const APART: Reply = Reply::new(452, (4, 5, 3), "One recipient at a time, please");
 const TOO_LARGE: Reply = Reply::new(552, (5, 3, 4), "Message too large");
 
-/// Who hands mails over, and how.
+/// Peer that hands mail over, and its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// Somebody, by LMTP.
@@ -498,7 +498,7 @@ fn reply_to(error: Option<Error>) -> Reply {
     }
 }
 
-/// What the envelope was.
+/// Fields that record the envelope.
 fn envelope(mail: &Mail) -> String {
     let delivered = match mail.recipients.as_slice() {
         [(address, _)] => format!("Delivered-To: {address}\r\n"),

@@ -66,7 +66,7 @@ pub struct Logins {
     guesses: Semaphore,
     guard: Arc<Guard>,
     proven: Arc<Proven>,
-    /// What keys of accounts that are not there are made of.
+    /// Secret from which SCRAM keys of unknown accounts are made.
     secret: [u8; 32],
     counts: Counts,
     /// Logins that are not in the store yet.
@@ -78,11 +78,11 @@ pub struct Logins {
 /// The second step of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// There is none, or its code counts.
+    /// No second step is set up, or its code is right.
     Right,
     /// The code is wrong, or was used.
     Wrong,
-    /// There is one, and no code came.
+    /// A second step is set up, and no code came.
     Missing,
 }
 

@@ -135,7 +135,7 @@ impl<S: Stream> Session<'_, S> {
         Ok(())
     }
 
-    /// What there is, and an answer behind it.
+    /// Announces the capabilities, followed by a reply.
     fn greet(&mut self, text: &str) {
         let extensions: Vec<&str> = sieve::EXTENSIONS
             .into_iter()

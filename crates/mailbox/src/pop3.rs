@@ -109,7 +109,7 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    /// Of what is asked for in one go, not all of the replies are held.
+    /// Flushes once a chunk of replies to pipelined commands is waiting.
     async fn flush_much(&mut self) -> io::Result<()> {
         if self.server.outbox().len() >= CHUNK_BYTES {
             self.flush().await?;
@@ -149,7 +149,7 @@ impl<S: Stream> Session<'_, S> {
         Ok(())
     }
 
-    /// What is not offered, or nobody's login.
+    /// Refuses a command that is not offered, or a login.
     fn refuse(&mut self, text: &[u8]) {
         self.server.say(false, text);
         self.server.answered(self.site.now(), false);

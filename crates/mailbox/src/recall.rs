@@ -1,4 +1,5 @@
-//! Which mailboxes have a mail, and taking it out of all of them in one transaction: every mailbox points to one copy.
+//! Recalls a mail: finds the mailboxes that have it, and removes it from all of them in one transaction. Every
+//! mailbox points to one copy.
 //!
 //! A mail is known by its `Message-ID`, which its sender wrote: whoever wrote the same one twice has both found. There is no
 //! index; the headers of all messages are read, each up to 256 KiB.
@@ -28,7 +29,7 @@ pub struct Place {
     pub message: u64,
 }
 
-/// What was looked for, and what could not be looked at.
+/// Places of a mail, and the number of messages that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// Everywhere that it is.

@@ -1,4 +1,4 @@
-//! Which messages are recent (RFC 3501, section 2.3.2): those that no session was told of before.
+//! Recent messages (RFC 3501, section 2.3.2): those that no session was told of before.
 //!
 //! A mark for each mailbox: UIDs from there on are recent for whoever selects it next. Sessions move it in memory as they are told
 //! of messages, and note it in the store when they leave the mailbox, so mail costs no second flush. What a crash forgets is

@@ -159,7 +159,7 @@ impl Default for Patience {
     }
 }
 
-/// What wakes the one who sends.
+/// Wakes the task that sends queued mail.
 #[derive(Debug, Default)]
 pub(crate) struct Wake(Notify);
 

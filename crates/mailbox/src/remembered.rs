@@ -1,5 +1,6 @@
-//! What scripts remember of an account's mail for a while, as annotations of it: who was answered by `vacation`, until when there is no
-//! second answer (RFC 5230, section 4.2), and which mails came (`duplicate`, RFC 7352). Digests, and until when: 24 bytes each.
+//! Memory of scripts, as annotations of the account: senders answered by `vacation`, who get no second answer before
+//! a date (RFC 5230, section 4.2), and mails that came (`duplicate`, RFC 7352). Each is a digest and its expiry, 24
+//! bytes.
 //!
 //! At most [`REMEMBERED_MAX`] of each are known. Where that many were answered nobody else is, so that whoever forges many senders has
 //! not as many answered; of mails the one is forgotten that would be first.
@@ -13,7 +14,7 @@ pub(crate) const ANSWERED: &[u8] = b"sieve/answered";
 /// The one with the mails that came.
 pub(crate) const SEEN: &[u8] = b"sieve/seen";
 
-/// Of each.
+/// Entries of each kind.
 const REMEMBERED_MAX: usize = 1_000;
 
 const KEY_BYTES: usize = 16;
@@ -23,12 +24,12 @@ type Key = [u8; KEY_BYTES];
 
 pub(crate) struct Remembered {
     now: i64,
-    /// What, and until when.
+    /// Digests, each with its expiry.
     entries: Vec<(Key, i64)>,
 }
 
 impl Remembered {
-    /// What of an annotation is not forgotten by now.
+    /// Entries of an annotation that have not expired.
     pub fn of(account: &Account, name: &[u8], now: i64) -> Remembered {
         let value = account.annotations.get(name).map(|value| &**value).unwrap_or_default();
         let entries = value.chunks_exact(ENTRY_BYTES).filter_map(|entry| {

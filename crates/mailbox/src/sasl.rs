@@ -13,7 +13,7 @@ use crate::password;
 use crate::scram::{First, Keys, Waiting};
 use crate::site::Site;
 
-/// What is offered, the best first.
+/// SASL mechanisms offered, the best first.
 pub(crate) const MECHANISMS: [&str; 2] = ["SCRAM-SHA-256", "PLAIN"];
 
 /// An exchange with a client, whose response is next.
@@ -30,7 +30,7 @@ pub(crate) enum Exchange {
     Proved(Arc<Account>),
 }
 
-/// What comes next.
+/// Next step of an exchange.
 pub(crate) enum Step {
     /// A challenge, in Base64.
     Challenge(Vec<u8>, Exchange),

@@ -12,7 +12,7 @@ use text::base64;
 
 /// How often a password is hashed: a client takes about 0.1 seconds for it.
 const ITERATIONS: u32 = 65_536;
-/// What is taken from a file.
+/// Largest iteration count read from a file.
 const ITERATIONS_MAX: u32 = 10_000_000;
 const SALT_BYTES_MAX: usize = 64;
 /// The longest nonce of a client, in bytes.
@@ -24,7 +24,7 @@ const NAME: &str = "SCRAM-SHA-256";
 
 type Hash = [u8; 32];
 
-/// What is kept of a password.
+/// Keys derived from a password: all that is stored of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     iterations: u32,
@@ -34,7 +34,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those of a password.
+    /// Derives the keys of a password.
     pub fn new(password: &[u8], salt: &[u8]) -> Keys {
         let mut salted = Hash::default();
         pbkdf2::pbkdf2_hmac::<Sha256>(password, salt, ITERATIONS, &mut salted);
@@ -42,7 +42,7 @@ impl Keys {
         Keys { iterations: ITERATIONS, salt: salt.to_vec(), stored, server: keyed(&salted, b"Server Key") }
     }
 
-    /// Those of nobody: `secret` and a name always make the same ones, and no password fits.
+    /// Keys for an unknown account: always the same for a secret and a name, and no password fits.
     pub fn of_nobody(secret: &[u8], name: &str) -> Keys {
         let salt = keyed(secret, name.as_bytes());
         Keys { iterations: ITERATIONS, salt: salt[..16].to_vec(), stored: keyed(secret, &salt), server: salt }
@@ -79,7 +79,7 @@ impl FromStr for Keys {
 
 /// The first message of a client.
 pub(crate) struct First {
-    /// Who it says it is.
+    /// Login name that the client claims.
     pub name: String,
     /// `n,,` and the like, which comes again.
     header: String,
@@ -110,7 +110,7 @@ impl First {
         fits.then(|| First { name, header, bare: bare.into(), nonce })
     }
 
-    /// What the server says to it, and what it waits for then.
+    /// The server's first message, and the state that awaits the client's proof.
     pub fn answer(self, keys: Keys, random: &[u8]) -> (String, Waiting) {
         let nonce = format!("{}{}", self.nonce, base64::encode(random));
         let said = format!("r={nonce},s={},i={}", base64::encode(&keys.salt), keys.iterations);

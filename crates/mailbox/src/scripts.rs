@@ -24,7 +24,7 @@ pub const NAME_BYTES_MAX: usize = 400;
 
 /// The annotation that holds the name of the active script.
 const ACTIVE: &[u8] = b"sieve/active";
-/// What the names of scripts begin with.
+/// Prefix of the names of annotations with scripts.
 const SCRIPT: &[u8] = b"sieve/script/";
 /// Compiled scripts that are held.
 const COMPILED_MAX: usize = 1_000;
@@ -34,9 +34,9 @@ const COMPILED_MAX: usize = 1_000;
 pub enum Failure {
     /// It is empty, too long, or holds control characters.
     Name,
-    /// There is none with this name.
+    /// No script has this name.
     Nonexistent,
-    /// There is one with this name.
+    /// A script has this name already.
     Exists,
     /// It is the active one.
     Active,
@@ -125,7 +125,7 @@ impl SiteScripts {
         Ok(SiteScripts { before, after, ..scripts })
     }
 
-    /// What runs over a mail for an account, one after the other.
+    /// Scripts that run for an account, in order: the site's first, its own, the site's last.
     pub(crate) fn around(&self, own: Option<Arc<Program>>) -> Vec<Arc<Program>> {
         [self.before.clone(), own, self.after.clone()].into_iter().flatten().collect()
     }
@@ -282,7 +282,7 @@ fn key(name: &str) -> Box<[u8]> {
     [SCRIPT, name.as_bytes()].concat().into()
 }
 
-/// What `include` finds: scripts of the site, and others of the same account.
+/// Scripts that `include` finds: the site's, and others of the account.
 struct Library<'a>(&'a SiteScripts, Option<&'a Account>);
 
 impl sieve::Scripts for Library<'_> {

@@ -1,4 +1,4 @@
-//! What all sessions share.
+//! State that all sessions share.
 
 use std::num::NonZero;
 use std::sync::{Arc, Mutex};
@@ -56,19 +56,19 @@ const COMPRESSED_MAX: usize = 256;
 pub struct Site {
     /// The store.
     pub store: Handle,
-    /// Who has mail here.
+    /// Accounts of the mail server.
     pub accounts: Arc<Accounts>,
-    /// Who tries to log in.
+    /// Login checks, and their throttle.
     pub logins: Logins,
-    /// What it calls itself.
+    /// Hostname in greetings.
     pub hostname: String,
     /// The largest message, in bytes.
     pub message_bytes_max: u64,
     /// Whether spam goes to the mailbox for junk, where no script says otherwise.
     pub junk: bool,
-    /// Who learns from mail that is moved into the mailbox for junk, and out of it.
+    /// Learns from mail that is moved into the mailbox for junk, and out of it.
     pub learner: Option<Arc<dyn Learner>>,
-    /// Who sends what scripts redirect, and their answers.
+    /// Sends redirected mails and answers of scripts.
     pub relay: Option<Arc<dyn Relay>>,
     /// The signer of mail that accounts here send.
     pub signer: Option<Arc<dyn Signer>>,
@@ -82,13 +82,13 @@ pub struct Site {
     pub recipients_hour_max: u32,
     /// Recipients that logins have sent to.
     pub(crate) rates: Rates,
-    /// Who reads the text of mails for the index; without, searches read mails.
+    /// Extracts the text of mails for the index; without it, searches read mails.
     pub inspector: Option<Arc<dyn Inspector>>,
-    /// Who inspects what accounts send, where no door has.
+    /// Inspects mail that accounts send, where no door has.
     pub guard: Option<Arc<dyn Inspector>>,
     /// Accounts whose index is not up to date.
     pub(crate) behind: Behind,
-    /// Which messages are recent.
+    /// Recent messages of each mailbox.
     pub(crate) recents: Recents,
     /// Scripts of the site.
     pub scripts: SiteScripts,

@@ -28,7 +28,7 @@ thread_local! {
     static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
 }
 
-/// What a session is spoken over.
+/// Byte stream of a session.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
@@ -47,7 +47,7 @@ impl<S: Stream> Wire<S> {
         Wire { stream, input: Vec::new(), at: 0, deflated: None, commands: 0 }
     }
 
-    /// What has been read and not been taken.
+    /// Input that was read and is not consumed.
     pub fn input(&self) -> &[u8] {
         &self.input[self.at..]
     }

@@ -51,7 +51,7 @@ pub struct Handle {
     full: Arc<Notify>,
 }
 
-/// What the writer has done.
+/// Counters of the writer.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Flushes.
@@ -142,7 +142,7 @@ impl Handle {
         self.state.clone()
     }
 
-    /// What the writer has done.
+    /// Counters of the writer.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -258,7 +258,7 @@ pub struct Incoming {
     append: Option<Append>,
     piece: Vec<u8>,
     size: u64,
-    /// What it takes of the store while nobody knows whether it will be whole.
+    /// Room in the store charged to it until it is whole.
     held: Option<Held>,
 }
 

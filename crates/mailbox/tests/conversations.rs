@@ -1,4 +1,4 @@
-//! What is said, line by line.
+//! Conversations with the mail server, line by line.
 
 use crate::harness::{Door, Server};
 

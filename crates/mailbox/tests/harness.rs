@@ -202,7 +202,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Whoever is not heard any more sees it by what it is told.
+    /// Sends bytes. A closed connection shows in the next reply that is read.
     pub async fn send(&mut self, bytes: &[u8]) {
         let _ = self.write.write_all(bytes).await;
     }

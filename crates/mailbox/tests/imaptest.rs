@@ -16,7 +16,7 @@ use crate::harness::{Client, Door, Server};
 
 const MAILBOX: &str = "imaptest";
 
-/// What stands in a reply, or in a script.
+/// A value in a reply or a script.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     Atom(String),
@@ -338,7 +338,7 @@ impl Run {
         }
     }
 
-    /// Of flags, and of names with values, more may be told, in any order.
+    /// Compares lists: flags and name-value pairs may hold more than wanted, in any order.
     fn is_list(&mut self, wanted: &[Value], found: &[Value]) -> bool {
         if matches!(wanted, [Value::Atom(word)] if word == "$!unordered") {
             return true;

@@ -32,7 +32,7 @@ async fn write(mut client: Client, to: &str, lines: usize) -> Client {
     client
 }
 
-/// What is answered to a mail of so many lines.
+/// Reply to a mail of so many lines.
 async fn answer(server: &Server, to: &str, lines: usize) -> String {
     let mut client = begin(server, to, lines).await;
     client.send(b".\r\n").await;

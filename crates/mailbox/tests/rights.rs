@@ -30,7 +30,7 @@ impl Shared {
         &given - &denied
     }
 
-    /// What somebody calls it.
+    /// Name of the mailbox as `by` sees it.
     fn called(&self, by: usize) -> String {
         match by == self.owner {
             true => format!("\"{}\"", self.name),
@@ -61,7 +61,7 @@ impl Random {
 struct Test {
     server: Server,
     clients: Vec<Client>,
-    /// What each has selected.
+    /// Mailbox that each client has selected.
     selected: [Option<u32>; 3],
     boxes: BTreeMap<u32, Shared>,
     random: Random,
@@ -251,7 +251,7 @@ impl Test {
         }
     }
 
-    /// Whoever has it selected is told to go, and comes again.
+    /// Removes a mailbox: clients that had it selected are disconnected and connect again.
     async fn gone(&mut self, number: u32) {
         self.boxes.remove(&number);
         for (who, name) in NAMES.iter().enumerate() {
@@ -286,7 +286,7 @@ impl Test {
         }
     }
 
-    /// What LIST tells is what has `l`.
+    /// Checks that LIST names exactly the mailboxes with the right `l`.
     async fn list(&mut self, who: usize) {
         let (lines, _) = self.say(who, "LIST \"\" \"Other Users/*\"").await;
         let told: BTreeSet<String> = lines

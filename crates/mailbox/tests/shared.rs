@@ -373,7 +373,7 @@ async fn what_list_costs_where_there_are_mailboxes_of_all() {
     }
 }
 
-/// What a guest may note takes no room that its owner needs.
+/// Annotations of a guest take no room that the owner needs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guest_leaves_the_owner_room_to_note() {
     let server = Server::start();

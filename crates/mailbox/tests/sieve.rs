@@ -112,7 +112,7 @@ impl Site {
         panic!("{:?}", queue::waiting(&self.server.store().state()));
     }
 
-    /// What has been sent, when there are so many.
+    /// Waits until so many mails were sent, and returns them.
     async fn sent(&self, count: usize) -> Vec<(String, String, String)> {
         for _ in 0..2_000 {
             if self.hop.0.lock().unwrap().len() >= count {

@@ -1,5 +1,6 @@
-//! What leaves because of a script: redirected mails, and answers. It waits in the [queue](crate::queue) from the transaction on that
-//! delivers the mail; what finds no room there, or no relay, is kept in the INBOX unless it is stored elsewhere.
+//! Mail that a script sends: redirected mails, and answers. It is in the [queue](crate::queue) by the transaction
+//! that delivers the mail; one that finds no room there, or no relay, is kept in the INBOX unless it is stored
+//! elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +15,7 @@ use crate::filter::{Plan, REDIRECTED};
 use crate::outbox::{self, Entry, Recipient};
 use crate::site::{Site, seconds};
 
-/// What there is to know of a mail that may leave.
+/// Facts about a mail that may be redirected or answered.
 #[derive(Default)]
 pub(super) struct Leaving {
     /// The sender of the envelope.

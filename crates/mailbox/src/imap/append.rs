@@ -35,13 +35,13 @@ pub(super) struct Append {
     mailbox: u32,
     /// The mailbox and the UID of the message that goes.
     replaces: Option<(u32, u32)>,
-    /// Those that have come.
+    /// Messages received whole.
     whole: Vec<(Whole, Appended)>,
     current: Option<(Incoming, Digest, Appended)>,
     failed: Option<Refusal>,
     /// Where the literal is that is coming.
     place: Place,
-    /// What may be done where they go.
+    /// Rights on the target mailbox.
     rights: Rights,
 }
 
@@ -99,7 +99,7 @@ impl Append {
         }
     }
 
-    /// What the URL names is the next part.
+    /// Appends the part that a URL names.
     async fn copy(&mut self, site: &Site, account: u32, url: &[u8]) {
         if self.failed.is_some() {
             return;

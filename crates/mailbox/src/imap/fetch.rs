@@ -40,7 +40,7 @@ enum Told {
     UnknownCoding,
 }
 
-/// What an item comes to.
+/// Value of a FETCH item.
 enum Value {
     Text(Vec<u8>),
     Content(Reply),

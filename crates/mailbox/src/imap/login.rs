@@ -1,4 +1,4 @@
-//! Who logs in, and what is enabled then.
+//! Logins, and the extensions that a client enables.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::site::ensure;
 use crate::wire::Stream;
 
 impl<S: Stream> Session<'_, S> {
-    /// Who is logged in.
+    /// The user who has logged in.
     pub(super) fn user(&self) -> Result<&User, Refusal> {
         self.user.as_ref().ok_or(Refusal::Bad("Log in first"))
     }

@@ -1,4 +1,4 @@
-//! What is done to the messages of the selected mailbox.
+//! Commands on the messages of the selected mailbox.
 
 use std::io;
 
@@ -339,7 +339,7 @@ impl<S: Stream> Session<'_, S> {
         done("Search completed")
     }
 
-    /// What goes before a search: what cannot be done.
+    /// Refuses a search that cannot be done, before it begins.
     fn begin_search(&mut self, search: &search::Search) -> Result<(), Refusal> {
         let returns = search.returns.unwrap_or_default();
         if let (true, Some(view)) = (returns.save && search.is_foreign, &mut self.selected) {
@@ -399,7 +399,7 @@ impl<S: Stream> Session<'_, S> {
         self.pass(&line).await
     }
 
-    /// What was found is `$` from here on, if that was asked for.
+    /// Saves the result as `$`, if the command asks for it.
     fn save(&mut self, uids: &[u32], returns: search::Returns) {
         if let (true, Some(view)) = (returns.save, &mut self.selected) {
             view.saved = saved(uids, returns);
@@ -431,7 +431,7 @@ fn criterion(given: &Criterion) -> sort::Criterion {
     sort::Criterion { by, reverse: given.reverse }
 }
 
-/// What `$` is from here on: of the first and the last alone, those.
+/// UIDs to save as `$`: for MIN and MAX alone, only those two.
 fn saved(uids: &[u32], returns: search::Returns) -> Uids {
     let is_ends = (returns.min || returns.max) && !returns.all && !returns.count;
     match is_ends {

@@ -24,7 +24,7 @@ use crate::wire::Stream;
 /// How often is looked at the most.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// What a client wants to be told, and what it knows.
+/// Events that a client has asked for, and the state it was last sent.
 pub(super) struct Notified {
     wanted: Notify,
     known: State,
@@ -33,7 +33,7 @@ pub(super) struct Notified {
 }
 
 impl Notified {
-    /// What is told of the selected mailbox, and whether that waits for commands.
+    /// Events of the selected mailbox, and whether they wait for the next command.
     pub fn selected(&self) -> Option<(&Events, bool)> {
         self.wanted.groups.iter().find_map(|group| match group.filter {
             Filter::Selected { delayed } => Some((&group.events, delayed)),
@@ -41,7 +41,7 @@ impl Notified {
         })
     }
 
-    /// What is told of a mailbox that is not selected.
+    /// Events wanted of a mailbox that is not selected.
     fn events(&self, name: &[u8], subscriptions: &BTreeSet<Box<[u8]>>) -> Option<&Events> {
         let is_below = |top: &Vec<u8>| {
             name.strip_prefix(top.as_slice()).is_some_and(|rest| rest.is_empty() || rest.first() == Some(&DELIMITER))

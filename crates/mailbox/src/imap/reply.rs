@@ -1,4 +1,4 @@
-//! What a command comes to, and what is answered.
+//! Results of commands, and their tagged replies.
 
 use std::io;
 
@@ -46,7 +46,7 @@ pub(super) fn no(text: &str) -> Refusal {
     Refusal::No(text.into())
 }
 
-/// What a command came to.
+/// Result of a command that succeeded.
 pub(super) struct Done {
     pub text: String,
     /// UIDs whose flags need not be told: the client knows.

@@ -21,7 +21,7 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    /// What may be done in the selected mailbox, now.
+    /// Current rights in the selected mailbox.
     pub(super) fn rights_here(&self) -> Rights {
         let (Some(view), Some(user)) = (&self.selected, &self.user) else { return Rights::NONE };
         let state = self.site.store.state();
@@ -99,7 +99,8 @@ impl<S: Stream> Session<'_, S> {
         }
     }
 
-    /// Who is meant: all, or somebody with an account but the owner. Whoever is in the list already may have gone since.
+    /// Checks an identifier of SETACL: `anyone`, or an account other than the owner. One that the list has already
+    /// may have been deleted since.
     async fn identifier(&self, place: &Place, who: &str, modification: Modification) -> Result<String, Refusal> {
         let (sign, name) = who.strip_prefix('-').map_or(("", who), |name| ("-", name));
         let name = name.to_ascii_lowercase();

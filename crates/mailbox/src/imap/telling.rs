@@ -1,4 +1,4 @@
-//! What has changed, told between commands and behind them.
+//! Untagged responses about changes, sent during and after commands.
 
 use std::io;
 

@@ -13,13 +13,13 @@ use crate::writer::Handle;
 /// The index of an account, open for one search.
 pub(crate) struct Lookup<'a> {
     segments: RefCell<Vec<Segment<Content<'a>>>>,
-    /// What is in it, and of that what may hold anything.
+    /// Messages in the index, and those indexed only in part.
     known: Numbers,
     partial: Numbers,
     is_damaged: Cell<bool>,
 }
 
-/// What was found of one text.
+/// Messages that the index reports for one text.
 pub(crate) struct Found {
     numbers: Numbers,
     is_exact: bool,
@@ -112,7 +112,7 @@ impl<'a> Lookup<'a> {
         Some(Found { numbers: Numbers::new(numbers), is_exact: query.is_exact() })
     }
 
-    /// What it says of a message.
+    /// Answer of the index for one message.
     pub fn tells(&self, number: u64, found: &Found) -> Answer {
         match found.numbers.has(number) {
             true if !found.is_exact || self.partial.has(number) => Answer::Maybe,

@@ -103,7 +103,7 @@ pub(super) fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {
     site.browsers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the password of an account is compared with.
+/// Digest of the stored password of an account.
 fn mark(account: &Account) -> Key {
     match &account.login {
         Login::Nobody => hash(b""),
