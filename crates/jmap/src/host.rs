@@ -88,7 +88,7 @@ pub struct Sending {
 /// A failure of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// There is no such mailbox or message.
+    /// The mailbox or message does not exist.
     Gone,
     /// The account has as much as it may have.
     OverQuota,
@@ -140,7 +140,7 @@ pub enum Misfiled {
     Name,
     /// A script of this name exists.
     Exists,
-    /// There is no such script.
+    /// The script does not exist.
     Gone,
     /// The script runs.
     Active,
