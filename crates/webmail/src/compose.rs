@@ -37,7 +37,7 @@ pub struct Letter {
     pub text: String,
     /// The `Message-ID` that it answers.
     pub in_reply_to: String,
-    /// Those that came before.
+    /// The `References` of the mail that is answered.
     pub references: String,
     /// Files that go with it.
     pub files: Vec<File>,

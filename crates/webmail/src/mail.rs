@@ -283,7 +283,7 @@ pub struct Sending {
 /// A thing that could not be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// There is no such folder or message.
+    /// The folder or message does not exist.
     Gone,
     /// The account has as much as it may have.
     Quota,

@@ -34,7 +34,7 @@ pub struct Reply {
 pub enum Body {
     /// As it stands.
     Bytes(Vec<u8>),
-    /// Of a mail, read while it is sent.
+    /// Content of a mail, read while it is sent.
     Content(Content),
 }
 

@@ -33,7 +33,7 @@ pub struct Session {
     pub name: String,
     /// The text that a form of this session has, and no other site knows.
     pub token: String,
-    /// What the password was compared with: a session ends when that changes.
+    /// Digest of the stored password: the session ends when it changes.
     pub mark: Key,
     /// The name that its user sees: digits of its key, by which nobody gets in.
     pub id: String,

@@ -177,7 +177,7 @@ impl Pages<'_> {
         put!(main, Text(&self.date(row.date)), "</td></tr>");
     }
 
-    /// What can be done to the messages that are marked.
+    /// Buttons for the marked messages.
     pub fn actions(&self, main: &mut Html, here: Option<u32>) {
         put!(main, "<div class=\"bar\" role=\"group\" aria-label=\"Do with the marked messages\">");
         let purpose = here.and_then(|here| self.folder(here)).map(|folder| folder.purpose);

@@ -21,7 +21,7 @@ pub struct Fake {
     pub identities: Vec<Identity>,
     /// Fields of the message, each with its end.
     pub fields: String,
-    /// What was asked of it.
+    /// Calls received, in order.
     pub asked: Vec<String>,
     pub sent: Vec<Sending>,
 }
