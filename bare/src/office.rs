@@ -1,4 +1,4 @@
-//! What all connections share: the store, the settings, the sessions of browsers, and who has failed to log in.
+//! State that all connections share: the store, the settings, the sessions of browsers, and failed logins.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -38,7 +38,7 @@ pub struct Office {
     pub tls: Tls,
 }
 
-/// What was done since the start.
+/// Counters since the start.
 #[derive(Default)]
 pub struct Counts {
     pub requests: u64,

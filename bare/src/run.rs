@@ -29,7 +29,7 @@ const STEPS_MAX: usize = 64;
 pub trait Conversation {
     /// Goes on: how much of the input was taken, and whether there is more to do without more of it.
     fn step(&mut self, office: &mut Office, now: u64, input: &[u8]) -> (usize, bool);
-    /// What waits to be sent.
+    /// Bytes that wait to be sent.
     fn outbox(&self) -> &[u8];
     /// So much of it was sent.
     fn sent(&mut self, count: usize, now: u64);

@@ -9,7 +9,7 @@ use virtio_drivers::{BufferDirection, Hal, PAGE_SIZE, PhysAddr};
 
 use super::boot::Range;
 
-/// What is mapped.
+/// Size of the mapped address range.
 const MAPPED_BYTES: u64 = 64 << 30;
 
 unsafe extern "C" {

@@ -20,7 +20,7 @@ const FRAME_BYTES: usize = 2_048;
 pub type Block = VirtIOBlk<Identity, PciTransport>;
 pub type Network = VirtIONet<Identity, PciTransport, FRAMES>;
 
-/// What there is.
+/// Devices found on the bus.
 #[derive(Default)]
 pub struct Devices {
     pub disks: Vec<Disk>,
