@@ -59,7 +59,7 @@ pub const CONFIG: &str = "/etc/sluice/sluice.toml";
 #[derive(Debug, Parser)]
 #[command(name = "sluice", version, about, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -107,7 +107,7 @@ pub enum Command {
     Check(Check),
     /// Show a configuration.
     Config {
-        /// What to do.
+        /// Subcommand.
         #[command(subcommand)]
         command: ConfigCommand,
     },
@@ -131,7 +131,7 @@ pub enum Command {
     Domain(Domain),
     /// Make a configuration of that of another program.
     Migrate {
-        /// What is read.
+        /// Format to read.
         #[command(subcommand)]
         command: MigrateCommand,
     },
@@ -173,7 +173,7 @@ pub enum Command {
     Top(Top),
     /// Say who is a recipient, and which table knows.
     Recipients {
-        /// What to do.
+        /// Subcommand.
         #[command(subcommand)]
         command: RecipientsCommand,
     },
@@ -195,7 +195,7 @@ pub enum Command {
     Sieve(Sieve),
     /// Find a mail in the mailboxes of a store, and take it out of them.
     Mail {
-        /// What to do.
+        /// Subcommand.
         #[command(subcommand)]
         command: MailCommand,
     },
@@ -229,7 +229,7 @@ pub enum Command {
     },
     /// Print shell completions.
     Completions {
-        /// Which shell.
+        /// Shell to write completions for.
         shell: clap_complete::Shell,
     },
 }
@@ -302,7 +302,7 @@ pub struct Check {
     pub quiet: bool,
 }
 
-/// What can be asked of the tables of recipients.
+/// Subcommands about tables of recipients.
 #[derive(Debug, Subcommand)]
 pub enum RecipientsCommand {
     /// Look up addresses as a listener would at RCPT: what it would answer, and which table and line say so.
@@ -320,7 +320,7 @@ pub struct RecipientsCheck {
     /// Print one JSON object a line, for each address and listener.
     #[arg(long)]
     pub json: bool,
-    /// Whom to look up.
+    /// Addresses to look up.
     #[arg(value_name = "ADDRESS", required = true)]
     pub addresses: Vec<String>,
 }
@@ -333,7 +333,7 @@ pub struct Lookup {
     pub config: PathBuf,
     /// The table.
     pub name: String,
-    /// What it is asked for.
+    /// Keys to look up.
     #[arg(value_name = "ADDRESS", required = true)]
     pub keys: Vec<String>,
 }
@@ -344,7 +344,7 @@ pub struct Intercept {
     /// The configuration.
     #[arg(short, long, global = true, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: InterceptCommand,
 }
@@ -372,7 +372,7 @@ pub struct Log {
     /// The Message-ID contains this text.
     #[arg(long, value_name = "TEXT")]
     pub message_id: Option<String>,
-    /// What the rules of spam take for spam.
+    /// Only mail that the spam rules take for spam.
     #[arg(long)]
     pub spam: bool,
     /// Sender, recipients or client contain this text.
@@ -424,12 +424,12 @@ pub struct Top {
 /// `sluice rules`
 #[derive(Debug, Args)]
 pub struct Rules {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: RulesCommand,
 }
 
-/// What can be done with rules.
+/// Subcommands about rules.
 #[derive(Debug, Subcommand)]
 pub enum RulesCommand {
     /// Read a configuration of SpamAssassin, count what it holds, and name what is wrong and what cannot hit.
@@ -458,12 +458,12 @@ pub struct RulesLint {
 /// `sluice auth`
 #[derive(Debug, Args)]
 pub struct Auth {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: AuthCommand,
 }
 
-/// What can be done about authentication.
+/// Subcommands about authentication.
 #[derive(Debug, Subcommand)]
 pub enum AuthCommand {
     /// Check a mail as it came in, and print what Authentication-Results would say, a result a line.
@@ -481,7 +481,7 @@ pub struct AuthCheck {
     /// The address of the client that sent it. Without it, SPF is not checked.
     #[arg(long, value_name = "ADDRESS")]
     pub client: Option<IpAddr>,
-    /// What the client called itself.
+    /// Name in the client's HELO or EHLO.
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     pub helo: String,
     /// The envelope's sender; without it, the null sender.
@@ -511,12 +511,12 @@ pub struct AuthCheck {
 /// `sluice spam`
 #[derive(Debug, Args)]
 pub struct Spam {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: SpamCommand,
 }
 
-/// What can be done with mails.
+/// Subcommands about mails.
 #[derive(Debug, Subcommand)]
 pub enum SpamCommand {
     /// Check mails: which rules hit, and the score that they add up to.

@@ -77,7 +77,7 @@ pub struct Config {
     pub hostname: String,
     /// Event loops; 0 means one for each core.
     pub threads: usize,
-    /// Who `serve` becomes when it is started as root and has opened what needs that.
+    /// User that `serve` becomes when it is started as root and has opened what needs root.
     pub user: Option<String>,
     /// The group in place of that user's own.
     pub group: Option<String>,
@@ -101,15 +101,15 @@ pub struct Config {
     pub spam: Option<SpamSettings>,
     /// Whether mails are from whom they say, and what follows; without it nobody looks.
     pub authentication: Option<AuthenticationSettings>,
-    /// Who is asked what inspections want to know of the DNS.
+    /// Resolvers for the questions of inspections.
     pub dns: DnsSettings,
     /// Block lists that are served over DNS.
     pub dnsbl: crate::config::dnsbl::Settings,
     /// Certificates, and what is spoken.
     pub tls: Tls,
-    /// What strangers have to show before there is work for them.
+    /// Checks of unknown clients, before any work is done for them.
     pub trust: TrustSettings,
-    /// What is sent to transparent listeners.
+    /// Connections sent to transparent listeners.
     pub intercept: Interception,
     /// Where signatures are fetched from.
     pub update: UpdateSettings,
@@ -117,9 +117,9 @@ pub struct Config {
     pub clamd: ClamdSettings,
     /// How long and how much is kept aside.
     pub quarantine: QuarantineSettings,
-    /// Who is told what was done.
+    /// Recipients of notices.
     pub notices: NoticeSettings,
-    /// Which ways objects take.
+    /// Attachment rules.
     #[serde(rename = "attachment")]
     pub attachments: Vec<Attachment>,
     /// Lists that decide on what goes through the doors of the web.
@@ -132,7 +132,7 @@ pub struct Config {
     pub store: Option<StoreSettings>,
     /// The machines that share the store.
     pub cluster: Option<ClusterSettings>,
-    /// Who has a mailbox.
+    /// Tables of recipients.
     pub recipients: Vec<RecipientTable>,
     /// Tables of databases and directories.
     #[serde(rename = "lookup")]
@@ -146,7 +146,7 @@ pub struct Config {
     /// Files with lists and secrets that it names.
     #[serde(skip)]
     pub lists: Vec<PathBuf>,
-    /// Those of them that hold a password.
+    /// Files that hold a password.
     #[serde(skip)]
     pub secrets: Vec<PathBuf>,
     /// Credentials that it names and that only its service can read.
@@ -177,9 +177,9 @@ pub struct Database {
     pub watch: bool,
     /// Whether signatures of potentially unwanted applications are loaded, too.
     pub detect_pua: bool,
-    /// Of these, only those of these categories; empty: all.
+    /// Unwanted applications: only these categories; empty: all.
     pub include_pua: Vec<String>,
-    /// Of these, none of these categories.
+    /// Unwanted applications: none of these categories.
     pub exclude_pua: Vec<String>,
 }
 
@@ -190,7 +190,7 @@ pub enum Signing {
     /// Where there is one, it has to be right.
     #[default]
     Optional,
-    /// There has to be one.
+    /// A signature is required.
     Required,
 }
 
@@ -210,7 +210,7 @@ pub struct LimitSettings {
     /// Working memory of one decompressor.
     #[serde(deserialize_with = "size")]
     pub codec_bytes_max: u32,
-    /// What is kept of a mail for formats that are read from their end.
+    /// Bytes of a mail kept for formats that are read from their end.
     #[serde(deserialize_with = "size")]
     pub spool_bytes_max: u32,
     /// Milliseconds of processor time for one mail.
@@ -235,7 +235,7 @@ pub struct Resources {
     /// The head window of one mail, at most, in bytes.
     #[serde(deserialize_with = "size")]
     pub head_window_bytes: usize,
-    /// What all inspections together may hold, in bytes.
+    /// Bytes that all inspections together may hold.
     #[serde(deserialize_with = "size")]
     pub inspection_pool_bytes: usize,
     /// Sessions at a time, on all listeners together.
@@ -265,7 +265,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// What stands in place of a path when lines are wanted.
+    /// Value that turns the journal off, for log lines.
     pub const NO_JOURNAL: &str = "off";
 
     fn check(&self) -> Result<(), String> {
@@ -304,7 +304,7 @@ pub enum LogFormat {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What went wrong.
+    /// Errors.
     Error,
     /// And what might.
     Warn,
@@ -399,7 +399,7 @@ impl Database {
         self.signatures == Signing::Required
     }
 
-    /// Who verifies signatures beside containers.
+    /// Checker of signatures beside containers.
     ///
     /// # Errors
     /// When the certificates cannot be read.
@@ -407,7 +407,7 @@ impl Database {
         Ok(Checker::open(self.certificates.as_deref())?.requiring(self.are_signatures_required()))
     }
 
-    /// Which signatures of the files are wanted, and which besides.
+    /// Selection of the signatures to load.
     pub fn choice(&self) -> Choice {
         let Database { builtin, detect_pua, .. } = *self;
         let (include_pua, exclude_pua) = (self.include_pua.clone(), self.exclude_pua.clone());
@@ -607,7 +607,7 @@ impl Config {
     }
 }
 
-/// What is wrong with a configuration, ready to be shown.
+/// Error of a configuration, ready to be shown.
 #[derive(Debug)]
 pub struct Error(String);
 

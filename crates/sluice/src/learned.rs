@@ -1,4 +1,4 @@
-//! What was learned from mails, as the doors have it: a thread that keeps the file open, answers, and writes.
+//! Learned data for the doors: a thread that keeps the file open, answers, and writes.
 //!
 //! Nobody waits here: orders that find no room, or that have waited longer than a mail does, are dropped, and whoever has asked is
 //! told so by the channel that closes. A file that cannot be opened, is damaged, or is locked by somebody else is told in the log
@@ -56,7 +56,7 @@ pub fn now() -> i64 {
 pub struct Memories {
     orders: SyncSender<Order>,
     wait: Duration,
-    /// What it was started with.
+    /// Settings that it was started with.
     settings: BayesSettings,
     bounds: Bounds,
 }
@@ -153,7 +153,7 @@ impl Memory for Memories {
     }
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Desk {
     path: PathBuf,
     wait: Duration,
@@ -161,7 +161,7 @@ struct Desk {
     metrics: Arc<Metrics>,
     /// The file, or when it is tried again.
     file: Option<Result<Sqlite, Instant>>,
-    /// Who has learned since old words were looked for last, and when that was.
+    /// Owners who have learned since the last search for old words, and the time of that search.
     owners: HashMap<Box<str>, Option<Instant>>,
     /// When old senders were looked for last; none until there are some.
     senders_looked_at: Option<Instant>,

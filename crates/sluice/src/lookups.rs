@@ -20,7 +20,7 @@ use crate::config::Config;
 pub struct Lookups(Vec<Arc<Table>>);
 
 impl Lookups {
-    /// Those of a configuration; what `old` has with the same settings goes on, with what it remembers.
+    /// Tables of a configuration; a table of `old` with the same settings stays, with its cache.
     ///
     /// # Errors
     /// When the settings of one cannot be; the message names it.
@@ -68,7 +68,7 @@ impl Lookups {
         self.0.iter().map(table).collect()
     }
 
-    /// Those with these names, as accounts.
+    /// Tables with these names, as accounts.
     pub fn accounts(&self, names: &[String]) -> Option<Arc<dyn Elsewhere>> {
         let named = |name: &String| self.0.iter().find(|table| table.settings().name == *name).cloned();
         let tables: Vec<_> = names.iter().filter_map(named).collect();
@@ -76,7 +76,7 @@ impl Lookups {
     }
 }
 
-/// Whoever is in it has a mailbox.
+/// A table whose rows are recipients.
 struct InTable(Arc<Table>);
 
 impl Recipients for InTable {
@@ -100,7 +100,7 @@ impl Recipients for InTable {
     }
 }
 
-/// Whoever is in one of them has an account.
+/// Tables whose rows are accounts.
 struct Users(Vec<Arc<Table>>);
 
 impl Elsewhere for Users {

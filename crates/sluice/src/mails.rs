@@ -23,7 +23,8 @@ pub struct Mails {
 pub type Found = Result<Option<Vec<u8>>, String>;
 
 impl Mails {
-    /// Those at these paths, none of more than so many bytes. `is_mbox`: files hold many mails; `is_folder`: no path is a file.
+    /// Mails at these paths, none of more than so many bytes. `is_mbox`: files hold many mails; `is_folder`: no path
+    /// is a file.
     ///
     /// # Errors
     /// A folder that cannot be read, and a file where a folder is wanted.

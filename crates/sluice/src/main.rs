@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use cli::{Cli, Command, ConfigCommand, MailCommand, MigrateCommand};
 
-/// What inspections hold is counted where it is allocated.
+/// Counts the memory of inspections as it is allocated.
 #[global_allocator]
 static ALLOCATOR: jail::Counting = jail::Counting;
 
@@ -120,7 +120,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// What ps and top call this thread, and pgrep the process if it is its first; whatever the file is called.
+/// Sets the thread's name for ps and top, and the process's for pgrep if it is the first thread; whatever the file is
+/// called.
 fn name_thread(name: &str) {
     let name: Vec<u8> = name.trim_end().bytes().filter(|&byte| byte != 0).chain([0]).collect();
     let _ = std::ffi::CStr::from_bytes_with_nul(&name).map(rustix::thread::set_name);

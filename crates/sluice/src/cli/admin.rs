@@ -11,12 +11,12 @@ use super::CONFIG;
 /// `sluice admin`
 #[derive(Debug, Args)]
 pub struct Admin {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: AdminCommand,
 }
 
-/// What can be done with the administrator's page.
+/// Subcommands of `sluice admin`.
 #[derive(Debug, Subcommand)]
 pub enum AdminCommand {
     /// Serve the page, in the foreground. Prints a link that logs in one browser, once, within an hour.
@@ -85,19 +85,19 @@ pub struct AdminPerson {
     /// The configuration of the gateway.
     #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath, global = true)]
     pub config: PathBuf,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: PersonCommand,
 }
 
-/// What can be done with people.
+/// Subcommands about people.
 #[derive(Debug, Subcommand)]
 pub enum PersonCommand {
     /// Add a person. The password is read from the standard input; on a terminal one is made and printed.
     Add {
         /// The name.
         name: String,
-        /// What the person may do.
+        /// Rights of the person.
         #[arg(long, value_enum, default_value = "administrator")]
         role: Role,
     },
@@ -126,19 +126,19 @@ pub struct AdminToken {
     /// The configuration of the gateway.
     #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath, global = true)]
     pub config: PathBuf,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: TokenCommand,
 }
 
-/// What can be done with tokens.
+/// Subcommands about tokens.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
     /// Make a token and print it, this once: its digest is kept.
     Add {
         /// The name, for the audit log.
         name: String,
-        /// What a program with it may do.
+        /// Rights of a program that uses the token.
         #[arg(long, value_enum, default_value = "reader")]
         role: Role,
     },

@@ -15,12 +15,12 @@ pub struct Cluster {
     /// Print JSON.
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: ClusterCommand,
 }
 
-/// What can be done with a cluster.
+/// Subcommands of `sluice cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
     /// Print the nodes, which of them has the store, and how far the others follow.

@@ -28,7 +28,7 @@ pub struct DatabaseArgs {
 /// `sluice database`
 #[derive(Debug, Args)]
 pub struct Database {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: DatabaseCommand,
     /// Print JSON.

@@ -15,12 +15,12 @@ pub struct Dkim {
     /// Print JSON, an object a key.
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: DkimCommand,
 }
 
-/// What can be done with keys.
+/// Subcommands about keys.
 #[derive(Debug, Subcommand)]
 pub enum DkimCommand {
     /// Make the first keys of a domain, RSA and Ed25519, and print the records that name them. They sign at once.
@@ -41,7 +41,7 @@ pub enum DkimCommand {
     },
     /// Print the records of all keys, and which sign.
     List {
-        /// Of this domain alone.
+        /// Only keys of this domain.
         domain: Option<String>,
     },
     /// Forget a key.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueHint};
 /// `sluice dnsbl`
 #[derive(Debug, Args)]
 pub struct Dnsbl {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: DnsblCommand,
 }
@@ -41,7 +41,7 @@ pub struct DnsblPublish {
     /// The file of the list.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// What the list is called: lower-case letters, digits, dots, hyphens and underscores.
+    /// Name of the list: lower-case letters, digits, dots, hyphens and underscores.
     #[arg(long)]
     pub name: String,
     /// The Ed25519 private key, as `openssl genpkey -algorithm ed25519` makes it.
@@ -90,7 +90,7 @@ pub struct DnsblReputation {
     /// Score at which an address is listed; default 5.
     #[arg(long, value_name = "SCORE")]
     pub threshold: Option<f64>,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: ReputationCommand,
 }

@@ -16,12 +16,12 @@ pub struct Domain {
     /// Print JSON, an object a record.
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: DomainCommand,
 }
 
-/// What can be done with the records of a domain.
+/// Subcommands about the records of a domain.
 #[derive(Debug, Subcommand)]
 pub enum DomainCommand {
     /// Make the keys of a domain that has none, and print the records that the DNS has to have, as lines of a zone.

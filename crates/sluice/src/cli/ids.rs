@@ -7,12 +7,12 @@ use clap::{Args, Subcommand, ValueHint};
 /// `sluice ids`
 #[derive(Debug, Args)]
 pub struct Ids {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: IdsCommand,
 }
 
-/// What can be done with intrusion rules.
+/// Subcommands about intrusion rules.
 #[derive(Debug, Subcommand)]
 pub enum IdsCommand {
     /// Try rules on a capture, and print a line of EVE JSON an alert.
@@ -65,7 +65,7 @@ pub struct IdsCheck {
     /// Print messages and files as well: records of http, smtp, tls and fileinfo.
     #[arg(long)]
     pub records: bool,
-    /// What rules name.
+    /// Names that the rules use.
     #[command(flatten)]
     pub names: IdsRules,
 }
@@ -76,7 +76,7 @@ pub struct IdsLint {
     /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
     #[arg(required = true, value_name = "RULES", value_hint = ValueHint::FilePath)]
     pub rules: Vec<PathBuf>,
-    /// What rules name.
+    /// Names that the rules use.
     #[command(flatten)]
     pub names: IdsRules,
     /// Print JSON.
@@ -93,7 +93,7 @@ pub struct IdsExplain {
     /// Files of rules.
     #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Vec<PathBuf>,
-    /// What rules name.
+    /// Names that the rules use.
     #[command(flatten)]
     pub names: IdsRules,
 }

@@ -15,7 +15,7 @@ pub struct Learn {
     /// Keep it in this folder, and read no configuration.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]
     pub ledger: Option<PathBuf>,
-    /// What this user has learned; without it, what the site has.
+    /// The knowledge of this user; default: of the site.
     #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, global = true)]
     pub user: String,
     /// Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam
@@ -25,7 +25,7 @@ pub struct Learn {
     /// Print JSON.
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: LearnCommand,
 }
@@ -53,7 +53,7 @@ pub enum LearnCommand {
     Expire,
 }
 
-/// Which mails.
+/// Mails to learn or forget.
 #[derive(Debug, Args)]
 pub struct LearnMails {
     /// Mails: a file each, a Maildir, or a folder with a mail in each file. - and nothing at all are the standard input.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-/// What is translated.
+/// Formats to translate.
 #[derive(Debug, Subcommand)]
 pub enum MigrateCommand {
     /// Read Postfix's main.cf, master.cf and tables, and print a sluice.toml, in which each line says where it comes from; what is not

@@ -20,15 +20,15 @@ pub struct Mount {
     /// when it is closed, synced, renamed or opened by somebody else.
     #[arg(long, value_name = "MODE", value_enum, default_value = "regular")]
     pub mode: MountMode,
-    /// What becomes of infected content: `immediate`, an error for who writes it; `deferred`, the writer notices nothing, the
-    /// file keeps what it had, and the quarantine gets what was written and who wrote it. Reading is an error in both.
+    /// Handling of infected content: `immediate`, the write fails; `deferred`, the writer notices nothing, the file
+    /// keeps its old content, and the quarantine gets the new one with the name of the writer. Reading fails in both.
     #[arg(long, value_name = "WHEN", value_enum, default_value = "immediate")]
     pub on_infected: MountInfected,
     /// Where something else holds: rules by path, type, size and user, one a line.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<PathBuf>,
-    /// What is inspected in the background, at the start and when signatures are new: `changed`, what was found clean by other
-    /// signatures, or before it was changed behind the mount; `all`, what was never inspected, too; `off`, nothing.
+    /// Files to inspect in the background, at the start and with new signatures: `changed`, files found clean by
+    /// other signatures or before a change behind the mount; `all`, files never inspected, too; `off`, none.
     #[arg(long, value_name = "WHAT", value_enum, default_value = "changed")]
     pub rescan: MountRescan,
     /// Threads that answer the kernel; 0 means four per core, and at least 16. An inspection occupies one while it lasts.
@@ -37,7 +37,7 @@ pub struct Mount {
     /// Pass everything, uninspected: what the mount costs by itself.
     #[arg(long, hide = true)]
     pub pass_all: bool,
-    /// What `watch` has, too.
+    /// Options shared with `watch`.
     #[command(flatten)]
     pub common: OnAccess,
 }
@@ -51,7 +51,7 @@ pub enum MountMode {
     Full,
 }
 
-/// What `sluice mount` does about what it finds.
+/// Handling of infected content by `sluice mount`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum MountInfected {
     /// An error.
@@ -60,12 +60,12 @@ pub enum MountInfected {
     Deferred,
 }
 
-/// What `sluice mount` inspects in the background.
+/// Files that `sluice mount` inspects in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum MountRescan {
     /// Nothing.
     Off,
-    /// What was known.
+    /// Files inspected before.
     Changed,
     /// Everything.
     All,
@@ -86,7 +86,7 @@ pub struct Watch {
     /// How long a process waits for a verdict, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
-    /// What becomes of a process that has no verdict by then, or none at all since the inspection failed: `refuse` or `allow`.
+    /// Answer to a process whose file has no verdict by then, or whose inspection failed: `refuse` or `allow`.
     #[arg(long, value_name = "WHAT", value_enum, default_value = "refuse")]
     pub on_deadline: OnDoubt,
     /// Refuse nothing; write what is found to the log.
@@ -95,12 +95,12 @@ pub struct Watch {
     /// Inspections at a time; 0 means four per core, and at least 16.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub threads: usize,
-    /// What `mount` has, too.
+    /// Options shared with `mount`.
     #[command(flatten)]
     pub common: OnAccess,
 }
 
-/// What becomes of what is not known to be clean, and not known to be infected.
+/// Answer about content that is neither known to be clean nor known to be infected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum OnDoubt {
     /// An error.
@@ -109,7 +109,7 @@ pub enum OnDoubt {
     Allow,
 }
 
-/// What inspections on access have in common.
+/// Options that `mount` and `watch` share.
 #[derive(Debug, Clone, Args)]
 pub struct OnAccess {
     /// Signatures.
@@ -124,7 +124,8 @@ pub struct OnAccess {
     /// Refuse ambiguous and encrypted content, too.
     #[arg(long)]
     pub strict: bool,
-    /// What becomes of content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`.
+    /// Answer about content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or
+    /// `allow`.
     #[arg(long, value_name = "WHAT", value_enum, default_value = "refuse")]
     pub on_limit: OnDoubt,
     /// The memory that all inspections may hold; one may hold a quarter of it. Suffixes K, M and G.

@@ -1,10 +1,10 @@
-//! Which signatures of potentially unwanted applications are loaded: options and settings alike.
+//! Signatures of potentially unwanted applications: options and settings to select them.
 
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use serde::{Deserialize, Serialize};
 
-/// Which signatures of potentially unwanted applications are loaded. A category is the second word of their names.
+/// Selection of signatures of potentially unwanted applications. A category is the second word of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, Args)]
 pub struct Pua {
     /// Also load signatures of potentially unwanted applications (PUA).

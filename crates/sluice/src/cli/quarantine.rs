@@ -18,7 +18,7 @@ pub struct Quarantine {
     /// Use this quarantine folder, and no configuration.
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: QuarantineCommand,
 }
@@ -28,7 +28,7 @@ pub struct Quarantine {
 pub enum QuarantineCommand {
     /// List messages: id, date, state, size, sender, recipients, first finding.
     List {
-        /// Which messages; default all.
+        /// Messages to list; default all.
         #[command(flatten)]
         selection: Selection,
         /// Print one JSON object per message.
@@ -49,7 +49,7 @@ pub enum QuarantineCommand {
     /// Deliver messages to recipients that have not received them yet, with the original envelope and without another
     /// inspection. They stay in the quarantine, marked as released, until they are deleted or expire.
     Release {
-        /// Which messages.
+        /// Messages to act on.
         #[command(flatten)]
         selection: Selection,
         /// Deliver to this next hop instead of the original one: smtp://HOST:PORT, lmtp:/PATH and so on.
@@ -63,7 +63,7 @@ pub enum QuarantineCommand {
     Train {
         /// spam or ham.
         kind: Kind,
-        /// Which messages.
+        /// Messages to act on.
         #[command(flatten)]
         selection: Selection,
         /// Print one JSON object per message.
@@ -72,7 +72,7 @@ pub enum QuarantineCommand {
     },
     /// Delete messages.
     Delete {
-        /// Which messages.
+        /// Messages to act on.
         #[command(flatten)]
         selection: Selection,
     },

@@ -7,12 +7,12 @@ use super::StorePlace;
 /// `sluice queue`
 #[derive(Debug, Args)]
 pub struct Queue {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: QueueCommand,
 }
 
-/// What can be done with mail that waits.
+/// Subcommands about queued mail.
 #[derive(Debug, Subcommand)]
 pub enum QueueCommand {
     /// Print what waits, a line for each mail and recipient: number, sender, recipient, since when, how often it was tried, when next, and
@@ -36,7 +36,7 @@ pub enum QueueCommand {
     Bounce(QueueSelect),
 }
 
-/// Which mails are meant: all that is named has to hold.
+/// Selection of mails: all conditions have to hold.
 #[derive(Debug, Args)]
 pub struct QueueSelect {
     /// Where the store is.
@@ -48,7 +48,7 @@ pub struct QueueSelect {
     /// All that wait: for hold, delete and bounce, where nothing else is named.
     #[arg(long)]
     pub all: bool,
-    /// Of this sender or account; <> is the null sender.
+    /// Mails of this sender or account; <> is the null sender.
     #[arg(long, value_name = "ADDRESS")]
     pub sender: Option<String>,
     /// For this recipient.

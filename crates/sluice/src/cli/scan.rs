@@ -19,16 +19,16 @@ pub struct Scan {
     /// Signatures.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// Which files are scanned.
+    /// Files to scan.
     #[command(flatten)]
     pub choice: ScanChoice,
-    /// What counts as found, and limits of a scan.
+    /// Findings that count, and limits of a scan.
     #[command(flatten)]
     pub look: ScanLook,
-    /// What is done with infected files.
+    /// Handling of infected files.
     #[command(flatten)]
     pub keep: ScanKeep,
-    /// What is printed.
+    /// Output.
     #[command(flatten)]
     pub output: ScanOutput,
     /// Exit with status 2 without scanning if the newest ClamAV container is older than this, or there is none.
@@ -43,7 +43,7 @@ pub struct Scan {
     pub state: Option<PathBuf>,
 }
 
-/// Which files `sluice scan` scans.
+/// Files that `sluice scan` scans.
 #[derive(Debug, Args)]
 pub struct ScanChoice {
     /// Scan folders recursively; `--recursive=no` scans only the files directly in the given folders.
@@ -113,7 +113,7 @@ pub struct ScanLook {
     pub max_files: Option<u32>,
 }
 
-/// What `sluice scan` does with infected files.
+/// Handling of infected files by `sluice scan`.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct ScanKeep {
@@ -128,7 +128,7 @@ pub struct ScanKeep {
     pub remove: Option<bool>,
 }
 
-/// What `sluice scan` prints.
+/// Output of `sluice scan`.
 #[derive(Debug, Args)]
 pub struct ScanOutput {
     /// Print only infected files.

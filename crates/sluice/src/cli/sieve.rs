@@ -9,12 +9,12 @@ use super::StorePlace;
 /// `sluice sieve`
 #[derive(Debug, Args)]
 pub struct Sieve {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: SieveCommand,
 }
 
-/// What can be done with filters of users.
+/// Subcommands about filters of users.
 #[derive(Debug, Subcommand)]
 pub enum SieveCommand {
     /// Check scripts: what is wrong with one is printed with its line and column.
@@ -33,7 +33,7 @@ pub enum SieveCommand {
     Get(SieveScript),
     /// Make a script the one that runs when mail comes; without a name, none.
     Activate {
-        /// Whose it is.
+        /// Owner of the script.
         #[command(flatten)]
         user: SieveUser,
         /// The script.
@@ -58,7 +58,7 @@ pub struct SieveUser {
 /// A script of an account.
 #[derive(Debug, Args)]
 pub struct SieveScript {
-    /// Whose it is.
+    /// Owner of the script.
     #[command(flatten)]
     pub user: SieveUser,
     /// The script.
@@ -69,7 +69,7 @@ pub struct SieveScript {
 /// `sluice sieve put`
 #[derive(Debug, Args)]
 pub struct SievePut {
-    /// Which one it becomes.
+    /// Script to write.
     #[command(flatten)]
     pub script: SieveScript,
     /// The script; `-` for standard input.
@@ -115,7 +115,7 @@ pub struct SieveTest {
     /// How likely the mail is spam, in percent, as `spamtest` asks; without it, nobody has looked.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub spam: Option<u8>,
-    /// What is known of viruses, as `virustest` asks: 0 nobody has looked, 1 none is there, to 5.
+    /// Result of a virus check, as `virustest` counts: 0 not checked, 1 clean, up to 5.
     #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=5))]
     pub virus: u8,
     /// Run as at this time, in seconds since 1970; without it, now.

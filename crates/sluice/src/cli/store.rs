@@ -12,12 +12,12 @@ use crate::cli::values;
 /// `sluice store`
 #[derive(Debug, Args)]
 pub struct Store {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: StoreCommand,
 }
 
-/// What can be done with a mail store.
+/// Subcommands about a mail store.
 #[derive(Debug, Subcommand)]
 pub enum StoreCommand {
     /// Make an empty store: a file that is allocated whole, or all of a block device.
@@ -65,8 +65,9 @@ pub struct StoreAcl {
     /// Where the store is, if it is not named first.
     #[command(flatten)]
     pub place: StorePlace,
-    /// Whose mailbox it is, and its name; to change its list also WHO, which is an account or `anyone`, with a `-` in front to deny
-    /// the rights, and RIGHTS: letters, with `+` or `-` in front to add them or to take them away. An empty text takes all away.
+    /// ACCOUNT and MAILBOX; to change its list also WHO, which is an account or `anyone`, with a `-` in front to deny
+    /// the rights, and RIGHTS: letters, with `+` or `-` in front to add them or to take them away. An empty text
+    /// takes all away.
     #[arg(required = true, allow_hyphen_values = true, value_name = "WORD")]
     pub words: Vec<OsString>,
 }
@@ -156,7 +157,7 @@ pub struct StoreExport {
     /// Only this mailbox.
     #[arg(long, requires = "account")]
     pub mailbox: Option<String>,
-    /// What to write.
+    /// Format to write.
     #[arg(long, value_enum, default_value_t = MailboxFormat::Maildir)]
     pub format: MailboxFormat,
     /// Bring the folder of an earlier run up to date: mails that are there are not written again, their flags are those of now, and
@@ -223,15 +224,16 @@ pub struct StoreServe {
     /// Let users read and write mail here in a browser, by HTTP.
     #[arg(long, value_name = "ADDRESS")]
     pub webmail: Vec<Address>,
-    /// Who may log in, see `sluice account`. If the file is not there it is made, with one account, whose password is
-    /// printed. [default: VOLUME.accounts]
+    /// Accounts that may log in, see `sluice account`. If the file is not there it is made, with one account, whose
+    /// password is printed. [default: VOLUME.accounts]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub accounts: Option<PathBuf>,
-    /// What the server calls itself. [default: the name of this machine]
+    /// Hostname of the server. [default: the name of this machine]
     #[arg(long, value_name = "NAME")]
     pub hostname: Option<String>,
-    /// Who sends what users write in the webmail, what their scripts redirect, and their answers: mx for the mail servers of the recipients,
-    /// or smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX, and nobody is answered.
+    /// Next hop of mail that users write in the webmail, that their scripts redirect, and of answers: mx for the mail
+    /// servers of the recipients, or smtp://HOST:PORT. Without it, mail that a script redirects stays in the INBOX,
+    /// and no answers are sent.
     #[arg(long, value_name = "URL")]
     pub relay: Option<String>,
     /// A script that runs over each mail for each account before its own; that runs only if this one keeps the mail.
@@ -266,12 +268,12 @@ pub struct Account {
     /// The configuration.
     #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: AccountCommand,
 }
 
-/// What can be done with accounts.
+/// Subcommands about accounts.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
     /// Add an account. Its password is read from the standard input; on a terminal one is made and printed.
@@ -324,7 +326,7 @@ pub enum AccountCommand {
 /// `sluice account add`
 #[derive(Debug, Args)]
 pub struct AccountAdd {
-    /// What it logs in by, and its address: with a domain, or without for all domains.
+    /// Login name and address: with a domain, or without for all domains.
     pub name: String,
     /// Bytes of mail that it may have. [default: no bound]
     #[arg(long, value_name = "SIZE", default_value = "0", hide_default_value = true, value_parser = values::size)]
@@ -378,7 +380,7 @@ pub struct Who {
 /// `sluice recall`
 #[derive(Debug, Args)]
 pub struct Recall {
-    /// Which mail, and where.
+    /// The mail, and its mailboxes.
     #[command(flatten)]
     pub who: Who,
     /// Take it out.

@@ -1,4 +1,4 @@
-//! What stands behind options and keys: numbers, sizes, times, states, kinds.
+//! Values of options and keys: numbers, sizes, times, states, kinds.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -66,7 +66,7 @@ impl Stage {
     }
 }
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
     /// Unwanted.

@@ -9,12 +9,12 @@ use rules::web::phrase::Dialect;
 /// `sluice web`
 #[derive(Debug, Args)]
 pub struct Web {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub command: WebCommand,
 }
 
-/// What can be done with lists of a web filter.
+/// Subcommands about lists of a web filter.
 #[derive(Debug, Subcommand)]
 pub enum WebCommand {
     /// Check pages: their score by the phrases of a group, and what the group would do with them.

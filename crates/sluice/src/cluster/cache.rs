@@ -39,7 +39,7 @@ pub struct Cache {
     pub notes: Arc<Notes>,
 }
 
-/// What is known of a cache, for the writer and for folds.
+/// State of a cache, for the writer and for folds.
 pub struct Notes {
     path: PathBuf,
     inner: Mutex<Inner>,
@@ -57,7 +57,7 @@ struct Inner {
     tail_bytes: u64,
 }
 
-/// What a fold takes.
+/// Input of a fold.
 pub struct Batch {
     /// Its flush.
     pub flush: u64,

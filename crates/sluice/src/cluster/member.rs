@@ -48,7 +48,7 @@ pub struct Owned {
     pub file: File,
     /// Another hold on it, for folds.
     pub reader: File,
-    /// What is known of it.
+    /// State of its cache.
     pub notes: Arc<Notes>,
     /// Whether nothing was ever written.
     pub is_new: bool,

@@ -218,7 +218,7 @@ fn find(name: &str, paths: &[PathBuf], json: bool, paint: Paint) -> Result<ExitC
     Ok(ExitCode::from(u8::from(!found)))
 }
 
-/// What a terminal may be shown.
+/// Text for a terminal: control characters become `?`.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -106,7 +106,7 @@ fn engine(args: &Learn, more: &[RuleFile]) -> Result<Engine, Failure> {
     Ok(Engine::new(rule_files::load(&folders, true, more, &Expressions)?, EngineOptions::default()))
 }
 
-/// What has become of mails.
+/// Counts of mails by outcome.
 #[derive(Default)]
 struct Tally {
     learned: u64,
@@ -126,7 +126,7 @@ struct Learner<'a> {
     tally: Tally,
 }
 
-/// What is learned of a mail besides its words.
+/// Facts to learn of a mail besides its words.
 struct Beside {
     conduct: Option<Conduct>,
     fuzzy: Option<Fuzzy>,
@@ -245,7 +245,7 @@ impl<'a> Learner<'a> {
     }
 }
 
-/// What is to be learned of a mail. A date that lies ahead is none.
+/// Lesson of a mail. A date in the future is ignored.
 pub fn lesson(studied: Studied, is_spam: bool, now: i64) -> Lesson {
     const AHEAD_SECONDS: i64 = 86_400;
     let at = studied.at.filter(|at| at.saturating_sub(now) <= AHEAD_SECONDS).unwrap_or(now);
@@ -274,7 +274,7 @@ impl Studies {
         all.into_iter().map(|(_, studied)| studied).collect()
     }
 
-    /// What is learned of a mail, and of who has sent it.
+    /// Reads one mail: its lesson, and facts about its sender.
     fn one(&self, bytes: &[u8]) -> Option<(Studied, Beside)> {
         let Studies { engine, study, reputation } = self;
         let mail = Message::read(bytes, engine.reading(), &MessageLimits::default());

@@ -17,7 +17,7 @@ use crate::output::Failure;
 /// The longest line that is looked at; what is longer is passed over.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// What lines say that are about a message, or about a recipient.
+/// Log messages about a mail, or about a recipient.
 const DECISIONS: [&str; 7] = [
     "message",
     "message filtered",

@@ -46,7 +46,7 @@ pub fn run(args: &cli::Spam) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What is known of a mail: what is printed, and whether it is spam; or why it could not be read.
+/// Result for a mail: the text to print, and whether it is spam; or the error of reading it.
 type Told = Result<(String, bool), String>;
 
 fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
@@ -91,7 +91,7 @@ fn check(args: &SpamCheck) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What a user wants; what is wrong with it is said.
+/// Preferences of a user; wrong lines are reported.
 fn preferences(engine: &Engine, path: &Path) -> Result<Preferences, Failure> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
     let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ fn host() -> String {
 
 struct Checker<'c> {
     engine: &'c Engine,
-    /// Who answers what rules ask; nobody, where no network is asked.
+    /// Source of answers from the network; none without network.
     source: Option<Source>,
     study: Study,
     reputation: Option<Reputation>,
@@ -194,7 +194,7 @@ impl Checker<'_> {
         Ok(Some(asked.inquest))
     }
 
-    /// What was learned says of a mail.
+    /// Looks the words of a mail up in the ledger.
     fn recall(&self, mail: &Message) -> Result<Option<Recalled>, ledger::Error> {
         let Some(learned) = &self.learned else { return Ok(None) };
         let Some(tokens) = self.study.question(self.engine, mail) else { return Ok(None) };
@@ -320,7 +320,7 @@ impl Drop for Lent<'_> {
     }
 }
 
-/// What the rules ask about a mail.
+/// Questions of the rules about a mail.
 struct Asked<'e> {
     inquest: Inquest,
     engine: &'e Engine,

@@ -207,7 +207,7 @@ fn page(address: SocketAddr, now: &Sample, before: Option<&Sample>) -> String {
     text + &processes(now)
 }
 
-/// Which signatures these are, how old, and whether the last reloads worked.
+/// Signatures in force, their age, and the outcome of the last reloads.
 fn signatures(now: &Sample) -> String {
     let mut text = format!("generation {}", now.level("database_generation"));
     let built = now.level("database_built_seconds");

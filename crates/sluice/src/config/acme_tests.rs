@@ -1,4 +1,4 @@
-//! What `[tls.acme]` and its certificates may say.
+//! Tests of `[tls.acme]` and its certificates.
 
 use crate::config::Config;
 

@@ -1,4 +1,4 @@
-//! What the key `auth` of a listener may say.
+//! Tests of the key `auth` of a listener.
 
 use edge::settings::Auth;
 

@@ -1,4 +1,4 @@
-//! What `[trust]` says of block lists: which are asked, whom, and which are read from files.
+//! Block lists of `[trust]`: lists asked over DNS, their resolvers, and lists read from files.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -59,7 +59,7 @@ pub fn client(settings: &TrustSettings) -> Result<Client, String> {
     Ok(client)
 }
 
-/// Those of the settings, or of resolv.conf(5).
+/// Resolvers of the settings, or of resolv.conf(5).
 pub fn resolvers(settings: &TrustSettings) -> Result<Vec<SocketAddr>, String> {
     if !settings.dnsbl.resolvers.is_empty() {
         return Ok(settings.dnsbl.resolvers.clone());
@@ -74,7 +74,7 @@ pub fn resolvers(settings: &TrustSettings) -> Result<Vec<SocketAddr>, String> {
     }
 }
 
-/// Those of resolv.conf(5).
+/// Resolvers of resolv.conf(5).
 pub fn system_resolvers() -> Vec<SocketAddr> {
     let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let named = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse().ok());

@@ -16,7 +16,7 @@ use edge::settings::{Said, Who};
 use crate::cli::values::{number, size};
 use crate::config::Config;
 
-/// What becomes of a key.
+/// Treatment of a key.
 pub enum Heed {
     /// It is taken over.
     Taken,
@@ -26,7 +26,7 @@ pub enum Heed {
     Undone(&'static str),
 }
 
-/// What stands in several keys.
+/// Values spread over several keys.
 #[derive(Default)]
 struct Gathered {
     port: Option<u16>,

@@ -1,4 +1,4 @@
-//! What `[clamd]` may say.
+//! Tests of `[clamd]`.
 
 use crate::config::Config;
 

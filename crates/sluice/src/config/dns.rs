@@ -15,12 +15,12 @@ const QUERY_MS_MAX: u64 = 30_000;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DnsSettings {
-    /// Who is asked; nobody named: those of `/etc/resolv.conf`.
+    /// Resolvers; default: those of `/etc/resolv.conf`.
     #[serde(deserialize_with = "addresses")]
     pub servers: Vec<SocketAddr>,
     /// How long one question may take, in milliseconds.
     pub query_ms: u64,
-    /// What answers that are kept may take, in bytes.
+    /// Bytes of the cache of answers.
     #[serde(deserialize_with = "size")]
     pub cache_bytes: usize,
 }
@@ -32,7 +32,7 @@ impl Default for DnsSettings {
 }
 
 impl DnsSettings {
-    /// Who is asked.
+    /// Resolvers to ask.
     ///
     /// # Errors
     /// When there is nobody.

@@ -22,7 +22,7 @@ pub struct Settings {
     pub threads: usize,
     /// The largest UDP response.
     pub udp_bytes_max: usize,
-    /// What `version.bind` is answered; empty: nothing.
+    /// Answer to `version.bind`; empty: none.
     pub version: String,
     /// Whether positive answers name the zone's servers.
     pub full_answers: bool,
@@ -30,9 +30,9 @@ pub struct Settings {
     pub prefixes: bool,
     /// Whether AAAA of half a /24 is answered with a bitmap.
     pub prefixes_in_aaaa: bool,
-    /// Who may have whole zones, by TCP.
+    /// Networks that may transfer whole zones, by TCP.
     pub transfer_to: Vec<Network>,
-    /// Who is told that a zone has changed.
+    /// Servers to notify when a zone has changed.
     pub notify: Vec<SocketAddr>,
     /// How many queries a second are answered of a /24 or /48; 0: all.
     pub queries_a_second: u32,

@@ -23,7 +23,7 @@ fn configurations_of_earlier_days_still_load() {
     }
 }
 
-/// What others are to be replaced by, as docs/start/migration.md has it.
+/// Every configuration of docs/start/migration.md loads.
 #[test]
 fn configurations_of_the_migration_page_load() {
     let page = include_str!("../../../../docs/start/migration.md");

@@ -25,7 +25,7 @@ const LINES_MAX: usize = 100_000;
 pub struct Files {
     /// All of them.
     pub all: Vec<PathBuf>,
-    /// Those that hold a password, by the name of the key.
+    /// Files that hold a password, by the name of the key.
     pub secret: Vec<PathBuf>,
     /// Credentials of a service that this process is no part of: what names them stays as it is, or is left out of its list.
     pub absent: Vec<PathBuf>,
@@ -88,7 +88,7 @@ fn bring_value(value: &mut Spanned<DeValue<'_>>, folder: &Path, read: &mut Files
     }
 }
 
-/// What a single text stands for, if not for itself.
+/// Value that a text refers to; none if it stands for itself.
 fn scalar(written: &str, folder: &Path, read: &mut Files) -> Result<Option<String>, String> {
     if let Some(name) = written.strip_prefix("env:") {
         let value = std::env::var(name).map_err(|_| format!("the environment has no {name}"))?;

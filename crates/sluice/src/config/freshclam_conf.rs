@@ -13,7 +13,7 @@ use crate::config::update::needs_pin;
 /// Where ClamAV's own databases are if the file does not say.
 const OFFICIAL: &str = "database.clamav.net";
 
-/// What stands in several keys.
+/// Values spread over several keys.
 #[derive(Default)]
 struct Gathered {
     mirrors: Vec<String>,

@@ -7,7 +7,7 @@ use edge::settings::{Forward, Listener, Scheme};
 use super::Config;
 
 impl Config {
-    /// What is allowed, and most probably not wanted.
+    /// Warnings about settings that are allowed, and most probably not wanted.
     pub fn warnings(&self) -> Vec<String> {
         let exposed = self.listeners.iter().filter(|listener| may_open_a_relay(listener));
         let warning = |listener: &Listener| {

@@ -19,14 +19,14 @@ const SITE: &str = "/etc/spamassassin";
 /// Rules beside SpamAssassin's: ours, and those that only Sluice is to read.
 const OURS: &str = "/etc/sluice/spam";
 
-/// What rules are to be collected for.
+/// Purpose for which rules are read.
 #[derive(Debug, Clone, Default)]
 pub struct Purpose<'h> {
     /// Whether they ask the network.
     pub network: bool,
     /// Whether they ask what was learned.
     pub bayes: bool,
-    /// What the configuration says in the place of files.
+    /// Rules from the configuration, in addition to files.
     pub more: Vec<RuleFile>,
     /// The name of this machine.
     pub host: &'h str,

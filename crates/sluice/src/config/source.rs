@@ -65,7 +65,7 @@ impl Source {
         Ok(())
     }
 
-    /// What the first file wants to be included.
+    /// Files that the first file includes.
     fn includes(&self) -> Result<Vec<PathBuf>, Error> {
         let [first] = self.files.as_slice() else { return Ok(Vec::new()) };
         // What is wrong with the file is said when all of it is read.
@@ -75,7 +75,7 @@ impl Source {
         paths.map_err(|error| self.error(&error.into()))
     }
 
-    /// What errors call all of it.
+    /// Name of the configuration in errors.
     pub fn name(&self) -> &str {
         self.files.first().map_or("", |first| &first.name)
     }
@@ -142,7 +142,7 @@ impl Source {
         place.rsplit_once(':').map_or_else(|| place.clone(), |(line, _)| line.to_owned())
     }
 
-    /// What is wrong, with its place and the line that it is in.
+    /// Error with its place and its line.
     pub fn error(&self, fault: &Fault) -> Error {
         let message = &fault.message;
         let Some(at) = fault.span.as_ref().map(|span| span.start) else {

@@ -51,7 +51,7 @@ impl Config {
         self.authentication.is_some() || self.asks_network()
     }
 
-    /// What is said here in the place of files of rules.
+    /// Rules from the configuration, in addition to files.
     pub fn more_rules(&self) -> Vec<RuleFile> {
         let spam = self.spam.as_ref();
         let file = |name: &str, text: String| RuleFile { name: name.into(), bytes: text.into_bytes() };
@@ -60,7 +60,7 @@ impl Config {
         reputation.into_iter().chain(fuzzy).collect()
     }
 
-    /// What rules are read for.
+    /// Purpose for which rules are read.
     pub fn rule_purpose(&self) -> Purpose<'_> {
         let spam = self.spam.as_ref();
         Purpose {

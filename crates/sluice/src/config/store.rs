@@ -53,7 +53,7 @@ impl Door {
         matches!(self, Door::Pop3s | Door::Imaps | Door::Webmails)
     }
 
-    /// What is spoken there, with TLS or without.
+    /// Protocol of the door, with TLS or without.
     pub const fn protocol(self) -> Protocol {
         match self {
             Door::Lmtp => Protocol::Lmtp,
@@ -74,7 +74,7 @@ pub struct StoreSettings {
     /// How large the store becomes if it has to be made.
     #[serde(deserialize_with = "size")]
     pub size: u64,
-    /// Who has mail here. Default: `accounts` in the folder.
+    /// File of accounts. Default: `accounts` in the folder.
     pub accounts: Option<PathBuf>,
     /// Accounts that are in no line of that file: tables of databases and directories, `[[lookup]]`, by their names.
     pub lookups: Vec<String>,

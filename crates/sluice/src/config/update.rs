@@ -18,11 +18,11 @@ const DISARMING: [&str; 9] = ["fp", "sfp", "ign", "ign2", "crb", "ftm", "cld", "
 pub struct UpdateSettings {
     /// The folder that signatures are put into; it should be among `[database] paths`. None: nothing is fetched.
     pub folder: Option<PathBuf>,
-    /// Who puts them there, if root is to: without one, whoever owns the folder.
+    /// Owner of the files, if root writes them; default: the owner of the folder.
     pub owner: Option<String>,
     /// Where ClamAV's own databases are: `URL/daily.cvd` is fetched, and so on. None: they are not fetched.
     pub mirror: Option<String>,
-    /// Which of them.
+    /// Databases to fetch.
     pub databases: Vec<String>,
     /// Other files to be fetched, by their whole URLs; they keep their last names.
     pub urls: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// What tells it from others: another digest is another file.
+    /// Identity of the file: another digest is another file.
     pub fn identity(&self) -> String {
         let pin = self.sha256.as_ref().map(|digest| format!("#sha256={digest}"));
         format!("{}{}", self.url, pin.unwrap_or_default())
@@ -99,7 +99,7 @@ fn is_local(url: &str) -> bool {
 }
 
 impl UpdateSettings {
-    /// What is to be fetched.
+    /// Files to fetch.
     ///
     /// # Errors
     /// When a URL names no database, or two name the same.

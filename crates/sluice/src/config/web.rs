@@ -26,14 +26,14 @@ const MAIN_FILES: [&str; 2] = ["e2guardian.conf", "dansguardian.conf"];
 pub struct WebSettings {
     /// A configuration of E2Guardian or DansGuardian: its main file, or the folder of that.
     pub config: Option<PathBuf>,
-    /// Whose reading of phrases is followed.
+    /// Program whose reading of phrases is followed.
     #[serde(deserialize_with = "dialect")]
     pub dialect: Dialect,
     /// The file of those who may log in.
     pub accounts: Option<PathBuf>,
     /// Names of tables of databases and directories that know more of them.
     pub lookups: Vec<String>,
-    /// What a browser says it asks a name and a password for.
+    /// Realm that a browser shows when it asks for a name and a password.
     pub realm: String,
     /// Seconds for which a login is not checked again.
     pub login_seconds: u64,

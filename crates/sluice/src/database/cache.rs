@@ -24,22 +24,22 @@ use super::source::Source;
 use super::{Choice, Pua};
 use crate::output::Failure;
 
-/// Whoever else may write to a folder.
+/// Write permission of group and others.
 const OTHERS: u32 = 0o022;
 
-/// What a compiled database says of itself.
+/// Header of a compiled database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// The version of the program that compiled it.
     pub program: String,
-    /// Which signatures of the sources are in it, and which besides.
+    /// Selection of signatures that it was compiled with.
     pub choice: Choice,
-    /// What it was compiled from, in this order.
+    /// Files that it was compiled from, in this order.
     pub sources: Vec<Source>,
 }
 
 impl Note {
-    /// Of what this program compiles.
+    /// Note of a database that this program compiles.
     pub fn new(choice: Choice, sources: Vec<Source>) -> Note {
         Note { program: env!("CARGO_PKG_VERSION").to_owned(), choice, sources }
     }
@@ -49,7 +49,7 @@ impl Note {
 pub struct Base {
     /// Its signatures.
     pub database: Database,
-    /// What it says of itself.
+    /// Header of the file.
     pub note: Note,
     /// The file, which may be read only.
     pub file: File,
@@ -113,7 +113,7 @@ impl Place {
         self.folder.join(format!("{}.{ending}", self.name))
     }
 
-    /// What lies there, if it can be used; why not goes to the log, or to who typed the command.
+    /// The compiled database, if it can be used; the reason why not is logged or printed.
     pub fn find(&self) -> Option<Base> {
         match self.open() {
             Ok(base) => base,
@@ -226,7 +226,7 @@ pub fn is_ours(folder: &Path) -> bool {
     std::fs::metadata(folder).map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |facts| !is_others(&facts))
 }
 
-/// What opening anything here goes with.
+/// Flags for opening any file here.
 const SAFE: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 fn flags(flags: OFlags) -> i32 {

@@ -1,4 +1,4 @@
-//! What has become of files since they were compiled, as far as it is small.
+//! Changes of files since they were compiled, as far as they are small.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use super::source::{Source, known};
 /// So many bytes of changed files are compiled at once; beyond that the whole is.
 const OVERLAY_BYTES_MAX: u64 = 4 << 20;
 
-/// What has become of files since they were compiled.
+/// Changes of files since they were compiled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes<'a> {
-    /// Of these nothing is told any more, as far as the large database has it.
+    /// Paths whose signatures in the large database are not reported any more.
     pub replaced: Vec<&'a str>,
     /// These are to be compiled.
     pub added: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// What is other with `files` than it was with `sources`.
+    /// Compares `files` with `sources`.
     pub fn between(sources: &'a [Source], files: &[PathBuf]) -> Changes<'a> {
         let mut changes = Changes::default();
         let mut left = OVERLAY_BYTES_MAX;

@@ -28,10 +28,10 @@ use crate::process::supervise::lead::{COMPILER, SUCCESS, Started, lead};
 /// The most that a child is listened to.
 const SAID_BYTES_MAX: u64 = 64 << 10;
 
-/// What stands before a file's bytes, or behind them.
+/// A line in front of a file's bytes, or after them.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Line {
-    /// What of the files that follow is wanted, and what besides.
+    /// Selection of signatures in the files that follow.
     Begin(Choice),
     /// So many bytes of this file come next.
     File {
@@ -40,11 +40,11 @@ pub enum Line {
         /// Its size.
         bytes: u64,
     },
-    /// Those were all, and this is what the file was.
+    /// End of a file, with its identity.
     Read(Source),
-    /// Those were all, and they are not to be used, for this reason.
+    /// End of a file that is not to be used, with the reason.
     Refused(String),
-    /// There are no more files.
+    /// No more files follow.
     End,
 }
 
@@ -57,7 +57,7 @@ pub enum Outcome {
     Failed(String),
 }
 
-/// What was written.
+/// Result of a compilation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Done {
     /// Signatures that are looked for.

@@ -1,4 +1,4 @@
-//! Which files are meant by paths.
+//! Files that paths stand for.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -39,16 +39,16 @@ use crate::output::Failure;
 /// Sets of fewer bytes are compiled at every start unless a folder is named: it takes no longer than a blink.
 const WORTHWHILE_BYTES: u64 = 4 << 20;
 
-/// What is said where only the built-in signatures are in force.
+/// Warning for a start with the built-in signatures alone.
 pub const NO_SIGNATURES: &str = "no signature files: only the EICAR test file is detected, and no real malware. \
                                  freshclam downloads ClamAV's into /var/lib/clamav, for `[database] paths` or `--database`";
 
-/// Which signatures are wanted.
+/// Selection of signature files and signatures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// Files, and folders of them.
     pub paths: Vec<PathBuf>,
-    /// Which of those in them, and which besides.
+    /// Selection of signatures.
     pub choice: Choice,
     /// The folder of compiled databases, if there is one.
     pub cache: Option<PathBuf>,
@@ -58,12 +58,12 @@ pub struct Wanted {
     pub signatures_required: bool,
 }
 
-/// Which signatures of the files are loaded, and which besides them.
+/// Selection of signatures, in files and built in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// Whether the built-in ones are, too.
     pub builtin: bool,
-    /// Which of potentially unwanted applications.
+    /// Selection of potentially unwanted applications.
     pub pua: Pua,
 }
 
@@ -81,7 +81,7 @@ pub struct Loaded {
     pub is_due: bool,
     /// The mapped file that they lie in, if they do.
     base: Option<Arc<Base>>,
-    /// What lies over that file: another, and the paths whose signatures of before are not in force any more.
+    /// Overlay of that file: a small database, and the paths whose old signatures are off.
     overlay: Option<Arc<(File, Vec<Box<str>>)>>,
     /// The files as they were.
     sources: Vec<Source>,
@@ -106,7 +106,7 @@ impl Loaded {
         Loaded { base: Some(base.clone()), ..Loaded::new(base.database.clone(), base.note.sources.clone()) }
     }
 
-    /// What tells them from others: another file, or another version of it, makes another.
+    /// Identity of the signatures: another file, or another version of one, changes it.
     pub fn identity(&self) -> Vec<u8> {
         let mut identity = self.signatures.to_le_bytes().to_vec();
         self.sources.iter().for_each(|source| identity.extend(source.sha256.as_bytes()));
@@ -217,7 +217,7 @@ pub fn open(args: &DatabaseArgs) -> Result<Loaded, Failure> {
     wanted(args).open_told()
 }
 
-/// What the command line names.
+/// Selection by the command line.
 pub fn wanted(args: &DatabaseArgs) -> Wanted {
     let paths = args.databases.clone();
     let cache = match &args.cache {
@@ -235,7 +235,7 @@ fn is_worthwhile(paths: &[PathBuf]) -> bool {
 }
 
 impl Wanted {
-    /// What a command line says of unwanted applications comes first, if it says something.
+    /// Prefers the command line's choice of unwanted applications, if it has one.
     pub fn choose(&mut self, pua: &Pua) {
         if *pua != Pua::default() {
             self.choice.pua = pua.clone();
@@ -271,7 +271,7 @@ impl Wanted {
         loaded
     }
 
-    /// What is there instead of `old`, all of it, however long that takes. Nothing if no file has changed.
+    /// Compiles all of it again in place of `old`, however long that takes. Nothing if no file has changed.
     ///
     /// # Errors
     /// As [`Wanted::open`].
@@ -282,7 +282,7 @@ impl Wanted {
         }
     }
 
-    /// What can be in force at once instead of `old`: the small files that have changed over what was compiled last.
+    /// Database that can be in force at once in place of `old`: small changed files over the last compiled one.
     /// Nothing if no file has changed.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use crate::output::Failure;
 /// The longest file of certificates or signatures, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Who may say who signs databases; nobody is asked without certificates.
+/// Authorities for signers of databases; without certificates nothing is checked.
 #[derive(Debug, Default)]
 pub struct Checker {
     authorities: Option<Authorities>,

@@ -23,7 +23,7 @@ const PIECE_BYTES: usize = 128 << 10;
 pub struct Source {
     /// Its path.
     pub path: String,
-    /// What told it from others.
+    /// Identity of the file when it was read.
     pub stamp: Stamp,
     /// Whether the stamp alone tells it from what it may be later.
     pub settled: bool,
@@ -31,7 +31,7 @@ pub struct Source {
     pub sha256: String,
 }
 
-/// What tells a file from others without reading it.
+/// Identity of a file, found without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// Its size.
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// What a file was, if it is one of these.
+/// Source of a file, if it is one of these.
 pub fn known<'s>(sources: &'s [Source], file: &Path) -> Option<&'s Source> {
     sources.iter().find(|source| Path::new(&source.path) == file)
 }
@@ -77,7 +77,7 @@ pub fn known<'s>(sources: &'s [Source], file: &Path) -> Option<&'s Source> {
 pub struct Reading {
     file: File,
     path: String,
-    /// What tells it from others.
+    /// Identity of the file.
     pub stamp: Stamp,
 }
 

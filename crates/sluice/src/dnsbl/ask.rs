@@ -1,4 +1,4 @@
-//! What doors know of their clients: block lists over DNS, and what this gateway has seen itself.
+//! Reputation of clients for the doors: block lists over DNS, and this gateway's own observations.
 //!
 //! [`::dnsbl::client`] decides what is asked; here are its sockets and its clock, on a thread of its own. Each packet leaves
 //! from a port of its own, and only what comes back from where it went is read. What is asked while `EXCHANGES_MAX` packets
@@ -53,20 +53,20 @@ const STRAYS_MAX: usize = 16;
 /// Addresses of which something was seen.
 const ADDRESSES_MAX: usize = 100_000;
 
-/// What was seen that the ledger's file does not have yet; further events are not added to it.
+/// Largest number of observations that the ledger's file does not have yet; more are dropped.
 const EVENTS_MAX: usize = 100_000;
 
 /// How often lists at hand are looked at for changes.
 const LOCAL_CHECK: Duration = Duration::from_secs(60);
 
-/// What was seen; for the whole run.
+/// Own observations, for the whole run.
 pub type Own = Arc<Mutex<Memory>>;
 
-/// What was seen.
+/// Own observations.
 #[derive(Debug)]
 pub struct Memory {
     ledger: Ledger,
-    /// What a file does not have yet, where there is one.
+    /// Events that the file does not have yet, where there is one.
     events: Option<Vec<(IpAddr, Event, u64)>>,
 }
 
@@ -79,7 +79,7 @@ pub fn nothing_seen() -> Own {
     Arc::new(Mutex::new(Memory { ledger: Ledger::new(own_limits()), events: None }))
 }
 
-/// Who is asked about clients.
+/// Block lists and observations about clients.
 pub struct Lists {
     own: Own,
     own_score: i32,
@@ -97,7 +97,7 @@ struct Order {
     teller: Teller,
 }
 
-/// Who wants to know, and what.
+/// Receiver of an answer.
 enum Teller {
     /// A door: what all lists say, besides what is known here.
     Door(Opinion, oneshot::Sender<Opinion>),
@@ -106,7 +106,7 @@ enum Teller {
 }
 
 impl Lists {
-    /// Those of the settings.
+    /// Starts the lists of the settings.
     ///
     /// # Errors
     /// When a list is none, or there is no resolver to ask; the message says which.
@@ -133,7 +133,7 @@ impl Lists {
         Ok(Lists { own, own_score, orders: Some(orders), zones, _life })
     }
 
-    /// What was seen here.
+    /// Opinion from own observations.
     fn known(&self, address: IpAddr) -> Opinion {
         let standing = self.own.lock().expect("no holder panics").ledger.standing(address, now());
         match standing.is_some_and(|standing| standing.is_listed) {
@@ -170,8 +170,8 @@ impl Reputation for Lists {
     }
 }
 
-/// Whoever looks up what inspections ask: lists that doors ask about clients answer for themselves, so that none is asked twice;
-/// anything else is the resolver's.
+/// Resolver for inspections that answers from lists which doors ask too, so that none is asked twice, and hands the
+/// rest to `resolver`.
 pub fn first(lists: &Arc<Lists>, resolver: Arc<impl Resolver + 'static>) -> Arc<dyn Resolver> {
     match lists.zones.is_empty() {
         true => resolver,
@@ -196,7 +196,7 @@ impl<R: Resolver> Resolver for ListsFirst<R> {
 }
 
 impl Lists {
-    /// Which of the lists a question asks about which address.
+    /// List and address that a question is about.
     fn subject(&self, ask: &Ask) -> Option<(usize, IpAddr)> {
         let asks_list = ask.question.kind == RecordKind::A && !ask.list.is_empty();
         subject(&self.zones, &ask.question.name.parse().ok().filter(|_| asks_list)?)
@@ -342,7 +342,7 @@ impl Order {
         }
     }
 
-    /// Whoever has asked may have gone.
+    /// Sends the answer; the receiver may be gone.
     fn tell(self, client: &Client, verdict: &Verdict) {
         match self.teller {
             Teller::Door(known, ticket) => _ = ticket.send(opinion(known, client, verdict)),
@@ -353,7 +353,7 @@ impl Order {
     }
 }
 
-/// What lists say is added to what is known here.
+/// Adds a verdict of lists to the own opinion.
 fn opinion(mut known: Opinion, client: &Client, verdict: &Verdict) -> Opinion {
     known.score = known.score.saturating_add(verdict.score);
     known.lists.extend(verdict.listed.iter().map(|(zone, _)| client.shown(*zone)));
@@ -361,7 +361,7 @@ fn opinion(mut known: Opinion, client: &Client, verdict: &Verdict) -> Opinion {
     known
 }
 
-/// What one list says, as its records.
+/// Answer of one list, as its records.
 fn outcome(verdict: &Verdict) -> Outcome {
     let records: Vec<Record> =
         verdict.listed.iter().flat_map(|(_, addresses)| addresses).map(|&address| Record::A(address.into())).collect();

@@ -16,7 +16,7 @@ use ::dnsbl::zone::loader::Loader;
 use ::dnsbl::zone::{Spec, Zones};
 use flate2::bufread::MultiGzDecoder;
 
-/// What is read at once.
+/// Bytes of one read.
 const PIECE_BYTES: usize = 1 << 16;
 
 /// The first two bytes of a gzip file.
@@ -27,7 +27,7 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// What tells one state of a file from another.
+/// Identity of one state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -48,7 +48,7 @@ impl Stamp {
     }
 }
 
-/// Which files make a data set.
+/// Files of a data set.
 type Source = (Kind, Vec<String>);
 
 /// Data sets as they were read, and of which files.
@@ -57,14 +57,14 @@ pub struct Loaded {
     sets: HashMap<Source, (Vec<Stamp>, Arc<Dataset>)>,
 }
 
-/// What a data set's files came to.
+/// Outcome of loading a data set.
 #[derive(Debug)]
 pub struct Report {
-    /// Which data set.
+    /// Files of the data set.
     pub files: String,
     /// The data set, or why there is none.
     pub outcome: Result<Arc<Dataset>, String>,
-    /// What is wrong with its lines: the first ones.
+    /// Problems in its lines: the first ones.
     pub warnings: Vec<String>,
     /// How many lines something is wrong with.
     pub warning_count: usize,

@@ -71,7 +71,7 @@ pub fn run(args: &DnsblPublish) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was published before; it is ours, and its signature does not matter.
+/// Manifest published before; its signature is not checked, since it is ours.
 fn before(path: &Path) -> Result<Option<Manifest>, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(Manifest::read(&text).ok_or_else(|| format!("{}: not a manifest", path.display()))?)),

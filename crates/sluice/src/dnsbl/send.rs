@@ -23,7 +23,7 @@ pub struct Sender {
     headers: MultiHeaders<SockaddrStorage>,
     /// Responses by client, the longest first: the client's hash above the length's complement, and which one.
     order: Vec<(u64, usize)>,
-    /// Those that go by themselves.
+    /// Responses sent one by one.
     single: Vec<usize>,
     hash: RandomState,
     can_segment: bool,

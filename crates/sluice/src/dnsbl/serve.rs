@@ -154,7 +154,7 @@ fn tell(report: &Report) {
     }
 }
 
-/// What is listened to from outside.
+/// Signals of the process.
 struct Signals {
     hangup: Signal,
     terminate: Signal,

@@ -1,4 +1,4 @@
-//! What all threads of `sluice dnsbl serve` share: the zones of now, and what is counted.
+//! State of all threads of `sluice dnsbl serve`: the current zones, and counters.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -8,22 +8,22 @@ use ::dnsbl::zone::Zones;
 
 use crate::config::dnsbl::Settings;
 
-/// What all threads share.
+/// State that all threads share.
 pub struct Shared {
     zones: RwLock<Arc<Zones>>,
     generation: AtomicU64,
     stopping: AtomicBool,
-    /// What is answered, and how.
+    /// Options of answers.
     pub options: Options,
     /// The settings.
     pub settings: Settings,
-    /// What is counted.
+    /// Counters.
     pub counts: Counts,
     /// Zones on their way.
     pub transfers: AtomicUsize,
 }
 
-/// What is counted, for metrics.
+/// Counters for metrics.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Queries, by UDP and by TCP.
@@ -73,7 +73,7 @@ impl Shared {
         (self.zones.read().unwrap_or_else(PoisonError::into_inner).clone(), generation)
     }
 
-    /// Which zones count.
+    /// Generation of the current zones.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }

@@ -8,7 +8,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 
 use crate::output::Failure;
 
-/// What comes before an Ed25519 public key in DER (RFC 8410 section 4).
+/// Prefix of an Ed25519 public key in DER (RFC 8410 section 4).
 const ED25519_HEAD: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// The line that holds the signature.

@@ -60,7 +60,7 @@ pub fn why(args: &DnsblWhy) -> Result<ExitCode, Failure> {
     Ok(if listed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What is asked of a zone for an address, its octets or nibbles reversed, or for a name.
+/// Name to ask a zone for: the reversed octets or nibbles of an address, or a name, below the zone.
 fn below(what: &str, zone: &Name) -> Result<Name, Failure> {
     let front = match what.parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => {

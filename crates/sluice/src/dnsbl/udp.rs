@@ -22,10 +22,11 @@ const BATCH: usize = 128;
 /// The longest query that is read. Longer ones are cut off and then malformed.
 const QUERY_BYTES_MAX: usize = 1_024;
 
-/// What the kernel is asked to keep while we are busy.
+/// Size of the socket's receive buffer.
 const SOCKET_BYTES: usize = 4 << 20;
 
-/// What a pause lasts, but for the timer slack of a thread (50 µs). No resolver notices it beside the way through a network.
+/// Length of a pause, without the timer slack of a thread (50 µs). No resolver notices it beside the way through a
+/// network.
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// A batch from which on no pause is made: packets come as fast as they are answered.
@@ -236,7 +237,7 @@ fn cut_off(packet: &[u8], out: &mut Vec<u8>) {
     writer.question(query.question.name, query.question.kind, query.question.class);
 }
 
-/// What a batch adds to the metrics.
+/// Counts of a batch for the metrics.
 #[derive(Debug, Default)]
 pub struct Tally {
     positive: u64,

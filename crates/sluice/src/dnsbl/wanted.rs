@@ -1,4 +1,4 @@
-//! What the command line says in place of `[dnsbl]`.
+//! Settings of the command line in place of `[dnsbl]`.
 
 use crate::cli::DnsblServe;
 use crate::config::Config;
@@ -9,7 +9,7 @@ use crate::output::Failure;
 const THREADS_MAX: usize = 256;
 
 impl Settings {
-    /// What the command line says, and of what it does not say what the configuration does.
+    /// Settings of the command line, and of the configuration for the rest.
     ///
     /// # Errors
     /// When the configuration cannot be read, or nothing would be served.

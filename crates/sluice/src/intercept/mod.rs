@@ -56,7 +56,7 @@ fn remove(rules: &Rules<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What nft says to those who may not is hard to understand.
+/// Checks for privileges, since nft's own message is hard to understand.
 fn need_privileges() -> Result<(), Failure> {
     const CAP_NET_ADMIN: u64 = 1 << 12;
     let status = std::fs::read_to_string("/proc/self/status")?;

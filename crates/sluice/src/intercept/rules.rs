@@ -9,7 +9,7 @@ use edge::settings::{Listener, Network, Transparent};
 
 use crate::config::{Config, Interception};
 
-/// What is intercepted.
+/// Connections to intercept.
 pub struct Rules<'a> {
     listeners: Vec<(SocketAddr, &'a Listener)>,
     settings: &'a Interception,

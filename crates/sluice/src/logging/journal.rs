@@ -78,7 +78,7 @@ impl Journal {
 
 /// Formats as `inner` does, for the journal if there is one, else for whoever the line is written to.
 pub struct Journaled<F> {
-    /// What makes lines.
+    /// Formatter of lines.
     pub inner: F,
     /// Where they go first.
     pub journal: Option<Journal>,
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// What has been written as lines while `act` logged to a journal.
+    /// Lines written while `act` logged to a journal.
     fn lines_of(journal: Journal, act: impl FnOnce()) -> String {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_target(false).with_writer(lines.clone());

@@ -1,4 +1,4 @@
-//! Who may send: restrictions of `smtpd` and postscreen's tests become `[trust]`.
+//! Permission to send: restrictions of `smtpd` and postscreen's tests become `[trust]`.
 
 use std::net::IpAddr;
 

@@ -181,7 +181,7 @@ impl Parameters {
         out
     }
 
-    /// What stands behind a `$`: appends its value; what follows.
+    /// Appends the value of the name after a `$`; returns the rest.
     fn expand_one<'t>(&self, rest: &'t str, depth: usize, out: &mut String) -> &'t str {
         if let Some(rest) = rest.strip_prefix('$') {
             out.push('$');

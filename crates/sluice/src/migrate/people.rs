@@ -1,4 +1,4 @@
-//! Who has mail: mailboxes and aliases become accounts, tables of databases and directories become `[[lookup]]`.
+//! Users: mailboxes and aliases become accounts, tables of databases and directories become `[[lookup]]`.
 //!
 //! Accounts are commands in comments, since nobody knows their passwords here.
 

@@ -13,7 +13,7 @@ pub struct Service {
     pub kind: String,
     /// The program.
     pub command: String,
-    /// What is set for it: place, parameter, value.
+    /// Settings of the service: place, parameter, value.
     pub options: Vec<(Place, String, String)>,
 }
 

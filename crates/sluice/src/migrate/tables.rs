@@ -28,9 +28,9 @@ pub struct Table {
 pub struct Entry {
     /// Where it stands.
     pub place: Place,
-    /// What is looked up.
+    /// Key of the entry.
     pub key: String,
-    /// What is found.
+    /// Value of the entry.
     pub value: String,
 }
 

@@ -93,7 +93,7 @@ fn tls(work: &mut Translation<'_>) -> bool {
     has_one
 }
 
-/// What no other part has dealt with.
+/// Notes lines that no other part has dealt with.
 fn rest(work: &mut Translation<'_>) {
     for (place, line) in &work.parameters.void {
         work.draft.note(Some(place), line.clone(), "this line sets nothing, or a later one sets it again");

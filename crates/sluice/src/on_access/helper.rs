@@ -9,13 +9,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// What fstab's lines say to mount(8) and to systemd, and what holds in any way.
+/// Options of fstab for mount(8) and systemd, or without effect here.
 const OTHERS: [&str; 14] = [
     "defaults", "rw", "auto", "noauto", "nofail", "_netdev", "user", "nouser", "users", "owner", "group", "async",
     "relatime", "noatime",
 ];
 
-/// What mount(8) may say before all else: be tolerant, keep no table, say what is done.
+/// Flags that mount(8) may put in front: be tolerant, keep no table, be verbose.
 const FLAGS: [&str; 3] = ["-s", "-n", "-v"];
 
 /// Whether mount(8) has started us.

@@ -23,7 +23,7 @@ use crate::process::held::Held;
 use crate::process::privileges;
 use crate::process::privileges::Account;
 
-/// What is printed when it is mounted, for who started it in the background.
+/// Line printed once mounted, for a parent that waits.
 const READY: &str = "mounted";
 
 /// Mounts, and serves until the end.
@@ -114,7 +114,7 @@ fn rules(args: &Mount) -> Result<Rules, Failure> {
     rules.map_err(|wrong| format!("{}:{wrong}", path.display()).into())
 }
 
-/// What cannot be meant.
+/// Refuses options that contradict each other.
 fn check(args: &Mount, rules: &Rules) -> Result<(), Failure> {
     if rules.defers() && args.common.quarantine.is_none() {
         return Err("a rule with on-infected=deferred needs a --quarantine".into());

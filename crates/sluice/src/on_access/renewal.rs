@@ -48,7 +48,7 @@ impl Renewal {
         &self.loaded
     }
 
-    /// Who inspects by them what nobody waits for.
+    /// Inspector for background work.
     ///
     /// # Errors
     /// When the process cannot be started.
@@ -75,7 +75,7 @@ impl Renewal {
         }
     }
 
-    /// What has changed, if something has.
+    /// Loads signatures again, if they have changed.
     async fn renewed(&self) -> Result<Option<(Loaded, Inspections)>, String> {
         let (args, wanted, old) = (self.args.clone(), self.wanted.clone(), self.loaded.clone());
         apart(move || {

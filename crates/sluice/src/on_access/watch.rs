@@ -21,7 +21,7 @@ use crate::process::held::Held;
 use crate::process::privileges;
 use crate::process::privileges::Account;
 
-/// What is printed when it has begun, for who started it in the background.
+/// Line printed once watching, for a parent that waits.
 const READY: &str = "watching";
 
 /// Parents that are looked at to tell our processes from others.

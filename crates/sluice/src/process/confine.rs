@@ -1,4 +1,4 @@
-//! What the program may reach, once it knows what it needs: Landlock, where the kernel has it.
+//! Landlock: confines the program to the paths that it needs, where the kernel has it.
 //!
 //! What parses what strangers send is written in a language that knows no stray pointers, and runs beside libraries that
 //! are not; so a process that serves, scans, checks or updates gives up what it will not need before it looks at the first
@@ -42,7 +42,7 @@ const SHARED: [&str; 16] = [
     "/var/tmp",
 ];
 
-/// What looking up names, and what the C library does by itself, takes.
+/// Paths that name resolution and the C library need.
 const SYSTEM: [&str; 7] = [
     "/etc",
     "/run/systemd/resolve",
@@ -53,11 +53,11 @@ const SYSTEM: [&str; 7] = [
     "/sys/devices/system/cpu",
 ];
 
-/// What running ourselves again takes, which compiles signatures.
+/// Paths needed to run this program again, which compiles signatures.
 const LIBRARIES: [&str; 7] =
     ["/proc/self/exe", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/nix/store"];
 
-/// What a process needs.
+/// Paths that a process needs.
 #[derive(Debug, Default, Clone)]
 pub struct Reach {
     read: Vec<PathBuf>,
@@ -77,7 +77,7 @@ pub struct Reach {
 pub enum Confined {
     /// All of it.
     Fully,
-    /// What an older kernel knows.
+    /// Confined as far as an older kernel can.
     Partly,
     /// Nothing: it does not know Landlock, or may not use it.
     Not,
@@ -97,7 +97,7 @@ impl fmt::Display for Confined {
 /// hold: they are kept open.
 static PINNED: OnceLock<Vec<PathFd>> = OnceLock::new();
 
-/// What this process may reach, if it is confined.
+/// Paths that this process may reach, if it is confined.
 static GRANTED: OnceLock<Reach> = OnceLock::new();
 
 impl Reach {
@@ -244,7 +244,7 @@ pub fn granted(wanted: &Reach) -> Result<(), String> {
     }
 }
 
-/// Whatever is done below a folder of ours; nothing there is run, and no device made.
+/// Rights below our own folders: all but to run files and to make devices.
 fn written() -> BitFlags<AccessFs> {
     AccessFs::from_all(NEWEST) & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }

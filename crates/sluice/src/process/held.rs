@@ -182,7 +182,7 @@ impl Held {
         }
     }
 
-    /// What is in it, in the order of the names; names that are no text are passed over.
+    /// Names of its entries, in order; names that are not UTF-8 are left out.
     ///
     /// # Errors
     /// When it cannot be read.

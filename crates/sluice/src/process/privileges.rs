@@ -21,7 +21,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_keep_c
 
 use crate::process::held::Held;
 
-/// Whoever is nobody in particular.
+/// User and group number of "nobody".
 pub const NOBODY: u32 = 65534;
 
 /// A user that can be become.
@@ -58,7 +58,7 @@ impl Account {
         Ok(Account { groups: groups(&found.name, gid), name: found.name, uid: found.uid, gid })
     }
 
-    /// Whoever has these numbers, known by name or not.
+    /// Account with these numbers, whether or not they have a name.
     pub fn numbered(uid: u32, gid: u32) -> Account {
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         match User::from_uid(uid) {

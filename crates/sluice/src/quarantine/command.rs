@@ -46,7 +46,7 @@ pub fn run(args: &Quarantine, reach: fn(&Config)) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What has come of printing; a reader that has seen enough is no failure.
+/// Exit code after printing; a closed pipe is no failure.
 fn printed(outcome: io::Result<()>) -> Result<ExitCode, Failure> {
     match outcome {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),

@@ -20,9 +20,9 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// How each recipient fared.
 pub struct Outcome {
-    /// Those who have it now.
+    /// Recipients accepted by the hop.
     pub taken: Vec<String>,
-    /// Those who have it not, and why.
+    /// Recipients refused by the hop, with its replies.
     pub refused: Vec<(String, Reply)>,
 }
 

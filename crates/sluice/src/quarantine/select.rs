@@ -1,4 +1,4 @@
-//! Which messages a command means: by id, or by what they are.
+//! Selection of messages by id or by their facts.
 
 use std::time::SystemTime;
 

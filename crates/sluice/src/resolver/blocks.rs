@@ -19,7 +19,7 @@ const SECONDS: f64 = 300.0;
 /// The longest that can be said: a day.
 const SECONDS_MAX: f64 = 86_400.0;
 
-/// Which rules say so, of which domains, and for how long.
+/// Rules for blocked lists: their domains, and the time of a block.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct BlockRules {
     domains: HashMap<Box<str>, Vec<Box<str>>>,
@@ -27,7 +27,7 @@ pub struct BlockRules {
 }
 
 impl BlockRules {
-    /// What the rules say.
+    /// Reads the settings of the rules.
     pub fn of(rules: &Rules) -> BlockRules {
         let mut domains: HashMap<Box<str>, Vec<Box<str>>> = HashMap::new();
         let mut seconds = SECONDS;

@@ -16,7 +16,7 @@ const NOTHING_SECONDS: [u32; 2] = [5, 3_600];
 /// How long it is believed that nobody can answer (RFC 9520 section 3.2: 5 minutes at the most).
 const UNAVAILABLE_SECONDS: u32 = 5;
 
-/// What an answer takes besides its text, in bytes.
+/// Bytes of an entry besides its text.
 const ENTRY_BYTES: usize = 256;
 
 /// The answers.
@@ -41,7 +41,7 @@ impl Cache {
         Cache { bytes_max, bytes: 0, entries: HashMap::new(), ends: BTreeMap::new(), number: 0 }
     }
 
-    /// What is known at this time, in milliseconds.
+    /// Answer that is valid at this time, in milliseconds.
     pub fn get(&self, question: &Question, now: u64) -> Option<&Found> {
         self.entries.get(question).filter(|entry| now < entry.end.0).map(|entry| &entry.found)
     }

@@ -39,12 +39,12 @@ enum Way {
     Tcp,
 }
 
-/// What was found.
+/// Answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// What came of it.
+    /// Outcome of the lookup.
     pub outcome: Outcome,
-    /// What DNSSEC says of it.
+    /// DNSSEC status.
     pub security: Security,
     /// How long it may be kept, in seconds.
     pub seconds: u32,
@@ -163,7 +163,7 @@ async fn by_tcp(server: SocketAddr, request: &Request, packet: &[u8]) -> io::Res
     request.read(&answer).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// What a message says; none where its server could not say, or says what cannot be.
+/// Reads an answer; none if the server failed or the message is inconsistent.
 fn found(message: &Message, name: &Name, wanted: RecordKind) -> Option<Found> {
     let is_missing = match message.rcode() {
         rcode::NOERROR => false,

@@ -1,4 +1,4 @@
-//! Who looks up what inspections ask: a thread with sockets, a cache and a clock of its own.
+//! Resolver for the questions of inspections: a thread with sockets, a cache and a clock of its own.
 //!
 //! One question that several mails ask at a time is asked once ([`lookup`] says how); answers are kept as long as they say,
 //! within bounds ([`cache`]). What nobody can answer in the time of a question is unavailable, and is asked again soon; a list
@@ -40,7 +40,7 @@ const LOOKUPS_MAX: usize = 500;
 /// The thread that looks things up; it ends with the last who may ask.
 pub struct Resolver {
     orders: Sender<Order>,
-    /// What it was started with.
+    /// Servers that it was started with.
     servers: Vec<SocketAddr>,
     settings: DnsSettings,
 }
@@ -93,7 +93,7 @@ impl asking::Resolver for Resolver {
     }
 }
 
-/// Who has asked may have gone.
+/// Sends the answer; the receiver may be gone.
 fn give(id: u32, tell: &UnboundedSender<Answer>, found: &Found) {
     let _ = tell.send(Answer { id, outcome: found.outcome.clone(), security: found.security });
 }
@@ -105,16 +105,16 @@ struct Open {
     waiting: Vec<(u32, UnboundedSender<Answer>)>,
 }
 
-/// What the thread has.
+/// State of the thread.
 struct Desk {
     servers: Arc<[SocketAddr]>,
     wait: Duration,
     cache: Cache,
     rests: Rests,
     metrics: Arc<Metrics>,
-    /// Who waits for what.
+    /// Receivers that wait, by question.
     open: HashMap<Question, Open>,
-    /// What is not under way yet.
+    /// Questions that have not been sent yet.
     waiting: VecDeque<Question>,
     started: Instant,
 }

@@ -1,4 +1,4 @@
-//! Who answers the questions of one command: a file, or resolvers; and one who asks, answered until time is up.
+//! Answers for one command: from a file, or from resolvers; asked until time is up.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub trait Asks {
     fn answer(&mut self, answer: Answer);
 }
 
-/// Who answers, and how long is waited for all that one asks.
+/// A resolver, and the total time of one inquiry.
 pub struct Source {
     resolver: Arc<dyn asking::Resolver>,
     wait: Duration,

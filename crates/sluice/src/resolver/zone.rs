@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 /// Aliases that are followed.
 const ALIASES_MAX: usize = 8;
 
-/// What names have.
+/// Records of names.
 #[derive(Debug, Default)]
 pub struct Zone {
     names: BTreeMap<String, Vec<Entry>>,
@@ -72,7 +72,7 @@ impl Zone {
 }
 
 impl asking::Resolver for Zone {
-    /// Who has asked may have gone.
+    /// Sends the answer; the receiver may be gone.
     fn look_up(&self, ask: Ask, tell: &UnboundedSender<Answer>) {
         let outcome = self.outcome(&ask.question.name, ask.question.kind);
         let _ = tell.send(Answer { id: ask.id, outcome, security: Security::Unknown });
@@ -131,7 +131,7 @@ fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// What stands in quotes, joined; or all of it, where it does not begin with one.
+/// Joins the quoted strings; a text that does not begin with a quote is returned whole.
 fn strings(text: &str) -> String {
     if !text.starts_with('"') {
         return text.into();

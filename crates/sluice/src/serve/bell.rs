@@ -6,7 +6,7 @@ use jail::Bell;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
-/// What is read at once: more than anybody rings who means it.
+/// Bytes of one read: more than valid peers ever send.
 const RUNG_BYTES: usize = 512;
 
 /// Listens as long as the event loop runs that polls this.

@@ -20,7 +20,7 @@ use crate::output::Failure;
 use crate::process::privileges;
 use crate::process::supervise::lead::lead;
 
-/// What all inspections have in common, whatever their signatures; for the whole run.
+/// State that all inspections share, whatever their signatures, for the whole run.
 #[derive(Clone)]
 pub struct Common {
     /// The memory that inspections in this process hold.

@@ -45,7 +45,7 @@ struct Known {
 }
 
 impl Users {
-    /// Those of a configuration; none where it names none. What `old` remembers goes on unless the settings have changed.
+    /// Users of a configuration; none where it names none. The cache of `old` stays unless the settings have changed.
     ///
     /// # Errors
     /// When the file of accounts cannot be read.

@@ -52,7 +52,7 @@ use crate::store::gateway::{self, Newcomer};
 /// How often the log says that the signatures are old.
 const WARN_OF_AGE_EVERY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Whose mailbox there is without a configuration.
+/// Account made when there is no configuration.
 const NEWCOMER: &str = "me@example.org";
 
 /// Signals that follow so soon upon the first are its echo.
@@ -229,7 +229,7 @@ fn hand_up(site: &Site) {
     lead.names(&names);
 }
 
-/// What is there already.
+/// Result of a future that is ready already.
 async fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(Duration::ZERO, future).await.ok()
 }
@@ -241,7 +241,7 @@ async fn stop(terminate: &mut Signal, interrupt: &mut Signal) {
     }
 }
 
-/// What is served, for people.
+/// Status line for people.
 fn status(runtime: &Runtime) -> String {
     let doors = runtime.doors.len() + runtime.clamd.sockets.len();
     let kind = if runtime.signatures.files == 0 { "test signatures only" } else { "signatures" };

@@ -26,18 +26,18 @@ use crate::output::Failure;
 use crate::process::supervise::lead::{Lead, lead};
 use crate::process::supervise::manager::Manager;
 
-/// What is to be read.
+/// Scope of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Anew {
     /// The files of recipients, if they have changed.
     Recipients,
     /// Signatures, if they have changed, and those.
     Signatures,
-    /// Those, and the configuration.
+    /// Signatures, and the configuration.
     Everything,
 }
 
-/// What was read: nothing if nothing has changed.
+/// Result of reading: nothing if nothing has changed.
 type Read = Result<Option<Site>, Refused>;
 
 /// A configuration that a running process does not take over.
@@ -56,14 +56,14 @@ impl From<Failure> for Refused {
 /// Reads things anew, one after the other.
 pub struct Reload<'a> {
     args: Arc<Serve>,
-    /// What is in force.
+    /// Site in force.
     site: Arc<Site>,
     control: &'a watch::Sender<Control>,
     manager: &'a Manager,
     reading: Option<JoinHandle<Read>>,
     /// The last request that what is being read answers, where that is everything.
     answers: Option<u64>,
-    /// What is to be read after that.
+    /// Scope of the next reload.
     next: Option<Anew>,
     compiling: Option<JoinHandle<Result<(), String>>>,
     watcher: Option<Watcher>,
@@ -216,7 +216,7 @@ impl<'a> Reload<'a> {
         }
     }
 
-    /// What is in force.
+    /// Site in force.
     pub fn site(&self) -> &Arc<Site> {
         &self.site
     }

@@ -1,4 +1,5 @@
-//! Who `serve` is, and what it may reach: settled once, when what needs root is open and nothing of others has been read.
+//! User and rights of `serve`: settled once, after the files that need root are open, and before foreign input is
+//! read.
 //!
 //! ```text
 //!  configuration · keys of certificates · sockets      as whoever started it
@@ -58,7 +59,7 @@ pub fn check_reload(args: &Serve, config: &Config, wanted: &Wanted) -> Result<()
     confine::granted(&reach(args, config, wanted))
 }
 
-/// Who we become; nobody else if that is right.
+/// User to become; none if it is the right one already.
 fn becomes(args: &Serve, config: &Config) -> Result<Option<Account>, Failure> {
     let named = config.user.as_deref().map(|user| Account::named(user, config.group.as_deref())).transpose()?;
     if !privileges::is_root() {
@@ -80,7 +81,7 @@ fn is_first_steps(args: &Serve) -> bool {
     args.config.is_none() && args.clamd_conf.is_none()
 }
 
-/// What of root's rights remains.
+/// Capabilities of root that are kept.
 fn kept(config: &Config) -> CapabilitySet {
     let is_transparent =
         config.listeners.iter().any(|listener| listener.hop.transparent.is_some() || listener.hop.keep_source);
@@ -172,7 +173,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().mode(0o700).create(folder)
 }
 
-/// What the configuration asks for.
+/// Paths that the configuration needs.
 fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
     let mut reach = Reach::default();
     // Who compiles signatures is started by the supervisor.

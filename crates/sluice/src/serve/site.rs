@@ -44,7 +44,7 @@ use crate::store::gateway::Store;
 /// A socket that the event loop takes which serves the metrics.
 type MetricsSocket = Arc<Mutex<Option<TcpListener>>>;
 
-/// What one run of the program serves, until the next reload: what its doors have of it, and what it was made from.
+/// State of the program until the next reload: the doors' part, and its sources.
 #[derive(Clone)]
 pub struct Site {
     /// The configuration.
@@ -53,17 +53,17 @@ pub struct Site {
     pub stamps: Vec<Option<Stamp>>,
     /// How many event loops there are.
     pub threads: usize,
-    /// What the doors have.
+    /// State of the doors.
     pub runtime: Arc<Runtime>,
     /// Where the signatures come from.
     pub wanted: Wanted,
-    /// What has become of them.
+    /// Database in force.
     pub database: Arc<Loaded>,
     /// The rules that mails are scored with.
     spam: Option<Arc<SpamRules>>,
     /// The lists of the web.
     web: Option<Arc<WebLists>>,
-    /// Who logs in at doors of the web.
+    /// Users of the web doors.
     users: Option<Arc<Users>>,
     /// Intrusion rules.
     intrusion: Option<Arc<Intrusion>>,
@@ -71,17 +71,17 @@ pub struct Site {
     pub store: Option<Arc<Store>>,
     /// Tables of databases and directories.
     pub lookups: Lookups,
-    /// Who looks up what inspections ask.
+    /// Resolver for inspections.
     resolver: Option<Arc<Resolver>>,
-    /// What is known of clients, lists that are asked about them among it.
+    /// Reputation of clients, with the lists asked about them.
     lists: Arc<Lists>,
-    /// Who keeps what was learned.
+    /// Learned data.
     memory: Option<Arc<Memories>>,
     /// The sessions of all doors; one count for the whole run.
     house: Arc<House>,
-    /// What was seen of clients; for the whole run.
+    /// Own observations of clients, for the whole run.
     own: Own,
-    /// What inspections have in common; for the whole run.
+    /// State that inspections share, for the whole run.
     common: Common,
 }
 
@@ -189,7 +189,7 @@ impl Site {
         })
     }
 
-    /// What wakes the event loops, each by its own.
+    /// Bells of the event loops.
     pub fn bells(&self) -> Arc<Bells> {
         self.common.bells.clone()
     }
@@ -275,7 +275,7 @@ fn asked(resolver: &Arc<Resolver>, lists: &Arc<Lists>, spam: Option<&SpamRules>)
     }
 }
 
-/// Who keeps what was learned; nobody where mails are not scored, or nothing says where it is.
+/// Opens the learned data; none where mails are not scored or no place is set.
 fn memories(
     config: &Config,
     rules: Option<&SpamRules>,
@@ -309,7 +309,7 @@ fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>
     }
 }
 
-/// What holds for all doors.
+/// Settings of all doors.
 fn settings(config: &Config) -> Settings {
     Settings {
         hostname: config.hostname.clone(),
@@ -319,7 +319,7 @@ fn settings(config: &Config) -> Settings {
     }
 }
 
-/// What is known of clients. Lists that have not changed are asked on as before.
+/// Reputation of clients. Lists that have not changed are kept.
 fn lists(config: &Config, own: Own, old: Option<&Site>) -> Result<Arc<Lists>, String> {
     match old.filter(|old| ask::is_same(&old.config.trust, &config.trust)) {
         Some(old) => Ok(old.lists.clone()),
@@ -327,7 +327,7 @@ fn lists(config: &Config, own: Own, old: Option<&Site>) -> Result<Arc<Lists>, St
     }
 }
 
-/// What is told of these signatures, which are loaded now.
+/// Facts about the signatures just loaded, for metrics.
 fn signatures(config: &Config, wanted: &Wanted, database: &Loaded, generation: u64) -> Result<Signatures, Failure> {
     let (newest, daily) = database::releases(&wanted.paths)?;
     Ok(Signatures {
@@ -353,7 +353,7 @@ fn with_store(measure: Measure, store: Option<&Arc<Store>>) -> Measure {
     Arc::new(move |metrics| measure(metrics) + &store.numbers())
 }
 
-/// What the socket for the metrics is called.
+/// Name of the metrics socket.
 pub fn metrics_name(address: SocketAddr) -> String {
     format!("metrics {address}")
 }

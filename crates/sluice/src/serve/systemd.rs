@@ -47,15 +47,15 @@ pub fn watch(beats: Vec<Arc<Beat>>) {
     let _ = std::thread::Builder::new().name("watchdog".into()).spawn(watch);
 }
 
-/// What the watchdog remembers: how far each event loop was, since when, and whether its standing was told.
+/// Progress of each event loop, the time of its last change, and whether a stall was logged.
 struct Watch(Vec<(u64, Instant, bool)>);
 
-/// What it sees.
+/// Observation of the watchdog.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     /// All of them made progress of late.
     alive: bool,
-    /// Those that stand, told once, and how long they have.
+    /// Loops that stall, each reported once, and for how long.
     still: Vec<(usize, Duration)>,
 }
 

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Watches folders.
 pub struct Watcher {
-    /// What was asked to be watched.
+    /// Paths to watch.
     pub paths: Vec<PathBuf>,
     change: Arc<Notify>,
     /// The thread ends when this is closed.
@@ -54,7 +54,7 @@ impl Watcher {
     }
 }
 
-/// What tells a file from another version of it: when it was changed, its size, and its number.
+/// Identity of a file's version: time of change, size, and inode.
 pub type Stamp = (i64, i64, u64, u64);
 
 /// How files are now.

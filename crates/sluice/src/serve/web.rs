@@ -242,7 +242,7 @@ impl Course {
         }
     }
 
-    /// What stands in the place of what is blocked.
+    /// Notice in place of blocked content.
     fn told(&self, told: Told<'_>, cause: Cause) -> Notice {
         let request = Request {
             url: &self.url,

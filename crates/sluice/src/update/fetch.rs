@@ -31,22 +31,22 @@ pub struct Client {
     file_bytes_max: u64,
 }
 
-/// What a server answered.
+/// Response of a server.
 pub enum Fetched {
-    /// There is nothing new.
+    /// The file has not changed.
     NotModified,
     /// Its first bytes say that it is so far ahead of what is in force; the rest was not read.
     Ahead {
         /// The versions to go.
         steps: Steps,
-        /// What the server calls this version.
+        /// ETag of the file.
         etag: Option<String>,
         /// When it says it was changed.
         last_modified: Option<String>,
     },
     /// The file is in the folder, not in force yet.
     Body {
-        /// What the server calls this version.
+        /// ETag of the file.
         etag: Option<String>,
         /// When it says it was changed.
         last_modified: Option<String>,
@@ -138,7 +138,7 @@ fn failed(reason: String) -> Error {
     Error { reason, retry_after: None, wants_rest: false }
 }
 
-/// What a server says instead of the file. `Retry-After` are seconds, or a date (RFC 9110, section 10.2.3).
+/// Error for a refusal by the server. `Retry-After` is seconds, or a date (RFC 9110, section 10.2.3).
 fn refused(status: StatusCode, headers: &HeaderMap) -> Error {
     let seconds_to = |date| SystemTime::from(date).duration_since(SystemTime::now()).unwrap_or_default().as_secs();
     let retry_after = header(headers, "retry-after").and_then(|text| {

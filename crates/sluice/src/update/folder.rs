@@ -86,7 +86,7 @@ impl Folder {
         Ok(Folder { held, coming, previous, way, checker, _lock: lock })
     }
 
-    /// What is remembered; nothing if that cannot be read.
+    /// State of the last run; empty if it cannot be read.
     pub fn state(&self) -> State {
         let text = self.held.read(STATE).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
@@ -152,7 +152,7 @@ impl Folder {
         self.coming.move_to(&sign, &self.held).map_err(|error| error.to_string())
     }
 
-    /// What is in force.
+    /// Reads a file in force.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -236,7 +236,7 @@ impl Folder {
         Ok(self.held.sync()?)
     }
 
-    /// What is in force is what was in force before, and the other way round. Returns the names.
+    /// Swaps the files in force with those before. Returns the names.
     ///
     /// # Errors
     /// When a file cannot be renamed.
@@ -291,7 +291,7 @@ impl Folder {
         self.way.join(".coming").join(name)
     }
 
-    /// What is said of paths, with the folder's own.
+    /// Error text with the folder's own path.
     fn shown(&self, error: &Failure) -> String {
         error.to_string().replace(&*self.way.to_string_lossy(), &self.held.path().to_string_lossy())
     }

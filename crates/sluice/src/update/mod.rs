@@ -93,7 +93,7 @@ pub fn last(config: &Config) -> Value {
         .map_or(Value::Array(Vec::new()), |state| state.told())
 }
 
-/// What is fetched and read from here on can reach the folder, and no other.
+/// Confines the rest of the run to the folder.
 fn confine(config: &Config, folder: &Folder) -> Result<(), Failure> {
     let mut reach = Reach::default();
     reach.connect().read(&config.tls.authorities);

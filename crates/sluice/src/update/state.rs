@@ -1,4 +1,4 @@
-//! What is remembered of each file between two runs, and how long one that failed is left alone.
+//! State of each file between two runs, and the back-off after a failure.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ const WAIT_SECONDS_MAX: u64 = 24 * 3_600;
 /// The longest wait that a server may ask for.
 const RETRY_AFTER_SECONDS_MAX: u64 = 7 * 24 * 3_600;
 
-/// What is remembered, by the names of the files.
+/// State by the names of the files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
     files: BTreeMap<String, Known>,
 }
 
-/// What is known of one file.
+/// State of one file.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Known {
     /// Where it came from.
     pub url: String,
-    /// What the server calls this version of it.
+    /// ETag of this version.
     pub etag: Option<String>,
     /// When the server says it was changed.
     pub last_modified: Option<String>,
@@ -50,7 +50,7 @@ impl State {
         self.files.iter().map(one).collect()
     }
 
-    /// What is known of a file.
+    /// State of a file, made if missing.
     pub fn file(&mut self, name: &str) -> &mut Known {
         self.files.entry(name.into()).or_default()
     }
@@ -65,7 +65,7 @@ impl Known {
         self.forget();
     }
 
-    /// What was fetched is not there.
+    /// Forgets the version, so that it is fetched again.
     pub fn forget(&mut self) {
         (self.etag, self.last_modified) = (None, None);
     }

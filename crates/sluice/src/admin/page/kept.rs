@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 100;
 /// Bytes of a message that can be saved here: it is held.
 const SAVED_BYTES_MAX: u64 = 64 << 20;
 
-/// What a form says of the messages that are meant.
+/// Selection that a form describes.
 pub fn selection(form: &Form) -> Selection {
     let text = |name: &str| Some(form.get(name).trim().to_owned()).filter(|text| !text.is_empty());
     let state = text("state").and_then(|name| Stage::from_str(&name, false).ok());
@@ -237,7 +237,7 @@ pub fn act(site: &Site, who: &Who, what: Act, ids: &[&str]) -> Result<Done, Faul
     Ok(outcome)
 }
 
-/// What can be done with a message.
+/// Action on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     Release,

@@ -141,7 +141,7 @@ fn chosen(password: Option<String>) -> Result<(String, Option<String>), Fault> {
     }
 }
 
-/// What the store has of each account, as `sluice store ls` prints it.
+/// Levels of each account in the store, as `sluice store ls` prints them.
 fn levels(site: &Site) -> Result<HashMap<String, Value>, Fault> {
     let server = Source::of_server(&site.store()?.volume).map_err(away)?;
     let mut server = server.ok_or_else(|| Fault::away("no server has the store open"))?;

@@ -1,5 +1,5 @@
-//! What is not there before the first start, and is no fault: credentials, which systemd hands to the service alone, and folders that
-//! the service or systemd makes.
+//! Files that may be missing before the first start: credentials, which systemd hands to the service alone, and
+//! folders that the service or systemd makes.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -17,7 +17,7 @@ const READ: u32 = 4;
 const WRITE: u32 = 2;
 const SEARCH: u32 = 1;
 
-/// What is to be told, a line each.
+/// Warnings, a line each.
 pub fn warnings(config: &Config) -> Vec<String> {
     let user = config.user.as_deref().and_then(|user| Account::named(user, config.group.as_deref()).ok());
     let user = user.filter(|user| !user.is_root());

@@ -90,7 +90,7 @@ pub fn is_called(arguments: &mut Vec<OsString>) -> bool {
     is_called
 }
 
-/// Whoever names no signatures means clamscan's.
+/// Uses clamscan's signatures if none are named.
 pub fn have_its_signatures(scan: &mut Scan) {
     if scan.database.databases.is_empty() {
         scan.database.databases.push(SIGNATURES.into());
@@ -115,7 +115,7 @@ pub fn without_passed_over(arguments: impl Iterator<Item = OsString>) -> Vec<OsS
     kept
 }
 
-/// What becomes of a word.
+/// Meaning of an option.
 enum Meaning<'a> {
     PassedOver,
     NotDone(&'a str),

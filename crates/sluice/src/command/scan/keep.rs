@@ -1,4 +1,4 @@
-//! What becomes of infected files: moved, copied or removed.
+//! Handling of infected files: moved, copied or removed.
 //!
 //! A file is acted on only where it still is the one that was looked at. The folder that it is in is held open, with no
 //! link on the way to it, and the file is named by its name in there: whoever may write to the path cannot make the
@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::report::shown;
 use crate::cli::ScanKeep;
 
-/// What is done with an infected file.
+/// Handling of an infected file.
 pub enum Keep {
     /// Nothing.
     Leave,

@@ -1,4 +1,4 @@
-//! What earlier scans found clean.
+//! Record of files that earlier scans found clean.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -77,7 +77,7 @@ fn warn(verdicts: &Verdicts) {
     }
 }
 
-/// What is known of a file.
+/// Answer of the record about a file.
 pub enum Asked {
     /// It was clean, and is as it was.
     Clean,

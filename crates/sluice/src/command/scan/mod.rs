@@ -40,7 +40,7 @@ use crate::process::held::Held;
 use crate::process::privileges;
 use edge::inspector::examine::{self, Examined, Look};
 
-/// What all threads share.
+/// State that all threads share.
 struct Shared<'a> {
     args: &'a Scan,
     inspector: Local,
@@ -138,7 +138,7 @@ fn limits(look: &ScanLook) -> Limits {
     }
 }
 
-/// Which findings count: matches alone, or what else leaves doubt.
+/// Policy of a scan: matches count, and doubtful findings if asked for.
 fn policy(look: &ScanLook) -> Policy {
     let when = |counts| if counts { Action::Reject } else { Action::Pass };
     Policy {
@@ -241,7 +241,7 @@ impl Shared<'_> {
         Ok(examined)
     }
 
-    /// What is said of a file that was clean before.
+    /// Lines about a file that was clean before and has not changed.
     fn unchanged(&self, path: &Path, file: Option<&File>) -> Text {
         let bytes = file.and_then(|file| file.metadata().ok()).map_or(0, |facts| facts.len());
         self.tally.known.add(1);
@@ -258,7 +258,7 @@ impl Shared<'_> {
         Text::clean(facts.to_string())
     }
 
-    /// What is said of a file.
+    /// Lines about a file.
     fn told(&self, path: &Path, examined: &Examined) -> Vec<Text> {
         let verdict = &examined.verdict;
         if self.args.output.json {

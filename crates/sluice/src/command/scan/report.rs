@@ -1,4 +1,4 @@
-//! What is printed: in the order of the files, although they are looked at side by side.
+//! Output of a scan: in the order of the files, although they are inspected in parallel.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ pub struct Text {
     kind: Kind,
 }
 
-/// Which lines are wanted depends on what they say.
+/// Kind of a line, which decides whether it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Found,
@@ -108,7 +108,7 @@ impl<'a> Report<'a> {
         drop(self.moved.wait_while(state, |state| number >= state.next + AHEAD_MAX).expect("no holder panics"));
     }
 
-    /// What is said of the file with this number. Each number from 0 on is handed in once.
+    /// Takes the lines about the file with this number. Each number from 0 on comes once.
     pub fn hand_in(&self, number: u64, texts: Vec<Text>) {
         let mut state = self.state.lock().expect("no holder panics");
         state.waiting.insert(number, texts);

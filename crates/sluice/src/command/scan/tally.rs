@@ -1,4 +1,4 @@
-//! What `scan` sums up at the end, in clamscan's words.
+//! Summary at the end of `scan`, in clamscan's words.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ impl Count {
     }
 }
 
-/// What was seen.
+/// Counters of a scan.
 #[derive(Default)]
 pub struct Tally {
     /// Folders entered.
@@ -37,7 +37,7 @@ pub struct Tally {
     pub infected: Count,
     /// Files that were OK, and not wholly inspected.
     pub doubtful: Count,
-    /// What could not be looked at.
+    /// Files that could not be scanned.
     pub errors: Count,
     /// Files that are known to be clean since an earlier scan.
     pub known: Count,

@@ -1,4 +1,4 @@
-//! Which files are looked at: what lies below the paths that were named, in the order of the names.
+//! Walk over the files below the named paths, in the order of their names.
 
 use std::fs;
 use std::io;
@@ -73,7 +73,7 @@ fn below(choice: &ScanChoice, path: &Path, step: &mut impl FnMut(Step)) {
     }
 }
 
-/// What is done about one entry; nothing about pipes, sockets and devices below a folder.
+/// Step for one entry; none for pipes, sockets and devices below a folder.
 fn visit(choice: &ScanChoice, entry: &DirEntry) -> Option<Step> {
     let path = entry.path();
     let said = |what: &str| Some(Step::Said(Text::passed_over(path, what)));

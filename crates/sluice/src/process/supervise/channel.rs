@@ -1,4 +1,4 @@
-//! What a supervisor and its edge say to each other: lines, with descriptors beside them where that is meant.
+//! Messages between a supervisor and its edge: lines, some with descriptors.
 //!
 //! | from | line | beside it | meaning |
 //! |---|---|---|---|
@@ -50,12 +50,12 @@ pub struct Channel {
     saying: Mutex<()>,
 }
 
-/// What came.
+/// A message.
 #[derive(Debug)]
 pub struct Packet {
     /// The line.
     pub line: String,
-    /// What was beside it.
+    /// Descriptors that came with it.
     pub beside: Vec<OwnedFd>,
 }
 
@@ -89,7 +89,7 @@ impl Channel {
         (&self.stream).write_all(&frame[sent..])
     }
 
-    /// What comes next; none when the other side is gone.
+    /// Receives the next message; none once the other side has closed.
     ///
     /// # Errors
     /// When the system fails, or what comes cannot be.

@@ -28,7 +28,7 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
 const MARK: &str = "SLUICE_HEIR";
 
-/// What waits meanwhile.
+/// Signals blocked meanwhile.
 pub fn signals() -> SigSet {
     [Signal::SIGHUP, Signal::SIGTERM, Signal::SIGINT, Signal::SIGUSR2, Signal::SIGCHLD].into_iter().collect()
 }

@@ -15,10 +15,10 @@ use rustix::io::FdFlags;
 
 use super::Kept;
 
-/// What a name may not have among the names of systemd, and what stands for it. No address has either.
+/// Characters that systemd refuses in names, and their substitutes. No address has either.
 const STAND_INS: [(char, char); 2] = [(':', '='), ('\t', '|')];
 
-/// What a socket is called at the service manager; none if it is not to be kept.
+/// Name of a socket at the service manager; none if it is not to be kept.
 pub fn name_there(name: &str) -> Option<String> {
     let plain =
         |c: char| (c.is_ascii_graphic() || c == ' ' || c == '\t') && !STAND_INS.iter().any(|(_, other)| c == *other);

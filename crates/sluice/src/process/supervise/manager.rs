@@ -19,7 +19,7 @@ const STORED_AT_A_TIME: usize = 32;
 
 /// The way to the service manager.
 pub enum Manager {
-    /// There is none.
+    /// No service manager.
     None,
     /// The one that the environment names.
     Socket(UnixDatagram, SocketAddr),

@@ -44,7 +44,7 @@ use crate::process::privileges;
 use manager::Manager;
 use reload::Waiters;
 
-/// What is waited before the next edge, after one that has served: it doubles with each that does not.
+/// Shortest pause before the next edge, after one that has served: it doubles with each that does not.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -65,13 +65,13 @@ struct Edge {
     pid: u32,
     /// The way to it; it is gone when that is closed, or is to come to its end.
     channel: Option<Arc<Channel>>,
-    /// What hears it.
+    /// Task that reads its messages.
     ears: Option<JoinHandle<()>>,
     began: Instant,
     is_ready: bool,
     /// The program that it is, for processes on its behalf.
     program: OwnedFd,
-    /// What inspects and compiles for it.
+    /// Its helper processes, which inspect and compile.
     helpers: Vec<u32>,
     /// It was told to take no more clients.
     drains: bool,
@@ -90,13 +90,13 @@ impl Edge {
     }
 }
 
-/// What an edge has said, and which.
+/// Message of an edge, by its process number.
 type Heard = (u32, Packet);
 
 /// The supervisor.
 struct Supervisor {
     kept: Vec<Kept>,
-    /// Those that live, the last of them the one that serves, or is to.
+    /// Living edges, the last of them the one that serves or starts.
     edges: Vec<Edge>,
     heard: mpsc::UnboundedSender<Heard>,
     pause: Duration,
@@ -169,7 +169,7 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// What is asked of the supervisor.
+/// Request to the supervisor.
 enum Asked {
     Reload,
     Stop(Sent),
@@ -197,7 +197,7 @@ impl Signals {
         })
     }
 
-    /// What has come while one program became the other is heard now.
+    /// Delivers signals that came while one program replaced the other.
     fn unblock(&self) -> io::Result<()> {
         heir::signals().thread_unblock().map_err(io::Error::from)
     }
