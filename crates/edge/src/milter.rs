@@ -37,7 +37,7 @@ const SILENCE_WAIT: Duration = Duration::from_secs(7_210);
 /// Recipients kept of one message.
 const RECIPIENTS_MAX: usize = 1_000;
 
-/// What the names of fields begin with that tell a score, in lower case.
+/// Prefix of fields with a score, in lower case.
 const FORGED_START: &str = "x-spam-";
 
 /// Names of forged fields that are kept of one message.
@@ -227,7 +227,7 @@ impl Session {
         is_open && passage.is_to_come_again(verdict, &transaction).await
     }
 
-    /// What can still be done; the mail server may not have agreed to all of it.
+    /// Actions still possible, as far as the mail server has agreed to them.
     fn capabilities(&self, message: &Message) -> Capabilities {
         let (able, changes) = (message.passage.capabilities(), self.server.changes());
         Capabilities {
@@ -275,7 +275,7 @@ impl Session {
         Decision::Accept
     }
 
-    /// What is known of the sender goes to the top; what pretends to be ours goes.
+    /// Adds the authentication field at the top, and removes forged ones.
     fn mark_sender(&mut self, message: &Message, verdict: &Verdict) {
         let changes = self.server.changes();
         let settings = message.passage.ruling().authentication.as_ref();
@@ -294,7 +294,7 @@ impl Session {
         }
     }
 
-    /// What the score does to the header.
+    /// Applies the score to the header.
     fn mark(&mut self, message: &Message, verdict: &Verdict) {
         let changes = self.server.changes();
         let spam = message.passage.ruling().spam.as_ref();

@@ -49,12 +49,12 @@ pub struct Session {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What came from the client and has not been taken.
+/// Input of the client that is not consumed yet.
 #[derive(Default)]
 struct Input {
     bytes: Vec<u8>,
     at: usize,
-    /// What came with these bytes.
+    /// Descriptor that came with these bytes.
     descriptor: Option<OwnedFd>,
     /// Nothing more will come.
     ended: bool,
@@ -78,7 +78,7 @@ impl Stream {
     }
 }
 
-/// What a session waited for.
+/// Event that wakes a session.
 enum Woken {
     Answer(Answer),
     Readable,
@@ -283,7 +283,7 @@ impl Session {
         self.server.done(self.now());
     }
 
-    /// What a scan takes with it.
+    /// Makes the job of a scan.
     fn job(&mut self, tag: Tag, command: &'static str, subject: &str) -> Job {
         let answers = self.answers.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::channel(ANSWERS_MAX);

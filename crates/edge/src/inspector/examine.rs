@@ -17,11 +17,11 @@ use stream::{Class, Object};
 /// Bytes read from a file at a time.
 const SEGMENT_BYTES: usize = 64 << 10;
 
-/// What a file turned out to hold.
+/// Result of inspecting a file.
 pub struct Examined {
-    /// What was decided.
+    /// Verdict on the file.
     pub verdict: Verdict,
-    /// What was seen, in the order in which objects begin; empty unless asked for.
+    /// Objects in it, in the order in which they begin; empty unless asked for.
     pub objects: Vec<ObjectReport>,
     /// Bytes read.
     pub bytes: u64,
@@ -30,11 +30,11 @@ pub struct Examined {
 /// How a file is looked at.
 #[derive(Default, Clone)]
 pub struct Look {
-    /// What the door speaks that it comes from.
+    /// Protocol of the door.
     pub protocol: Protocol,
     /// The name of the file, by which some formats are known.
     pub name: Option<Box<str>>,
-    /// What findings ask for.
+    /// Actions for findings.
     pub policy: Policy,
     /// Whether each object is described, with the time spent in each stage.
     pub explain: bool,
@@ -45,7 +45,7 @@ pub struct Look {
     pub until: Option<Instant>,
 }
 
-/// What is found when a file has taken longer than it may.
+/// Name of the finding for a file that takes too long.
 const TOO_LONG: &str = "Heuristics.Limits.Exceeded.MaxScanTime";
 
 /// Opens `path`, or the standard input for `-`.
@@ -119,7 +119,7 @@ impl Wake for Unpark {
     }
 }
 
-/// There is no verdict, and why.
+/// Reason for which an inspection ended without a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoVerdict(pub Unfinished);
 
@@ -132,7 +132,7 @@ impl fmt::Display for NoVerdict {
 impl std::error::Error for NoVerdict {}
 
 impl NoVerdict {
-    /// What stands behind an error of [`examine`], if it is no error of the source.
+    /// Extracts it from an error of [`examine`]; none if the error is the source's.
     pub fn of(error: &io::Error) -> Option<NoVerdict> {
         error.get_ref()?.downcast_ref().copied()
     }
@@ -220,12 +220,12 @@ impl Examination {
         }
     }
 
-    /// There is no more.
+    /// Ends the input.
     pub fn close(&mut self) {
         self.inspecting.finish();
     }
 
-    /// What has been seen.
+    /// Ends the inspection and returns its result.
     pub fn conclude(mut self) -> Examined {
         self.examined.objects.sort_by_key(|object| object.id);
         self.examined
@@ -247,7 +247,7 @@ impl Examination {
     }
 }
 
-/// What is said of a verdict: the first match, or all of them, each name once; without a match the finding that decided,
+/// Findings to report: the first match, or all of them, each name once; without a match the finding that decided,
 /// if any did.
 pub fn told<'a>(verdict: &'a Verdict, policy: &Policy, all_matches: bool) -> Vec<&'a Spotted> {
     let mut told: Vec<&Spotted> = Vec::new();

@@ -35,7 +35,7 @@ pub struct Retrieval {
     refused: Option<String>,
 }
 
-/// Who reads what.
+/// User and mailbox that read a message.
 pub struct Reader {
     /// Through which door.
     pub door: Arc<Door>,
@@ -45,11 +45,11 @@ pub struct Reader {
     pub user: String,
     /// The message's name in it.
     pub uid: String,
-    /// What of it goes to the client.
+    /// Share of it that goes to the client.
     pub sees: Sees,
 }
 
-/// What of a message goes to the reader.
+/// Share of a message that goes to the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sees {
     /// All of it.
@@ -64,7 +64,7 @@ pub enum Sees {
     Parts,
 }
 
-/// What becomes of a message at its end.
+/// Outcome of a message at its end.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All that is held goes to the reader.
@@ -252,7 +252,8 @@ impl Retrieval {
     }
 }
 
-/// What can be done with a message whose size is announced: nothing can be added to it. Whether overwriting comes too late is
+/// Actions possible for a message whose size is announced: nothing can be added. Whether overwriting comes too late
+/// is
 /// seen then.
 const ABLE: Capabilities =
     Capabilities { pass: true, tag: false, late_tag: Action::Pass, blank: true, blank_whole: true, quarantine: true };

@@ -1,4 +1,4 @@
-//! What an inspection asks of the DNS: looked up by whoever the host has for that, within bounds.
+//! DNS questions of an inspection: looked up by the host's resolver, within bounds.
 //!
 //! Nothing waits for an answer while content comes. Once it is complete the mail waits, for all that it asks together, as long
 //! as its budget lasts; what is not there by then is [`Outcome::Unavailable`], which is neither a listing nor a pass.
@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 /// Questions of one mail that are looked up; further ones are unavailable. More than any part of an inspection asks.
 const QUESTIONS_MAX: usize = 2_000;
 
-/// Whoever looks things up.
+/// A resolver of questions.
 pub trait Resolver: Send + Sync {
     /// Looks something up, and waits for nothing here. The answer goes to `tell`, within the time that the resolver has for a
     /// question; whoever has asked may have gone.
@@ -27,7 +27,7 @@ pub trait Resolver: Send + Sync {
     fn hear(&self, _hits: &[Hit]) {}
 }
 
-/// What one mail asks.
+/// Questions of one mail.
 pub struct Asking {
     /// Without, nothing is available.
     resolver: Option<Arc<dyn Resolver>>,

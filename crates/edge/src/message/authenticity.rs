@@ -1,4 +1,4 @@
-//! What is known of who sends a mail: the field `Authentication-Results`, and what is told of it.
+//! Authentication results of a mail: the field `Authentication-Results`, and log fields.
 //!
 //! An inspection says what was found; what would end the field or the header is not written.
 
@@ -13,7 +13,7 @@ pub const NAME: &str = "Authentication-Results";
 /// The longest line of the field, in bytes; the hard bound of RFC 5322 section 2.1.1.
 const LINE_BYTES_MAX: usize = 990;
 
-/// What is asked about a mail.
+/// Checks wanted for a mail.
 pub fn asked(settings: &Authentication, flow: &Flow) -> Option<Authenticating> {
     // Who has logged in has shown who it is, and sends from anywhere.
     if flow.login.is_some() {

@@ -29,7 +29,7 @@ const WELCOMED: [&str; 3] = ["RCVD_IN_DNSWL_LOW", "RCVD_IN_DNSWL_MED", "RCVD_IN_
 /// From whom and for whom a mail is.
 #[derive(Debug, Clone, Copy)]
 pub struct Transaction<'m> {
-    /// Who sends.
+    /// Client address.
     pub client: IpAddr,
     /// The sender of the envelope; empty for the null sender.
     pub sender: &'m str,
@@ -37,7 +37,7 @@ pub struct Transaction<'m> {
     pub recipients: &'m [&'m str],
 }
 
-/// What is asked about a mail that may have to come again; none where it need not.
+/// Greylisting question about a mail; none where none is needed.
 pub fn greeting(spam: &Spam, verdict: &Verdict, transaction: &Transaction<'_>) -> Option<Greeting> {
     let (grey, score) = spam.greylist.as_ref().zip(verdict.score.as_ref())?;
     let is_welcome = score.hits.iter().any(|hit| WELCOMED.contains(&&*hit.rule));
@@ -54,12 +54,12 @@ pub fn greeting(spam: &Spam, verdict: &Verdict, transaction: &Transaction<'_>) -
     })
 }
 
-/// What whoever has to come again is told.
+/// Reply to a mail that is greylisted.
 pub fn greylisted() -> Reply {
     Reply::new(451, (4, 7, 1), "Greylisted, try again in a few minutes")
 }
 
-/// Who vouches from now on, since a mail was delivered.
+/// Marks that vouch from now on, since a mail was delivered.
 pub fn vouchers(spam: &Spam, verdict: &Verdict, transaction: &Transaction<'_>) -> Vec<Mark> {
     let score = verdict.score.as_ref().filter(|score| !score.is_spam() && verdict.findings.is_empty());
     match (&spam.greylist, score) {

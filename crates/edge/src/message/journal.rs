@@ -1,4 +1,4 @@
-//! What is written down of a mail at every door: metrics, log fields, and the facts that go with it into the quarantine.
+//! Records about a mail at every door: metrics, log fields, and the facts kept with it in the quarantine.
 
 use std::net::IpAddr;
 
@@ -52,7 +52,7 @@ pub fn count_sender(metrics: &Metrics, verdict: &Verdict) {
     count(&metrics.authentication_unsure_total, is_unsure);
 }
 
-/// What was found, in one line.
+/// Findings, in one line.
 pub fn found(verdict: &Verdict) -> String {
     verdict.findings.iter().map(trace::describe).collect::<Vec<_>>().join("; ")
 }

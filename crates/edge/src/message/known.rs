@@ -1,4 +1,4 @@
-//! What is known of messages that were inspected before, by the lasting names that a mailbox gives them.
+//! Results of messages inspected before, by the permanent names that a mailbox gives them.
 //!
 //! Nothing of a message is kept: a digest of its name, and what was to be overwritten in it. A reload forgets it all, for
 //! what was clean need not be so for new signatures. Bounds: `ENTRIES_MAX` messages, the oldest go first; of each
@@ -16,16 +16,16 @@ const ENTRIES_MAX: usize = 50_000;
 /// Places remembered in one message; one with more is not remembered.
 const BLANKS_MAX: usize = 64;
 
-/// What became of a message.
+/// Result for a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// What is to be overwritten.
+    /// Ranges to overwrite.
     pub blanks: Vec<Blank>,
     /// Why it is not handed out at all.
     pub refusal: Option<String>,
     /// It is in the quarantine.
     pub kept: bool,
-    /// Which message it was that had the name, where that is known.
+    /// Identity of the message that had the name, if known.
     pub identity: Option<Identity>,
 }
 
@@ -36,12 +36,12 @@ impl Fate {
     }
 }
 
-/// What tells a message from another that has got its name, against the rules: 16 bytes of a digest.
+/// Identity of a message, in case its name is reused against the rules: 16 bytes of a digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity([u8; 16]);
 
 impl Identity {
-    /// Of what these parts tell of it.
+    /// Makes the identity of these parts.
     pub fn new(parts: &[&[u8]]) -> Identity {
         Identity(digest(0, parts))
     }
@@ -52,7 +52,7 @@ impl Identity {
 pub struct Named {
     /// Its name.
     pub key: Key,
-    /// Which it is.
+    /// Identity of the message.
     pub identity: Option<Identity>,
 }
 
@@ -91,7 +91,7 @@ struct Entries {
 }
 
 impl Known {
-    /// What became of a message; nothing, if it is known to have been another of the same name.
+    /// Result for a message; none if another message had the name.
     pub fn fate(&self, named: &Named) -> Option<Arc<Fate>> {
         let fate = self.0.lock().expect("no holder panics").fates.get(&named.key).cloned()?;
         let another = named.identity.is_some() && fate.identity.is_some() && named.identity != fate.identity;

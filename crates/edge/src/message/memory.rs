@@ -1,4 +1,4 @@
-//! What was learned from mails, as doors have it: asked about a mail within its budget, and told what is to be learned.
+//! Learned data as the doors use it: questions about a mail within its budget, and lessons.
 //!
 //! Whoever keeps it works in its own time: nothing waits for it here, and nobody waits longer than the budget. A mail that has
 //! waited is scored as if nothing were learned.
@@ -15,18 +15,18 @@ use crate::metrics::Metrics;
 /// A digest of who sends to whom, or of who has sent before.
 pub type Mark = [u8; 16];
 
-/// What is asked about a mail that may have to come again.
+/// Greylisting question about a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
-    /// Who sends to each of its recipients: all of them have to have waited.
+    /// Marks of client, sender and recipient, one for each recipient: all have to have waited.
     pub triplets: Vec<Mark>,
-    /// Who may have delivered often enough that nobody has to wait.
+    /// Marks that may have enough deliveries to skip the wait.
     pub vouchers: Vec<Mark>,
     /// How long it has to wait.
     pub delay: Duration,
 }
 
-/// Whoever keeps what was learned. The owner is a user, or the site: the empty name.
+/// Keeper of learned data. The owner is a user, or the site: the empty name.
 pub trait Memory: Send + Sync {
     /// How long a mail may wait.
     fn wait(&self) -> Duration;
@@ -44,7 +44,7 @@ pub trait Memory: Send + Sync {
     fn vouch(&self, vouchers: Vec<Mark>);
 }
 
-/// What is to be done with a mail.
+/// Kind of lesson.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// It is learned as spam; or as ham.
@@ -56,7 +56,7 @@ pub enum What {
         /// Whether it is spam.
         is_spam: bool,
     },
-    /// What was learned of it is taken back.
+    /// Takes a lesson back.
     Forget,
 }
 
@@ -71,13 +71,13 @@ impl What {
     }
 }
 
-/// What one mail asks.
+/// Questions of one mail.
 pub struct Remembering {
     memory: Option<Arc<dyn Memory>>,
     owner: Box<str>,
     metrics: Arc<Metrics>,
     open: Option<(oneshot::Receiver<Recalled>, Instant)>,
-    /// What is to be said without asking anybody.
+    /// Set if the answer needs no question.
     own: bool,
 }
 

@@ -30,14 +30,14 @@ const FOUND_MAX: usize = 16;
 /// Recipients that are named in a notice.
 const RECIPIENTS_MAX: usize = 20;
 
-/// Who is told.
+/// Addressee of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Audience {
-    /// Those whom the mail was for.
+    /// Recipients of the mail.
     Recipient,
-    /// Whoever sent it.
+    /// Sender of the mail.
     Sender,
-    /// Whoever runs the gateway.
+    /// Administrator of the gateway.
     Postmaster,
 }
 
@@ -55,7 +55,7 @@ impl Audience {
     }
 }
 
-/// What somebody is told about.
+/// Facts about a mail that a notice is about.
 pub struct Incident<'a> {
     /// The gateway.
     pub hostname: &'a str,
@@ -63,15 +63,15 @@ pub struct Incident<'a> {
     pub id: &'a str,
     /// Where it came from.
     pub client: IpAddr,
-    /// Who sent it, as the envelope has it.
+    /// Sender of the envelope.
     pub sender: &'a Path,
-    /// Whom it was for.
+    /// Recipients of the envelope.
     pub recipients: &'a [RcptTo],
-    /// What was done.
+    /// Action taken.
     pub action: Action,
-    /// What was found.
+    /// Findings.
     pub found: &'a [String],
-    /// What sort of mail it is.
+    /// Nature of the mail.
     pub nature: Nature,
 }
 
@@ -83,7 +83,7 @@ pub struct Notice {
     pub text: String,
 }
 
-/// Who is told what, and how often.
+/// Notices: their addressees, texts and rates.
 #[derive(Debug)]
 pub struct Notices {
     settings: NoticeSettings,
@@ -94,7 +94,7 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Those of a configuration; what has been sent is known from `old`.
+    /// Notices of a configuration; `old` has the counts of those sent.
     ///
     /// # Errors
     /// When a text or an address is none, or a language has no text for everybody.
@@ -130,7 +130,7 @@ impl Notices {
         (due, suppressed)
     }
 
-    /// Who is to be told, whatever the budget.
+    /// Addressees, whatever the budget.
     fn addressees<'a>(&'a self, incident: &'a Incident<'_>) -> Vec<(Audience, &'a Path)> {
         let mut all = Vec::new();
         // A notice about a notice could go on for ever.
@@ -194,7 +194,7 @@ impl Notices {
     }
 }
 
-/// What stands for a placeholder.
+/// Value of a placeholder.
 fn value(incident: &Incident<'_>, name: &str) -> String {
     match name {
         "id" => incident.id.into(),

@@ -38,7 +38,7 @@ const VERDICT_WAIT: Duration = Duration::from_secs(120);
 /// The field that names a mail everywhere (RFC 5322, section 3.6.4).
 const MESSAGE_ID: &str = "message-id";
 
-/// What objects are inspected with.
+/// Inspector and tables that inspections use.
 #[derive(Clone)]
 pub struct Means {
     /// The inspector, with its signatures and bounds.
@@ -57,18 +57,18 @@ pub struct Means {
     pub metrics: Arc<Metrics>,
 }
 
-/// What a door asks of a passage besides what the ruling says.
+/// Wishes of a door besides its ruling.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// Who sends it to whom.
+    /// Sender and recipients.
     pub flow: Flow,
-    /// What is said of it before it comes; none of a mail.
+    /// Facts about an object before it comes; none for a mail.
     pub object: Option<Object>,
-    /// What it holds back, and how; the policy is the ruling's.
+    /// Terms of holding back; the policy is the ruling's.
     pub terms: Terms,
-    /// What it wants to know of the mail.
+    /// Facts wanted of the mail.
     pub wants: Wants,
-    /// What it asks of the rules of spam.
+    /// Scoring wanted.
     pub scoring: Option<Scoring>,
     /// How it is authenticated.
     pub authenticating: Option<Authenticating>,
@@ -76,9 +76,9 @@ pub struct Asked {
     pub paging: Option<Paging>,
     /// The conversation of the web for intrusion rules; none: they do not look at it, unless it is a mail.
     pub watched: Option<Box<Watched>>,
-    /// Whose memory of mails is asked; empty: that of the site.
+    /// Owner of the learned data to ask; empty: the site.
     pub owner: Box<str>,
-    /// What goes on at the most once something was sent; a mail of which more is asked is hopeless.
+    /// Heaviest action possible once something was sent; a mail that needs more is hopeless.
     pub heaviest: Action,
 }
 
@@ -168,12 +168,12 @@ impl Passage {
         Some(trace::printable(String::from_utf8_lossy(field.value()).trim())).filter(|id| !id.is_empty())
     }
 
-    /// What holds for it.
+    /// Ruling of the mail.
     pub fn ruling(&self) -> &Ruling {
         &self.ruling
     }
 
-    /// What is held back of it.
+    /// The part held back.
     pub fn hold(&mut self) -> &mut Hold<Pool> {
         &mut self.hold
     }
@@ -363,7 +363,7 @@ impl Passage {
         self.state() == State::Streaming && (self.lost.is_some() || self.hold.is_hopeless(self.heaviest))
     }
 
-    /// What can still be done with it, for a door that is able to do all of it.
+    /// Actions still possible, for a door that can do all of them.
     pub fn capabilities(&self) -> Capabilities {
         let able = self.hold.capabilities();
         Capabilities { quarantine: able.quarantine || self.draft.is_some(), ..able }
@@ -424,7 +424,7 @@ impl Passage {
         self.remembering.learn(what, lesson).await
     }
 
-    /// What is overwritten, or is not after all.
+    /// Settles which parts are overwritten.
     pub fn settle(&mut self, disposition: Disposition, verdict: &Verdict) {
         match disposition {
             Disposition::Blank { whole: true } => self.hold.mark_whole(verdict),
@@ -449,7 +449,7 @@ impl Passage {
         kept
     }
 
-    /// What was found that decided, as a client may be told.
+    /// Finding that decided, in words for the client.
     pub fn reason(&self, verdict: &Verdict) -> String {
         let found = verdict.reason(&self.ruling.policy).map(trace::describe);
         let by_sender = || authenticity::reason(verdict);

@@ -1,4 +1,4 @@
-//! What users want in the place of what the site says of scores: a folder of files, read anew for each mail.
+//! Users' preferences for scores: a folder of files, read anew for each mail.
 //!
 //! A file is called as the user, or as the recipient's address; SpamAssassin's `user_prefs`. Here it is read and not understood:
 //! the inspection does that, and says what is wrong with it. A mail for several recipients has the site's scores, unless all of
@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = (64 << 10) + 1;
 /// Recipients of a mail that are looked at.
 const RECIPIENTS_MAX: usize = 20;
 
-/// What holds for these recipients, or this user; nothing where there is no folder, or no file in it.
+/// Preferences of these recipients, or this user; none without a folder or a file in it.
 pub async fn find(spam: Option<&Spam>, names: &[&str]) -> Option<Box<Preferences>> {
     let folder = spam?.preferences.as_deref()?;
     let (first, others) = names.split_first().filter(|_| names.len() <= RECIPIENTS_MAX)?;

@@ -1,4 +1,4 @@
-//! What a score does to a mail: its header fields, its subject, and what is told of it.
+//! Effects of a score on a mail: its header fields, its subject, and its log fields.
 //!
 //! An inspection says what the fields are; what is no field of ours, or would end the header, is not written.
 
@@ -7,7 +7,7 @@ use flow::{Mark, Points, Score, Verdict};
 use super::trace;
 use crate::settings::Spam;
 
-/// What the names of our fields begin with. A mail that brings such fields along is forged, and they are left out.
+/// Prefix of our fields. Such fields in incoming mail are forged, and they are left out.
 pub const PREFIX: &str = "X-Spam-";
 /// The same as an inspection takes it.
 pub const FORGED: &[std::borrow::Cow<'static, str>] = &[std::borrow::Cow::Borrowed("x-spam-")];
@@ -66,7 +66,7 @@ pub fn subject(spam: &Spam, score: &Score) -> Option<(u64, String)> {
     })
 }
 
-/// What is said of a score where that decides.
+/// Reason text for a score that decides.
 pub fn reason(score: &Score) -> String {
     format!("spam (score {})", score.points)
 }

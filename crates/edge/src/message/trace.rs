@@ -1,4 +1,4 @@
-//! What the gateway adds to a mail, and how it names it.
+//! Fields that the gateway adds to a mail, and the names in them.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -31,7 +31,7 @@ pub fn date() -> String {
 
 /// Where a mail came from.
 pub struct Origin<'a> {
-    /// What the client called itself.
+    /// Name in the client's HELO or EHLO.
     pub hello: &'a str,
     /// Where it came from.
     pub address: IpAddr,
@@ -59,12 +59,12 @@ pub fn received(origin: &Origin<'_>) -> String {
 /// The field of mails that were inspected and go on, as other scanners write it.
 pub const SCANNED: &str = "X-Virus-Scanned";
 
-/// What stands in it.
+/// Value of the field.
 pub fn scanned(hostname: &str) -> String {
     format!("Sluice at {}", printable(hostname))
 }
 
-/// What rules see in front of a mail: its sender, and where it came from.
+/// Text in front of a mail for rules: its sender, and its origin.
 pub fn for_rules(sender: &str, origin: &Origin<'_>) -> Box<[u8]> {
     let sender: String = sender.chars().filter(|letter| !letter.is_control()).collect();
     format!("Return-Path: <{sender}>\r\n{}", received(origin)).into_bytes().into()

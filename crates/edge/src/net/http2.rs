@@ -155,7 +155,7 @@ pub fn end(stream: &mut SendStream<Bytes>, trailer: &Fields) -> io::Result<()> {
     sent.map_err(io::Error::other)
 }
 
-/// What comes is no message.
+/// Error of a malformed message.
 pub fn malformed() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }

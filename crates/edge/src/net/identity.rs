@@ -1,4 +1,4 @@
-//! Who we are to clients: certificates with their keys.
+//! Certificates that we show to clients, with their keys.
 //!
 //! A certificate answers to the names that stand in it, so the configuration names none for files. Those are read when
 //! the configuration is. One that is got by ACME is read from where it was kept; until there is one, a placeholder
@@ -31,7 +31,7 @@ pub struct Identities(Vec<Arc<Identity>>);
 pub struct Identity {
     /// The names that ACME is asked for; none for files.
     pub names: Vec<String>,
-    /// What people call it: its first name, or its file.
+    /// Label for people: its first name, or its file.
     pub label: String,
     shown: RwLock<Shown>,
 }

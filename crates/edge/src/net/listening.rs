@@ -44,7 +44,7 @@ pub fn hand_over() {
     HANDED_OVER.store(true, Relaxed);
 }
 
-/// Those that were opened for what is configured so, if there are any: once.
+/// Inherited sockets of this configured address, if there are any; each is handed out once.
 pub fn inherited(configured: &str) -> Option<Vec<OwnedFd>> {
     let mut all = INHERITED.lock().unwrap_or_else(PoisonError::into_inner);
     let at = all.iter().position(|(name, _)| name.split('\t').next() == Some(configured))?;
@@ -67,7 +67,7 @@ enum Listening {
     Unix(UnixListener),
 }
 
-/// Who may connect to a UNIX socket.
+/// Owner of a UNIX socket, who may connect.
 pub struct Owner<'a> {
     /// Its permissions.
     pub mode: SocketMode,
@@ -103,7 +103,7 @@ impl Sockets {
         Ok(Sockets { configured: configured.clone(), address, waiting: Mutex::new(waiting), inode })
     }
 
-    /// Those that listen already. Where they are fewer than event loops, some of these share one.
+    /// Uses sockets that listen already. If they are fewer than event loops, some loops share one.
     fn of(configured: &Address, sockets: &[OwnedFd], threads: usize) -> io::Result<Sockets> {
         let all = sockets.iter().cycle().take(threads).map(OwnedFd::try_clone);
         let (address, inode) = match configured {
@@ -118,7 +118,7 @@ impl Sockets {
         Ok(Sockets { configured: configured.clone(), address, waiting: Mutex::new(waiting), inode })
     }
 
-    /// What they are called among all of the program: as configured, and as they are.
+    /// Name among all sockets of the program: the address as configured, and as bound.
     pub fn name(&self) -> String {
         format!("{}\t{}", self.configured, self.address)
     }

@@ -69,7 +69,7 @@ struct Made {
     order: VecDeque<[u8; 32]>,
 }
 
-/// What a certificate of ours says.
+/// Content of a certificate of ours.
 struct Pattern {
     names: Vec<SanType>,
     common_name: Option<String>,
@@ -107,7 +107,7 @@ impl Mirror {
         })
     }
 
-    /// What a client is shown in the place of a server that has proved itself so.
+    /// TLS settings for a client, in place of a server with this proof.
     ///
     /// # Errors
     /// When the server's certificate is none.
@@ -117,7 +117,7 @@ impl Mirror {
         self.remembered(id, proof.is_trusted, || Pattern::of(&proof.certificate))
     }
 
-    /// What a client is shown where only a page of ours is to be seen.
+    /// TLS settings for a client that is shown only a page of ours.
     ///
     /// # Errors
     /// When no certificate can be for this host.

@@ -1,5 +1,5 @@
-//! Who has an address that cannot be had: read from `/proc/net/tcp`, and, as far as we may look, from the descriptors of
-//! other programs.
+//! Occupant of an address that cannot be bound: read from `/proc/net/tcp`, and, as far as we may look, from the
+//! descriptors of other programs.
 //!
 //! It serves a message to people, and the question whether the address is our own. Nothing is decided for others by it:
 //! the kernel has refused already.
@@ -39,7 +39,7 @@ impl fmt::Display for Occupant {
     }
 }
 
-/// Those that listen where `wanted` would overlap with them; none where the system does not tell.
+/// Listeners whose address overlaps with `wanted`; none where the system does not tell.
 pub fn of(wanted: SocketAddr) -> Vec<Occupant> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
     let rows = tables.iter().flat_map(|table| table.lines().skip(1)).filter_map(Row::parse);

@@ -25,9 +25,9 @@ use crate::settings::Tls;
 const CLOSED_FOR: Duration = Duration::from_secs(3_600);
 const CLOSED_MAX: usize = 10_000;
 
-/// What it takes to open TLS.
+/// Settings to open TLS.
 pub struct Opener {
-    /// What clients are shown.
+    /// Certificates shown to clients.
     pub mirror: Mirror,
     /// With servers that may choose HTTP/2, and with those that may not.
     configs: [Arc<ClientConfig>; 2],

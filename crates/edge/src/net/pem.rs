@@ -33,7 +33,7 @@ pub fn public_key(file: &Path) -> Result<Vec<u8>, String> {
     read.map(|key| key.to_vec()).map_err(|error| unreadable(file, &error))
 }
 
-/// What is said of such a file.
+/// Error text for an unreadable file.
 pub fn unreadable(file: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", file.display())
 }

@@ -1,4 +1,4 @@
-//! Who stands behind a relay that speaks the PROXY protocol.
+//! Client addresses from relays that speak the PROXY protocol.
 
 use std::io;
 use std::net::SocketAddr;

@@ -30,7 +30,7 @@ const FAREWELL_WAIT: Duration = Duration::from_secs(1);
 pub const SHARED_BYTES: usize = 32 << 10;
 
 thread_local! {
-    /// What the streams of an event loop read into that have no room of their own; nothing stays in it.
+    /// Read buffer of an event loop, for streams without room of their own; nothing stays in it.
     static SHARED: RefCell<Box<[u8]>> = RefCell::new(vec![0; SHARED_BYTES].into_boxed_slice());
 }
 
@@ -53,7 +53,7 @@ pub struct Begun {
     stream: Stream,
 }
 
-/// What a connection is encrypted by, in the names that mail servers log: `TLSv1.3 TLS_AES_256_GCM_SHA384`.
+/// Encryption of a connection, in the names that mail servers log: `TLSv1.3 TLS_AES_256_GCM_SHA384`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cipher {
     version: ProtocolVersion,
@@ -150,7 +150,7 @@ impl Stream {
         }
     }
 
-    /// What it is encrypted by; none in the clear.
+    /// Its encryption; none in the clear.
     pub fn cipher(&self) -> Option<Cipher> {
         let Stream::Tls(stream) = self else { return None };
         let state = stream.get_ref().1;

@@ -25,12 +25,12 @@ use crate::net::pem::{certificates, unreadable};
 use crate::net::stream::Stream;
 use crate::settings::{Forward, ForwardTls, Target, Tls, TlsVersion, Verify};
 
-/// What clients of the web offer and servers of it choose (RFC 7301; RFC 9113, section 3.2).
+/// ALPN names that web clients offer and servers choose (RFC 7301; RFC 9113, section 3.2).
 pub const HTTP_1: &[u8] = b"http/1.1";
 /// As [`HTTP_1`].
 pub const HTTP_2: &[u8] = b"h2";
 
-/// What clients are shown.
+/// TLS settings for clients.
 ///
 /// # Errors
 /// When the system gives no randomness.
@@ -77,10 +77,10 @@ pub(super) fn versions(minimum: TlsVersion) -> &'static [&'static SupportedProto
 pub struct Connector {
     /// Whether TLS begins with the connection.
     pub implicit: bool,
-    /// What is done about STARTTLS otherwise.
+    /// Policy for STARTTLS otherwise.
     pub starttls: ForwardTls,
     config: Option<Arc<ClientConfig>>,
-    /// Who the hop has to be, and is asked for.
+    /// Name that the hop has to prove, sent as SNI.
     name: Option<ServerName<'static>>,
 }
 

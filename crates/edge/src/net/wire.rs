@@ -93,7 +93,7 @@ impl Wire {
         self.stream.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// What has been read and not been taken.
+    /// Input that was read and is not consumed.
     pub fn input(&self) -> &[u8] {
         &self.input[self.at..]
     }

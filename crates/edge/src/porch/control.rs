@@ -1,13 +1,13 @@
-//! What event loops are told while they run.
+//! Control of running event loops.
 
 use std::sync::Arc;
 
 use crate::porch::runtime::Runtime;
 
-/// What the event loops are told.
+/// Control message to the event loops.
 #[derive(Clone)]
 pub struct Control {
-    /// What is served.
+    /// State to serve.
     pub runtime: Arc<Runtime>,
     /// Another process takes new clients; sessions go on.
     pub handed_over: bool,

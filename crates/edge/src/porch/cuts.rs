@@ -44,7 +44,7 @@ impl Cuts {
         cuts.push_back(Cut { object, told, until: now + MEMORY });
     }
 
-    /// What the client is told of an object, if it is remembered.
+    /// Notice for an object, if it is remembered.
     pub fn find(&self, url: &[u8], response: &Response, now: Instant) -> Option<(Box<str>, Cause)> {
         let cuts = self.cuts.lock().expect("no holder panics");
         if cuts.is_empty() {

@@ -22,13 +22,13 @@ use crate::upstream::route::Route;
 pub struct Door {
     /// The settings.
     pub listener: Arc<Listener>,
-    /// What holds for its mails.
+    /// Rulings for its mails.
     pub rulings: Rulings,
     /// Where it listens: the address of the settings, with the port that the system chose where that one is 0.
     pub address: Address,
     /// A socket for each event loop.
     pub sockets: Arc<Sockets>,
-    /// Who is in.
+    /// Sessions that are in.
     pub gate: Arc<Gate>,
     /// The way to the next hop.
     pub route: Arc<Route>,

@@ -78,7 +78,7 @@ pub struct Pass {
     pub is_bypassed: bool,
     /// The value of `Set-Cookie` for the client.
     pub cookie: Option<Vec<u8>>,
-    /// What the lists remember of the request.
+    /// State of the lists for the request.
     pub course: Option<Arc<dyn Course>>,
 }
 
@@ -91,13 +91,13 @@ pub struct Reason {
     pub detail: Box<str>,
     /// The categories of the list, for the log.
     pub category: Box<str>,
-    /// What stands in its place.
+    /// Notice in its place.
     pub notice: Notice,
     /// A token may let the client past it.
     pub may_bypass: bool,
 }
 
-/// What stands in the place of what is blocked.
+/// Notice in place of blocked content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// A page of the door, with the reason and, where there is one, a link past the block.
@@ -141,7 +141,7 @@ pub trait Course: Send + Sync + fmt::Debug {
     /// The reason why a page of this score is blocked.
     fn scored(&self, score: &PageScore) -> Reason;
 
-    /// What stands in the place of content that is blocked for another reason; `words` tell it.
+    /// Notice in place of content that is blocked for another reason, which `words` name.
     fn notice(&self, words: &str, cause: Cause) -> Notice;
 }
 

@@ -1,5 +1,5 @@
-//! What every door stands on: listeners and who may come in, what one reading of the configuration gives them, what the sessions
-//! of an event loop share, and the wire to a client.
+//! Common parts of all doors: listeners and their gates, the state that one reading of the configuration makes, state
+//! shared by the sessions of an event loop, and the wire to a client.
 
 pub mod caretaker;
 pub mod control;

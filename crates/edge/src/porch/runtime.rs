@@ -1,4 +1,4 @@
-//! What the doors need of one reading of the configuration: settings, tables, and who inspects.
+//! State of the doors from one reading of the configuration: settings, tables, and the inspector.
 //!
 //! It knows no file of settings, no database of signatures and no command line; whoever makes it does.
 
@@ -23,38 +23,38 @@ use crate::scanner::door::Clamd;
 use crate::settings::Tls;
 use crate::trust::warden::Warden;
 
-/// What is served until the next reload.
+/// State served until the next reload.
 #[derive(Clone)]
 pub struct Runtime {
-    /// What holds for all doors.
+    /// Settings of all doors.
     pub settings: Arc<Settings>,
-    /// What objects are inspected with.
+    /// Inspector and tables for inspections.
     pub means: Means,
     /// The signatures of the inspector.
     pub signatures: Signatures,
-    /// What clients are shown in a handshake, where there is a certificate.
+    /// TLS settings for clients, where there is a certificate.
     pub tls: Option<Arc<ServerConfig>>,
-    /// What it takes to open TLS that goes on to servers, where a door does that.
+    /// Settings to open TLS to servers, where a door does that.
     pub opener: Option<Arc<Opener>>,
     /// The certificates in it.
     pub identities: Arc<Identities>,
     /// The doors.
     pub doors: Vec<Arc<Door>>,
-    /// Who has a mailbox.
+    /// Tables of recipients.
     pub recipients: Arc<Directory>,
     /// The door that speaks clamd's protocol.
     pub clamd: Arc<Clamd>,
-    /// Who is told what was done.
+    /// Notices about actions taken.
     pub notices: Arc<Notices>,
     /// Brings the metrics of inspections up to date.
     pub measure: Measure,
-    /// What is known of messages in mailboxes; one memory for the whole run.
+    /// Results of messages in mailboxes; one memory for the whole run.
     pub known: Arc<Known>,
-    /// Who may talk; what is known of clients is kept for the whole run.
+    /// Admission of clients; its memory lasts the whole run.
     pub warden: Arc<Warden>,
-    /// Who says which requests of the web may be made.
+    /// Lists that decide on web requests.
     pub filter: Arc<dyn Filter>,
-    /// Who says which users there are, where doors of the web ask for logins.
+    /// Users of the web doors, where they ask for logins.
     pub logins: Option<Arc<dyn Logins>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
@@ -62,10 +62,10 @@ pub struct Runtime {
     pub metrics_socket: Arc<Mutex<Option<TcpListener>>>,
 }
 
-/// What is measured when somebody asks for metrics; what it returns is shown behind the others.
+/// Measurements made for a request of the metrics; the text returned is appended.
 pub type Measure = Arc<dyn Fn(&Metrics) -> String + Send + Sync>;
 
-/// What holds for all doors.
+/// Settings of all doors.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The name that the gateway gives itself.
@@ -78,7 +78,7 @@ pub struct Settings {
     pub tls: Tls,
 }
 
-/// What is told of the signatures.
+/// Facts about the signatures, for metrics.
 #[derive(Debug, Clone, Copy)]
 pub struct Signatures {
     /// How many.
@@ -119,7 +119,7 @@ impl Signatures {
         self.is_older(self.unready_days)
     }
 
-    /// What clients of clamd are told of us: they look for its name and the version whose protocol is spoken. What
+    /// Version for clients of clamd: they look for its name and the version whose protocol is spoken. After it
     /// follows are the version of ClamAV's database and when it was built; without one, the generation of the signatures
     /// and when they were loaded.
     pub fn clamd_version(&self) -> String {

@@ -1,4 +1,4 @@
-//! What the sessions of one event loop share.
+//! State that the sessions of one event loop share.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use crate::porch::runtime::Runtime;
 use crate::upstream::origins::Origins;
 use crate::upstream::smtp_hop::Leases;
 
-/// What a session is given besides its client.
+/// State that a session is given besides its client.
 pub struct Shared {
-    /// What is in force for new messages.
+    /// State in force for new messages.
     pub runtime: RefCell<Arc<Runtime>>,
     /// Connections to next hops that wait for their next transaction.
     pub upstreams: Leases,

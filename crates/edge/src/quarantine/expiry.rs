@@ -1,4 +1,4 @@
-//! What is too old, and what is too much, goes from the quarantine.
+//! Expiry of the quarantine: messages beyond its age or size are deleted.
 //!
 //! Run by `serve` in the background, and only there. The age of a message is that of its `ID.eml`, which is never
 //! written again. What a crash has left half written goes after an hour: nobody has been told that it was kept.
@@ -15,7 +15,7 @@ use crate::settings::QuarantineSettings;
 /// How long half-written files are left alone: somebody may still be writing.
 const UNFINISHED_KEPT: Duration = Duration::from_secs(3_600);
 
-/// What went.
+/// Count of deleted messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Expired {
     /// Messages that were too old.

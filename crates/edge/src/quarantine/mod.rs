@@ -26,7 +26,7 @@ pub const FORMAT: u32 = 1;
 /// The longest `ID.json` that is read: an envelope of 10,000 recipients fits.
 const FACTS_BYTES_MAX: u64 = 16 << 20;
 
-/// What is known of a message: `ID.json`.
+/// Facts about a message: `ID.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// [`FORMAT`].
@@ -37,7 +37,7 @@ pub struct Facts {
     pub date: String,
     /// Where it came from.
     pub client: IpAddr,
-    /// What the client called itself.
+    /// Name in the client's HELO or EHLO.
     pub hello: String,
     /// The listener that took it.
     pub listener: String,
@@ -50,12 +50,12 @@ pub struct Facts {
     pub envelope: Envelope,
     /// The trace field that it would have got, or nothing.
     pub trace: String,
-    /// What was found in it.
+    /// Findings.
     pub found: Vec<String>,
     /// When it was sent on after all, and to whom.
     #[serde(default)]
     pub releases: Vec<Release>,
-    /// What was learnt from it.
+    /// Lessons taken from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trained: Vec<Trained>,
 }
@@ -74,7 +74,7 @@ pub struct Trained {
 /// A place in a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mailbox {
-    /// Whose.
+    /// Owner of the mailbox.
     pub user: String,
     /// The message's name in it.
     pub uid: String,
@@ -100,7 +100,7 @@ pub struct Envelope {
     /// `REQUIRETLS`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub require_tls: bool,
-    /// Whom it was for.
+    /// Recipients.
     pub to: Vec<Recipient>,
 }
 
@@ -126,7 +126,7 @@ pub struct Release {
     pub hop: String,
     /// For whom it was taken there.
     pub to: Vec<String>,
-    /// What the hop said.
+    /// Reply of the hop.
     pub reply: String,
 }
 
@@ -184,7 +184,7 @@ impl Recipient {
     }
 }
 
-/// What may stand in a command as a value.
+/// Checks that a text may be a value in a command.
 fn is_graphic(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -238,7 +238,7 @@ impl Facts {
 pub struct Kept {
     /// The quarantine.
     pub folder: PathBuf,
-    /// What is known of it.
+    /// Facts about it.
     pub facts: Facts,
     /// The size of the mail.
     pub bytes: u64,

@@ -53,7 +53,7 @@ impl Address {
         std::iter::once(self.local.as_str()).chain(user)
     }
 
-    /// What tables are asked for, in this order: `user+extension@domain`, `user@domain`, `user+extension`, `user`,
+    /// Keys to look up, in this order: `user+extension@domain`, `user@domain`, `user+extension`, `user`,
     /// `@domain`.
     pub fn keys(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let domain = self.domain();

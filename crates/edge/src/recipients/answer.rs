@@ -1,10 +1,10 @@
-//! What becomes of a recipient, and which table said so.
+//! Answers about a recipient, and the table that gave them.
 
 use std::fmt;
 
 use proto::smtp::{Enhanced, Reply};
 
-/// What is known of a recipient.
+/// Answer about a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// It has a mailbox, or the next hop decides.
@@ -17,14 +17,14 @@ pub enum Answer {
     Refused(Reply),
     /// A table could not be asked, and no other knows it.
     Unsure {
-        /// What the client is told.
+        /// Reply to the client.
         reply: Reply,
         /// Why, for the log.
         reason: String,
     },
 }
 
-/// Who gave an answer: the group of tables, the kind of table, where it is, and what was found in it.
+/// Source of an answer: the group of tables, the kind of table, its place, and the key found in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct By {
     /// The name of `[[recipients]]`; empty: none holds for the domain.
@@ -33,16 +33,16 @@ pub struct By {
     pub table: &'static str,
     /// The file, or the server.
     pub source: String,
-    /// What was found there.
+    /// Key that was found.
     pub key: String,
 }
 
 /// An answer, and who gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is known.
+    /// The answer.
     pub answer: Answer,
-    /// Who knows it.
+    /// Source of the answer.
     pub by: By,
 }
 
@@ -58,7 +58,7 @@ impl Answer {
         Answer::Unsure { reply, reason: reason.into() }
     }
 
-    /// What a client is told of a recipient that is not taken.
+    /// Reply for a recipient that is refused.
     pub fn reply(&self) -> Option<Reply> {
         match self {
             Answer::Valid => None,

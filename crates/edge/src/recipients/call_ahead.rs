@@ -45,7 +45,7 @@ pub struct Way {
     pub forward: Arc<Route>,
     /// Whether that is leased for the message already: RCPT asks it then.
     pub has_hop: bool,
-    /// What we call ourselves.
+    /// Our hostname.
     pub hostname: String,
     /// Connections that wait.
     pub leases: Leases,
@@ -59,18 +59,18 @@ pub struct CallAhead {
     seed: Seed,
     /// The way to the server, if it is not a listener's next hop.
     route: Option<Arc<Route>>,
-    /// What each server is asked; by the key of the way to it.
+    /// Inquiries at each server, by the key of the way to it.
     inquiries: Mutex<HashMap<String, Arc<Mutex<Inquiry>>>>,
 }
 
-/// What one server is asked.
+/// Inquiries at one server.
 struct Inquiry {
     memory: Memory,
-    /// Who waits for which answer.
+    /// Receivers that wait for each answer.
     under_way: HashMap<u64, watch::Sender<Option<Answer>>>,
     waiting: VecDeque<(u64, RcptTo)>,
     workers: usize,
-    /// Those of them that tidy up, and look for questions once more before they go.
+    /// Tasks that are about to end, and check for questions once more before.
     tidying: usize,
     away_until: Option<(Instant, Reply)>,
 }
@@ -99,12 +99,12 @@ impl CallAhead {
         self.settings == *settings
     }
 
-    /// Whom it asks.
+    /// Address of the server.
     pub fn server(&self, way: &Way) -> String {
         self.way_to(way).forward.to_string()
     }
 
-    /// What the server says of a recipient, or has said.
+    /// Answer of the server about a recipient, new or remembered.
     pub async fn ask(self: &Arc<CallAhead>, path: &Path, way: &Way) -> Answer {
         if way.has_hop && self.route.is_none() {
             return Answer::Valid;
@@ -303,7 +303,7 @@ fn lock(inquiry: &Mutex<Inquiry>) -> MutexGuard<'_, Inquiry> {
     inquiry.lock().expect("no holder panics")
 }
 
-/// What a server's reply to RCPT says of the recipient.
+/// Answer that a server's reply to RCPT stands for.
 fn judge(mut reply: Reply) -> Answer {
     if reply.is_positive() {
         return Answer::Valid;

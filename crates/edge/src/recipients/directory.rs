@@ -85,7 +85,7 @@ impl Directory {
         (has_changed.then(|| Directory { seed: self.seed.clone(), groups }), errors)
     }
 
-    /// What is known of a recipient, by the groups of these names. Without a way nobody outside is asked, and who is in no
+    /// Looks a recipient up in the groups of these names. Without a way no server is asked, and a recipient in no
     /// table has the next hop decide where one would be.
     pub async fn ask(&self, names: &[String], mailbox: &Mailbox, way: Option<&Way>) -> Verdict {
         let groups = self.groups.iter().filter(|group| names.contains(&group.settings.name));
@@ -116,7 +116,7 @@ impl Directory {
     }
 }
 
-/// Who asks the server of a group: whoever has done so already, where the settings are the same.
+/// Server of a group to ask: the one of `old`, if its settings are the same.
 fn call_ahead(settings: &RecipientTable, tls: &Tls, old: Option<&Directory>) -> Result<Option<Arc<CallAhead>>, String> {
     let Some(wanted) = &settings.call_ahead else { return Ok(None) };
     let known = old.and_then(|old| old.groups.iter().find(|group| group.settings.name == settings.name));
@@ -147,7 +147,7 @@ fn outside(settings: &RecipientTable, lookups: &Tables) -> Vec<Arc<dyn Table>> {
     tables
 }
 
-/// What the server says of a recipient.
+/// Asks the server about a recipient.
 async fn ask_ahead(asks: &Arc<CallAhead>, mailbox: &Mailbox, way: Option<&Way>, by: By) -> Verdict {
     let by = By { table: "call_ahead", ..by };
     let Some(way) = way else { return Verdict { answer: Answer::Valid, by } };
@@ -200,7 +200,7 @@ impl Group {
         }
     }
 
-    /// What the tables outside of memory say of an address: the first that knows it, else the first that could not be asked.
+    /// Asks the tables outside of memory: the first that knows the address, else the first that failed.
     async fn look(&self, address: &Address, by: &By) -> Option<Verdict> {
         let mut unsure = None;
         for table in &self.tables {
@@ -223,7 +223,7 @@ impl Group {
         unsure
     }
 
-    /// What the lists say of an address, which of them, and of which form of it.
+    /// Looks an address up in the lists: the answer, the list, and the key found.
     fn find(&self, address: &Address, seed: &Seed) -> Option<(Answer, &List, String)> {
         for key in address.keys() {
             let number = seed.number(&key);
@@ -255,7 +255,7 @@ mod tests {
         (folder, directory)
     }
 
-    /// What is answered at once.
+    /// Answer that is given at once.
     fn asked(directory: &Directory, names: &[String], mailbox: &str) -> Verdict {
         let (waker, mailbox) = (std::task::Waker::noop(), mailbox.parse().unwrap());
         let asking = std::pin::pin!(directory.ask(names, &mailbox, None));

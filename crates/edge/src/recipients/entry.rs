@@ -17,11 +17,11 @@ const KEY_BYTES_MAX: usize = 1_024;
 pub struct Entry<'a> {
     /// As it stands there.
     pub key: &'a str,
-    /// What stands behind it.
+    /// Value after the key.
     pub value: &'a str,
 }
 
-/// What of a file is one entry, and where it begins.
+/// Reader of entries, with the line at which each begins.
 #[derive(Debug)]
 pub struct Lines<R> {
     source: R,
@@ -127,7 +127,7 @@ impl<'a> Entry<'a> {
         Ok(Entry { key, value })
     }
 
-    /// What is said to a recipient that a map of access refuses: its code, and the words if there are any. Other values
+    /// Reply of a map of access that refuses: its code, and the words if there are any. Other values
     /// say nothing here.
     pub fn refusal(&self) -> Option<(u16, &'a str)> {
         let (word, text) = self.value.split_once([' ', '\t']).unwrap_or((self.value, ""));

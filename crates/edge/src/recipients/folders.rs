@@ -17,7 +17,7 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// Those that the pattern names.
+    /// Folders of the pattern.
     pub fn new(pattern: &FolderPattern) -> Folders {
         Folders { pattern: pattern.clone(), calls: Calls::default() }
     }

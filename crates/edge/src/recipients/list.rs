@@ -20,7 +20,7 @@ const READ_BYTES: usize = 1 << 18;
 /// An address with its line end, on average: what a list is expected to hold.
 const LINE_BYTES_USUAL: u64 = 24;
 
-/// What is in a file, and how its lines are read.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Addresses, or a map.
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the configuration calls it.
+    /// Name in the configuration.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::List => "files",
@@ -42,7 +42,7 @@ impl Kind {
     }
 }
 
-/// What tells one state of a file from another.
+/// Identity of one state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -56,11 +56,11 @@ struct Stamp {
 pub struct List {
     /// Where it is.
     pub path: PathBuf,
-    /// What is in it.
+    /// Format of the file.
     pub kind: Kind,
     stamp: Stamp,
     keys: Keys,
-    /// What those are told that it refuses.
+    /// Replies for keys that it refuses.
     refusals: HashMap<u64, Reply>,
 }
 
@@ -131,7 +131,7 @@ impl List {
         !File::open(&self.path).and_then(|file| Stamp::of(&file)).is_ok_and(|stamp| stamp == self.stamp)
     }
 
-    /// What it says of a key: that it is there, or how it is refused.
+    /// Looks up a key: it exists, or has a reply that refuses it.
     pub fn find(&self, number: u64) -> Option<Result<(), &Reply>> {
         if !self.keys.holds(number) {
             return None;
@@ -172,7 +172,7 @@ impl Kind {
         !matches!(self, Kind::Passwd)
     }
 
-    /// Who is in a line, in the form in which it is asked for, and how it is refused.
+    /// Key of a line, in the form in which it is looked up, and the reply that refuses it.
     fn key(self, line: &str) -> Result<Option<(String, Option<Reply>)>, String> {
         if self == Kind::Passwd {
             return Ok(user(line)?.map(|user| (normal(user), None)));

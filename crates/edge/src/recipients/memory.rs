@@ -1,4 +1,4 @@
-//! What was answered before, for a while, in bounded memory.
+//! Memory of answers: for a while, and bounded.
 //!
 //! Those who have a mailbox and those who have none are remembered apart, so that whoever tries out names pushes nobody out whom
 //! mail is for. Each half has two generations: when the young one is full it becomes the old one, and what was in that is
@@ -40,7 +40,7 @@ impl Memory {
         Memory { valid: half(valid), refused: half(refused) }
     }
 
-    /// What was answered, and whether it is to be asked again meanwhile.
+    /// Remembered answer, and whether to ask again meanwhile.
     pub fn find(&mut self, number: u64, now: Instant) -> Option<(Answer, bool)> {
         self.valid.find(number, now).or_else(|| self.refused.find(number, now))
     }

@@ -1,4 +1,4 @@
-//! Who has a mailbox here: decided at RCPT, before a hop or an inspection is leased.
+//! Recipients: decided at RCPT, before a hop or an inspection is leased.
 //!
 //! ```text
 //!  RCPT ── desk ── Directory ── Group: its domains ─┬─ files, aliases     in memory

@@ -10,7 +10,7 @@ use std::time::Duration;
 use proto::smtp::Reply;
 use tokio::sync::Semaphore;
 
-/// What a table says of a name.
+/// Answer of a table about a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// It is there.
@@ -26,10 +26,10 @@ pub enum Found {
 /// Tables that are kept elsewhere, by their names in the configuration.
 pub type Tables = BTreeMap<String, Arc<dyn Table>>;
 
-/// What is to come.
+/// A pending lookup.
 pub type Finding<'a> = Pin<Box<dyn Future<Output = Found> + Send + 'a>>;
 
-/// Who is asked for: a user, with an extension or without.
+/// Name to look up: a user, with an extension or without.
 #[derive(Debug, Clone, Copy)]
 pub struct Name<'a> {
     /// In small letters, without quotes.
@@ -40,13 +40,13 @@ pub struct Name<'a> {
 
 /// A table that takes some time to answer: a file system, a service.
 pub trait Table: Send + Sync {
-    /// What the configuration calls its kind.
+    /// Name of its kind in the configuration.
     fn kind(&self) -> &'static str;
 
     /// Where it is.
     fn source(&self) -> String;
 
-    /// What it says of a name. It bounds its own time, and never says no where it could not look.
+    /// Looks up a name. It bounds its own time, and never answers "unknown" when it could not look.
     fn find<'a>(&'a self, name: Name<'a>) -> Finding<'a>;
 }
 
@@ -82,7 +82,7 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// What a call says; that it took too long, if it does.
+    /// Makes a call; one that takes too long is an error.
     pub async fn make(&self, call: impl FnOnce() -> Found + Send + 'static) -> Found {
         let turn = self.0.clone();
         let made = async move {

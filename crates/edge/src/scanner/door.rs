@@ -23,11 +23,11 @@ pub struct Clamd {
     pub settings: Arc<ClamdSettings>,
     /// Where it listens.
     pub sockets: Vec<Arc<Sockets>>,
-    /// What stays from reload to reload.
+    /// State that survives reloads.
     pub shared: Arc<Lasting>,
 }
 
-/// What stays from reload to reload.
+/// State that survives reloads.
 pub struct Lasting {
     pub(crate) scanner: Scanner,
     pub(crate) queue: Arc<Queue>,
@@ -64,7 +64,7 @@ impl Clamd {
     }
 }
 
-/// Who comes: connections are counted by it.
+/// Identity of a client, by which connections are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Client {
     /// Over TCP.
@@ -89,7 +89,7 @@ impl Client {
 
 /// A client that was let in, for as long as it stays.
 pub struct Guest {
-    /// Who.
+    /// Identity of the client.
     pub client: Client,
     counted: Arc<Mutex<HashMap<Client, usize>>>,
 }

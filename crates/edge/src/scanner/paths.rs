@@ -16,7 +16,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use crate::settings::ClamdSettings;
 
-/// What is said of pipes, sockets and devices.
+/// Reply for pipes, sockets and devices.
 const NOT_A_FILE: &str = "Not supported file type";
 
 /// Why a path is not scanned.
@@ -24,16 +24,16 @@ const NOT_A_FILE: &str = "Not supported file type";
 pub enum Refusal {
     /// As configured.
     Excluded,
-    /// What is answered.
+    /// Reply to the client.
     Failed(String),
 }
 
-/// What a client named, permitted and found.
+/// A file or folder that a client named and may scan.
 #[derive(Debug)]
 pub struct Found {
-    /// What it is called in answers: as the client did.
+    /// Path in replies: as the client wrote it.
     pub shown: PathBuf,
-    /// What it is, all links resolved.
+    /// Real path, all links resolved.
     real: PathBuf,
     /// Whether it is a folder.
     pub is_folder: bool,
@@ -60,7 +60,7 @@ pub fn find(settings: &ClamdSettings, path: &[u8]) -> Result<Found, Refusal> {
     Ok(Found { shown, real, is_folder: facts.is_dir() })
 }
 
-/// What lies below a folder, in the order of the names, or why it is not scanned. Links and what is no file are passed
+/// Files below a folder, in the order of the names, or errors. Links and special files are passed
 /// over, as clamd does below a folder.
 pub fn below<'a>(
     settings: &'a ClamdSettings,

@@ -1,4 +1,4 @@
-//! What is being scanned, as STATS shows it: clamdtop reads this.
+//! Scans in progress, as STATS shows them: clamdtop reads this.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

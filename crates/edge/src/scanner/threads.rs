@@ -67,15 +67,15 @@ pub enum Answer {
     Done,
 }
 
-/// What was found in one file.
+/// Result for one file.
 pub struct Line {
     /// The path, `stream`, or `fd[n]`.
     pub subject: Vec<u8>,
-    /// What is said of it.
+    /// Outcome for it.
     pub outcome: Outcome,
 }
 
-/// What is said of a file.
+/// Outcome for a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing was found.
@@ -90,15 +90,15 @@ pub enum Outcome {
 
 /// A request under way.
 pub struct Job {
-    /// Which.
+    /// Request it belongs to.
     pub tag: Tag,
     /// Where the answer goes.
     pub answers: mpsc::Sender<Answer>,
-    /// Who inspects, as it was when it began.
+    /// Inspector in force when it began.
     pub inspector: Arc<dyn Inspector>,
     /// The settings, likewise.
     pub settings: Arc<ClamdSettings>,
-    /// Who asked, for the log.
+    /// Client, for the log.
     pub client: Arc<str>,
     /// The numbers.
     pub metrics: Arc<Metrics>,
@@ -285,7 +285,7 @@ impl Job {
         }
     }
 
-    /// What is said of a file, counted and logged.
+    /// Outcomes for a file, counted and logged.
     fn outcomes(&self, subject: &[u8], examined: &Examined, started: Instant, all_matches: bool) -> Vec<Outcome> {
         let outcomes = outcomes(&examined.verdict, &self.settings.policy(), all_matches);
         let found = matches!(outcomes[0], Outcome::Found(_));
@@ -308,7 +308,7 @@ impl Job {
     }
 }
 
-/// What is said of a verdict; at least one thing.
+/// Outcomes for a verdict; at least one.
 fn outcomes(verdict: &Verdict, policy: &Policy, all_matches: bool) -> Vec<Outcome> {
     let told = examine::told(verdict, policy, all_matches).into_iter().map(|spotted| {
         let name = spotted.finding.name.to_string();
@@ -485,7 +485,7 @@ impl Drop for FilePlace {
     }
 }
 
-/// What is said when a scan broke down.
+/// Reply when a scan failed.
 const INTERNAL_ERROR: &str = "Internal error.";
 
 /// Why there is no verdict, in the words of clamd's engine (CL_EMEM, CL_ETIMEOUT, CL_ERROR).

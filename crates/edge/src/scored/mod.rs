@@ -46,9 +46,9 @@ const USUAL_REQUIRED: Points = Points(5_000);
 /// Bytes that are undone at a time.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// What is spoken with a client: the server half of a protocol.
+/// Dialect: the server half of a protocol.
 pub trait Dialect: Default {
-    /// What a client asks, and says of the mail.
+    /// Request of a client, with its facts about the mail.
     type Request;
 
     /// Whether who wants to have a mail learned has to show a password, where one is set.
@@ -61,11 +61,11 @@ pub trait Dialect: Default {
     fn step(&mut self, input: &[u8]) -> (usize, Event<Self::Request>);
     /// The client has ended its half of the connection.
     fn finish(&mut self) -> Event<Self::Request>;
-    /// What is said of the mail before it comes.
+    /// Facts about the mail before it comes.
     fn announced(request: &Self::Request) -> Announced;
     /// For whom, if the client says so.
     fn user(request: &Self::Request) -> Option<&str>;
-    /// What is to be learned of the mail, if that is what is asked for.
+    /// Lesson that the client asks for, if any.
     fn telling(request: &Self::Request) -> Option<Telling>;
     /// Tells the client whether that has changed anything.
     fn told(&mut self, request: &Self::Request, has_changed: bool);
@@ -78,13 +78,13 @@ pub trait Dialect: Default {
     fn refuse(&mut self, refusal: Refusal);
     /// Whether it was refused: then the client may still be sending.
     fn is_refused(&self) -> bool;
-    /// What is to be sent.
+    /// Bytes to send.
     fn outbox(&self) -> &[u8];
     /// It has been sent.
     fn sent(&mut self);
 }
 
-/// What a client did.
+/// Event of a client.
 pub enum Event<R> {
     /// Nothing that matters; more is needed.
     Idle,
@@ -94,13 +94,13 @@ pub enum Event<R> {
     Content,
     /// The mail is complete.
     End,
-    /// What is in the outbox is to be sent, and the connection closed.
+    /// The outbox is to be sent, and the connection closed.
     Closed,
 }
 
-/// What is known of a mail before it comes.
+/// Facts about a mail before it comes.
 pub struct Announced {
-    /// Who sends it to whom.
+    /// Sender and recipients.
     pub flow: Flow,
     /// Its bytes, compressed or not.
     pub length: Option<u64>,
@@ -116,9 +116,9 @@ pub struct Announced {
 
 /// A client wants to have a mail learned, or forgotten.
 pub struct Telling {
-    /// What is to be done here; nothing, where it is to be done elsewhere.
+    /// Lesson to take here; none where it is taken elsewhere.
     pub what: Option<What>,
-    /// What it shows for it.
+    /// Password that permits it.
     pub password: Option<Box<str>>,
 }
 

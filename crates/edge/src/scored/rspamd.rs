@@ -143,7 +143,7 @@ impl From<ServerEvent> for Event<Request> {
 }
 
 impl Mail<Request> {
-    /// What is to be done, in Rspamd's words.
+    /// Action, in Rspamd's words.
     fn action(&self, verdict: &Verdict, score: &Score) -> &'static str {
         match verdict.action.max(self.spam.scoring.action(score.points)) {
             Action::Reject | Action::Blank => "reject",

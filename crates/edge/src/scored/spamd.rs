@@ -108,7 +108,7 @@ impl From<ServerEvent> for Event<Request> {
 }
 
 impl Mail<Request> {
-    /// What goes with the verdict; none where the mail is wanted and could not be held.
+    /// Body of the reply; none where the mail is wanted and could not be held.
     fn body(&mut self, score: &Score) -> Option<Vec<u8>> {
         match self.request.verb {
             Verb::Symbols => {

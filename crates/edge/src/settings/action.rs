@@ -1,4 +1,4 @@
-//! What is done with a mail, by its name.
+//! Actions on a mail, by name.
 
 use flow::Action;
 use serde::Deserialize;

@@ -29,10 +29,10 @@ pub struct AuthenticationSettings {
     /// Mails up to this many bytes are held for it.
     #[serde(deserialize_with = "size")]
     pub size_max: u64,
-    /// What SPF's `fail` asks for.
+    /// Action for SPF's `fail`.
     #[serde(deserialize_with = "consequence")]
     pub on_spf_fail: Action,
-    /// What an author's policy `reject` asks for where DMARC has failed.
+    /// Action for an author's policy `reject` where DMARC has failed.
     #[serde(deserialize_with = "consequence")]
     pub on_dmarc_reject: Action,
     /// The same of `quarantine`.
@@ -64,7 +64,7 @@ pub struct AuthenticationTerms {
     pub on_dmarc_quarantine: Option<Action>,
 }
 
-/// What holds for a mail that is authenticated.
+/// Authentication settings of a mail.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Authentication {
     /// Our name in `Authentication-Results`.
@@ -73,9 +73,9 @@ pub struct Authentication {
     pub header: bool,
     /// Mails up to this many bytes are held for it.
     pub size_max: u64,
-    /// What SPF's `fail` asks for.
+    /// Action for SPF's `fail`.
     pub on_spf_fail: Action,
-    /// What an author's policy `reject` asks for where DMARC has failed.
+    /// Action for an author's policy `reject` where DMARC has failed.
     pub on_dmarc_reject: Action,
     /// The same of `quarantine`.
     pub on_dmarc_quarantine: Action,
@@ -99,7 +99,8 @@ impl Default for AuthenticationSettings {
 }
 
 impl AuthenticationSettings {
-    /// What holds where these terms do, the weightier first; none where mails are not authenticated. `usual`: whether they are
+    /// Settings under these terms, the weightier first; none where mails are not authenticated. `usual`: whether they
+    /// are
     /// where nobody says so of this listener.
     pub fn under(&self, terms: [Option<&AuthenticationTerms>; 2], usual: bool) -> Option<Authentication> {
         let terms = terms.into_iter().flatten();

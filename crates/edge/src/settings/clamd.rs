@@ -53,7 +53,7 @@ pub struct ClamdSettings {
     pub session_requests_max: u32,
     /// Files and streams scanned at a time; 0 means one for each core.
     pub scan_threads: usize,
-    /// Which clients may say RELOAD.
+    /// Clients that may send RELOAD.
     pub reload: Who,
     /// The networks that clients may come from over TCP; none: any.
     pub clients: Vec<Network>,
@@ -69,7 +69,7 @@ pub struct ClamdSettings {
     pub version: bool,
     /// Whether clients may say ALLMATCHSCAN.
     pub all_matches: bool,
-    /// What is answered when a limit was reached.
+    /// Reply when a limit was reached.
     pub on_limit: Said,
     /// When two readers could disagree, and only one reading was inspected.
     pub on_ambiguous: Said,
@@ -118,7 +118,7 @@ impl Default for ClamdSettings {
 }
 
 impl ClamdSettings {
-    /// What findings ask for: what is to be answered FOUND is rejected, what is an ERROR is tagged.
+    /// Actions for findings: FOUND stands for reject, ERROR for tag.
     pub fn policy(&self) -> Policy {
         Policy {
             on_infected: Action::Reject,
@@ -154,7 +154,7 @@ impl ClamdSettings {
     }
 }
 
-/// What a class of findings is answered with.
+/// Reply for a class of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Said {
@@ -176,12 +176,12 @@ impl Said {
     }
 }
 
-/// Which clients something is allowed to: `true`, `false`, or `"local"`.
+/// Clients that may use a command: `true`, `false`, or `"local"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// All of them.
     All,
-    /// Those of a UNIX socket, and those that come over the loopback interface.
+    /// Clients of a UNIX socket or the loopback interface.
     Local,
     /// None.
     Nobody,

@@ -1,4 +1,4 @@
-//! What becomes of the mails of a listener: what each class of findings asks for, and where mails are kept aside.
+//! Treatment of the mails of a listener: the action for each class of findings, and the quarantine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,10 +55,10 @@ fn reject() -> Action {
     Action::Reject
 }
 
-/// What becomes of mails; where nothing is said, what is common with the protocol.
+/// Treatment of mails; the default depends on the protocol.
 #[derive(Debug, Clone)]
 pub struct Content {
-    /// What each class of findings asks for.
+    /// Action for each class of findings.
     pub policy: Policy,
     /// What becomes of `tag` when the header has been sent already: `reject` or `pass`.
     pub on_late_tag: Action,

@@ -264,7 +264,7 @@ impl Session {
     }
 }
 
-/// What can be done with a message that has announced its size: it is appended as it is, or not at all.
+/// Actions possible for a message that has announced its size: it is appended as it is, or not at all.
 fn able(passage: &Passage) -> Capabilities {
     let able = passage.capabilities();
     Capabilities { tag: false, late_tag: Action::Pass, blank: false, blank_whole: false, ..able }

@@ -10,7 +10,7 @@ pub struct Appending {
     pub(super) flow: Flowing,
     /// The message under way; none while it is passed over.
     pub(super) passage: Option<Box<Passage>>,
-    /// What stands in front of it, unless that is the beginning of the command.
+    /// Command text in front of it, unless that is the beginning of the command.
     pub(super) before: Option<Vec<u8>>,
     pub(super) message: Message,
     pub(super) left: u64,

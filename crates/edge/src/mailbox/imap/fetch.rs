@@ -46,7 +46,7 @@ impl Session {
         self.work = Work::Fetch(Box::new(fetching));
     }
 
-    /// What is in flight has its answer.
+    /// Handles the end of the request in flight.
     pub fn fetched(&mut self, mut fetching: Box<Fetching>, status: Status) {
         fetching.finished(status);
         self.next_fetch(fetching);
@@ -76,7 +76,7 @@ impl Session {
         }
     }
 
-    /// What is to be asked next about a message; none if there is nothing more.
+    /// Next request about a message; none if all is done.
     fn next_step(&mut self, one: &One, fetching: &mut Fetching) -> Option<(Step, Fetch)> {
         let ours = |section| one.fetch.of_one(one.number, section);
         let name = || Some((Step::Name, one.fetch.of_names(one.number)));
@@ -120,7 +120,7 @@ impl Session {
         self.found = self.key(uid).map(|key| (key, Arc::new(parts)));
     }
 
-    /// What is done with an item that the server sends of a message.
+    /// Decides about an item of a message that the server sends.
     pub fn way(&mut self, section: &Section, number: u32, uid: Option<u32>, identity: Option<Identity>) -> Way {
         if let Work::Fetch(fetching) = &mut self.work
             && let Some(one) = &mut fetching.one
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-/// What is left to ask of a message that is not clean: parts become ranges of the whole.
+/// Requests the rest of a message that is not clean: parts become ranges of the whole.
 fn deliver(one: &One, parts: Option<&Parts>, fate: &Arc<Fate>, fetching: &mut Fetching) -> Option<(Step, Fetch)> {
     let mut ranges = Vec::new();
     let mut sections = Vec::new();

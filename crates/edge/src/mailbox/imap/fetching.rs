@@ -17,9 +17,9 @@ pub struct Fetching {
     pub(super) step: Step,
     /// The message that is gone through on its own.
     pub(super) one: Option<One>,
-    /// Those that will be.
+    /// Messages still to deliver.
     pub(super) owed: VecDeque<One>,
-    /// What the server has said to the client's command.
+    /// Status of the client's command from the server.
     pub(super) answer: Option<Status>,
     /// Why something was left out for good.
     pub(super) refusal: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct One {
     pub(super) fetch: Fetch,
 }
 
-/// What is in flight.
+/// Request in flight.
 pub(super) enum Step {
     /// The client's command.
     AsAsked,
@@ -50,11 +50,11 @@ pub(super) enum Step {
     Inspect,
     /// All of it, for its parts.
     Find,
-    /// What the client wants of it: these sections as these ranges of the whole.
+    /// Delivers these sections, each as a range of the whole.
     Deliver(Vec<(Section, Section)>, Option<Arc<Fate>>),
 }
 
-/// What is done with content.
+/// Treatment of content.
 pub enum Way {
     /// It passes.
     Pass,
@@ -71,7 +71,7 @@ pub enum Way {
 }
 
 impl Fetching {
-    /// What a client asks for under this tag.
+    /// Begins a FETCH of the client with this tag.
     pub fn new(tag: Vec<u8>, fetch: Fetch) -> Fetching {
         Fetching { tag, fetch, step: Step::AsAsked, one: None, owed: VecDeque::new(), answer: None, refusal: None }
     }
@@ -123,7 +123,7 @@ impl Fetching {
         self.owed.push_back(One::new(number, uid, fetch));
     }
 
-    /// What is in flight has its answer.
+    /// Handles the end of the request in flight.
     pub(super) fn finished(&mut self, status: Status) {
         let ok = status.kind == Kind::Ok;
         match (&self.step, self.one.take()) {

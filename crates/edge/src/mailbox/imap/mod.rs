@@ -38,7 +38,7 @@ use crate::porch::shared::Shared;
 use session::Session;
 use upstream::Upstream;
 
-/// What a side is told before it is sent.
+/// Bytes gathered for a side before they are sent.
 const OUTBOX_BYTES: usize = 32 << 10;
 
 /// Messages of one FETCH that are not known to be clean.

@@ -1,4 +1,4 @@
-//! What of a message a section stands for (RFC 9051, section 6.4.5), by where its parts stand.
+//! Ranges of sections in a message (RFC 9051, section 6.4.5), by the places of its parts.
 
 use std::ops::Range;
 

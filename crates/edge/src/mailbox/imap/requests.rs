@@ -1,4 +1,4 @@
-//! What the client says, and what is done about it.
+//! Commands of the client, and their handling.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What the server says, and what of it the client hears.
+//! Responses of the server, and those that reach the client.
 
 use std::io;
 

@@ -40,9 +40,9 @@ pub struct Session {
     pub hears: Server,
     /// Asks the server.
     pub asks: Client,
-    /// What is in flight.
+    /// Command in flight.
     pub work: Work,
-    /// Who is logged in, as far as that can be seen.
+    /// User who has logged in, as far as that can be seen.
     pub user: Option<String>,
     /// In place of it where it cannot be seen.
     pub stranger: Option<String>,
@@ -59,7 +59,7 @@ pub struct Session {
 pub struct Folder {
     pub name: Option<Vec<u8>>,
     pub validity: Option<u32>,
-    /// Which messages have these UIDs: those that were told of last. While the mailbox is selected no UID becomes
+    /// Identities of messages by UID, the most recent ones. While the mailbox is selected no UID becomes
     /// another message's.
     pub told: VecDeque<(u32, Identity)>,
 }
@@ -68,7 +68,7 @@ impl Folder {
     /// Messages that are remembered.
     const TOLD_MAX: usize = 64;
 
-    /// Which message has this UID, where that was told.
+    /// Identity of the message with this UID, if known.
     pub fn identity(&self, uid: u32) -> Option<Identity> {
         self.told.iter().find(|(told, _)| *told == uid).map(|(_, identity)| *identity)
     }
@@ -86,7 +86,7 @@ impl Folder {
     }
 }
 
-/// What is in flight.
+/// Command in flight.
 pub enum Work {
     /// Nothing: the client may say its next.
     Nothing,
@@ -96,7 +96,7 @@ pub enum Work {
         verb: proto::imap::Verb,
         /// The mechanism of a SASL exchange.
         mechanism: Option<String>,
-        /// Who logs in.
+        /// Login name.
         user: Option<String>,
     },
     /// Messages are fetched.
@@ -105,7 +105,7 @@ pub enum Work {
     Append(Box<Appending>),
 }
 
-/// What goes on after something was heard.
+/// Continuation after an event.
 #[derive(PartialEq, Eq)]
 pub enum Next {
     Go,
@@ -264,7 +264,7 @@ impl Session {
         self.hears.line(&line);
     }
 
-    /// Who is logged in, for people.
+    /// Login name, for people.
     pub fn shown_user(&self) -> String {
         printable(self.user.as_deref().unwrap_or_default())
     }
@@ -296,7 +296,7 @@ impl Session {
         fate.is_some_and(|fate| fate.is_clean() && fate.identity.is_some())
     }
 
-    /// What is known of this message, by its UID and what else it was told by: a UID alone may have become another's
+    /// Remembered result for this message, by its UID and identity: a UID alone may have become another's
     /// since.
     pub fn fate(&mut self, uid: u32, identity: Identity) -> Option<Arc<Fate>> {
         let identity = Some(identity);

@@ -14,7 +14,7 @@ use crate::net::wire::Wire;
 pub struct Told {
     pub number: u32,
     pub uid: Option<u32>,
-    /// What it is told by beside that.
+    /// Size and date, which identify it.
     pub(super) size: Option<Vec<u8>>,
     pub(super) date: Option<Vec<u8>>,
     /// The UID that content was taken for before it was told.
@@ -29,7 +29,7 @@ pub struct Told {
     pub(super) left: u64,
 }
 
-/// What is done with the content that is under way.
+/// Treatment of the content in progress.
 pub(super) enum Under {
     /// It goes to the client.
     Passing,
@@ -62,7 +62,7 @@ impl Told {
         }
     }
 
-    /// Which message it is, where the server has told all of that.
+    /// Identity of the message, once the server has sent all of it.
     pub(super) fn identity(&self) -> Option<Identity> {
         Some(Identity::new(&[self.size.as_ref()?, self.date.as_ref()?]))
     }

@@ -19,9 +19,9 @@ pub struct Upstream {
     pub wire: Wire,
     /// Our half of it.
     pub client: Client,
-    /// What it greeted with.
+    /// Greeting of the server.
     pub greeting: Status,
-    /// What it offers now.
+    /// Current capabilities of the server.
     pub capabilities: Vec<Vec<u8>>,
 }
 

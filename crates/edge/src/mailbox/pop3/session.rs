@@ -29,7 +29,7 @@ const SERVER_WAIT: Duration = Duration::from_secs(300);
 /// Bytes of content made at a time.
 const CONTENT_BYTES: usize = 32 << 10;
 
-/// What the client is told before it is sent.
+/// Bytes gathered for the client before they are sent.
 const OUTBOX_BYTES: usize = 32 << 10;
 
 /// The last word to a client that has not logged in, and whose place is another's.
@@ -48,7 +48,7 @@ pub struct Session {
     hears: Server,
     /// Asks the server.
     asks: Client,
-    /// What is to be answered, oldest first.
+    /// Commands to answer, oldest first.
     tasks: VecDeque<Task>,
     user: Option<String>,
     /// The message whose lasting name was asked for last.
@@ -83,7 +83,7 @@ enum Task {
     Stls,
 }
 
-/// What goes on after something was heard.
+/// Continuation after an event.
 #[derive(PartialEq, Eq)]
 enum Next {
     Go,
@@ -199,7 +199,7 @@ impl Session {
     }
 }
 
-/// What the client says.
+/// Commands of the client.
 impl Session {
     fn hear_client(&mut self) -> Next {
         if self.tasks.len() >= TASKS_MAX {
@@ -295,7 +295,7 @@ impl Session {
     }
 }
 
-/// What the server says.
+/// Replies of the server.
 impl Session {
     async fn hear_server(&mut self) -> io::Result<Next> {
         if self.hears.outbox().len() > OUTBOX_BYTES {
@@ -404,7 +404,7 @@ impl Session {
         self.hears.say(true, &told.unwrap_or_default());
     }
 
-    /// What a listing holds beside numbers and names is left out, and that is told once.
+    /// Logs once that a listing holds more than numbers and names, which is left out.
     fn compare(&mut self, verb: Verb, line: &[u8], told: Option<&[u8]>) {
         if told != Some(line) && matches!(verb, Verb::List | Verb::Uidl | Verb::Lang) && !self.has_strayed {
             self.has_strayed = true;

@@ -21,7 +21,7 @@ pub struct Upstream {
     pub wire: Wire,
     /// Our half of it.
     pub client: Client,
-    /// What it greeted with: with APOP, the client needs it as it is.
+    /// Greeting of the server: with APOP, the client needs it unchanged.
     pub greeting: Vec<u8>,
 }
 

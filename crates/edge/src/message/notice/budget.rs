@@ -12,7 +12,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// Addresses remembered.
 const ADDRESSES_MAX: usize = 10_000;
 
-/// What may still be sent.
+/// Notices that may still be sent.
 #[derive(Debug, Default)]
 pub struct Budget(Mutex<Spent>);
 

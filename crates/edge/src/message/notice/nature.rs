@@ -1,4 +1,4 @@
-//! What sort of mail it is that somebody would be told about: from a list, from a machine, or a notice itself.
+//! Nature of a mail that a notice would be about: from a list, automatic, or a notice itself.
 //!
 //! By the header fields that say so: RFC 3834 (automatic answers), RFC 2369 and 2919 (lists), and the `Precedence` that came
 //! before them.
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use flow::Field;
 
-/// What a header says.
+/// Nature of a mail, by its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Nature {
     /// A person may have written it: it is from no list and no machine, as far as it says.

@@ -142,7 +142,7 @@ impl Authority {
     }
 }
 
-/// What the authority says against our answers.
+/// Reasons of the authority for a failed challenge.
 async fn unproved(order: &mut Order) -> String {
     let mut reasons = Vec::new();
     let mut authorizations = order.authorizations();

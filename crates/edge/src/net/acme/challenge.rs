@@ -1,4 +1,4 @@
-//! What the authority asks at port 80 (HTTP-01, RFC 8555, section 8.3), answered as long as it has questions.
+//! Answers to the authority's requests at port 80 (HTTP-01, RFC 8555, section 8.3), as long as there are challenges.
 
 use std::collections::HashMap;
 use std::io;

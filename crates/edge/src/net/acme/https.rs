@@ -1,4 +1,4 @@
-//! What carries ACME's requests: the client that fetches signatures, on threads apart.
+//! HTTPS for ACME: the client that fetches signatures, on threads apart.
 
 use std::path::Path;
 use std::pin::Pin;

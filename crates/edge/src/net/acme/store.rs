@@ -24,7 +24,7 @@ pub fn account(folder: &Path, directory: &str) -> PathBuf {
     folder.join(format!("account-{}.json", server.chars().map(plain).collect::<String>()))
 }
 
-/// What a file holds; nothing if there is none.
+/// Content of a file; none if it does not exist.
 ///
 /// # Errors
 /// When it cannot be read.
