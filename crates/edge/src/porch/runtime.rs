@@ -120,7 +120,7 @@ impl Signatures {
     }
 
     /// Version for clients of clamd: they look for its name and the version whose protocol is spoken. After it
-    /// follows are the version of ClamAV's database and when it was built; without one, the generation of the signatures
+    /// come the version of ClamAV's database and its date; without one, the generation of the signatures
     /// and when they were loaded.
     pub fn clamd_version(&self) -> String {
         let (version, date) = match self.release {

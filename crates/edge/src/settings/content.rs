@@ -60,23 +60,23 @@ fn reject() -> Action {
 pub struct Content {
     /// Action for each class of findings.
     pub policy: Policy,
-    /// What becomes of `tag` when the header has been sent already: `reject` or `pass`.
+    /// Action in place of `tag` when the header has been sent already: `reject` or `pass`.
     pub on_late_tag: Action,
     /// The folder for `quarantine`.
     pub quarantine: Option<PathBuf>,
-    /// Which of `[[attachment]]` hold, in this order.
+    /// Names of `[[attachment]]` tables that apply, in this order.
     pub attachments: Vec<String>,
     /// The largest mail, in bytes; 0 means any.
     pub message_bytes_max: u64,
-    /// What a client hears of why its mail is refused.
+    /// Reason that a client is given when its mail is refused.
     pub refusal: Refusal,
     /// Whether mails that go on have a field that says they were inspected.
     pub virus_scanned: bool,
-    /// What the listener says of scores, and the rule.
+    /// Score settings of the listener, and of the rule.
     pub spam: Option<SpamTerms>,
     /// See [`Content::spam`].
     pub ruled_spam: Option<SpamTerms>,
-    /// What the listener says of authentication, and the rule.
+    /// Authentication settings of the listener, and of the rule.
     pub authentication: Option<AuthenticationTerms>,
     /// See [`Content::authentication`].
     pub ruled_authentication: Option<AuthenticationTerms>,
@@ -120,7 +120,7 @@ impl Content {
         })
     }
 
-    /// What holds where a rule means the mail.
+    /// Treatment of mails to which a rule applies.
     pub fn under(&self, rule: &MailRule) -> Content {
         let own = &self.policy;
         let signatures = rule.signatures.as_deref().map(signatures);
@@ -157,12 +157,12 @@ impl Content {
         self.attachments.iter().filter_map(named).map(Attachment::rule).collect()
     }
 
-    /// What holds for scores; none where mails are not scored.
+    /// Score settings in force; none where mails are not scored.
     pub fn scores(&self, global: Option<&SpamSettings>) -> Option<Spam> {
         global?.under([self.ruled_spam.as_ref(), self.spam.as_ref()])
     }
 
-    /// What holds for who sends them; none where mails are not authenticated.
+    /// Authentication settings in force; none where mails are not authenticated.
     pub fn authenticates(&self, global: Option<&AuthenticationSettings>, usual: bool) -> Option<Authentication> {
         global?.under([self.ruled_authentication.as_ref(), self.authentication.as_ref()], usual)
     }

@@ -16,7 +16,7 @@ pub enum Forward {
     Original,
     /// A server.
     Server {
-        /// What it speaks.
+        /// Protocol of the server.
         scheme: Scheme,
         /// Where it is, as `host:port`.
         address: String,
@@ -33,7 +33,7 @@ pub enum Forward {
     Discard,
 }
 
-/// What a server speaks.
+/// Protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     /// SMTP, with STARTTLS.

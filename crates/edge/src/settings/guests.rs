@@ -1,4 +1,4 @@
-//! Who may come to a listener, how many at a time, how often and for how long.
+//! Admission to a listener: clients, sessions at a time, rate and duration.
 
 use std::net::IpAddr;
 
@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::network::{Network, Trusted};
 
-/// Who may come.
+/// Clients that may connect, and their bounds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct Guests {
     /// Sessions at a time, on this listener.
     pub connections_max: u32,
-    /// Who may come; nobody named: everybody.
+    /// Networks that may connect; empty: all.
     pub clients: Vec<Network>,
     /// Sessions at a time from one client. Without it: what is common with the protocol, for strangers.
     pub connections_per_client_max: Option<u32>,

@@ -1,4 +1,4 @@
-//! What is set for HTTP alone.
+//! Settings of HTTP alone.
 
 use std::net::IpAddr;
 
@@ -85,7 +85,7 @@ pub enum Mode {
     Transparent,
 }
 
-/// What becomes of requests for a part of an object.
+/// Treatment of requests for a part of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ranges {
@@ -95,7 +95,7 @@ pub enum Ranges {
     Pass,
 }
 
-/// What becomes of content in a coding that nobody here knows.
+/// Treatment of content in an unknown coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownCodings {
@@ -126,7 +126,8 @@ pub enum Https {
     Inspect,
 }
 
-/// What becomes of hosts that cannot be opened: their clients trust their own certificate alone, or they ask for one of the client's.
+/// Treatment of hosts that cannot be opened: their clients trust their own certificate alone, or they ask for one of
+/// the client's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pinned {

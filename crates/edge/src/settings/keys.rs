@@ -10,10 +10,10 @@ use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// What is wrong with a table, and where in the file.
+/// Error in a table, and its place in the file.
 #[derive(Debug)]
 pub struct Fault {
-    /// What is wrong.
+    /// Error text.
     pub message: String,
     /// Where, in bytes of the file.
     pub span: Option<Range<usize>>,
@@ -46,7 +46,7 @@ pub fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&
     (apart.0 * 3 <= name.chars().count().max(3)).then_some(apart.1)
 }
 
-/// Of a longer key only so much is compared.
+/// Characters of a key that are compared at most.
 const KEY_CHARACTERS_MAX: usize = 64;
 
 /// How many letters have to be put in, left out, replaced or swapped with their neighbour to make one word of the other.

@@ -31,13 +31,13 @@ use super::trust::Tested;
 pub struct Listener {
     /// Where it listens.
     pub place: Place,
-    /// Who may come.
+    /// Clients that may connect.
     pub guests: Guests,
     /// Where mail goes, or comes from.
     pub hop: NextHop,
-    /// What becomes of mails.
+    /// Treatment of mails.
     pub content: Content,
-    /// What is spoken, and what is set for that alone.
+    /// Protocol, with the settings of it alone.
     pub speaks: Speaks,
     /// Keys that are there and that its protocol does not have.
     pub unused: Vec<String>,
@@ -58,7 +58,7 @@ pub struct Place {
     pub tls: ListenerTls,
 }
 
-/// What a listener speaks, with what is set for that alone.
+/// Protocol of a listener, with the settings of it alone.
 #[derive(Debug, Clone)]
 pub enum Speaks {
     /// RFC 5321.
@@ -85,7 +85,7 @@ pub enum Speaks {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct MilterListener {
-    /// What holds for some mails in place of what the listener says; the first that means a mail decides.
+    /// Rules in place of the listener's settings; the first that applies to a mail decides.
     #[serde(rename = "rule")]
     pub rules: Vec<MailRule>,
 }
@@ -152,7 +152,7 @@ impl Listener {
         }
     }
 
-    /// What is set for HTTP, where that is spoken.
+    /// Settings of HTTP, if the listener has it.
     pub fn http(&self) -> Option<&Arc<HttpListener>> {
         match &self.speaks {
             Speaks::Http(own) => Some(own),
@@ -160,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// What is set for SMTP and LMTP, where one of them is spoken.
+    /// Settings of SMTP and LMTP, if the listener has one of them.
     pub fn smtp(&self) -> Option<&SmtpListener> {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => Some(own),
@@ -168,7 +168,7 @@ impl Listener {
         }
     }
 
-    /// What holds for some mails in place of what the listener says.
+    /// Rules in place of the listener's settings.
     pub fn rules(&self) -> &[MailRule] {
         match &self.speaks {
             Speaks::Smtp(own) | Speaks::Lmtp(own) => &own.rules,
@@ -182,7 +182,7 @@ impl Listener {
         self.rules().iter().position(|rule| rule.means(parties))
     }
 
-    /// What becomes of mails under a rule.
+    /// Treatment of mails under a rule.
     pub fn under(&self, rule: Option<usize>) -> Content {
         let rule = rule.and_then(|index| self.rules().get(index));
         rule.map_or_else(|| self.content.clone(), |rule| self.content.under(rule))

@@ -1,4 +1,4 @@
-//! What the configuration says to doors: a struct for each table, as `serde` reads it.
+//! Settings of the doors: a struct for each table, as `serde` reads it.
 //!
 //! Reading the file, and what holds across its tables, is up to whoever has the whole of it.
 

@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for Network {
     }
 }
 
-/// Who may speak for others: a network, or whoever may open our UNIX socket.
+/// Peers that may name another client: a network, or all that may open our UNIX socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trusted {
     /// Clients of a UNIX socket: `unix`.

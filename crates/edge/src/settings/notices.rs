@@ -22,7 +22,7 @@ pub struct NoticeSettings {
     /// At which actions the postmaster is told.
     #[serde(deserialize_with = "actions")]
     pub postmaster: Vec<Action>,
-    /// Who that is. Default: `postmaster@` and the gateway's name.
+    /// Address of the postmaster. Default: `postmaster@` and the gateway's name.
     pub postmaster_address: Option<String>,
     /// Clients that have made sure who the sender is.
     pub sender_networks: Vec<Network>,

@@ -24,7 +24,7 @@ const PATTERN_BYTES_MAX: usize = 255;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
-    /// What rules and findings call it.
+    /// Name in rules and findings.
     pub name: String,
     /// Patterns for the declared name.
     #[serde(default, deserialize_with = "globs")]
@@ -111,7 +111,7 @@ pub struct MailRule {
     pub authentication: Option<AuthenticationTerms>,
 }
 
-/// Who sends a mail from where to whom.
+/// Client, sender and recipients of a mail.
 #[derive(Debug, Clone, Copy)]
 pub struct Parties<'a> {
     /// The client.

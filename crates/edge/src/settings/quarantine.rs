@@ -25,9 +25,9 @@ pub struct QuarantineSettings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Learners {
-    /// What is unwanted.
+    /// Command that learns spam.
     pub spam: Vec<String>,
-    /// What is not.
+    /// Command that learns ham.
     pub ham: Vec<String>,
     /// Seconds that it may take.
     pub seconds_max: u64,

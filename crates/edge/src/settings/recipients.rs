@@ -14,7 +14,7 @@ use super::forward::Forward;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecipientTable {
-    /// What listeners and the log call it.
+    /// Name in listeners and the log.
     pub name: String,
     /// The domains whose recipients it knows all of; none: any domain.
     #[serde(default)]
@@ -25,7 +25,7 @@ pub struct RecipientTable {
     /// Aliases, as in Postfix's `virtual` and `aliases`: each is a recipient.
     #[serde(default)]
     pub aliases: Vec<PathBuf>,
-    /// Who has this folder has a mailbox.
+    /// Pattern of folders: a recipient whose folder exists has a mailbox.
     pub maildir: Option<FolderPattern>,
     /// Users: `system`, or files in the form of `passwd(5)`.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct RecipientTable {
     pub lookups: Vec<String>,
     /// The server that knows recipients who are in no table.
     pub call_ahead: Option<CallAheadSettings>,
-    /// What is answered when a table cannot be asked.
+    /// Reply when a table cannot be asked.
     #[serde(default)]
     pub unsure: Unsure,
     /// The characters one of which ends the user's name in a local part; none: there are no extensions.
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for FolderPattern {
     }
 }
 
-/// What is answered when a table cannot be asked, and no other knows the recipient.
+/// Reply when a table cannot be asked, and no other knows the recipient.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unsure {
@@ -151,7 +151,7 @@ pub enum Unsure {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallAheadSettings {
-    /// Who is asked.
+    /// Server to ask.
     pub server: Asks,
     /// Seconds for an answer.
     pub seconds_max: u64,
@@ -203,7 +203,7 @@ impl CallAheadSettings {
     }
 }
 
-/// Who is asked for recipients: `forward`, or a URL.
+/// Server to ask for recipients: `forward`, or a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asks {
     /// The listener's next hop.

@@ -1,4 +1,4 @@
-//! What a client hears of why its mail is refused.
+//! Reasons that a client is given when its mail is refused.
 //!
 //! A name tells whoever tries out samples which signature to get around, try by try; an id tells nothing, and leads whoever
 //! may read the log to all of it.
@@ -9,10 +9,10 @@ use serde::de::{self, Deserializer};
 /// The longest text of an operator's, in bytes: with its code it fits a line of a reply.
 const TEXT_BYTES_MAX: usize = 400;
 
-/// What a client hears.
+/// Reason given to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// What was found, and where.
+    /// Name and place of the finding.
     Name,
     /// The message's id, and nothing else.
     Id,

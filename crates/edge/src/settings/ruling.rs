@@ -1,4 +1,4 @@
-//! What holds for a mail: the settings of a listener as one of its rules makes them.
+//! Rulings: the settings of a listener as one of its rules makes them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use super::policy::Attachment;
 use super::refusal::Refusal;
 use super::spam::{Spam, SpamSettings};
 
-/// What holds for a mail: a listener's settings as one of its rules makes them. Made once, when the configuration is loaded.
+/// Settings for a mail: the listener's as one of its rules makes them. Made once, when the configuration is loaded.
 #[derive(Debug, Clone)]
 pub struct Ruling {
-    /// What each class of findings asks for.
+    /// Action for each class of findings.
     pub policy: Policy,
     /// How attachments are treated.
     pub attachments: Arc<[Rule]>,
     /// The largest mail, in bytes; 0 means any.
     pub message_bytes_max: u64,
-    /// What becomes of `tag` when the header has been sent already.
+    /// Action in place of `tag` when the header has been sent already.
     pub on_late_tag: Action,
-    /// What a client learns of why its mail is refused.
+    /// Reason that a client is given when its mail is refused.
     pub refusal: Refusal,
     /// Whether mails that go on have a field that says they were inspected.
     pub virus_scanned: bool,
     /// Where mails are kept aside, if some may have to be.
     pub quarantine: Option<PathBuf>,
-    /// What follows from a score; none where mails are not scored.
+    /// Score settings; none where mails are not scored.
     pub spam: Option<Spam>,
-    /// What follows from who sends it; none where mails are not authenticated.
+    /// Authentication settings; none where mails are not authenticated.
     pub authentication: Option<Authentication>,
 }
 
@@ -44,7 +44,7 @@ pub struct Rulings {
 }
 
 impl Rulings {
-    /// Those of a listener, with all attachments that there are, and what holds for scores and for who sends mails.
+    /// Rulings of a listener, with all attachments that there are, and the settings for scores and authentication.
     pub fn new(
         listener: &Listener,
         attachments: &[Attachment],
@@ -65,13 +65,13 @@ impl Rulings {
         Rulings { all, sparing }
     }
 
-    /// What holds under a rule.
+    /// Ruling under a rule.
     pub fn under(&self, rule: Option<usize>) -> Arc<Ruling> {
         let index = rule.map_or(0, |rule| rule + 1);
         self.all.get(index).unwrap_or(&self.all[0]).clone()
     }
 
-    /// What holds without a rule for content that some findings do not stop.
+    /// Ruling without a rule for content that some findings do not stop.
     pub fn sparing(&self, spared: Spared) -> Arc<Ruling> {
         let [faults, malware] = &self.sparing;
         match spared {
@@ -83,7 +83,7 @@ impl Rulings {
 }
 
 impl Ruling {
-    /// What holds for a mail that is there already, and only learned: nothing becomes of it.
+    /// Ruling for a mail that is delivered already, and only learned: no action is taken.
     pub fn to_learn(spam: Spam) -> Ruling {
         Ruling {
             policy: Policy::default(),

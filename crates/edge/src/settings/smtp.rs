@@ -1,4 +1,4 @@
-//! What is set for SMTP and LMTP alone.
+//! Settings of SMTP and LMTP alone.
 
 use std::net::IpAddr;
 
@@ -14,10 +14,10 @@ use super::trust::Tested;
 pub struct SmtpListener {
     /// Whether clients may log in to the next hop: `off`, `tls` or `any`.
     pub auth: Option<Auth>,
-    /// What holds for some mails in place of what the listener says; the first that means a mail decides.
+    /// Rules in place of the listener's settings; the first that applies to a mail decides.
     #[serde(rename = "rule")]
     pub rules: Vec<MailRule>,
-    /// Which of `[[recipients]]` say who is a recipient; none: the next hop alone does.
+    /// Names of `[[recipients]]` tables that apply; none: the next hop alone decides.
     pub recipients: Vec<String>,
     /// Bare CR or LF in the content: `normalise` or `refuse`.
     pub bare_line_ends: BareLineEnds,
@@ -27,7 +27,8 @@ pub struct SmtpListener {
     pub recipients_max: u32,
     /// Infected mails of one client within an hour; then it is told to come later. 0 means any; without it: 20 of strangers.
     pub infected_per_client_max: Option<u32>,
-    /// Whose trust is tested: `off`, `strangers` or `all`. Without it: strangers', where mail comes from the world.
+    /// Clients whose trust is tested: `off`, `strangers` or `all`. Default: strangers, where mail comes from the
+    /// world.
     pub trust: Option<Tested>,
     /// The bytes of content that a client has to send in a second, on average over three minutes; 0 means none.
     pub content_bytes_per_second_min: u64,
@@ -51,7 +52,7 @@ pub enum Auth {
     Any,
 }
 
-/// What becomes of a bare CR or LF.
+/// Treatment of a bare CR or LF.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BareLineEnds {

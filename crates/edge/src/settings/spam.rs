@@ -57,12 +57,12 @@ pub struct SpamSettings {
     pub headers: bool,
     /// Whether one of them names each rule.
     pub report: bool,
-    /// What is put in front of the subject of spam; empty: nothing.
+    /// Prefix for the subject of spam; empty: none.
     #[serde(deserialize_with = "tag")]
     pub subject_tag: Box<str>,
-    /// What was learned, and how it is asked. None: it is not.
+    /// Bayes settings; none: Bayes is off.
     pub bayes: Option<BayesSettings>,
-    /// What senders are known for. None: as the rules say (`use_txrep`).
+    /// Reputation of senders; none: as the rules say (`use_txrep`).
     pub reputation: Option<ReputationSettings>,
     /// Mails that are like those that were reported. None: nobody looks.
     pub fuzzy: Option<FuzzySettings>,
@@ -72,11 +72,11 @@ pub struct SpamSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FuzzySettings {
-    /// What a text adds that is nearly the same.
+    /// Points for a text that is nearly the same.
     pub denied: f64,
-    /// What one adds that is much alike.
+    /// Points for a text that is much alike.
     pub probable: f64,
-    /// What an attachment adds that was reported.
+    /// Points for an attachment that was reported.
     pub attachment: f64,
     /// Texts that are kept, and attachments as many; beyond it those go that were reported longest ago.
     pub reports_max: u64,
@@ -121,7 +121,7 @@ pub struct BayesSettings {
     /// Whether clients of spamd and of Rspamd may have mails learned.
     #[serde(default)]
     pub tell: bool,
-    /// What clients of Rspamd have to show for it (`Password`); empty: nothing.
+    /// Password of Rspamd's clients for learning (`Password`); empty: none needed.
     #[serde(default)]
     pub password: Box<str>,
     /// Whether mail that users move into the store's mailbox for junk is learned as spam, and what they take out of it as ham.
@@ -175,26 +175,26 @@ pub struct SpamTerms {
     pub subject_tag: Option<Box<str>>,
 }
 
-/// What holds for a mail that is scored.
+/// Settings for a mail that is scored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spam {
-    /// What is asked of the rules; the trace is the mail's.
+    /// Scoring to ask of the rules; the trace is the mail's.
     pub scoring: Scoring,
     /// How long a mail that is complete waits for what rules ask the DNS; none where they ask nothing.
     pub wait: Option<Duration>,
     /// Whether header fields are added.
     pub headers: bool,
-    /// What is put in front of the subject of spam; empty: nothing.
+    /// Prefix for the subject of spam; empty: none.
     pub subject_tag: Box<str>,
     /// How what was learned is asked and told.
     pub bayes: Option<BayesSettings>,
-    /// Which mails have to come again; none where none has.
+    /// Greylisting; none if it is off.
     pub greylist: Option<Grey>,
     /// The folder of those who want other scores.
     pub preferences: Option<PathBuf>,
 }
 
-/// Which mails have to come again.
+/// Mails to greylist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grey {
     /// From which score on.
@@ -228,7 +228,7 @@ impl Default for SpamSettings {
 }
 
 impl SpamSettings {
-    /// What holds where these terms do, the weightier first; none where mails are not scored.
+    /// Settings under these terms, the weightier first; none where mails are not scored.
     pub fn under(&self, terms: [Option<&SpamTerms>; 2]) -> Option<Spam> {
         let terms = terms.into_iter().flatten();
         let pick = |of: &dyn Fn(&SpamTerms) -> Option<Points>| terms.clone().find_map(of);

@@ -12,11 +12,11 @@ pub struct Target {
     pub forward: Forward,
     /// Whether TLS begins with the connection.
     pub is_implicit_tls: bool,
-    /// What is done about STARTTLS otherwise.
+    /// Policy for STARTTLS otherwise.
     pub starttls: ForwardTls,
     /// How it proves who it is.
     pub verify: Verify,
-    /// What connections begin with.
+    /// PROXY header that connections begin with.
     pub proxy: Option<ProxyVersion>,
     /// Whether it is told of each client by XCLIENT, where it offers that.
     pub xclient: bool,

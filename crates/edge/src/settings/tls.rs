@@ -1,4 +1,4 @@
-//! What the configuration says of TLS: `[tls]`, and the keys `tls`, `forward_tls` and `forward_verify` of a listener.
+//! TLS settings: `[tls]`, and the keys `tls`, `forward_tls` and `forward_verify` of a listener.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub struct Tls {
     pub certificates: Vec<Certificate>,
     /// The oldest version that is spoken, on both sides.
     pub minimum: TlsVersion,
-    /// Whom a next hop's certificate may come from: a file of certificates in PEM.
+    /// Authorities for certificates of next hops: a file in PEM.
     pub authorities: PathBuf,
     /// Where certificates are got from that are no files of somebody else's.
     pub acme: Acme,

@@ -17,9 +17,9 @@ pub struct TrustSettings {
     pub greet_wait_ms: u64,
     /// How long it is remembered that a client has waited for it, in seconds.
     pub remember_seconds: u64,
-    /// Who is not tested.
+    /// Clients that are not tested.
     pub permit: Vec<AccessEntry>,
-    /// Who is turned away.
+    /// Clients that are refused.
     pub reject: Vec<AccessEntry>,
     /// The bits of an IPv4 address that make a prefix.
     pub prefix_ipv4_bits: u8,
@@ -31,14 +31,14 @@ pub struct TrustSettings {
     pub window_seconds: u64,
     /// Errors after which a session ends.
     pub errors_max: u32,
-    /// What failed tests add up to.
+    /// Scores of failed tests.
     pub scores: Scores,
     /// Bounds of one client.
     pub client: Bounds,
     /// Bounds of one prefix.
     #[serde(with = "PrefixBounds")]
     pub prefix: Bounds,
-    /// Who tries out addresses.
+    /// Limits against address harvesting.
     pub harvest: HarvestSettings,
     /// Answers that come late.
     pub tarpit: TarpitSettings,
@@ -123,7 +123,7 @@ pub struct HarvestSettings {
 pub struct TarpitSettings {
     /// Errors of a session that are answered at once.
     pub errors: u32,
-    /// What each further one adds to the delay, in milliseconds; 0: nothing is delayed.
+    /// Delay added by each further one, in milliseconds; 0: nothing is delayed.
     pub step_ms: u64,
     /// The longest delay, in milliseconds.
     pub ms_max: u64,
@@ -137,7 +137,7 @@ pub struct TarpitSettings {
 pub struct DnsblSettings {
     /// `DOMAIN[=FILTER][*WEIGHT]`, as postscreen has them.
     pub lists: Vec<String>,
-    /// Who is asked; nobody named: those of `/etc/resolv.conf`.
+    /// Resolvers; empty: those of `/etc/resolv.conf`.
     pub resolvers: Vec<SocketAddr>,
     /// `NAME:TYPE:FILE[,FILE]`: lists that are at hand, and asked of nobody.
     pub local: Vec<String>,
@@ -237,7 +237,7 @@ impl TrustSettings {
     }
 }
 
-/// Who is permitted or turned away: a network, or those in a file, one a line.
+/// Entry of an access list: a network, or a file with one a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccessEntry {
     /// A network.
@@ -266,7 +266,7 @@ impl<'de> Deserialize<'de> for AccessEntry {
     }
 }
 
-/// Whose trust is tested at a listener.
+/// Clients whose trust a listener tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tested {

@@ -8,19 +8,19 @@ use crate::porch::door::Door;
 use crate::settings::SmtpListener;
 use crate::upstream::smtp_hop::Leases;
 
-/// Who sends.
+/// Client of a session.
 pub struct Client {
     /// The door that it has come by.
     pub door: Arc<Door>,
-    /// What is set for SMTP there.
+    /// SMTP settings of the listener.
     pub settings: Arc<SmtpListener>,
     /// Where it is.
     pub address: SocketAddr,
-    /// What it calls itself.
+    /// Name in its HELO or EHLO.
     pub hello: String,
     /// It has said so by `EHLO`.
     pub extended: bool,
-    /// What its stream is encrypted by; none in the clear.
+    /// Encryption of its stream; none in the clear.
     pub cipher: Option<Cipher>,
     /// Connections to the next hop that wait for their next transaction.
     pub leases: Leases,

@@ -6,7 +6,7 @@ use crate::upstream::smtp_hop::SmtpHop;
 pub struct Exchange {
     pub(super) hop: SmtpHop,
     pub(super) mechanism: &'static str,
-    /// Who logs in, as far as that was told.
+    /// Login name, as far as it is known.
     pub(super) user: Option<String>,
     pub(super) rounds: u32,
 }

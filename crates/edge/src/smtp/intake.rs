@@ -57,7 +57,7 @@ pub struct Intake {
     stage: Stage,
 }
 
-/// What is known of a mail, and what has come of it.
+/// Facts about a mail, and its progress.
 struct Mail {
     envelope: Envelope,
     passage: Passage,
@@ -263,7 +263,7 @@ impl Intake {
         Concluded { mail, hop, verdict, disposition, replies: vec![reply], last_dot }
     }
 
-    /// What can still be done of what the findings ask for.
+    /// Actions still possible.
     fn capabilities(&self) -> Capabilities {
         let passage = &self.mail.passage;
         let able = passage.capabilities();
@@ -321,7 +321,7 @@ impl Mail {
         Ok(hop.commit().await)
     }
 
-    /// What the score does to the header, before anything of the mail has gone on.
+    /// Applies the score to the header, before anything of the mail has gone on.
     async fn mark(&mut self, hop: &mut Hop, verdict: &Verdict) -> Result<(), Reply> {
         let ruling = self.ruling.clone();
         let Some((spam, score)) = ruling.spam.as_ref().zip(verdict.score.as_ref()) else { return Ok(()) };
@@ -474,7 +474,7 @@ impl Concluded {
         true
     }
 
-    /// What this says of the client; nothing of mail that was refused for another reason.
+    /// Event of the client for its reputation; none for mail that was refused for another reason.
     pub fn seen(&self) -> Option<Seen> {
         if is_infected(&self.verdict, &self.mail.passage.ruling().policy) {
             return Some(Seen::Infected);
@@ -526,7 +526,7 @@ fn is_infected(verdict: &Verdict, policy: &Policy) -> bool {
     verdict.findings.iter().any(|spotted| is_meant(&spotted.finding))
 }
 
-/// What the inspection is to know of the mail.
+/// Facts of the mail for the inspection.
 fn flow(client: &Client, envelope: &Envelope) -> Flow {
     Flow {
         protocol: if client.door.listener.protocol() == Protocol::Lmtp { Speaks::Lmtp } else { Speaks::Smtp },

@@ -70,7 +70,7 @@ impl Session {
         }
     }
 
-    /// What was said by whoever has logged in counts no more.
+    /// Resets the session after a login ends.
     pub(super) fn log_out(&mut self) {
         self.exchange = None;
         if self.client.leases.logged_in {

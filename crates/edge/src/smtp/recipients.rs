@@ -1,4 +1,4 @@
-//! What a session asks at RCPT, and what is counted and logged of the answer.
+//! Recipient checks of a session, with their counters and log lines.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use crate::smtp::client::Client;
 pub struct Asked<'a> {
     /// The mail's name.
     pub id: &'a str,
-    /// Who sends it.
+    /// Client that sends it.
     pub client: SocketAddr,
     /// The reverse-path.
     pub from: &'a Path,

@@ -56,15 +56,15 @@ const REPLY_WAIT: Duration = Duration::from_secs(60);
 pub struct Session {
     pub(super) shared: Rc<Shared>,
     pub(super) client: Client,
-    /// Who has connected: the client, or one that speaks for it.
+    /// Peer of the connection: the client, or a relay that speaks for it.
     peer: SocketAddr,
-    /// Who speaks for the client has told its name: what it calls itself does not count then.
+    /// Set if a relay has given the client's name: its own HELO does not count then.
     hello_is_told: bool,
     /// Logging in to the next hop, under way or not done.
     pub(super) exchange: Option<Exchange>,
     xforward: Vec<(String, String)>,
     _ticket: Ticket,
-    /// What is asked of a client that has to earn trust.
+    /// Tests of a client that has to earn trust.
     vetting: Option<Box<Vetting>>,
     pub(super) server: Server,
     started: Instant,
@@ -76,7 +76,7 @@ pub struct Session {
 
 /// The mail under way.
 enum Mail {
-    /// There is none.
+    /// No mail.
     None,
     /// Its envelope comes.
     Envelope(Box<Addressed>),
@@ -122,7 +122,7 @@ impl Pace {
 pub struct Came {
     /// By which door.
     pub door: Arc<Door>,
-    /// What is set for SMTP there.
+    /// SMTP settings of the listener.
     pub settings: Arc<SmtpListener>,
     /// From where.
     pub client: SocketAddr,
@@ -142,7 +142,7 @@ pub async fn run(shared: Rc<Shared>, came: Came, ticket: Ticket, stream: Stream)
 /// A session that may begin, and its stream; none if the client was turned away.
 type Admitted = std::io::Result<Option<(Box<Session>, Stream)>>;
 
-/// What comes before a session, in a box that is gone when it begins.
+/// Steps before a session, in a box that is freed when it begins.
 fn admission(
     shared: Rc<Shared>,
     came: Came,
@@ -699,7 +699,7 @@ fn peer<'a>(client: SocketAddr, hello: &'a str, xforward: &'a [(String, String)]
     Peer { address: client.ip(), port: client.port(), hello, xforward, lmtp: protocol == Protocol::Lmtp }
 }
 
-/// What is offered to a client: what we do, as far as the next hop does not stand against it.
+/// Extensions offered to a client: ours, as far as the next hop permits.
 fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: bool) -> Extensions {
     let listener = &door.listener;
     let may_log_in = match listener.auth() {

@@ -34,7 +34,7 @@ use crate::trust::warden::Warden;
 /// How long a client may take to take the first line of the greeting.
 const TEASER_WAIT: Duration = Duration::from_secs(60);
 
-/// What a session knows of a client that has to earn trust.
+/// State of a client that has to earn trust.
 pub struct Vetting {
     warden: Arc<Warden>,
     metrics: Arc<Metrics>,
@@ -119,7 +119,7 @@ impl Vetting {
         Ok(())
     }
 
-    /// What it has done so far that no mail server does.
+    /// Scores protocol faults that no mail server makes.
     pub fn observe(&mut self, faults: Faults) {
         let scores = &self.warden.settings.scores;
         let (pipelining, bare_newline) = (scores.pipelining, scores.bare_newline);
@@ -173,7 +173,7 @@ impl Vetting {
         limit.reply()
     }
 
-    /// What the lists say. What they have not said in time does not count.
+    /// Waits for the lists. Answers that come too late do not count.
     async fn hear(&mut self) {
         let Some((ticket, until)) = self.asked.take() else { return };
         let Ok(Ok(opinion)) = timeout_at(until, ticket).await else {
@@ -186,7 +186,7 @@ impl Vetting {
         }
     }
 
-    /// What has become of a recipient of whom somebody was asked.
+    /// Counts the answer about a recipient.
     pub fn answered(&mut self, reply: &Reply) {
         let recipient = match (reply.is_positive(), reply.enhanced, reply.code) {
             (true, ..) => Recipient::Known,

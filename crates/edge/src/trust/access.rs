@@ -10,7 +10,7 @@ use crate::settings::{AccessEntry, Network, TrustSettings};
 /// Networks of all files together.
 const NETWORKS_MAX: usize = 1_000_000;
 
-/// What an address may.
+/// Right of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// It is not tested, and bounds do not hold for it.
@@ -19,7 +19,7 @@ pub enum Right {
     Reject,
 }
 
-/// Who is trusted and who is turned away.
+/// Trusted and refused networks.
 #[derive(Debug, Default)]
 pub struct Access {
     rights: HashMap<Network, Right>,
@@ -74,7 +74,7 @@ impl Access {
         self.rights.insert(network, right);
     }
 
-    /// What an address may, if anything is said of it.
+    /// Right of an address, if it has an entry.
     pub fn right(&self, address: IpAddr) -> Option<Right> {
         let address = address.to_canonical();
         let lengths = &self.lengths[usize::from(address.is_ipv6())];

@@ -30,16 +30,16 @@ impl Who {
     }
 }
 
-/// What has become of a recipient.
+/// Outcome of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recipient {
     /// It was taken.
     Known,
-    /// There is none of that name.
+    /// The recipient does not exist.
     Unknown,
 }
 
-/// What is known of a client or a prefix. Times are milliseconds.
+/// Record of a client or a prefix. Times are milliseconds.
 #[derive(Debug, Default)]
 struct Record {
     seen: u64,
@@ -91,7 +91,7 @@ pub struct Clients {
     open: [HashMap<Network, u32>; 2],
 }
 
-/// What is done with who comes.
+/// Decision about a new client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// It has waited for a greeting before.
@@ -182,7 +182,7 @@ impl Clients {
         })
     }
 
-    /// What has become of that recipient; whether it has made a harvester of the client.
+    /// Counts the outcome of a recipient; true if it makes the client a harvester.
     pub fn answered(&mut self, settings: &TrustSettings, who: Who, recipient: Recipient, now: u64) -> bool {
         let is_known = recipient == Recipient::Known;
         let harvest = &settings.harvest;

@@ -6,7 +6,7 @@
 pub struct Bound {
     /// Unknown recipients, at least; 0 means that nobody is.
     pub unknown_min: u32,
-    /// Of a hundred recipients, so many unknown.
+    /// Unknown recipients out of a hundred.
     pub share_percent: u32,
     /// How long it is deferred, in milliseconds.
     pub rest_ms: u64,

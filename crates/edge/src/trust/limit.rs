@@ -1,4 +1,4 @@
-//! What a client is told whose bounds are used up.
+//! Replies to a client whose bounds are used up.
 
 use proto::smtp::Reply;
 
@@ -32,7 +32,7 @@ impl Limit {
         }
     }
 
-    /// What the client is told: to come again.
+    /// Reply to the client: to come again.
     pub const fn reply(self) -> Reply {
         match self {
             Limit::Connections => Reply::new(421, (4, 7, 0), "Too many sessions from your network"),

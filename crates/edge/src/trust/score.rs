@@ -1,4 +1,4 @@
-//! What tests have said of a client in a session, added up.
+//! Score of a client's tests in a session.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl Test {
     }
 }
 
-/// What follows from a score.
+/// Decision by a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing.
@@ -77,7 +77,7 @@ impl Score {
         self.failed == 0
     }
 
-    /// What follows from it.
+    /// Decision by this score.
     pub const fn standing(self, scores: &Scores) -> Standing {
         if self.sum >= scores.reject {
             Standing::Rejected

@@ -15,7 +15,7 @@ const WAYS: usize = 8;
 /// Places that the networks of one IPv6 /32 have.
 const SPREAD: u64 = 64;
 
-/// What an entry is worth against others, least first.
+/// Worth of an entry against others, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Worth {
     /// Nothing is known of it that matters any more.
@@ -33,9 +33,9 @@ impl Worth {
     }
 }
 
-/// What stands in a table.
+/// An entry of a table.
 pub trait Entry: Default {
-    /// What it is worth now.
+    /// Its worth now.
     fn worth(&self, now: u64) -> Worth;
 }
 
@@ -59,12 +59,12 @@ impl<E: Entry> Table<E> {
         self.count
     }
 
-    /// What is known of a network.
+    /// Entry of a network.
     pub fn get(&self, network: Network) -> Option<&E> {
         self.sets[self.place(network)].iter().find(|(known, _)| *known == network).map(|(_, entry)| entry)
     }
 
-    /// What is known of a network, which is worth `worth` to us; a new entry, if there is none and it can have a place.
+    /// Entry of a network that is worth `worth` to us; a new one, if there is none and a place can be had.
     pub fn enter(&mut self, network: Network, worth: Worth, now: u64) -> Option<&mut E> {
         let place = self.place(network);
         let set = &mut self.sets[place];

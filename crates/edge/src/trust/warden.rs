@@ -1,4 +1,4 @@
-//! Whom the sessions of all event loops ask: the settings, the lists, and what is known of clients.
+//! Admission of clients for all event loops: the settings, the lists, and records of clients.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,11 +14,11 @@ use crate::settings::TrustSettings;
 pub struct Warden {
     /// The settings.
     pub settings: TrustSettings,
-    /// Who is permitted or turned away.
+    /// Trusted and refused networks.
     pub access: Access,
-    /// Who is slowed down.
+    /// Delays of suspicious clients.
     pub tarpit: Arc<Tarpit>,
-    /// Who else knows clients.
+    /// Reputation of clients.
     pub reputation: Option<Arc<dyn Reputation>>,
     clients: Arc<Mutex<Clients>>,
     started: Instant,
@@ -55,7 +55,7 @@ impl Warden {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What is known of clients.
+    /// Records of clients.
     pub fn clients(&self) -> MutexGuard<'_, Clients> {
         self.clients.lock().expect("no holder panics")
     }

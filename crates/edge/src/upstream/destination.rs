@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// What the log says.
+    /// Text for the log.
     pub fn detail(&self) -> String {
         match self {
             Failure::Client(error) | Failure::Unreachable(error) | Failure::Handshake(error) => error.to_string(),

@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// which a client has logged in.
 pub struct Idle<C> {
     idle: Rc<RefCell<HashMap<String, Vec<C>>>>,
-    /// There is no other connection than what waits here: over another the client would be nobody.
+    /// Set if a client has logged in over it: another connection would not be logged in.
     pub logged_in: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::net::wire::Wire;
 pub struct Origin {
     /// The stream.
     pub wire: Wire,
-    /// What is spoken.
+    /// Protocol half.
     pub client: Client,
     /// Where it leads.
     pub address: SocketAddr,

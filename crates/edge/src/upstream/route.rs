@@ -20,7 +20,7 @@ pub struct Route {
     pub forward: Forward,
     /// How it is spoken to in TLS.
     pub connector: Connector,
-    /// What is known of it.
+    /// Facts about the hop.
     pub facts: Arc<HopFacts>,
     /// Connections that may be exchanged have the same: where they go and what was asked of them.
     pub key: String,
@@ -30,7 +30,7 @@ pub struct Route {
     pub xclient: bool,
     /// The address that the server is to see in place of ours.
     source: Option<IpAddr>,
-    /// What connections begin with.
+    /// PROXY header that connections begin with.
     proxy: Option<ProxyVersion>,
     /// Whether the store is spoken to by LMTP.
     is_lmtp: bool,
@@ -127,7 +127,7 @@ impl Route {
         }
     }
 
-    /// What is spoken with the store: it answers as its client's client is to be answered.
+    /// Protocol to the store: it replies as the client is to be answered.
     const fn to_store(&self) -> Protocol {
         if self.is_lmtp { Protocol::Lmtp } else { Protocol::Smtp }
     }
@@ -143,7 +143,7 @@ impl Route {
     }
 }
 
-/// What is known of a hop without asking it again.
+/// Facts about a hop that are known without asking it again.
 #[derive(Debug, Default)]
 pub struct HopFacts {
     extensions: Mutex<Option<Extensions>>,
@@ -193,7 +193,7 @@ impl Insecurity {
 }
 
 impl HopFacts {
-    /// What it offered when it was last spoken to.
+    /// Extensions that it offered last.
     pub fn extensions(&self) -> Option<Extensions> {
         *self.extensions.lock().expect("no holder panics")
     }
@@ -208,7 +208,7 @@ impl HopFacts {
         *self.refusal.lock().expect("no holder panics") = Some(greeting.clone());
     }
 
-    /// There was no secure connection to it.
+    /// Records that no secure connection could be made.
     pub fn distrust(&self, insecurity: Insecurity) {
         *self.insecurity.lock().expect("no holder panics") = Some(insecurity);
     }

@@ -40,7 +40,7 @@ const IDLE_WAIT: Duration = Duration::from_secs(10);
 /// Content is collected into chunks of this size for BDAT.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What is collected for DATA at the most: what one read from a client frees goes on in one write.
+/// Bytes gathered for DATA at most: one read from a client leads to one write.
 const OUTBOX_BYTES: usize = 128 << 10;
 
 /// The client, as the next hop may be told by XFORWARD or XCLIENT.
@@ -49,9 +49,9 @@ pub struct Peer<'a> {
     pub address: IpAddr,
     /// And from which port; 0 if that is not known.
     pub port: u16,
-    /// What it calls itself.
+    /// Name in the client's HELO or EHLO.
     pub hello: &'a str,
-    /// What a trusted client told about its own client; then that is told, and not the two above.
+    /// Attributes that a trusted client gave about its own client; they replace the two above.
     pub xforward: &'a [(String, String)],
     /// Whether it speaks LMTP, and so can be told how each recipient fared.
     pub lmtp: bool,
@@ -77,7 +77,7 @@ pub struct SmtpHop {
     /// Content that waits to become a chunk.
     chunk: Option<Vec<u8>>,
     in_data: bool,
-    /// What was asked over it, where it takes no mail.
+    /// Count of recipients asked over it, where it takes no mail.
     tally: asking::Tally,
     broken: bool,
     /// Why it is broken, as far as the hop has a part in it.
@@ -127,7 +127,7 @@ impl SmtpHop {
         hop.entered(outcome, leases).await
     }
 
-    /// What the envelope's fate means for the connection.
+    /// Hands the connection on or back, by the outcome of the envelope.
     async fn entered(mut self, outcome: Result<Reply, Lost>, leases: &Leases) -> Result<(SmtpHop, Reply), Reply> {
         match outcome {
             Ok(reply) => {

@@ -15,7 +15,7 @@ const TRANSACTION_MAX: u32 = 50;
 /// Refusals that a connection is kept for.
 const REFUSALS_MAX: u32 = 8;
 
-/// What was asked over a connection.
+/// Counts of recipients asked over a connection.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Recipients in the transaction that is open; 0: none is.
@@ -53,7 +53,7 @@ impl SmtpHop {
         Ok((hop, true))
     }
 
-    /// What the hop says to this recipient of a mail from nobody.
+    /// Asks the hop about a recipient of a mail from the null sender.
     ///
     /// # Errors
     /// When it does not come to that.
