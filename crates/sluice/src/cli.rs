@@ -77,9 +77,9 @@ pub enum Command {
     Serve(Serve),
     /// Have a running gateway reload its configuration and signatures, and wait for the outcome.
     ///
-    /// What a running process cannot take over (folders that it may not reach, threads, the log, the store) is taken over by
-    /// a new process in its place; sessions under way go on in the old one. Exit status: 0 reloaded, 2 not reloaded, with the
-    /// reason: the old configuration stays in force.
+    /// Settings that a running process cannot change (folders that it may not reach, threads, the log, the store) are
+    /// applied by a new process in its place; sessions in progress go on in the old one. Exit status: 0 reloaded, 2
+    /// not reloaded, with the reason: the old configuration stays in force.
     Reload(Reload),
     /// Scan files and folders for viruses.
     ///
@@ -89,17 +89,17 @@ pub enum Command {
     Scan(Box<Scan>),
     /// Mount a folder so that nothing infected is read from it or written to it.
     ///
-    /// Everything else is as in the folder itself. What is written comes to the folder when it has been inspected and found
-    /// clean; what was found infected is an error for who reads or writes it, and leaves nothing behind. Needs root and
-    /// /dev/fuse. Runs in the foreground; SIGTERM, SIGINT or `umount` ends it, SIGHUP loads signatures that have changed, which it
-    /// also does by itself. Exit status: 0 unmounted, 2 an error.
+    /// Everything else is as in the folder itself. Written content reaches the folder once it has been inspected and
+    /// is clean; reading or writing infected content is an error, and nothing of it is stored. Needs root and
+    /// /dev/fuse. Runs in the foreground; SIGTERM, SIGINT or `umount` ends it, SIGHUP loads signatures that have
+    /// changed, which it also does by itself. Exit status: 0 unmounted, 2 an error.
     Mount(Box<Mount>),
     /// Watch folders so that nothing infected is opened or run.
     ///
-    /// The kernel asks before it opens a file, and refuses it (EPERM) when it was found infected. What is written is inspected
-    /// when it is closed. Needs root and a kernel with fanotify. Runs in the foreground; SIGHUP loads signatures that have changed,
-    /// which it also does by itself; SIGTERM or SIGINT ends it, and then everything is opened as before. Exit status: 0 ended, 2 an
-    /// error.
+    /// The kernel asks before it opens a file, and refuses an infected one (EPERM). A file that was written is
+    /// inspected when it is closed. Needs root and a kernel with fanotify. Runs in the foreground; SIGHUP loads
+    /// signatures that have changed, which it also does by itself; SIGTERM or SIGINT ends it, and then files are
+    /// opened without inspection. Exit status: 0 ended, 2 an error.
     Watch(Box<Watch>),
     /// Show how the engine parses a file: the tree of objects, their types, sizes and findings, and the time spent.
     Explain(Explain),
@@ -120,16 +120,16 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 1 some messages failed or none matched, 2 an error.
     Quarantine(Quarantine),
-    /// Make, list and rotate the keys that mail which goes out is signed with.
+    /// Make, list and rotate the DKIM keys that sign outgoing mail.
     ///
     /// Exit status: 0 done, 2 an error.
     Dkim(Dkim),
-    /// Print and check the records that the DNS has to have for a domain whose mail is here.
+    /// Print and check the DNS records that a mail domain on this server needs.
     ///
-    /// Exit status: 0 done, and all records are right; 1 some are missing or other than they have to be, or nobody has answered; 2 an
+    /// Exit status: 0 done, and all records are right; 1 some are missing or wrong, or the DNS did not answer; 2 an
     /// error.
     Domain(Domain),
-    /// Make a configuration of that of another program.
+    /// Translate the configuration of another program.
     Migrate {
         /// Format to read.
         #[command(subcommand)]
@@ -147,11 +147,12 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// List, retry, hold, release, delete or bounce mail that waits to go out.
+    /// List, retry, hold, release, delete or bounce queued mail.
     ///
-    /// A running server is asked; without one, what waits is listed. Exit status: 0 done, 1 no mail is meant, 2 an error.
+    /// A running server does it; without one, the queue can only be listed. Exit status: 0 done, 1 no mail matches, 2
+    /// an error.
     Queue(Queue),
-    /// Look at the machines that share a store, and have it moved between them.
+    /// Show the machines that share a store, and move the store between them.
     ///
     /// Exit status: 0 done, 1 something is wrong, 2 an error.
     Cluster(Cluster),
@@ -171,7 +172,7 @@ pub enum Command {
     ///
     /// Reads the metrics endpoint in `[metrics]`. In a pipe, pages are printed one after the other. `q` or Ctrl-C ends it.
     Top(Top),
-    /// Say who is a recipient, and which table knows.
+    /// Look up recipients, and show which table answers.
     Recipients {
         /// Subcommand.
         #[command(subcommand)]
@@ -179,44 +180,45 @@ pub enum Command {
     },
     /// Print what a table of `[[lookup]]` has for addresses or names: its rows, a line each.
     ///
-    /// Exit status: 0 there is something for each of them, 1 not for all, 2 the table cannot be asked, or another error.
+    /// Exit status: 0 all were found, 1 some were not, 2 the table cannot be asked, or another error.
     Lookup(Lookup),
     /// Serve DNS block lists (DNSBL) from rbldnsd zone files, or query the files.
     Dnsbl(Dnsbl),
-    /// Check SpamAssassin's rules: what is loaded, and what is wrong with it.
+    /// Check SpamAssassin's rules: count those loaded, and print the errors.
     Rules(Rules),
-    /// Check whom a mail is from: SPF, DKIM, DMARC and ARC.
+    /// Authenticate a mail: SPF, DKIM, DMARC and ARC.
     Auth(Auth),
-    /// Keep mail in a store: make one, look at it, check it, and move mail in and out.
+    /// Manage a mail store: create, inspect and check it, import and export mail.
     Store(Store),
-    /// Say who may log in at a mail server on a store: add, change and remove accounts.
+    /// Manage the accounts of a mail server: add, change and remove them.
     Account(Account),
-    /// Check filters of users, written in Sieve, and try them on a mail.
+    /// Manage users' Sieve filters: check them, test them on a mail, and store them.
     Sieve(Sieve),
-    /// Find a mail in the mailboxes of a store, and take it out of them.
+    /// Find a mail in all mailboxes of a store, and remove it.
     Mail {
         /// Subcommand.
         #[command(subcommand)]
         command: MailCommand,
     },
-    /// Print which mailboxes of a store have a mail, by its Message-ID: account, mailbox and UID, a line each.
+    /// Print the mailboxes of a store that have a mail, by its Message-ID: account, mailbox and UID, a line each.
     ///
-    /// A server that has the store open is asked, else it is opened. The headers of all mails are read. Exit status: 0 somebody
-    /// has it, 1 nobody, 2 an error.
+    /// Asks the server that has the store open, or opens the store. The headers of all mails are read. Exit status: 0
+    /// found, 1 not found, 2 an error.
     Who(Who),
-    /// Take a mail out of all mailboxes of a store, in one transaction, by its Message-ID.
+    /// Remove a mail from all mailboxes of a store, in one transaction, by its Message-ID.
     ///
-    /// Without --yes, only print from where it would be taken. Each recall is noted in STORE.audit. Exit status as of who.
+    /// Without --yes, only print the places that have it. Each recall is recorded in STORE.audit. Exit status as of
+    /// who.
     Recall(Recall),
     /// Check mails with SpamAssassin's rules.
     Spam(Spam),
     /// Check pages with the lists of E2Guardian or DansGuardian, and check those lists.
     Web(Web),
-    /// Intrusion rules of Suricata and Snort: count them, explain them, try them on captures.
+    /// Check intrusion rules of Suricata and Snort: count them, explain them, test them on captures.
     Ids(Ids),
-    /// The administrator's page: what the gateway does, what is kept, and its configuration, in a browser.
+    /// Serve the administrator's page in a browser, and manage its people and tokens.
     Admin(Admin),
-    /// Learn from mails what is spam and what is not, and look after what was learned.
+    /// Train the spam filter with mails, and manage what it has learned.
     ///
     /// Words are those of SpamAssassin's Bayes, and so are the settings (`bayes_...`): what sa-learn has learned can be
     /// imported. Exit status: 0 done, 1 some mails could not be read, 2 an error.
@@ -305,7 +307,7 @@ pub struct Check {
 /// Subcommands about tables of recipients.
 #[derive(Debug, Subcommand)]
 pub enum RecipientsCommand {
-    /// Look up addresses as a listener would at RCPT: what it would answer, and which table and line say so.
+    /// Look up addresses as a listener would at RCPT: print its reply, and the table and line that decide.
     ///
     /// Servers are asked where `call_ahead` says so. Exit status: 0 all are taken, 1 some are not, 2 an error.
     Check(RecipientsCheck),
@@ -432,7 +434,7 @@ pub struct Rules {
 /// Subcommands about rules.
 #[derive(Debug, Subcommand)]
 pub enum RulesCommand {
-    /// Read a configuration of SpamAssassin, count what it holds, and name what is wrong and what cannot hit.
+    /// Read a configuration of SpamAssassin, count its rules, and print errors and rules that cannot hit.
     ///
     /// Of each folder the files that end in .pre are read, then of each those that end in .cf, in the order of their names.
     /// Where there is no .pre, the plugins are on that Debian's package loads. Exit status: 0 nothing is wrong, 1 something

@@ -15,24 +15,24 @@ pub struct Queue {
 /// Subcommands about queued mail.
 #[derive(Debug, Subcommand)]
 pub enum QueueCommand {
-    /// Print what waits, a line for each mail and recipient: number, sender, recipient, since when, how often it was tried, when next, and
-    /// why it was not taken.
+    /// Print the queue, a line for each mail and recipient: number, sender, recipient, age, attempts, next attempt,
+    /// and the last error.
     List(QueueSelect),
-    /// Print all that is known of mails: an object for each.
+    /// Print all facts about mails, a JSON object each.
     Show(QueueSelect),
-    /// Print why mails wait: what was said, when they are tried next, and until when their host is left alone.
+    /// Print why mails wait: the last reply, the next attempt, and the rest of their host.
     Why(QueueSelect),
-    /// Have mails tried now, whatever their hosts did before.
+    /// Retry mails now, even if their host rests.
     Retry(QueueSelect),
-    /// The same for all that wait.
+    /// Retry all queued mails now.
     Flush(QueueSelect),
-    /// Have mails wait until they are released.
+    /// Hold mails until they are released.
     Hold(QueueSelect),
-    /// Have mails tried that were held.
+    /// Release held mails.
     Release(QueueSelect),
-    /// Take mails out; nobody is told.
+    /// Delete mails, without a notification.
     Delete(QueueSelect),
-    /// Give mails up now; their senders are told.
+    /// Bounce mails now: their senders are notified.
     Bounce(QueueSelect),
 }
 
@@ -45,22 +45,22 @@ pub struct QueueSelect {
     /// Their numbers.
     #[arg(value_name = "NUMBER")]
     pub mails: Vec<u32>,
-    /// All that wait: for hold, delete and bounce, where nothing else is named.
+    /// All queued mails: for hold, delete and bounce without another condition.
     #[arg(long)]
     pub all: bool,
     /// Mails of this sender or account; <> is the null sender.
     #[arg(long, value_name = "ADDRESS")]
     pub sender: Option<String>,
-    /// For this recipient.
+    /// Mails for this recipient.
     #[arg(long, value_name = "ADDRESS")]
     pub recipient: Option<String>,
-    /// For recipients in this domain.
+    /// Mails for recipients in this domain.
     #[arg(long, value_name = "DOMAIN")]
     pub domain: Option<String>,
-    /// That wait for so long at least: 90s, 15m, 4h, 2d.
+    /// Mails that have waited at least this long: 90s, 15m, 4h, 2d.
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub age: Option<i64>,
-    /// That were not taken for a reason which has this in it.
+    /// Mails whose last error contains this text.
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub reason: Option<String>,
     /// That are held.

@@ -24,7 +24,7 @@ pub enum StoreCommand {
     Create(StoreCreate),
     /// Print how full a store is.
     Stat(StoreStat),
-    /// Read everything in a store and name what is damaged. Exit status: 0 nothing is, 1 something is, 2 an error.
+    /// Read all of a store and print what is damaged. Exit status: 0 undamaged, 1 damaged, 2 an error.
     Check(StoreCheck),
     /// Deliver mails to accounts, each stored once. A line is printed for each recipient when the mail is on stable storage.
     ///
@@ -46,15 +46,15 @@ pub enum StoreCommand {
     /// Print a message.
     #[command(override_usage = "sluice store cat [OPTIONS] [VOLUME] <ACCOUNT> <MAILBOX> <UID>")]
     Cat(StoreCat),
-    /// Print or change who else may do what with a mailbox (RFC 4314): without WHO, its list, a line for each.
+    /// Print or change the access list of a mailbox (RFC 4314): without WHO, print it, a line for each entry.
     ///
-    /// A server that has the store open is asked. Rights: l see it, r read, s \Seen, w other flags, i add messages, p post, k make
-    /// mailboxes below, x remove or rename, t \Deleted, e expunge, a change rights.
+    /// A server that has the store open does it. Rights: l see it, r read, s \Seen, w other flags, i add messages, p
+    /// post, k make mailboxes below, x remove or rename, t \Deleted, e expunge, a change rights.
     #[command(override_usage = "sluice store acl [OPTIONS] [VOLUME] <ACCOUNT> <MAILBOX> [<WHO> <RIGHTS>]")]
     Acl(StoreAcl),
     /// Run a mail server on a store: LMTP in, POP3 and IMAP out. Ends at SIGTERM.
     ///
-    /// Addresses are IP:PORT or unix:/PATH. Whoever reaches the LMTP address may deliver to everybody; POP3 and IMAP are in
+    /// Addresses are IP:PORT or unix:/PATH. LMTP accepts mail for all accounts from any client; POP3 and IMAP are in
     /// the clear, and need a TLS listener of `sluice serve` in front of them.
     Serve(StoreServe),
 }
@@ -75,13 +75,13 @@ pub struct StoreAcl {
 /// `sluice store create`
 #[derive(Debug, Args)]
 pub struct StoreCreate {
-    /// The file to make, or a block device: what is on it is lost.
+    /// The file to create, or a block device, whose content is lost.
     #[arg(value_hint = ValueHint::FilePath)]
     pub volume: PathBuf,
-    /// How large the file becomes.
+    /// The size of the file.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = values::size)]
     pub size: u64,
-    /// How large a segment is, in which room is made: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M.
+    /// The size of a segment: a multiple of 4K, 16K to 1G. Default: 16M, and less for a store below 256M.
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub segment: Option<u64>,
 }
@@ -209,19 +209,19 @@ pub struct StoreServe {
     /// The store.
     #[arg(value_hint = ValueHint::FilePath)]
     pub volume: PathBuf,
-    /// Take mail here by LMTP; repeatable, as the others.
+    /// Listen here for LMTP; repeatable, as the others.
     #[arg(long, value_name = "ADDRESS")]
     pub lmtp: Vec<Address>,
-    /// Give it out here by POP3.
+    /// Listen here for POP3.
     #[arg(long, value_name = "ADDRESS")]
     pub pop3: Vec<Address>,
-    /// Give it out here by IMAP.
+    /// Listen here for IMAP.
     #[arg(long, value_name = "ADDRESS")]
     pub imap: Vec<Address>,
-    /// Let users keep their scripts here by ManageSieve.
+    /// Listen here for ManageSieve.
     #[arg(long, value_name = "ADDRESS")]
     pub sieve: Vec<Address>,
-    /// Let users read and write mail here in a browser, by HTTP.
+    /// Listen here for the webmail, by HTTP.
     #[arg(long, value_name = "ADDRESS")]
     pub webmail: Vec<Address>,
     /// Accounts that may log in, see `sluice account`. If the file is not there it is made, with one account, whose
@@ -236,25 +236,25 @@ pub struct StoreServe {
     /// and no answers are sent.
     #[arg(long, value_name = "URL")]
     pub relay: Option<String>,
-    /// A script that runs over each mail for each account before its own; that runs only if this one keeps the mail.
+    /// A script that runs before each account's own, which runs only if this one keeps the mail.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sieve_before: Option<PathBuf>,
-    /// One that runs after it, if that keeps the mail.
+    /// A script that runs after each account's own, if that keeps the mail.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sieve_after: Option<PathBuf>,
     /// A folder with scripts, NAME.sieve, that all may include: include :global "NAME".
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub sieve_global: Option<PathBuf>,
-    /// Keep no index of what is in mails: searches read them.
+    /// Keep no search index: searches read the mails.
     #[arg(long)]
     pub no_search_index: bool,
-    /// Deliver mail that is spam by its score as any other.
+    /// Deliver spam like other mail, not to the mailbox for spam.
     #[arg(long)]
     pub no_junk: bool,
     /// The largest message.
     #[arg(long, value_name = "SIZE", default_value = "100M", value_parser = values::size)]
     pub message_bytes_max: u64,
-    /// Sessions at the same time; further clients are turned away.
+    /// Maximum number of simultaneous sessions; further clients are refused.
     #[arg(long, value_name = "NUMBER", default_value = "4096", value_parser = sessions)]
     pub sessions_max: usize,
 }
@@ -288,22 +288,22 @@ pub enum AccountCommand {
         /// The account.
         name: String,
     },
-    /// Let nobody log in to an account. Its mail comes in all the same, and connections that are open stay open.
+    /// Disable logins to an account. Its mail is still delivered, and open connections stay open.
     Disable {
         /// The account.
         name: String,
     },
-    /// Let an account log in that was disabled.
+    /// Enable logins to an account again.
     Enable {
         /// The account.
         name: String,
     },
-    /// Take the second step of an account's login away, for who has lost the device and the recovery codes. Needs a server that runs.
+    /// Remove the second step of an account's login, if device and recovery codes are lost. Needs a running server.
     Reset {
         /// The account.
         name: String,
     },
-    /// Set the bytes of mail that an account may have; 0 is no bound.
+    /// Set the quota of an account in bytes; 0 means none.
     Quota {
         /// The account.
         name: String,
@@ -311,7 +311,7 @@ pub enum AccountCommand {
         #[arg(value_name = "SIZE", value_parser = values::size)]
         bytes: u64,
     },
-    /// Set the other addresses of an account, in the place of those that it has; none takes all away.
+    /// Set the aliases of an account, in place of the present ones; none removes all.
     Alias {
         /// The account.
         name: String,
@@ -328,7 +328,7 @@ pub enum AccountCommand {
 pub struct AccountAdd {
     /// Login name and address: with a domain, or without for all domains.
     pub name: String,
-    /// Bytes of mail that it may have. [default: no bound]
+    /// Quota in bytes. [default: none]
     #[arg(long, value_name = "SIZE", default_value = "0", hide_default_value = true, value_parser = values::size)]
     pub quota: u64,
     /// Another address of it, repeatable; @DOMAIN is all of a domain.
@@ -357,9 +357,9 @@ pub struct StorePlace {
 /// `sluice mail`
 #[derive(Debug, Subcommand)]
 pub enum MailCommand {
-    /// Print which mailboxes of a store have a mail, by its Message-ID: the same as `sluice who`.
+    /// Print the mailboxes of a store that have a mail, by its Message-ID: the same as `sluice who`.
     Who(Who),
-    /// Take a mail out of all mailboxes of a store, by its Message-ID: the same as `sluice recall`.
+    /// Remove a mail from all mailboxes of a store, by its Message-ID: the same as `sluice recall`.
     Recall(Recall),
 }
 
@@ -369,7 +369,7 @@ pub struct Who {
     /// The mail, as in its field Message-ID, with or without angle brackets.
     #[arg(value_name = "MESSAGE-ID")]
     pub message_id: String,
-    /// Where it is looked for.
+    /// The store to search.
     #[command(flatten)]
     pub place: StorePlace,
     /// Print JSON.
@@ -383,7 +383,7 @@ pub struct Recall {
     /// The mail, and its mailboxes.
     #[command(flatten)]
     pub who: Who,
-    /// Take it out.
+    /// Remove it.
     #[arg(long)]
     pub yes: bool,
 }
