@@ -386,7 +386,7 @@ impl<'a, 'b> Delivery<'a, 'b> {
         let mut seen = Remembered::of(owner, SEEN, self.now);
         plan.seen.iter().for_each(|mail| seen.note(mail));
         if let Err(error) = self.transaction.annotate(account, None, SEEN, Some(&seen.encode())) {
-            tracing::warn!(account, %error, "not remembered that a mail came");
+            tracing::warn!(account, %error, "delivered mail not remembered for duplicate");
         }
         Ok(())
     }

@@ -336,7 +336,7 @@ impl<S: Stream> Session<'_, S> {
     async fn compress(&mut self, tag: &[u8], mechanism: &str) -> io::Result<()> {
         let refusal = match self.site.compressed.clone().try_acquire_owned() {
             _ if mechanism != "DEFLATE" => Refusal::Bad("Unknown mechanism"),
-            _ if self.wire.is_compressed() => no("[COMPRESSIONACTIVE] It is compressed already"),
+            _ if self.wire.is_compressed() => no("[COMPRESSIONACTIVE] Compression is active already"),
             Err(_) => no("[LIMIT] Too many sessions are compressed"),
             Ok(permit) => {
                 self.compressed = Some(permit);

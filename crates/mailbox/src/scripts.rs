@@ -316,7 +316,7 @@ impl Compiled {
             Ok(program) => Some(Arc::new(program)),
             Err(error) => {
                 let account = String::from_utf8_lossy(&account.name);
-                tracing::warn!(%account, script = name, %error, "an active script is wrong, and mail goes to INBOX");
+                tracing::warn!(%account, script = name, %error, "the active script does not compile, mail goes to INBOX");
                 None
             }
         };

@@ -261,7 +261,7 @@ impl Desk {
         if matches!(error, Error::Full(_)) {
             tracing::warn!(%error, "nothing more is learned");
         } else {
-            tracing::warn!(%error, "what was learned is not to be had, mails are scored without it");
+            tracing::warn!(%error, "learned data unavailable, mails are scored without it");
             self.file = Some(Err(Instant::now() + RETRY_WAIT));
         }
     }

@@ -250,7 +250,7 @@ impl Guard {
         }
         if !is_gone {
             let error = outcome.err().map(|refusal| refusal.working().to_string()).unwrap_or_default();
-            tracing::error!(file = self.name(node), error, "what was written is lost");
+            tracing::error!(file = self.name(node), error, "written data is lost");
             content.is_tainted = true;
         }
         content.overlay = None;

@@ -83,7 +83,7 @@ impl Leaving {
         let sealed = self.answers.iter().find(|(answer, _)| answer == vacation).map(|(_, sealed)| sealed);
         let outcome = match sealed {
             Some(sealed) => outbox::add(transaction, sealed, &Entry::answer(vacation.to.clone(), seconds())),
-            None => return tracing::warn!(to = vacation.to, "no answer is sent: there is no relay"),
+            None => return tracing::warn!(to = vacation.to, "vacation answer not sent: no relay"),
         };
         match outcome {
             Ok(()) => self.is_queued = true,

@@ -163,7 +163,7 @@ impl<S: Stream> Session<'_, S> {
         let Some(rest) = name.strip_prefix(acl::OTHERS).filter(|_| name != others) else {
             check(name)?;
             return if name == others {
-                Err(no("[CANNOT] Others' are there"))
+                Err(no("[CANNOT] This name is reserved for mailboxes of others"))
             } else {
                 Ok((user.number, name.to_vec()))
             };

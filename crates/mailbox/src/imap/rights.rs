@@ -91,7 +91,7 @@ impl<S: Stream> Session<'_, S> {
         let number = place.number;
         let change = self.site.store.transact(move |transaction| acl::change(transaction, number, &who, modification));
         match change.await {
-            Err(Error::Refused(Refused::TooManyAnnotations)) => Err(no("[LIMIT] No room for it")),
+            Err(Error::Refused(Refused::TooManyAnnotations)) => Err(no("[LIMIT] Too many annotations")),
             outcome => {
                 outcome?;
                 done("Rights changed")

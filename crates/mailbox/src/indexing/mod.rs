@@ -76,7 +76,7 @@ pub(crate) const BEHIND_MAX: usize = 32;
 pub async fn run(site: Arc<Site>) {
     let Some(inspector) = site.inspector.clone() else {
         if let Err(error) = segments::remove_all(&site).await {
-            tracing::warn!(%error, "there is an index still");
+            tracing::warn!(%error, "search index not removed");
         }
         return site.ended().await;
     };

@@ -40,7 +40,7 @@ pub fn train(kept: &mut Kept, kind: Kind, learners: &Learners) -> Result<(), Fai
     };
     let mail = edge::quarantine::read(&kept.mail())?;
     if !edge::quarantine::lock(&mail)? {
-        return Err("somebody else is at it".into());
+        return Err("another command is using it".into());
     }
     // What was read before the lock may be old.
     *kept = Kept::open(&kept.folder, &kept.facts.id)?;

@@ -78,7 +78,7 @@ impl Thread {
             // Whoever is told looks after that, so nothing happens unseen in between.
             match watches(&self.paths) {
                 Ok(events) => self.events = events,
-                Err(error) => tracing::warn!(%error, "what was replaced is not watched"),
+                Err(error) => tracing::warn!(%error, "replaced path is not watched"),
             }
             self.change.notify_one();
         }
