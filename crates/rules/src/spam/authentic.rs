@@ -4,12 +4,12 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-/// Who has handed a mail to the site's own servers: what SPF is asked about.
+/// Client that handed the mail to the site's own servers: the subject of SPF.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sender {
     /// Its address; none where only the site's own servers are in the path.
     pub client: Option<IpAddr>,
-    /// What it called itself.
+    /// Name in its HELO or EHLO.
     pub helo: Box<str>,
     /// The sender of the envelope, in lower case; none where the header does not tell it, or cannot be believed.
     pub envelope: Option<Box<str>>,
@@ -23,14 +23,14 @@ impl Sender {
     }
 }
 
-/// What SPF says.
+/// Result of SPF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spf {
     /// The client may send.
     Pass,
     /// Nobody says anything about it.
     Neutral,
-    /// There is no policy.
+    /// No policy.
     None,
     /// It may not.
     Fail,
@@ -57,18 +57,18 @@ pub struct Signature {
     pub is_unavailable: bool,
     /// The length of its key, where there is one.
     pub key_bits: Option<u32>,
-    /// Whoever publishes the key is trying things out.
+    /// Set if the key is published for testing.
     pub is_testing: bool,
 }
 
 impl Signature {
-    /// Who signs: the domain of the identity.
+    /// Domain of the signer's identity.
     pub fn signer(&self) -> &str {
         self.identity.rsplit_once('@').map_or(&self.domain, |(_, domain)| domain)
     }
 }
 
-/// What the author's domain asks for.
+/// Policy of the author's domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dmarc {
     /// It asks for nothing.
@@ -83,7 +83,7 @@ pub enum Dmarc {
     Reject,
 }
 
-/// What was found.
+/// Results of authentication.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authentic {
     /// SPF for the envelope's sender; none where it was not checked.
@@ -107,14 +107,14 @@ impl Authentic {
     }
 }
 
-/// What functions know of it.
+/// Authentication results for functions.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// What was found.
+    /// Results.
     pub authentic: &'a Authentic,
-    /// Whom SPF was asked about.
+    /// Subject of SPF.
     pub sender: &'a Sender,
-    /// What authors say of their signatures, where they have not signed: a letter for each domain.
+    /// ADSP practices of authors without a signature: a letter for each domain.
     pub practices: &'a BTreeMap<Box<[u8]>, u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What a configuration may cost.
+//! Bounds of a configuration.
 
 /// Bounds of a configuration. Reaching one is a [`Problem`](super::Problem), and what is beyond it is not read.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,4 @@
-//! What one user wants in the place of what the site says: SpamAssassin's `user_prefs`.
+//! Preferences of one user in place of the site's: SpamAssassin's `user_prefs`.
 //!
 //! A file of a user may have scores, `required_score`, lists of senders, recipients, subjects and hosts, and what is written into
 //! mails. All else is an error that names its line, and has no effect: rules, what the site pays for, what holds for all.
@@ -19,7 +19,7 @@ use super::{Limits, Rules, Severity};
 /// The largest file of a user, in bytes.
 pub const BYTES_MAX: usize = 64 << 10;
 
-/// What a user wants.
+/// Preferences of a user.
 #[derive(Debug)]
 pub struct Preferences {
     /// Scores of rules, by their ids.
@@ -53,7 +53,7 @@ impl Preferences {
         self.required
     }
 
-    /// What is wrong with the file, by its lines.
+    /// Errors of the file, by line.
     pub fn errors(&self) -> &[Problem] {
         &self.problems
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! Problems of a configuration, and their places.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,9 +39,9 @@ pub struct Problem {
     pub place: Place,
     /// The rule that it is about.
     pub rule: Option<Box<str>>,
-    /// What is wrong, in words; without line breaks.
+    /// Error text, without line breaks.
     pub reason: String,
-    /// What to do.
+    /// Advice.
     pub advice: String,
 }
 
@@ -66,9 +66,9 @@ impl fmt::Display for Problem {
 /// Why something could not be read, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// Error text.
     pub reason: String,
-    /// What to do.
+    /// Advice.
     pub advice: &'static str,
 }
 

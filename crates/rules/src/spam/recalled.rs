@@ -1,4 +1,4 @@
-//! What was learned says of a mail, and what is to be learned of it, as values: whoever keeps it looks it up, and is told.
+//! Results of learned data for a mail, and lessons, as plain values: the host looks them up and stores them.
 
 /// An opinion. Where there is one, enough was learned, and scores are those of a site that learns; it may be none yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

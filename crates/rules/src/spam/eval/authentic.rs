@@ -71,7 +71,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     know("check_dmarc_missing", |_, _, known| is_policy(known, Dmarc::Missing)),
 ];
 
-/// What is said of SPF: of the envelope's sender, and of what the client calls itself.
+/// SPF results for the envelope's sender and for HELO.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {
     sender: Option<Spf>,
@@ -93,7 +93,8 @@ fn by_helo(context: &Context<'_>, known: &Known<'_>, wanted: Spf) -> f64 {
     truth(told(context, known).helo == Some(wanted))
 }
 
-/// What the site's own servers say: the oldest of their fields counts, or the newest where the configuration says so.
+/// SPF results in fields of the site's own servers: the oldest field counts, or the newest where the configuration
+/// says so.
 fn by_site(context: &Context<'_>) -> Told {
     let is_set = |name: &str| context.settings.number(name, 0.0) != 0.0;
     let mut told = Told::default();

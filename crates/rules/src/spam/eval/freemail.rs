@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     look("check_freemail_body", body),
     look("check_freemail_replyto", reply_to),
 ];
-/// Those whose arguments are expressions.
+/// Functions whose arguments are expressions.
 pub(super) const TAKES_EXPRESSION: [&str; 3] = ["check_freemail_from", "check_freemail_header", "check_freemail_body"];
 
 /// Expressions for users that mean nobody in particular, and for senders of lists.

@@ -13,7 +13,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     look("check_fromname_equals_replyto", |context, _| truth(state(context).is_answered)),
 ];
 
-/// What a display name comes to.
+/// Facts about a display name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FromName {
     is_address: bool,
@@ -44,7 +44,7 @@ fn state(context: &Context<'_>) -> FromName {
     *context.from_name.get_or_init(|| find(context).unwrap_or_else(|partial| partial))
 }
 
-/// What is known; where nothing more can be said, as much of it as was found.
+/// Facts about the display name; the error has those found before nothing more could be decided.
 fn find(context: &Context<'_>) -> Result<FromName, FromName> {
     let mut state = FromName::default();
     for name in context.settings.all_words("fns_ignore_headers") {
@@ -105,7 +105,7 @@ fn address_in(name: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Whose an address is: as a list says, or else the first label of its domain.
+/// Owner of an address: from a list, or else the first label of its domain.
 fn owner(context: &Context<'_>, address: &[u8], domain: &[u8]) -> Box<[u8]> {
     let listed = |address: &[u8]| context.settings.owners.iter().find(|(_, list)| list.has(address));
     let user = address.split(|&byte| byte == b'@').next().unwrap_or_default();

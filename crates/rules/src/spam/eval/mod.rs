@@ -42,11 +42,11 @@ use crate::spam::map::HashSet;
 pub struct Function {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Implementation.
     pub does: Does,
 }
 
-/// What a function does.
+/// Implementation of a function.
 #[derive(Clone, Copy)]
 pub enum Does {
     /// It looks at the mail: 0 is no hit, all else how often the rule counts.
@@ -120,7 +120,7 @@ pub fn all() -> impl Iterator<Item = Function> {
 }
 
 impl Does {
-    /// What it comes to; none if it is not for this machine alone to say.
+    /// Calls the function; none if its answer has to come from outside.
     pub fn call(self, context: &Context<'_>, arguments: &Arguments<'_>) -> Option<f64> {
         match self {
             Does::Look(function) => Some(function(context, arguments)),
@@ -132,7 +132,7 @@ impl Does {
     }
 }
 
-/// What a rule gives to a function.
+/// Arguments of a call.
 #[derive(Debug)]
 pub struct Arguments<'a> {
     /// The rule's name.
@@ -143,7 +143,7 @@ pub struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Those of a call, with the expressions that [`compiled`] made of them.
+    /// Arguments of a call, with the expressions that [`compiled`] made of them.
     pub(crate) fn new(rule: &'a str, call: &'a Call, expressions: &'a [Option<Pooled>]) -> Arguments<'a> {
         Arguments { rule, values: &call.arguments, expressions }
     }
@@ -199,7 +199,7 @@ pub(crate) fn compiled(call: &Call) -> Vec<Option<Pooled>> {
     call.arguments.iter().map(|argument| Pooled::new(argument, Flags::NONE).ok()).collect()
 }
 
-/// What a function sees: the mail, its header and path, and the settings.
+/// Context of a function: the mail, its header and path, and the settings.
 pub struct Context<'m> {
     /// The mail.
     pub mail: &'m Message,
@@ -211,13 +211,13 @@ pub struct Context<'m> {
     pub settings: &'m Settings,
     /// Now, in seconds since 1970.
     pub now: i64,
-    /// What is known of who has sent the mail, where somebody has looked.
+    /// Authentication results, if the mail was checked.
     pub known: Option<Known<'m>>,
-    /// What was learned says of it; none where too little was.
+    /// Bayes result; none where too little is learned.
     pub recalled: Option<Recalled>,
     /// How much it is like a mail that was reported; none where nobody has looked.
     pub alike: Option<Alike>,
-    /// What searches of functions may still cost.
+    /// Remaining budget of searches by functions.
     pub(crate) budget: &'m core::cell::RefCell<Budget>,
     pub(super) senders: OnceCell<Vec<Box<[u8]>>>,
     pub(super) addressed: OnceCell<Vec<Box<[u8]>>>,
@@ -232,7 +232,7 @@ pub struct Context<'m> {
 }
 
 impl<'m> Context<'m> {
-    /// What functions see of a mail.
+    /// Context for a mail.
     pub(crate) fn new(
         mail: &'m Message,
         fields: &'m Fields<'m>,

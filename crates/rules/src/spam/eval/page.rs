@@ -11,7 +11,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     look("html_text_not_match", text_not_match),
 ];
 
-/// Those whose arguments are expressions.
+/// Functions whose arguments are expressions.
 pub(super) const TAKES_EXPRESSION: [&str; 2] = ["html_text_match", "html_text_not_match"];
 
 /// Whether a text of this kind is in a page: `comment`, `title`, `anchor`, and matches.

@@ -93,7 +93,7 @@ fn label(domain: &[u8]) -> String {
     look_of(shown(&String::from_utf8_lossy(&first)).chars().take(LETTERS_MAX))
 }
 
-/// What characters look like: a letter of several that are alike stands for all of them.
+/// Skeleton of a text: similar characters become one letter.
 fn look_of(text: impl Iterator<Item = char>) -> String {
     let text: String = text.flat_map(char::to_lowercase).collect();
     skeleton(&text).flat_map(char::to_lowercase).collect()

@@ -4,12 +4,12 @@ use super::Context;
 use crate::spam::header::without_line_feed;
 use crate::spam::message::Message;
 
-/// What is known of a mail's dates.
+/// Dates of a mail.
 #[derive(Debug, Clone, Default)]
 pub struct Dates {
-    /// What `Date` says, in seconds since 1970.
+    /// Time in `Date`, in seconds since 1970.
     pub date: Option<i64>,
-    /// What `Received` fields say, the newest first.
+    /// Times in `Received` fields, the newest first.
     pub received: Vec<i64>,
     /// When a program fetched it.
     pub fetched: Option<i64>,

@@ -1,4 +1,4 @@
-//! What rules ask of the header: fields by name with modifiers, and names that stand for several fields or for the path.
+//! Header requests of rules: fields by name with modifiers, and names that stand for several fields or for the path.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use crate::spam::message::{Field as Written, Message, Reading, taken, unfolded};
 use crate::spam::search::RunLimits;
 use crate::spam::syntax::field::{Field, MODIFIERS, Modifier};
 
-/// What is asked for: a name, and what is taken of it.
+/// A request: a name, and modifiers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     name: Box<str>,
-    /// Which of [`MODIFIERS`].
+    /// Flags for [`MODIFIERS`].
     modifiers: [bool; MODIFIERS.len()],
     /// The name in lower case, of one that stands for the fields of that name and nothing else.
     only: Option<Box<[u8]>>,
@@ -44,12 +44,12 @@ impl Request {
         Request { name: name.into(), modifiers, only }
     }
 
-    /// What a rule asks for.
+    /// Request of a rule.
     pub fn of(field: &Field) -> Request {
         Request::new(&field.name, MODIFIERS.map(|(_, modifier)| field.modifiers.contains(&modifier)))
     }
 
-    /// What a text asks for: `From:addr`. Modifiers that there are not mean nothing.
+    /// Reads a request from a text: `From:addr`. Unknown modifiers are ignored.
     pub fn read(text: &str) -> Request {
         let Some((name, modifiers)) = text.split_once(':') else {
             return Request::new(text, [false; MODIFIERS.len()]);
@@ -278,7 +278,7 @@ impl<'m> Fields<'m> {
         fields.map(|(_, field)| line(field)).collect()
     }
 
-    /// Which fields are within the bound, name by name.
+    /// Selects the fields within the bound, name by name.
     fn kept(&self, seen: &[&Written]) -> Vec<bool> {
         let mut places: HashMap<Box<[u8]>, Vec<usize>> = HashMap::default();
         let mut order = Vec::new();

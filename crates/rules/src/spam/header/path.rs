@@ -24,7 +24,7 @@ pub struct Networks {
 }
 
 impl Networks {
-    /// What a configuration says.
+    /// Networks of a configuration.
     pub fn of(rules: &Rules) -> Networks {
         let mut networks = Networks::default();
         for setting in &rules.settings {
@@ -80,9 +80,9 @@ fn is_this_host(address: IpAddr) -> bool {
 /// The relays of a mail, the newest first.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
-    /// Those that are trusted.
+    /// Trusted relays.
     pub trusted: Vec<Relay>,
-    /// Those that are not.
+    /// Untrusted relays.
     pub untrusted: Vec<Relay>,
     /// The site's own.
     pub internal: Vec<Relay>,

@@ -24,9 +24,9 @@ pub struct Relay {
     pub rdns: Box<[u8]>,
     /// The name that it gave itself.
     pub helo: Box<[u8]>,
-    /// Who received the mail.
+    /// Receiver of the mail.
     pub by: Box<[u8]>,
-    /// What the ident protocol said.
+    /// Answer of the ident protocol.
     pub ident: Box<[u8]>,
     /// The sender in the envelope.
     pub envelope_from: Option<Box<[u8]>>,
@@ -44,7 +44,7 @@ pub struct Relay {
     pub is_msa: bool,
 }
 
-/// What a field came to.
+/// Result of reading a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Read {
     /// A host handed the mail over.
@@ -103,7 +103,7 @@ impl Known {
         is_match.then_some(groups)
     }
 
-    /// What the first group of the first match is; nothing where there is none.
+    /// First group of the first match; empty without one.
     fn captured(&self, text: &[u8], fuel: &mut Fuel) -> Box<[u8]> {
         let found = self.groups(text, fuel);
         found.and_then(|found| found.text(1, text).map(Box::from)).unwrap_or_default()
@@ -149,7 +149,7 @@ struct Common {
     logins: Vec<(Known, Login)>,
 }
 
-/// What is said of a client that was authenticated.
+/// Login of a client.
 enum Login {
     /// The first group.
     Group,
@@ -431,7 +431,7 @@ fn clean_sender(text: &[u8]) -> Box<[u8]> {
     text
 }
 
-/// What would break the list that rules look at becomes `!`.
+/// Replaces characters by `!` that would break the list of relays.
 fn defuse(text: &mut [u8]) {
     for byte in text.iter_mut().filter(|byte| byte.is_ascii_whitespace() || b"\0#[]()<>|".contains(byte)) {
         *byte = b'!';

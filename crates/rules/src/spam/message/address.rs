@@ -55,7 +55,7 @@ pub fn mailboxes(value: &[u8]) -> Vec<Mailbox> {
     out
 }
 
-/// What is in an angle that is not closed, or not as it should.
+/// Reads an address whose angle is not closed, or not properly.
 fn unclosed(value: &[u8]) -> Option<Mailbox> {
     let at = memchr::memchr(b'<', value)?;
     let name = trim_end(trim_start(&value[..at]));
@@ -99,7 +99,7 @@ fn without_group(value: &[u8]) -> &[u8] {
     if rest.first() == Some(&b';') { &[] } else { rest }
 }
 
-/// What was cut off the front.
+/// Piece cut off the front.
 #[derive(Debug, Default)]
 struct Raw<'a> {
     phrase: Option<&'a [u8]>,
@@ -116,7 +116,7 @@ fn entry(text: &[u8]) -> Option<(Raw<'_>, &[u8])> {
     with_angles(text).or_else(|| alone(text)).or_else(|| phrase_alone(text))
 }
 
-/// What may stand behind an address: a comment, then a separator or the end.
+/// Text after an address: a comment, then a separator or the end.
 fn ending(rest: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     let after = |rest: &'_ [u8]| -> Option<usize> {
         let trimmed = trim_start(rest);
@@ -199,7 +199,7 @@ fn with_angles(text: &[u8]) -> Option<(Raw<'_>, &[u8])> {
     Some((Raw { phrase: named, angles: Some(b""), comment, ..Raw::default() }, rest))
 }
 
-/// Behind angles others may stand, which do not count.
+/// Skips further angles after the first, which do not count.
 fn behind_angles(text: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     const ANGLES_MAX: usize = 16;
     let mut places = vec![text];
@@ -211,7 +211,7 @@ fn behind_angles(text: &[u8]) -> Option<(Option<&[u8]>, &[u8])> {
     places.into_iter().rev().find_map(ending)
 }
 
-/// What stands behind angles that the text begins with.
+/// Text after angles that the text begins with.
 fn angles(text: &[u8]) -> Option<&[u8]> {
     let inner = trim_start(trim_start(text).strip_prefix(b"<")?);
     let begin = quoted(inner).unwrap_or(0);

@@ -4,7 +4,7 @@ use super::Part;
 use super::perl::{Text, is_space, is_word};
 use crate::spam::map::HashMap;
 
-/// What differs, and how many words there are.
+/// Difference of two versions, and their number of words.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Alternatives {
     /// Words of the HTML that the plain text has less often, in percent of its words; the worst of all.
@@ -22,7 +22,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Those of a text; of HTML without any, one that stands for its pictures.
+    /// Counts the words of a text; HTML without any has one that stands for its pictures.
     pub(super) fn read(text: &Text, is_html: bool, has_image: bool) -> Words {
         let mut words = Words { counts: HashMap::default(), is_html };
         let all = text.characters.split(|c| is_space(c, text.is_wide));

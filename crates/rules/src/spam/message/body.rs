@@ -8,7 +8,7 @@ use super::{MessageLimits, Part, Reading};
 
 const LINE_BYTES_MAX: usize = 2048;
 
-/// What the text parts come to.
+/// Text parts, rendered.
 #[derive(Debug, Default)]
 pub(super) struct Rendered {
     pub(super) text: Text,

@@ -1,4 +1,4 @@
-//! What an address comes to: decoded, its host cleared up, what it redirects to.
+//! Canonical forms of a URI: decoded, its host cleaned, its redirection targets.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ pub(super) fn has_escape(uri: &[u8]) -> bool {
     uri.windows(3).any(|window| window[0] == b'%' && window[1].is_ascii_hexdigit() && window[2].is_ascii_hexdigit())
 }
 
-/// What need not be escaped not escaped, and what needs it escaped.
+/// Normalises the escapes of a URI: needless ones are removed, missing ones added.
 pub(super) fn unescaped(uri: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(uri.len());
     let mut rest = uri;

@@ -197,7 +197,7 @@ pub(super) fn contrast(text: &Colour, ground: &Colour) -> Contrast {
 }
 
 impl Colour {
-    /// What an attribute or a declaration says: a name, `#` and digits, or `rgb(1,2,3)`.
+    /// Reads a colour: a name, `#` and digits, or `rgb(1,2,3)`.
     pub(super) fn read(text: &str) -> Colour {
         let text = text.to_lowercase();
         let name = text.trim_matches(|c: char| matches!(c, '\t'..='\r' | ' '));
@@ -258,7 +258,7 @@ fn of_digits(text: &str) -> Colour {
     Colour::Rgb([pair(0), pair(1), pair(2)])
 }
 
-/// What a declaration of a colour makes of the one that was.
+/// Applies a declaration to a colour.
 pub(super) fn declared(colour: &mut Colour, value: &str) {
     let lower = value.to_lowercase();
     let value =

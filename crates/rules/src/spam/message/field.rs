@@ -8,7 +8,7 @@ use super::perl::{begins, is_blank, trim};
 pub struct Field {
     /// The name as it is written.
     pub name: Box<[u8]>,
-    /// What stands behind the colon, as it came, folded, with the line feed that ends it: what `:raw` gives.
+    /// Value after the colon as it came, folded, with the line feed that ends it: the text of `:raw`.
     pub raw: Box<[u8]>,
     /// Unfolded and decoded to UTF-8, without blanks around it. What rules look at is this with a line feed behind it.
     pub value: Box<[u8]>,
@@ -136,7 +136,7 @@ fn words_undone(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is ASCII, or of no charset that is known, stays as it is where it can.
+/// Converts an encoded word to UTF-8; ASCII and unknown charsets stay as they are where possible.
 fn utf8_of_word(bytes: &[u8], charset: &str) -> Vec<u8> {
     let text = normalised(bytes, charset, true);
     if text.is_wide { text.characters.into_bytes() } else { bytes.to_vec() }
@@ -156,7 +156,7 @@ fn word_bytes(is_base64: bool, coded: &[u8]) -> Vec<u8> {
     quoted_printable(&plain)
 }
 
-/// What a `Content-Type` says.
+/// A parsed `Content-Type`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ContentType {
     /// In lower case; `text/plain` where it says none.
@@ -222,7 +222,7 @@ fn value_at(value: &[u8], name: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// What stands behind `=`, with the blanks around it.
+/// Text after `=`, with the blanks around it skipped.
 fn assigned(rest: &[u8]) -> Option<&[u8]> {
     super::perl::trim_start(rest).strip_prefix(b"=").map(super::perl::trim_start)
 }

@@ -1,4 +1,4 @@
-//! What header rules look at: a field by its name, or what is made of several, with modifiers.
+//! Header values for rules: a field by its name, or a text made of several, with modifiers.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -72,7 +72,7 @@ impl Message {
     }
 }
 
-/// What modifiers take of texts: of them all, or of the first or last; at most so many addresses or display names.
+/// Applies modifiers to texts: to all, or to the first or last; at most so many addresses or display names.
 pub(crate) fn taken(
     mut texts: Vec<Vec<u8>>,
     has: impl Fn(Modifier) -> bool,
@@ -159,7 +159,7 @@ fn shown(phrase: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What stands behind the last `@` that has something behind it.
+/// Text after the last `@` that is not at the end.
 fn behind_sign(text: &[u8]) -> Option<Vec<u8>> {
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let signs = (0..line.len()).rev().filter(|at| line[*at] == b'@');

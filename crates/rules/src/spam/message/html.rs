@@ -1,4 +1,4 @@
-//! What the HTML of a mail shows: its text, what of it a reader sees, addresses, and what its own tests ask for.
+//! Views of the HTML of a mail: its text, the visible part of it, addresses, and facts for tests of HTML.
 
 mod elements;
 mod links;

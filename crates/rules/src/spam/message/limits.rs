@@ -1,4 +1,4 @@
-//! What the views of a mail may cost.
+//! Bounds of the views of a mail.
 
 /// Bounds of the views. What is beyond one is left out of the views, and the message says so.
 #[derive(Debug, Clone, Copy)]

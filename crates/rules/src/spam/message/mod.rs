@@ -69,7 +69,7 @@ pub struct Message {
     pages: Vec<Html>,
     alternatives: Alternatives,
     has_long_uri: bool,
-    /// What functions over parts ask, counted once.
+    /// Counts for functions over parts, made once.
     facts: OnceLock<Facts>,
     /// Capitals among the letters, in percent, counted once.
     capitals: OnceLock<Option<f64>>,
@@ -145,17 +145,17 @@ impl Message {
         &self.full[..self.header_bytes]
     }
 
-    /// What stands behind the header, as it came.
+    /// Body as it came, after the header.
     pub fn full_body(&self) -> &[u8] {
         &self.full[self.header_bytes..]
     }
 
-    /// What is odd about how the mail is put together.
+    /// Oddities in the structure of the mail.
     pub fn structure(&self) -> Structure {
         self.structure
     }
 
-    /// What `body` rules look at: the subject, then the rendered text, a paragraph each, with the line feed that ends it.
+    /// Text for `body` rules: the subject, then the rendered text, a paragraph each, with the line feed that ends it.
     /// Paragraphs of more than 2,048 bytes are cut.
     pub fn body(&self) -> &[Box<[u8]>] {
         &self.body
@@ -166,12 +166,12 @@ impl Message {
         self.visible.as_deref().unwrap_or(&self.body)
     }
 
-    /// What a reader of the HTML does not see; without the subject.
+    /// Invisible text of the HTML, without the subject.
     pub fn invisible(&self) -> &[Box<[u8]>] {
         &self.invisible
     }
 
-    /// What `rawbody` rules look at: the decoded text parts, in pieces of two to four kilobytes.
+    /// Text for `rawbody` rules: the decoded text parts, in pieces of two to four kilobytes.
     pub fn raw_body(&self) -> &[Box<[u8]>] {
         &self.raw_body
     }
@@ -186,12 +186,12 @@ impl Message {
         &self.parts
     }
 
-    /// What the HTML of the mail shows, a page for each part that is HTML.
+    /// HTML pages of the mail, one for each part that is HTML.
     pub fn pages(&self) -> &[Html] {
         &self.pages
     }
 
-    /// What functions over parts ask.
+    /// Counts for functions over parts.
     fn facts(&self) -> &Facts {
         self.facts.get_or_init(|| Facts::read(&self.parts))
     }

@@ -34,7 +34,7 @@ impl Text {
         self.is_wide |= other.is_wide;
     }
 
-    /// What rules see of it.
+    /// Bytes of the text as rules see them.
     pub(super) fn bytes(&self) -> Cow<'_, [u8]> {
         bytes(&self.characters, self.is_wide)
     }
@@ -52,7 +52,7 @@ impl Text {
     }
 }
 
-/// What rules see of characters.
+/// Bytes of characters as rules see them.
 pub(super) fn bytes(characters: &str, is_wide: bool) -> Cow<'_, [u8]> {
     if is_wide || characters.is_ascii() {
         return Cow::Borrowed(characters.as_bytes());
@@ -61,7 +61,7 @@ pub(super) fn bytes(characters: &str, is_wide: bool) -> Cow<'_, [u8]> {
     Cow::Owned(characters.chars().map(|character| u8::try_from(u32::from(character)).unwrap_or(b'?')).collect())
 }
 
-/// What `\s` matches.
+/// Matches `\s`.
 pub(super) fn is_space(character: char, is_wide: bool) -> bool {
     match character {
         '\t'..='\r' | ' ' => true,
@@ -74,7 +74,7 @@ pub(super) fn is_space(character: char, is_wide: bool) -> bool {
     }
 }
 
-/// What `\w` matches.
+/// Matches `\w`.
 pub(super) fn is_word(character: char, is_wide: bool) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric() || character == '_';
@@ -82,12 +82,12 @@ pub(super) fn is_word(character: char, is_wide: bool) -> bool {
     is_wide && character.is_alphanumeric()
 }
 
-/// What `\s` matches in bytes.
+/// Matches `\s` in bytes.
 pub(super) fn is_blank(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ')
 }
 
-/// What `\w` matches in bytes.
+/// Matches `\w` in bytes.
 pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }

@@ -1,4 +1,4 @@
-//! What the configuration says about how mails are read.
+//! Settings for reading mails.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use text::host::ascii;
 
 /// Patterns of addresses that lead to another which they contain (`redirector_pattern`).
 pub trait Redirectors: Send + Sync + std::fmt::Debug {
-    /// What the first group is of the first pattern that matches with a dot in that group.
+    /// First group of the first pattern that matches with a dot in that group.
     fn target(&self, uri: &[u8]) -> Option<Vec<u8>>;
 }
 
@@ -50,7 +50,7 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// What the settings say; redirectors are left to who has an engine for expressions.
+    /// Reads the settings; redirectors are compiled by the owner of an engine for expressions.
     pub fn new(settings: &[Setting]) -> Reading {
         let mut reading = Reading::default();
         settings.iter().for_each(|setting| reading.set(setting));

@@ -43,7 +43,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// What `uri` leads to from a page whose base is `base`.
+/// Resolves `uri` on a page whose base is `base`.
 pub(super) fn resolved(base: &[u8], uri: &[u8]) -> Vec<u8> {
     let mut relative = Pieces::read(uri);
     let base = Pieces::read(base);
@@ -150,7 +150,7 @@ fn segment<'a>(path: &'a [u8], dots: &[u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// What a page's base makes of the addresses in it, if it is one that counts: without a file's name, with a slash at its end.
+/// Base of a page, if it counts: without a file's name, with a slash at its end.
 pub(super) fn base(uri: &[u8]) -> Option<Vec<u8>> {
     let scheme = ["https:", "http:", "ftp:"].iter().find(|scheme| super::perl::begins(uri, scheme.as_bytes()))?;
     let mut out = uri.to_vec();

@@ -16,7 +16,7 @@ pub struct Uri {
     pub cleaned: BTreeSet<Box<[u8]>>,
     /// Where it was found: `a`, `img`, `form`, `parsed`, `unlinked`, `schemeless`, `domainkeys`, ...
     pub kinds: BTreeSet<&'static str>,
-    /// What the links to it say, each text once.
+    /// Link texts, each once.
     pub anchor_texts: Vec<Box<[u8]>>,
     /// Hosts, with the registered domain of each.
     pub hosts: BTreeMap<Box<[u8]>, Box<[u8]>>,
@@ -242,7 +242,7 @@ fn trimmed(raw: &[u8]) -> &[u8] {
     &raw[..end]
 }
 
-/// What kind of address it looks like.
+/// Apparent kind of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Scheme,
@@ -250,7 +250,7 @@ enum Kind {
     Schemeless,
 }
 
-/// What looks like an address in a line.
+/// A possible address in a line.
 #[derive(Debug)]
 struct Found {
     begin: usize,
@@ -259,12 +259,12 @@ struct Found {
     host: Option<Vec<u8>>,
 }
 
-/// What ends an address.
+/// Bytes that end an address.
 fn is_end(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, b'>' | b'<' | b'"' | b'`' | b'}' | b']' | b'{' | b'[' | b'|' | 0x1b | 0xa0)
 }
 
-/// What ends a mail address.
+/// Bytes that end a mail address.
 fn is_mail_end(byte: u8) -> bool {
     is_end(byte) || matches!(byte, b',' | b'(' | b'\'' | 0x80..)
 }
@@ -273,7 +273,7 @@ fn is_begin(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, b'>' | b'<' | b'"' | b'\'' | b'`' | b',' | b'{' | b'[' | b'(' | b'|' | 0x1b | 0xa0)
 }
 
-/// What may stand before an address without a scheme.
+/// Bytes allowed in front of an address without a scheme.
 fn is_schemeless_begin(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, 0x1b | 0xa0) || b"!\"#$&'()*+,/:;<=>?@[\\]^`{|}~".contains(&byte)
 }

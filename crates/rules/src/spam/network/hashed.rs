@@ -21,7 +21,7 @@ use crate::spam::rule::{Rule, View};
 use crate::spam::search::Pooled;
 use crate::spam::syntax::call::Call;
 
-/// What is looked up.
+/// Subject of a look-up.
 #[derive(Debug)]
 enum Subject {
     /// Addresses in these fields, of all senders, or in the body.
@@ -32,7 +32,7 @@ enum Subject {
     Found(View, Expression),
     /// The values of a tag.
     Tag(Box<str>),
-    /// What is attached.
+    /// Attachments.
     Attachments,
 }
 
@@ -75,7 +75,7 @@ impl Options {
     }
 }
 
-/// What one rule may ask, where no option says otherwise, and at the most.
+/// Look-ups of one rule: the default, and the maximum.
 const COUNT: usize = 10;
 const COUNT_MAX: usize = 100;
 
@@ -121,7 +121,7 @@ impl Hashed {
         })
     }
 
-    /// What is looked up: a value, as it is told, and what stands for it in the list. `values` has those of tags.
+    /// Values to look up, each with its digest in the list. `values` has those of tags.
     pub(super) fn values(
         &self,
         context: &Context<'_>,

@@ -1,4 +1,4 @@
-//! Which hosts in the addresses of a mail lists are asked about: those that a reader sees and follows first.
+//! Choice of hosts in a mail's addresses for list queries: those that a reader sees and follows first.
 
 use std::collections::BTreeMap;
 

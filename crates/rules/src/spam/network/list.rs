@@ -5,7 +5,7 @@ use flow::RecordKind;
 use super::subtest::Subtest;
 use crate::spam::rule::Rule;
 
-/// Which hosts of the header a list is asked about.
+/// Hosts of the header that a list is asked about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum About {
     /// Relays, by the name of the set.
@@ -40,14 +40,14 @@ pub(super) struct HostList {
     pub(super) only: Only,
 }
 
-/// Which hosts a rule is for.
+/// Hosts that a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Only {
     /// All of them.
     Any,
-    /// Those that are addresses (`ips_only`).
+    /// Addresses only (`ips_only`).
     Addresses,
-    /// Those that are names (`domains_only`).
+    /// Names only (`domains_only`).
     Names,
 }
 

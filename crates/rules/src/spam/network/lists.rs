@@ -1,4 +1,4 @@
-//! What the rules of a configuration ask.
+//! DNS queries of a configuration's rules.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(super) struct AddressList {
     pub(super) hits_max: u32,
 }
 
-/// What the rules of a configuration ask.
+/// DNS queries of a configuration's rules.
 #[derive(Debug, Default)]
 pub struct Lists {
     pub(super) hosts: Vec<HostList>,
@@ -45,7 +45,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Those of a configuration: of the rules that run, where the network is asked.
+    /// Queries of the rules that run, where the network is asked.
     pub(crate) fn new(rules: &Rules, asks: bool, runs: impl Fn(u32) -> bool) -> Lists {
         let mut lists = Lists { scope: Scope::of(rules), ..Lists::default() };
         let is_available =

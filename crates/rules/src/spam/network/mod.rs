@@ -1,6 +1,6 @@
-//! What rules ask the DNS about a mail: lists of hosts in the header (`check_rbl` and its family), of hosts in addresses
-//! (`uridnsbl` and its), of digests (`check_hashbl_...`), names made of what is known (`askdns`), and what an author says of
-//! its signatures (ADSP).
+//! DNS queries of rules about a mail: lists of hosts in the header (`check_rbl` and its family), of hosts in
+//! addresses (`uridnsbl` and its), of digests (`check_hashbl_...`), names made of tags (`askdns`), and an author's
+//! practices about signatures (ADSP).
 //!
 //! [`Lists`] is what a configuration has of that. `Lists::inquire` makes an [`Inquiry`] of a mail: its questions
 //! ([`Inquiry::ask`]) are handed out, their answers come back in any order (`Lists::answer`), and there may be further

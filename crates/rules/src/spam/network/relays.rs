@@ -1,4 +1,4 @@
-//! Which hosts of the header lists are asked about.
+//! Choice of hosts in the header for list queries.
 
 use core::net::IpAddr;
 
@@ -10,9 +10,9 @@ use crate::spam::message::{Reading, ascii, is_host};
 
 /// The addresses that sets are made of, found once for all lists of a mail.
 pub(super) struct Relays {
-    /// Of relays that are not trusted, each once.
+    /// Hosts of untrusted relays, each once.
     untrusted: Vec<Box<[u8]>>,
-    /// Of relays that are not the site's own.
+    /// Hosts of external relays.
     external: Vec<Box<[u8]>>,
     /// That fields say are those of authors, and the site does not trust.
     originating: Vec<Box<[u8]>>,
@@ -60,7 +60,7 @@ impl Relays {
     }
 }
 
-/// What a list is asked about: names below its zone.
+/// Names below a list's zone to ask for.
 pub(super) fn subjects(list: &HostList, scope: &Scope, relays: &Relays, context: &Context<'_>) -> Vec<Vec<u8>> {
     let reading = &context.settings.reading;
     let named = |hosts: Vec<Vec<u8>>| -> Vec<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! What a configuration says about questions: which are not asked, and how many.
+//! Settings of queries: exclusions, and bounds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ const HOSTS_MAX: usize = 20;
 /// Addresses of relays that are asked about, where no setting says otherwise.
 const RELAYS_MAX: usize = 9;
 
-/// What is not asked, and how much is.
+/// Exclusions and bounds of queries.
 #[derive(Debug)]
 pub(super) struct Scope {
     /// `uridnsbl_skip_domain`
@@ -49,7 +49,7 @@ impl Default for Scope {
 }
 
 impl Scope {
-    /// What a configuration says.
+    /// Reads the settings.
     pub(super) fn of(rules: &Rules) -> Scope {
         let mut scope = Scope::default();
         rules.settings.iter().for_each(|setting| scope.set(&setting.name, &setting.value));

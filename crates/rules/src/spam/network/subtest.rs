@@ -1,4 +1,4 @@
-//! What an answer has to be for a rule to hit.
+//! Subtests: conditions on an answer for a rule to hit.
 //!
 //! Addresses of 127.255.255.0/24 say that a list was asked by somebody who may not ask: they are no listing. Only a rule that
 //! names them hits by them.
@@ -39,11 +39,11 @@ enum Test {
     Matches(Expression),
     /// Its address fits, or its text is what the rule has written.
     Numbers(Numbers, Box<[u8]>),
-    /// Whatever the records: the name exists, or does not.
+    /// Response codes, whatever the records: the name exists, or does not.
     Codes { exists: bool, missing: bool },
 }
 
-/// What an answer has to be.
+/// Condition on an answer.
 #[derive(Debug)]
 pub struct Subtest {
     test: Test,
@@ -137,7 +137,7 @@ impl Subtest {
     }
 }
 
-/// What every address of a list begins with.
+/// First octet of every address of a list.
 const LISTED: u32 = 127;
 
 /// Addresses that begin like this say that one may not ask.

@@ -22,7 +22,7 @@ pub(super) const IP: &str = concat!(
 /// This host.
 const LOCALHOST: &str = r"(?:localhost(?:\.localdomain)?\b(?!-)|\b(?<!:)127\.\d{1,3}\.\d{1,3}\.\d{1,3}\b|(?i:IPv6:|(?<![a-f0-9:]))::1(?![a-f0-9:]))";
 
-/// What stands before the form.
+/// Beginning of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
     /// `from `
@@ -35,7 +35,7 @@ pub(super) enum Start {
     Other,
 }
 
-/// What a form says of the field.
+/// Result of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// A host handed the mail over.
@@ -192,7 +192,7 @@ const LOCAL_LAST: &[Row] = &[
 /// Before the rest of the forms.
 const PICKUP: &[Row] = &[(" SMTPSVC", "mail pickup service by {_} with Microsoft SMTPSVC`$`", "")];
 const EXIM_LOCAL: &[Row] = &[("Exim", "...`\\b`with local`(?:-\\S+)? `", "")];
-/// What a field of Exim tells that has none of its forms.
+/// Pattern for fields of Exim that have none of its forms.
 const EXIM_PARTS: &[Row] = &[(
     "Exim",
     "`(?<rdns>\\S+) (?:(?=.*? \\((?<helo>\\S+)\\) ))?(?:(?=.*? \\[(?<ip>`IP`)(?:\\.\\d+)?\\] ))?(?=.*?by (?<by>\\S+) )`",
@@ -206,7 +206,7 @@ const CAPITALS: &[Row] = &[(
 const PARENTHESIS: &[Row] = &[("", "{helo?} [{ip}]) by {by} (NAVGW `.*?`) with ", "")];
 const PARENTHESIS_LOCAL: &[Row] =
     &[("", "`\\S+@localhost\\) by \\S+ `", ""), ("", "`[^\\s@]+@[^)]+\\) by \\S+\\(jqueuemail\\) id [^\\s;]+`", "")];
-/// What stands behind the address in fields of qmail.
+/// Text after the address in fields of qmail.
 const QMAIL: &str = r"(?: \(envelope-sender <\S+>\))? by (?<by>\S+)(?: \(.+\))* with (?:.* )?(?:SMTP|QMQP)(?! id )";
 
 /// All forms, in order.

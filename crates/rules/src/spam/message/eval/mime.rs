@@ -20,7 +20,7 @@ pub(super) const FUNCTIONS: &[(&str, View)] = &[
     ("check_qp_ratio", quoted_ratio),
 ];
 
-/// What is counted of the parts of a mail, once.
+/// Counts over the parts of a mail, made once.
 #[derive(Debug, Clone, Default)]
 pub(in crate::spam::message) struct Facts {
     html_parts: u32,
@@ -44,7 +44,7 @@ pub(in crate::spam::message) struct Facts {
     base64_line: usize,
 }
 
-/// What a part's header says, in lower case.
+/// Header of a part, in lower case.
 struct Head {
     content: ContentType,
     charset: Vec<u8>,
