@@ -7,11 +7,11 @@ pub struct Recalled {
     pub probability: Option<f64>,
     /// Words of the mail.
     pub words: u32,
-    /// Those that are known.
+    /// Words that are known.
     pub known: u32,
-    /// Those that decided and speak for spam.
+    /// Words that count and speak for spam.
     pub spam: u32,
-    /// Those that decided and speak for ham.
+    /// Words that count and speak for ham.
     pub ham: u32,
 }
 
@@ -40,7 +40,7 @@ impl Recalled {
     }
 }
 
-/// What is to be done about a mail.
+/// Lesson to take about a mail.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Autolearn {
     /// Whether it is learned as spam, as ham, or not at all.

@@ -12,7 +12,7 @@ use super::syntax::meta::Meta;
 use super::syntax::value::Value;
 use super::template::Templates;
 
-/// Which view of a message an expression or a function looks at.
+/// View of a message that an expression or a function reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum View {
     /// The header.
@@ -40,7 +40,7 @@ impl View {
     }
 }
 
-/// What makes a rule hit.
+/// Test of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// A header field of the message.
@@ -51,7 +51,7 @@ pub enum Test {
     Pattern(View, Expression),
     /// A function over a view.
     Eval(View, Call),
-    /// What `uri_detail` says about a URI and its link: as it stands.
+    /// Test of a URI and its link by `uri_detail`, as written.
     UriDetail(Box<[u8]>),
     /// A question to the DNS.
     AskDns(AskDns),
@@ -129,24 +129,24 @@ impl Test {
     }
 }
 
-/// What is known of a rule's name. A name without a test was given a score, a flag or the like and never a definition.
+/// Facts about a rule's name. A name without a test has a score, a flag or the like and no definition.
 #[derive(Debug, Clone, Default)]
 pub struct Rule {
     /// The name.
     pub name: Box<str>,
-    /// What makes it hit: the last definition counts.
+    /// Test: the last definition counts.
     pub test: Option<Test>,
     /// Where that stands, or else the first line that names it.
     pub place: Place,
-    /// What `score` says, one for each score set.
+    /// Scores of `score`, one for each score set.
     pub given_scores: Option<[f64; 4]>,
-    /// What `tflags` says.
+    /// Flags of `tflags`.
     pub flags: Flags,
-    /// What `priority` says.
+    /// Priority of `priority`.
     pub given_priority: Option<i64>,
-    /// What `describe` says.
+    /// Text of `describe`.
     pub description: Option<Box<[u8]>>,
-    /// What is put before the subject.
+    /// Prefix for the subject.
     pub subject_prefix: Option<Box<[u8]>>,
     /// The list that a rule with `check_uridnsbl` asks.
     pub uri_list: Option<UriList>,
@@ -215,7 +215,7 @@ pub struct Rules {
     pub(super) index: HashMap<Box<str>, u32>,
     /// Settings in the order in which they were read; the last of a name counts, or all for those that are lists.
     pub settings: Vec<Setting>,
-    /// What is written into messages.
+    /// Templates written into messages.
     pub templates: Templates,
     /// Tests of rules.
     pub self_tests: Vec<NamedTest>,
@@ -267,7 +267,7 @@ impl Rules {
         }
     }
 
-    /// What is wrong, by file and line.
+    /// Errors, by file and line.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -1,4 +1,4 @@
-//! Who has sent a mail, by the names that a reputation is kept of: SpamAssassin's TxRep.
+//! Senders of mails, by the names for which a reputation is kept: SpamAssassin's TxRep.
 //!
 //! [`Engine::sender`](super::run::Engine::sender) reads a mail and its path; [`Sender::names`] are the names, once it is known
 //! who has signed. What is kept of a name, and what follows from it, is for whoever keeps it. Bounds: a name has at most
@@ -19,7 +19,7 @@ const NAME_BYTES_MAX: usize = 512;
 /// Recipients that are looked at.
 const RECIPIENTS_MAX: usize = 100;
 
-/// Who has sent a mail, as the mail says.
+/// Sender of a mail, as the mail says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sender {
     /// The author's address, or that of the envelope; never empty.
@@ -28,16 +28,16 @@ pub struct Sender {
     pub domain: Box<[u8]>,
     /// Where it came from; none where it does not say.
     pub origin: Option<IpAddr>,
-    /// What the first host called itself; empty where that says no more than the rest.
+    /// HELO of the first host; empty where it adds nothing.
     pub helo: Box<[u8]>,
-    /// Those it is for, where it is one of the site's own mails.
+    /// Recipients, where it is one of the site's own mails.
     pub recipients: Vec<Box<[u8]>>,
 }
 
 /// A name that a reputation is kept of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// What it is: `EMAILIP`, `DOMAIN`, `HELO`, `EMAIL`, `IP`.
+    /// Kind: `EMAILIP`, `DOMAIN`, `HELO`, `EMAIL`, `IP`.
     pub kind: &'static str,
     /// The name, with where it sends from or who has signed.
     pub text: Box<[u8]>,
@@ -46,7 +46,7 @@ pub struct Name {
 }
 
 impl Sender {
-    /// Who has sent a mail; none where it does not say.
+    /// Sender of a mail; none where it names none.
     pub(super) fn of(context: &Context<'_>) -> Option<Sender> {
         let mut address = context.fields.get("From:addr");
         if address.is_empty() {
@@ -114,7 +114,7 @@ fn origin(path: &Path) -> Option<IpAddr> {
     public.or_else(|| private.then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)))
 }
 
-/// What the host farthest away called itself that is neither its address nor the author's name.
+/// HELO of the farthest host that is neither its address nor the author's name.
 fn helo(path: &Path, address: &[u8], domain: &[u8]) -> Box<[u8]> {
     let is_another = |relay: &&Relay| {
         let helo = &relay.helo[..];
@@ -126,7 +126,7 @@ fn helo(path: &Path, address: &[u8], domain: &[u8]) -> Box<[u8]> {
     last.map(|relay| relay.helo.clone()).unwrap_or_default()
 }
 
-/// Who stands for a mail: those whose signatures are valid, or `spf-` and the envelope's domain.
+/// Signer of a mail: the domains with valid signatures, or `spf-` and the envelope's domain.
 fn signer(settings: &Settings, known: Known<'_>) -> Option<Vec<u8>> {
     const SIGNERS_MAX: usize = 8;
     if settings.number("auto_welcomelist_distinguish_signed", 1.0) != 0.0 {

@@ -1,4 +1,4 @@
-//! What a configuration says to functions, made ready once: lists of addresses and hosts, networks, numbers.
+//! Settings for functions, prepared once: lists of addresses and hosts, networks, numbers.
 
 use super::header::Networks;
 use super::message::Reading;
@@ -55,7 +55,7 @@ impl Globs {
     }
 }
 
-/// What is behind the last wildcard of an entry, if it has one.
+/// Text after the last wildcard of an entry, if it has one.
 fn end(entry: &[u8]) -> Option<&[u8]> {
     entry.iter().rposition(|byte| b"*?".contains(byte)).map(|at| &entry[at + 1..])
 }
@@ -104,7 +104,7 @@ pub struct Sent {
 /// Hosts and domains; `false`: not in the list, although a name above is.
 pub type Hosts = HashMap<Box<[u8]>, bool>;
 
-/// What is read of the settings once.
+/// Settings, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Lists of addresses, subjects and relays, by the setting or by the name that `enlist_addrlist` gives.
@@ -157,7 +157,7 @@ const LISTS: [&str; 15] = [
 ];
 
 impl Settings {
-    /// What a configuration says; `reading`: how mails are read for it.
+    /// Reads the settings; `reading`: how mails are read for it.
     pub fn of(rules: &Rules, reading: Reading) -> Settings {
         let mut settings = Settings { networks: Networks::of(rules), reading, ..Settings::default() };
         for setting in &rules.settings {

@@ -1,11 +1,11 @@
-//! What is written into a message: header fields and the report, with tags such as `_SCORE_` left as they stand.
+//! Templates of texts for a message: header fields and the report, with tags such as `_SCORE_` kept.
 
-/// Which messages a header field is added to.
+/// Messages that get a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// Spam.
     Spam,
-    /// What is not spam.
+    /// Ham: mail that is not spam.
     Ham,
     /// Both.
     All,
@@ -14,18 +14,18 @@ pub enum Audience {
 /// A header field that is added: `X-Spam-NAME: TEXT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    /// What follows `X-Spam-`.
+    /// Name after `X-Spam-`.
     pub name: Box<str>,
     /// Its text; `\n` and `\t` stand for a line break and a tab.
     pub text: Box<[u8]>,
 }
 
-/// What is written into messages.
+/// Templates of texts for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Templates {
     /// The report.
     pub report: Vec<Box<[u8]>>,
-    /// What is added to it where the original was not plain text.
+    /// Text added where the original was not plain text.
     pub unsafe_report: Vec<Box<[u8]>>,
     /// Header fields added to spam, in order.
     pub spam: Vec<Header>,

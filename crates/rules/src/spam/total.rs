@@ -1,10 +1,10 @@
-//! What hits, added up.
+//! Sum of the scores of hits.
 
 use std::fmt;
 
 use super::rule::Rule;
 
-/// Which of a rule's four scores counts.
+/// Score set: the choice among a rule's four scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScoreSet {
     /// Rules that ask the network are run.

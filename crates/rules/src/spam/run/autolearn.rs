@@ -32,7 +32,7 @@ struct Points {
     is_forced: bool,
 }
 
-/// What a rule looks at.
+/// Part of a mail that a rule reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Header,

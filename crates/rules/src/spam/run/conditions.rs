@@ -9,11 +9,11 @@ use crate::spam::rule::{Rule, Rules, Test};
 use crate::spam::schedule::Schedule;
 use crate::spam::total::ScoreSet;
 
-/// Which metas have to come to 0, and for which others.
+/// Metas that must be 0, and the metas that depend on them.
 pub(super) struct Conditions {
     /// The metas with a score of 0 that are known in time.
     is_one: Vec<bool>,
-    /// Of each rule, those that have to come to 0.
+    /// Metas that must be 0, for each rule.
     of: Vec<Vec<u32>>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Conditions {
 const CONDITIONS_MAX: usize = 16;
 
 impl Conditions {
-    /// Those of metas that have a score of 0 in each set.
+    /// Conditions of metas that have a score of 0 in each set.
     pub fn of(rules: &Rules, sets: &[ScoreSet], schedule: &Schedule) -> Conditions {
         let names = rules.names();
         let mut in_time: Vec<bool> = names.iter().map(|rule| sets.iter().all(|&set| is_in_time(rule, set))).collect();

@@ -1,4 +1,4 @@
-//! What is learned of a mail besides what its views show.
+//! Metadata to learn of a mail besides its views.
 
 use core::cell::RefCell;
 
@@ -8,7 +8,7 @@ use crate::spam::header::{Fields, Path};
 use crate::spam::message::Message;
 use crate::spam::search::Budget;
 
-/// What is known of a mail besides its fields.
+/// Metadata of a mail besides its fields.
 #[derive(Debug, Clone, Default)]
 pub struct Metadata {
     /// Names in lower case with their values: the relays on its way. The domains of its senders, which SpamAssassin has there
@@ -19,7 +19,7 @@ pub struct Metadata {
 }
 
 impl Engine {
-    /// What is known of a mail besides its fields.
+    /// Metadata of a mail besides its fields.
     pub fn metadata(&self, mail: &Message) -> Metadata {
         let path = Path::read(mail, &self.settings.networks, self.options.limits.received_max);
         let sender_field = self.settings.text("envelope_sender_header");

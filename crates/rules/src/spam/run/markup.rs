@@ -11,7 +11,7 @@ const FIELD_COLUMNS: usize = 79;
 pub(super) enum Break {
     /// At each blank, which stays.
     Blank,
-    /// Behind each blank and comma.
+    /// After each blank and comma.
     Behind,
 }
 

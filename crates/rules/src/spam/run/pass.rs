@@ -79,7 +79,7 @@ impl<'n> Filters<'n> {
     }
 }
 
-/// What a haystack has to have, whatever its literals.
+/// Condition on a haystack, whatever its literals.
 #[derive(Debug)]
 struct Condition {
     bytes_min: usize,
@@ -152,7 +152,7 @@ struct Text {
     ends: Vec<usize>,
 }
 
-/// What is known of a haystack.
+/// Facts about a haystack.
 #[derive(Debug, Clone, Copy)]
 struct Fact {
     length: usize,

@@ -21,7 +21,7 @@ pub enum Work {
     Metas,
 }
 
-/// What a kind of work took.
+/// Time spent on a kind of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
     /// The sum, in the unit of the clock.
@@ -53,7 +53,7 @@ impl Profile {
         spent.times += 1;
     }
 
-    /// What each kind of work took, the most first.
+    /// Time of each kind of work, the most first.
     pub fn table(&self) -> Vec<(Work, Spent)> {
         let mut table: Vec<(Work, Spent)> = self.spent.iter().map(|(work, spent)| (*work, *spent)).collect();
         table.sort_by_key(|&(work, spent)| (core::cmp::Reverse(spent.time), work));

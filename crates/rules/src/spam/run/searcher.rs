@@ -16,7 +16,7 @@ pub struct Scratch {
     mails: u32,
     /// Haystacks in lower case.
     pub(super) joined: super::pass::Joined,
-    /// What each rule came to, by its id.
+    /// Value of each rule, by its id.
     pub(super) values: Vec<f64>,
     /// Tests of the header that may hit, and where.
     pub(super) tests: Vec<(u32, Option<Range<u32>>)>,
@@ -58,7 +58,7 @@ impl Scratch {
         self.profile = Some(Box::new(Profile::new(clock)));
     }
 
-    /// What the checks took since [`Scratch::measure`].
+    /// Profile of the checks since [`Scratch::measure`].
     pub fn profile(&self) -> Option<&Profile> {
         self.profile.as_deref()
     }

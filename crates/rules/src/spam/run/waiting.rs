@@ -9,7 +9,7 @@ use super::engine::{Eval, HeaderItem, Item, PartTest, Templated, ViewPass};
 use super::pass::Pair;
 use crate::spam::schedule::Open;
 
-/// What waits in the course of a check.
+/// Work that waits in the course of a check.
 #[derive(Default)]
 pub(super) struct Waiting<'r> {
     open: Vec<Open>,
@@ -17,7 +17,7 @@ pub(super) struct Waiting<'r> {
     jobs: Vec<Job<'r>>,
 }
 
-/// What is to be run.
+/// Work to run.
 #[derive(Clone)]
 pub(super) enum Job<'r> {
     /// An expression over those haystacks of a view that it may match in.
@@ -30,7 +30,7 @@ pub(super) enum Job<'r> {
     Templated(&'r Templated),
 }
 
-/// What a function and a test of parts cost, as bytes that an expression looks at.
+/// Cost of a function or a test of parts, in bytes that an expression reads.
 const COST_OF_CALL: u32 = 500;
 /// And an expression that is read anew.
 const COST_OF_READING: u32 = 20_000;
@@ -55,7 +55,7 @@ impl<'r> Waiting<'r> {
         &self.open
     }
 
-    /// What is to be run of one of them.
+    /// Work of one of them.
     pub(super) fn job(&self, number: u32) -> Job<'r> {
         self.jobs[number as usize].clone()
     }

@@ -5,7 +5,7 @@ use stream::Fuel;
 use super::span::{self, Asked, Question, Span};
 use super::{Open, Schedule};
 
-/// What it costs to find out what a meta comes to, until one has looked: rather more than a rule.
+/// Estimated cost of evaluating a meta, before the first time: rather more than a rule.
 const COST_OF_META: u32 = 4000;
 
 /// Steps that may be done while rules wait: each that is run has metas looked at again, which takes longer than to run all where
@@ -18,7 +18,7 @@ pub(super) struct Evaluation<'e, F> {
     values: &'e mut [f64],
     /// Of each rule, by its id, one more than the place of its span, or 0 where its value is known.
     slots: Vec<u32>,
-    /// What rules may come to that are not known.
+    /// Possible values of rules that are not known.
     spans: Vec<Span>,
     due: Due,
     /// The places of metas that may have come to something.
@@ -167,7 +167,7 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
         self.schedule.needed[place as usize].iter().any(is_zero)
     }
 
-    /// What is known of a rule.
+    /// Possible values of a rule.
     fn span(&self, rule: u32) -> Span {
         match self.slots[rule as usize] {
             0 => Span::known(self.values[rule as usize]),
@@ -175,7 +175,7 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
         }
     }
 
-    /// What a meta may come to, by what is known now.
+    /// Possible values of a meta, by those known now.
     fn weigh(&mut self, place: u32) -> Option<Span> {
         let steps = &self.schedule.steps[self.schedule.order[place as usize].1.clone()];
         let fuel = if self.open.is_empty() { &mut *self.fuel } else { &mut self.waiting_fuel };

@@ -34,7 +34,7 @@ pub struct Schedule {
     order: Vec<(u32, Range<usize>)>,
     excluded: Vec<Exclusion>,
     rules: usize,
-    /// What each rule comes to where nothing has hit.
+    /// Value of each rule when nothing has hit.
     resting: Vec<f64>,
     /// The places of the metas that then come to something.
     hits_at_rest: Vec<u32>,
@@ -42,13 +42,13 @@ pub struct Schedule {
     /// rules that name it here have to come to something else before it can.
     users: Lists,
     least: Vec<u32>,
-    /// Of each meta, by its place in the order, the rules without each of which it comes to 0, whatever all others come to.
+    /// Rules without each of which a meta is 0, whatever the others are; by the meta's place in the order.
     needed: Vec<Box<[u32]>>,
     /// The places of metas in the order, by their ids.
     places: Vec<Option<u32>>,
-    /// Of how many metas each rule is a part.
+    /// Number of metas that each rule is a part of.
     made_of: Vec<u32>,
-    /// What each rule comes to at most, by its id.
+    /// Largest value of each rule, by its id.
     most: Vec<f64>,
     /// Sub-rules, by their ids: nobody but a meta asks what they come to.
     subrules: Vec<bool>,
@@ -81,7 +81,7 @@ impl Lists {
 pub struct Open {
     /// Its id.
     pub rule: u32,
-    /// What it costs to run it, beside others.
+    /// Cost of running it, relative to others.
     pub cost: u32,
 }
 
@@ -280,7 +280,7 @@ impl Schedule {
     }
 }
 
-/// What a rule that is no meta comes to at most.
+/// Largest value of a rule that is no meta.
 fn most(rule: &Rule) -> f64 {
     match &rule.test {
         Some(Test::Header(_) | Test::MimeHeader(_) | Test::Pattern(..)) => f64::from(rule.flags.hits_max()),
@@ -288,13 +288,13 @@ fn most(rule: &Rule) -> f64 {
     }
 }
 
-/// What a meta comes to.
+/// Value of a meta.
 fn outcome(steps: &[Step], values: &[f64], stack: &mut Vec<f64>) -> f64 {
     let value = |rule: u32| values.get(rule as usize).copied().unwrap_or(0.0);
     counted(meta::evaluate(steps, stack, value, |_| 0.0).unwrap_or(0.0))
 }
 
-/// What is negative hits as all that is not 0, once; what is no number does not.
+/// Counts a value: a negative one is one hit, one that is not finite is none.
 fn counted(value: f64) -> f64 {
     match value {
         value if !value.is_finite() => 0.0,

@@ -1,4 +1,4 @@
-//! What has to hit before a meta can come to anything but 0.
+//! Needs: rules that have to hit before a meta can be anything but 0.
 
 use crate::spam::syntax::meta::{Comparison, Step};
 
@@ -9,7 +9,7 @@ pub(super) struct Need {
     pub(super) least: u32,
 }
 
-/// What is known of a value that a meta is made of.
+/// Facts about a value in a meta.
 #[derive(Default)]
 struct Value {
     need: Option<Need>,

@@ -1,4 +1,4 @@
-//! What a meta may come to while not all of what it is made of is known.
+//! Spans: the possible values of a meta while not all of its parts are known.
 //!
 //! Its steps are done with bounds in the place of numbers. Where both bounds are the same it is known, whatever the rest comes
 //! to: `A && B` is 0 where A is. Where they are not, the bounds carry the cheapest question whose answer could move them.
@@ -17,7 +17,7 @@ pub(super) struct Span {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Question(u64);
 
-/// What a question asks for.
+/// Subject of a question.
 pub(super) enum Asked {
     /// A rule that waits, by its number.
     Rule(u32),
@@ -26,18 +26,18 @@ pub(super) enum Asked {
 }
 
 impl Question {
-    /// There is none: all is known.
+    /// No question: all is known.
     const NONE: Question = Question(u64::MAX);
     /// One that is not put.
     const ANY: Question = Question(0);
     const META: u64 = 1 << 31;
 
-    /// What a rule comes to.
+    /// Question for the value of a rule.
     pub(super) fn rule(cost: u32, number: u32) -> Question {
         Question(u64::from(cost.min(u32::MAX - 1)) << 32 | u64::from(number))
     }
 
-    /// What a meta comes to.
+    /// Question for the value of a meta.
     pub(super) fn meta(cost: u32, place: u32) -> Question {
         Question(Question::rule(cost, place).0 | Question::META)
     }
@@ -53,7 +53,7 @@ impl Question {
 }
 
 impl Span {
-    /// What is known. A division by zero is not a number, and so is what is made of it.
+    /// A known value. A division by zero is not a number, and so is all that depends on it.
     pub(super) fn known(value: f64) -> Span {
         Span { low: value, high: value, ask: Question::NONE }
     }
@@ -68,7 +68,7 @@ impl Span {
         Span { low: 0.0, high: most, ask: Question::ANY }
     }
 
-    /// What it comes to at most.
+    /// Largest possible value.
     pub(super) fn high(&self) -> f64 {
         if self.high.is_nan() { f64::INFINITY } else { self.high }
     }
@@ -78,7 +78,7 @@ impl Span {
         (self.ask == Question::NONE).then_some(self.low)
     }
 
-    /// What to find out next, if it is not known.
+    /// Next question, if the value is not known.
     pub(super) fn question(&self) -> Option<Question> {
         (self.ask != Question::NONE).then_some(self.ask)
     }
@@ -93,7 +93,7 @@ impl Span {
         self.low < other.low || self.high > other.high
     }
 
-    /// Whatever it comes to, it hits.
+    /// True if every possible value hits.
     fn is_never_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -133,7 +133,7 @@ impl Span {
         }
     }
 
-    /// What the meta comes to that is made of it: see [`outcome`](super::outcome).
+    /// Span of the meta with this value: see [`outcome`](super::outcome).
     fn outcome(self) -> Span {
         match self.value() {
             Some(value) => Span::known(super::counted(value)),
@@ -144,7 +144,7 @@ impl Span {
     }
 }
 
-/// What a meta comes to, where each rule comes to what `rule` says.
+/// Span of a meta, with the spans of rules from `rule`.
 pub(super) fn weigh(steps: &[Step], stack: &mut Vec<Span>, rule: impl Fn(u32) -> Span) -> Span {
     stack.clear();
     // The top of the stack, which is at hand.

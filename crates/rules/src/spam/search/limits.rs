@@ -1,4 +1,4 @@
-//! What running rules over a mail may cost.
+//! Bounds of running rules over a mail.
 
 /// Bounds of one check. What is beyond one is told with the hits, and everything else still runs.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ pub use limits::RunLimits;
 pub(crate) use pooled::Pooled;
 pub(crate) use ready::{Kept, Ready, SHARE_COMMON};
 
-/// What a mail may still cost.
+/// Remaining budget of a mail.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,

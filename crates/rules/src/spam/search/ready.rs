@@ -11,7 +11,7 @@ use pattern::expression::{Ask, Expression as Compiled, Flags, LiteralLimits, Nee
 pub(crate) struct Ready {
     pub(crate) expression: Compiled,
     pub(crate) needs: Needs,
-    /// What looks for each of the literals, once that is asked for.
+    /// Finder of each literal, made at first use.
     finders: OnceLock<Vec<Finder<'static>>>,
 }
 

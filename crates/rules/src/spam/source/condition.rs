@@ -5,15 +5,15 @@
 
 use crate::spam::problem::{Fault, shown};
 
-/// What a condition can ask.
+/// Environment of conditions.
 pub trait World {
     /// The value of a word, if there is such a word.
     fn word(&self, word: &str) -> Option<f64>;
-    /// What a call comes to, if there is such a function.
+    /// Result of a call, if there is such a function.
     fn call(&self, function: &str, argument: &str) -> Option<bool>;
 }
 
-/// What a condition came to.
+/// Result of a condition.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether the lines below are read.

@@ -1,4 +1,4 @@
-//! What SpamAssassin itself knows: plugins, their functions and settings, and features that conditions ask for.
+//! Names in SpamAssassin itself: plugins, their functions and settings, and features that conditions ask for.
 //!
 //! The table `known.txt` has the names; none of the plugins' code is here.
 
@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use crate::spam::syntax::value::Form;
 
 const TABLE: &str = include_str!("known.txt");
-/// What plugins' names begin with.
+/// Prefix of plugins' names.
 pub const PLUGIN: &str = "Mail::SpamAssassin::Plugin::";
 /// Plugins that had another name, which conditions still ask for.
 const RENAMED: [(&str, &str); 2] = [("WhiteListSubject", "WelcomeListSubject"), ("Dmarc", "DMARC")];
@@ -24,7 +24,7 @@ pub struct Known {
     plugins: HashMap<&'static str, bool>,
 }
 
-/// Who knows what is not a plugin's.
+/// Owner of names that belong to no plugin.
 pub const NO_PLUGIN: &str = "";
 
 impl Default for Known {

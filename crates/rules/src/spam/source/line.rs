@@ -12,7 +12,7 @@ pub struct Line<'a> {
     pub language: Option<String>,
     /// The keyword in lower case, with underscores for dashes.
     pub keyword: String,
-    /// What stands behind it, without spaces around it.
+    /// Value after it, without spaces around it.
     pub value: Cow<'a, [u8]>,
 }
 

@@ -1,4 +1,4 @@
-//! What users may write into files of their own: nothing that the site pays for, and nothing that holds for others.
+//! Keywords allowed in files of users: none with costs for the site, and none with an effect on others.
 
 /// Keywords beside those of lists that a user may write.
 const KEYWORDS: [&str; 19] = [

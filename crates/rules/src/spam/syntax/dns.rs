@@ -6,17 +6,17 @@ use crate::spam::problem::Fault;
 /// A list of the DNS that the hosts of URIs are looked up in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriList {
-    /// What is looked up.
+    /// Subject of the look-up.
     pub subject: Subject,
     /// The zone, without a last dot.
     pub zone: Box<str>,
     /// `A` or `TXT`.
     pub record: Box<str>,
-    /// What an answer has to be: an address, a range or mask, or a bit mask.
+    /// Condition on the answer: an address, a range or mask, or a bit mask.
     pub subtest: Option<Box<[u8]>>,
 }
 
-/// What of a URI is looked up.
+/// Part of a URI that is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// The addresses of its host (`uridnsbl`).
@@ -30,7 +30,7 @@ pub enum Subject {
 }
 
 impl UriList {
-    /// What `keyword` looks up, and whether it has a subtest; `None` where it is another keyword.
+    /// Subject of `keyword`, and whether it has a subtest; `None` where it is another keyword.
     pub fn keyword(keyword: &str) -> Option<(Subject, bool)> {
         Some(match keyword {
             "uridnsbl" => (Subject::Address, false),
@@ -83,7 +83,7 @@ pub struct AskDns {
     pub template: Box<[u8]>,
     /// The types of records, in capitals; `A` where none is given.
     pub records: Vec<Box<str>>,
-    /// What an answer has to be: an expression, an address, a range, a mask; any answer where there is none.
+    /// Condition on the answer: an expression, an address, a range, a mask; any answer where there is none.
     pub filter: Option<Box<[u8]>>,
 }
 

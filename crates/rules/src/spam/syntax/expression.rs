@@ -14,7 +14,7 @@ use crate::spam::search::{Kept, Ready};
 /// A regular expression as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression {
-    /// What stands between the delimiters. Bytes, in no charset.
+    /// Text between the delimiters: bytes, in no charset.
     pub source: Box<[u8]>,
     /// The letters behind it: of `i`, `m`, `s`, `x`, `n`, `p`, `a`, `u`, `l`, `d`.
     pub flags: Box<str>,
@@ -23,7 +23,7 @@ pub struct Expression {
 
 /// An engine for expressions, as far as the reader is concerned: it says which it takes.
 pub trait Checker {
-    /// Of each expression, in order, why it is not taken, in words.
+    /// Checks the expressions, in order: the error has the reason in words.
     fn check(&self, expressions: &[&Expression]) -> Vec<Result<(), String>>;
 }
 
@@ -74,7 +74,7 @@ impl Expression {
         Ok(Expression { source: source.into(), flags: flags.into(), kept: Kept::default() })
     }
 
-    /// What is made of it to be searched for, once.
+    /// The compiled expression, made once.
     pub(crate) fn ready(&self) -> Result<Arc<Ready>, String> {
         self.ready_by(&mut Reader::default())
     }

@@ -3,16 +3,16 @@
 use super::expression::Expression;
 use crate::spam::problem::{Fault, shown};
 
-/// What a header test looks at.
+/// Field that a header test reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     /// The name, or a pseudo header such as `ALL`, `ToCc`, `MESSAGEID`, in the case that it was written in.
     pub name: Box<str>,
-    /// What is taken of it; at most two.
+    /// Modifiers, at most two.
     pub modifiers: Vec<Modifier>,
 }
 
-/// What is taken of a field.
+/// Modifier of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modifier {
     /// Undecoded, its spaces kept.
@@ -56,13 +56,13 @@ pub enum HeaderTest {
     Exists(Field),
     /// Its text matches, or does not.
     Matches {
-        /// Of what.
+        /// Field to match.
         field: Field,
         /// `!~`: a hit is where nothing matches.
         negated: bool,
         /// The expression.
         expression: Expression,
-        /// What is looked at where the field is missing.
+        /// Value in place of a missing field.
         if_unset: Option<Box<[u8]>>,
     },
 }
@@ -103,7 +103,7 @@ impl HeaderTest {
         })
     }
 
-    /// What it looks at.
+    /// Field of the test.
     pub fn field(&self) -> &Field {
         match self {
             HeaderTest::Exists(field) | HeaderTest::Matches { field, .. } => field,

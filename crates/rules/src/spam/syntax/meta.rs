@@ -7,7 +7,7 @@
 use crate::spam::limits::Limits;
 use crate::spam::problem::{Fault, shown};
 
-/// What a meta does next; operands are taken from the stack and the outcome put there.
+/// Step of a meta; operands are taken from the stack and the result is put there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// Puts a number on the stack.

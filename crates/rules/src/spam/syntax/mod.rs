@@ -1,4 +1,4 @@
-//! What stands on one line: expressions, tests of headers, calls, metas, scores, flags, values, lists in the DNS.
+//! Grammar of lines: expressions, tests of headers, calls, metas, scores, flags, values, lists in the DNS.
 
 pub mod call;
 pub mod dns;

@@ -3,7 +3,7 @@
 use super::words;
 use crate::spam::problem::Fault;
 
-/// What a line says about a rule's scores, one for each score set.
+/// Scores on a line, one for each score set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scores {
     /// They are these.
