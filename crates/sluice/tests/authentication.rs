@@ -24,7 +24,7 @@ const BARE: &str = "From: b@strict.example\r\nSubject: hello\r\n\r\nbody\r\n";
 const FORGED: &str = "Authentication-Results: mx.test; dmarc=pass\r\nAuthentication-Results: other.test; dmarc=pass\r\n\
     authentication-results: (x) MX.test 1;\r\n\tspf=pass\r\n";
 
-/// What everybody is told who asks about these senders.
+/// DNS answers for the senders of these tests.
 fn known(name: &str) -> Told {
     Told::Text(match name {
         "client.test" => "v=spf1 ip4:192.0.2.7 -all".into(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{Gateway, PATIENCE, eicar, wait_for};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-/// What the signatures of the tests match.
+/// Content that the signatures of the tests match.
 const BAD: &[u8] = b"x clamd-test-marker y";
 const MARKER: &str = "Test.Marker.UNOFFICIAL FOUND";
 

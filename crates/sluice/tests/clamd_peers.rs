@@ -110,7 +110,7 @@ impl Drop for Clamd {
     }
 }
 
-/// What is sent, in pieces, each with a file or none; whether the sender then says that it is done.
+/// Pieces to send, each with a file or none; and whether the sender then closes its side.
 type Request = (Vec<(Vec<u8>, Option<PathBuf>)>, bool);
 
 fn ask(socket: &Path, (pieces, ends): &Request) -> String {
@@ -169,7 +169,7 @@ fn chunk(content: &[u8]) -> Vec<u8> {
     [&(content.len() as u32).to_be_bytes(), content].concat()
 }
 
-/// What both sides are asked.
+/// Requests sent to both sides.
 fn requests(material: &Material) -> Vec<Request> {
     let files = material.path("files").display().to_string();
     let whole = |bytes: Vec<u8>| (vec![(bytes, None)], false);

@@ -27,7 +27,7 @@ fn mail(path: &Path) -> Vec<u8> {
     mail
 }
 
-/// What a door says of a mail that it refuses: what was found.
+/// Finding in the refusal of a door.
 fn found(said: &str) -> Option<String> {
     let found = said.split_once("refused: ")?.1;
     Some(found.rsplit_once(" (id").map_or(found, |(found, _)| found).to_string())

@@ -16,7 +16,7 @@ use crate::harness::{Gateway, Wire, files};
 /// One direction of a connection: the number of its first byte, whether it is the server's, and its segments.
 type Half = (Option<u32>, bool, Vec<(u32, Vec<u8>)>);
 
-/// What a capture says of each connection that was made in it: the address and port of one end, and of the other.
+/// Ends of a connection in a capture: address and port of each.
 type Way = ([u8; 4], u16, [u8; 4], u16);
 
 /// The bytes that servers have sent in a capture (pcap of Ethernet, raw IP or Linux cooked frames), each connection's in order.

@@ -10,7 +10,7 @@ use crate::harness::mailbox::Pop3;
 use crate::harness::{Behaviour, Gateway, Sink, Wire, children_of, is_running, mail_with, wait_for};
 use crate::milter::Server;
 
-/// Who is killed.
+/// Process to kill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Jail,
@@ -50,7 +50,7 @@ enum Stage {
     AfterTheDot,
 }
 
-/// What a session has come to.
+/// End of a session.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Accepted,

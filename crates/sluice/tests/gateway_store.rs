@@ -68,7 +68,7 @@ impl Site {
         wire
     }
 
-    /// What is in a mailbox: of each message all.
+    /// Messages of a mailbox, whole.
     fn mails(&self, name: &str) -> Vec<String> {
         let mut wire = self.imap(name);
         assert!(ask(&mut wire, "SELECT INBOX").status.starts_with("OK"));

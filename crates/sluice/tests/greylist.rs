@@ -29,7 +29,7 @@ fn head(site: &Path, isolation: &str, spam: &str) -> String {
     )
 }
 
-/// What a client of this address is told at the end of a mail.
+/// Reply to a client of this address at the end of a mail.
 fn send(gateway: &Gateway, client: &str, to: &[&str], mail: &str) -> String {
     let mut wire = gateway.connect();
     wire.send(format!("PROXY TCP4 {client} 127.0.0.1 1 25\r\n").as_bytes());

@@ -153,7 +153,7 @@ fn head(flags: u8, stream: u32, fields: &[(&str, &str)]) -> Vec<u8> {
     frame(HEADERS, flags, stream, &lines.collect::<Vec<_>>().concat())
 }
 
-/// What a client gets through the proxy from a server that answers so.
+/// Answer through the proxy, from a server that answers so.
 fn asked(site: &Site, answer: impl Fn(u32, usize) -> Vec<u8> + Send + Sync + 'static) -> Answered {
     let server = server(&Certificate::issued(Some(&site.servers), "localhost", (-1, 20)), answer);
     let port = server.address.port();

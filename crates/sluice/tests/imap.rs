@@ -12,7 +12,7 @@ fn infected() -> Vec<u8> {
     mail_with("base64", "eicar.com", &base64(&eicar()))
 }
 
-/// What becomes of an infected mail: the part in Base64 decodes to NULs, and nothing else is changed.
+/// An infected mail after overwriting: the part in Base64 decodes to NULs, and nothing else is changed.
 fn blanked(mail: &[u8]) -> Vec<u8> {
     let body = base64(&eicar());
     let filler: String =

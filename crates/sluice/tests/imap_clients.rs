@@ -44,7 +44,7 @@ fn nested() -> Vec<u8> {
     .into_bytes()
 }
 
-/// What becomes of an infected mail with this content in Base64.
+/// An infected mail with this content in Base64, after overwriting.
 fn blanked(mail: &[u8], content: &[u8]) -> Vec<u8> {
     let body = base64(content);
     let filler: String =

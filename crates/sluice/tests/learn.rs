@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::harness::{Arrived, Behaviour, Gateway, Sink, stuffed, wait_for};
 
-/// What both read: Bayes as it is, but for the bounds.
+/// Settings for both programs: Bayes with default values except for its bounds.
 const SETTINGS: &str = "bayes_expiry_max_db_size 10000000\nbayes_auto_expire 0\nbayes_auto_learn 0\nuse_pyzor 0\n\
                         clear_trusted_networks\ntrusted_networks 192.0.2.0/24\n";
 const BAYES: &str = "ifplugin Mail::SpamAssassin::Plugin::Bayes\n\

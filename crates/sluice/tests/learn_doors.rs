@@ -1,4 +1,4 @@
-//! What was learned, at the doors that are not SMTP, and on a disk that is full.
+//! Tests of learning at the doors other than SMTP, and on a full disk.
 
 use std::fs;
 use std::process::Command;

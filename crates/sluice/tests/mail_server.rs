@@ -122,7 +122,7 @@ fn mail(number: usize) -> Vec<u8> {
         .into_bytes()
 }
 
-/// What is said on the standard input, too.
+/// Runs a client with this standard input.
 fn client_with_input(program: &str, arguments: &[&str], home: &Path, input: &str) -> Option<(bool, String)> {
     let mut command = Command::new("timeout");
     command.args(["60", program]).args(arguments).env("HOME", home).stdin(Stdio::piped());

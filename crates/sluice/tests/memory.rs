@@ -1,4 +1,4 @@
-//! What inspections may hold together.
+//! Tests of the memory that inspections hold together.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::harness::{Gateway, base64, free_port, mail_with, wait_for};
 
-/// Of which one inspection may hold a quarter.
+/// Size of the pool, of which one inspection may hold a quarter.
 const POOL_BYTES: usize = 8 << 20;
 
 /// Packed so that its reader needs a dictionary of so many bytes.

@@ -19,7 +19,7 @@ pub struct Server {
     silent: bool,
 }
 
-/// What it is told at the end of a message.
+/// Reply at the end of a message.
 pub type Answer = (char, String);
 
 impl Server {

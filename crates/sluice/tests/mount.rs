@@ -146,7 +146,7 @@ fn packs() -> Vec<PathBuf> {
     [own].into_iter().chain(pack).collect()
 }
 
-/// What `scan` finds in a folder, nobody reads through a mount, and nobody writes.
+/// Findings of `scan` in a folder can be neither read nor written through a mount.
 #[test]
 fn what_scan_finds_in_the_packs_does_not_pass() {
     packs().iter().for_each(|pack| what_scan_finds_does_not_pass(pack));
@@ -255,7 +255,8 @@ fn new_signatures_are_taken_over_and_what_was_clean_is_inspected_again() {
     assert!(mount.signal("-TERM").success());
 }
 
-/// What the kernel has of a file as it was before is not seen, whatever becomes shorter, longer, or infected.
+/// Old pages of a file in the kernel's cache are not seen after a change below, be the file shorter, longer, or
+/// infected.
 #[test]
 fn what_is_changed_below_is_read_as_it_is() {
     let Some(mount) = Mount::new(&["--no-isolation"]) else { return };
@@ -508,7 +509,7 @@ fn rules_say_what_is_skipped() {
     assert_eq!(code(fs::read(mount.at("evil"))), Some(EPERM));
 }
 
-/// What came of every way to write or read that there is (`ways.py` of the crate `avfs`).
+/// Results of all ways to write or read (`ways.py` of the crate `avfs`).
 fn tried(what: &str, folder: &Path, content: &Path) -> Vec<(String, String)> {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../avfs/tests/ways.py");
     let output = Command::new("python3").args(["-B", program, what]).arg(folder).arg(content).output();
@@ -592,7 +593,7 @@ fn version(writer: usize, number: usize) -> Vec<u8> {
     format!("writer {writer} version {number}\n").repeat(lines).into_bytes()
 }
 
-/// What a writer has done until it got an error: the last version that was complete, and the error.
+/// Writes until an error: the last complete version, and the error.
 fn write_on(folder: &Path, writer: usize, replaces: bool) -> (usize, Option<i32>) {
     let (target, part) = (folder.join(format!("file{writer}")), folder.join(format!("part{writer}")));
     for number in 1.. {

@@ -46,7 +46,7 @@ fn head(isolation: &str, dns: &Dns, rules: &Path, spam: &str) -> String {
 
 const BEHIND_PROXY: &str = "proxy_from = [\"127.0.0.1\"]\ntrust = \"off\"";
 
-/// What becomes of a mail of a client of this address: what follows `score=`.
+/// Score of a mail from a client of this address: the text after `score=`.
 fn scored(gateway: &Gateway, sink: &Sink, count: usize, client: &str) -> String {
     scored_mail(gateway, sink, count, client, MAIL)
 }
@@ -249,7 +249,7 @@ fn site() -> tempfile::TempDir {
     folder
 }
 
-/// What SpamAssassin says of mails, with this server of the DNS.
+/// SpamAssassin's results for mails, with this DNS server.
 fn theirs(mails: &[PathBuf], site: &Path, dns: &Dns) -> BTreeMap<PathBuf, Told2> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../rules/tests/hits.pl");
     let mut perl = Command::new("perl")

@@ -1,4 +1,4 @@
-//! What the service manager and the load balancer are told, and the dashboard.
+//! Tests of the messages to the service manager and the load balancer, and of the dashboard.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -184,7 +184,7 @@ fn asked_by_the_dashboard() -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().into()).collect()
 }
 
-/// What a series belongs to: those of a histogram have other names than its own.
+/// Metric of a series: those of a histogram have suffixes.
 fn series(name: &str) -> &str {
     ["_bucket", "_sum", "_count"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
 }
@@ -258,7 +258,7 @@ impl Prometheus {
         Some(Prometheus { address, program, _folder: folder })
     }
 
-    /// What it answers to an expression; none while it does not listen.
+    /// Result of an expression; none while it does not listen.
     fn ask(&self, expression: &str) -> Option<serde_json::Value> {
         let coded: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let mut stream = TcpStream::connect(self.address).ok()?;

@@ -31,7 +31,7 @@ impl SpliceText for Vec<u8> {
     }
 }
 
-/// What becomes of an infected mail: the part in Base64 decodes to a notice and NULs, and nothing else is changed.
+/// An infected mail after overwriting: the part in Base64 decodes to a notice and NULs, and nothing else is changed.
 fn blanked(mail: &[u8]) -> Vec<u8> {
     let body = base64(&eicar());
     let notice = base64(b"[Dangerous content was removed on its way to you.] ").replace("\r\n", "");

@@ -1,4 +1,5 @@
-//! What `sluice serve` gives up before it looks at anything of others: root, core dumps, the rest of the file system.
+//! Tests of the privileges that `sluice serve` drops before it reads foreign input: root, core dumps, the rest of the
+//! file system.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -16,7 +16,7 @@ use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, free_port, stuffed,
 
 const MAIL: &str = "To: x\r\nBcc: hidden@example.org\r\nSubject: hello\r\n\r\nbody\r\n";
 
-/// Whom the world knows: a domain for each way in which mail gets somewhere or does not.
+/// DNS of the world: a domain for each way in which a delivery ends.
 fn world(name: &str, wanted: u16) -> Told {
     let hosts = |names: &[&str]| Told::Hosts(names.iter().map(|name| (*name).into()).collect());
     match (name, wanted) {
@@ -110,7 +110,7 @@ impl Site {
         wire
     }
 
-    /// What a mailbox has when it has so many mails.
+    /// Mails of a mailbox once it has so many.
     pub fn mails(&self, account: &str, count: usize) -> Vec<String> {
         let mut wire = Wire::connect(self.imap);
         wire.line();

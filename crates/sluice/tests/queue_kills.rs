@@ -75,7 +75,7 @@ type Key = (String, String);
 /// When the end of a mail had come, and whether that was answered.
 type Arrival = (Instant, bool);
 
-/// What servers have got.
+/// Mails received by the servers.
 #[derive(Clone)]
 struct World {
     arrivals: Arc<Mutex<HashMap<Key, Vec<Arrival>>>>,

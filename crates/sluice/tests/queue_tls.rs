@@ -40,7 +40,7 @@ fn host_of(domain: &str) -> Option<u8> {
     DOMAINS.iter().find(|(known, _)| *known == domain).map(|(_, host)| *host)
 }
 
-/// What the DNS says; `record` names the certificate of the servers with DANE.
+/// DNS of the world; `record` names the certificate of the servers with DANE.
 fn world(name: &str, wanted: u16, record: &[u8]) -> Told {
     // An answer that somebody keeps back turns nothing off.
     if (name, wanted) == ("mx-dane-hidden.test", kind::AAAA) {
@@ -186,7 +186,7 @@ impl World {
         (wire, offered)
     }
 
-    /// What has come back to ann, once so many have.
+    /// Mails returned to ann, once there are so many.
     fn returned(&self, count: usize) -> Vec<String> {
         let mut wire = Wire::connect(self.imap);
         wire.line();

@@ -1,4 +1,4 @@
-//! Who is a recipient: answered at RCPT, from tables of every kind.
+//! Tests of recipients: answered at RCPT, from tables of every kind.
 
 use std::path::Path;
 use std::process::Command;

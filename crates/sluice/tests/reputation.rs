@@ -1,4 +1,5 @@
-//! What senders are known for: in `sluice spam check` beside SpamAssassin's TxRep, in `sluice learn`, and in the doors.
+//! Tests of the reputation of senders: in `sluice spam check` beside SpamAssassin's TxRep, in `sluice learn`, and in
+//! the doors.
 
 use std::collections::BTreeMap;
 use std::fs;

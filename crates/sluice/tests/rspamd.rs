@@ -32,7 +32,7 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What is answered to a mail that comes with these fields.
+/// Reply to a mail with these fields.
 fn check(gateway: &Gateway, fields: &str, mail: &str) -> (String, serde_json::Value) {
     let length = mail.len();
     let (head, body) =

@@ -16,7 +16,7 @@ fn lint(folder: &Path, args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What `spamassassin --lint` ends with for the same files.
+/// Exit status of `spamassassin --lint` for the same files.
 fn peer(folder: &Path) -> Option<i32> {
     if !Path::new("/usr/bin/spamassassin").exists() {
         eprintln!("skipped: SpamAssassin is not installed");

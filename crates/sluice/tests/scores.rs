@@ -38,7 +38,7 @@ fn send(gateway: &Gateway, to: &str, mail: &[u8]) -> String {
     wire.reply()
 }
 
-/// What came, without the `Received` field of the gateway.
+/// Mail received, without the `Received` field of the gateway.
 fn without_trace(mail: &Arrived) -> String {
     let text = mail.text();
     assert!(text.starts_with("Received: from "), "{text}");
@@ -203,7 +203,7 @@ fn a_reload_takes_new_rules() {
     assert!(mails[0].contains("score=5.8 ") && mails[1].contains("score=7.8 "), "{mails:?}");
 }
 
-/// What SpamAssassin adds to a mail.
+/// Fields that SpamAssassin adds to a mail.
 fn by_spamassassin(home: &Path, mail: &[u8]) -> Vec<String> {
     let mut child = Command::new("spamassassin")
         .env("HOME", home)

@@ -24,7 +24,7 @@ fn gateway(isolation: &str, spam: &str) -> (Gateway, tempfile::TempDir) {
     (gateway, rules)
 }
 
-/// What spamc prints, and its status.
+/// Output of spamc, and its exit status.
 fn spamc(gateway: &Gateway, args: &[&str], mail: &str) -> (String, Option<i32>) {
     let port = gateway.address.port().to_string();
     let mut child = Command::new("spamc")
@@ -104,7 +104,7 @@ fn nonsense_is_refused_and_a_mail_without_a_length_ends_with_the_connection() {
     }
 }
 
-/// What zlib makes of it.
+/// Text compressed by zlib.
 fn compressed(text: &str) -> Vec<u8> {
     let script = "import sys, zlib; sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))";
     let mut child =

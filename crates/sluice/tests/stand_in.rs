@@ -1,4 +1,4 @@
-//! Who the client is, told from relay to relay: XCLIENT and the PROXY protocol, on both sides.
+//! Tests of client identity over relays: XCLIENT and the PROXY protocol, on both sides.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What a connection costs until it has earned trust, and who is refused before any work is done.
+//! Tests of trust: the cost of a connection before it is trusted, and refusals before any work is done.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{SocketAddr, UdpSocket};
@@ -19,7 +19,7 @@ fn resident_bytes(gateway: &Gateway) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// What each of many connections adds to the memory of the gateway that have greeted and wait.
+/// Memory of the gateway for each of many connections that have greeted and wait.
 fn bytes_for_each<C>(gateway: &Gateway, mut wait: impl FnMut() -> C) -> u64 {
     // What comes with the first ones is not theirs.
     let _first: Vec<C> = (0..50).map(|_| wait()).collect();

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 const RULE: &str = "Test.One:0:*:6f6e652d6d61726b6572\n";
 const OTHER_RULE: &str = "Test.Two:0:*:74776f2d6d61726b6572\n";
 
-/// What the mirror answers to a path.
+/// Answer of the mirror to a path.
 #[derive(Clone)]
 struct Answer {
     status: &'static str,

@@ -15,16 +15,16 @@ use super::tls::{Certificate, Secured};
 
 /// The authority.
 pub struct Authority {
-    /// What clients have to trust to speak to it.
+    /// Certificate for clients of its server.
     pub server: Certificate,
-    /// What clients have to trust who are shown its certificates.
+    /// Root for clients that are shown its certificates.
     pub root: Certificate,
     /// Where it is.
     pub directory: String,
     state: Arc<Mutex<State>>,
 }
 
-/// What it knows, and how it behaves.
+/// State of the authority, and its faults.
 #[derive(Default)]
 pub struct State {
     /// It does not answer.
@@ -37,7 +37,7 @@ pub struct State {
     pub accounts: usize,
     /// Orders that were asked for.
     pub orders: usize,
-    /// What replaced others.
+    /// Certificates that replaced others.
     pub replaced: Vec<String>,
     nonces: HashSet<String>,
     nonces_given: usize,

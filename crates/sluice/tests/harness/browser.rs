@@ -28,7 +28,7 @@ impl Page {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// What stands behind the first `before`, up to the next quote.
+    /// Text after the first `before`, up to the next quote.
     pub fn quoted(&self, before: &str) -> String {
         let text = self.text();
         let at = text.find(before).unwrap_or_else(|| panic!("no {before} in {text}"));

@@ -18,7 +18,7 @@ const HASHES: [&str; 2] = [
     "{SSHA512}I95pByobPWzRa6mobn27ldPBTA4Al/BEt/RV6+ToMkPWcKPo/Zzm+vYyRFdJPFAxj0FYeGj4AJ9yV6+WPIEkNg2p9iM=",
 ];
 
-/// Which one.
+/// Kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Postgresql,
@@ -60,7 +60,7 @@ impl Database {
         self.folder.path().display().to_string()
     }
 
-    /// What `[[lookup]]` says of it, and `[tls]`; `more` is for its table.
+    /// `[[lookup]]` for it, and `[tls]`; `more` is for its table.
     pub fn table(&self, more: &str) -> String {
         let (at, port) = (self.at(), self.port);
         let query = "query = \"SELECT account AS \\\"user\\\", password, quota FROM people WHERE address = '%s'\"";

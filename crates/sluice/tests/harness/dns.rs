@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proto::dns::{Data, Message, Name, Record, class, flag, frame, kind, rcode};
 
-/// What is answered to a question.
+/// Answer to a question.
 #[derive(Clone)]
 pub enum Told {
     /// A text.
@@ -16,7 +16,7 @@ pub enum Told {
     Addresses(Vec<[u8; 4]>),
     /// Name servers, or mail exchangers, the best first.
     Hosts(Vec<String>),
-    /// There is no such name.
+    /// The name does not exist.
     NoName,
     /// SERVFAIL.
     Failure,
@@ -30,7 +30,7 @@ pub enum Told {
     WrongName(String),
     /// The text, after a while.
     Slow(Duration, String),
-    /// What is no message.
+    /// Not a DNS message.
     Garbage,
     /// A record of a type of its own, as on the wire.
     Raw(Vec<u8>),
@@ -81,7 +81,7 @@ impl Dns {
         format!("[dns]\nservers = [\"{}\"]\n", self.address)
     }
 
-    /// What was asked, `NAME TYPE` by UDP or TCP.
+    /// Questions received, `NAME TYPE` by UDP or TCP.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

@@ -12,7 +12,7 @@ pub struct Answer {
     pub lines: Vec<String>,
     /// The literals.
     pub literals: Vec<Vec<u8>>,
-    /// What stands behind the tag.
+    /// Text after the tag.
     pub status: String,
 }
 
@@ -49,19 +49,19 @@ fn literal(line: &str) -> Option<usize> {
 pub struct Imap {
     /// Its messages; the UID of the first is 101.
     pub messages: Vec<Vec<u8>>,
-    /// What it offers.
+    /// Capabilities offered.
     pub capabilities: &'static str,
-    /// What it says before the reply to a command that begins like this.
+    /// Text sent before the reply to a command that begins like this.
     pub injected: Option<(&'static str, &'static [u8])>,
     /// Tells when messages came: each at another time.
     pub dates: bool,
-    /// What a FETCH of another item than all of a message or a range of it brings.
+    /// Reply to a FETCH of any item but all of a message or a range of it.
     pub other: &'static [u8],
     /// Has a certificate.
     pub tls: Option<SinkTls>,
     /// All commands that were given.
     pub given: Arc<Mutex<Vec<String>>>,
-    /// What has taken the place of its messages.
+    /// Messages in place of its own.
     pub swapped: Arc<Mutex<Option<Vec<Vec<u8>>>>>,
     /// All messages that were appended.
     pub appended: Arc<Mutex<Vec<Vec<u8>>>>,

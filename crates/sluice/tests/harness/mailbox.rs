@@ -12,9 +12,9 @@ pub struct Pop3 {
     pub messages: Vec<Vec<u8>>,
     /// Lines of the answer to CAPA.
     pub capabilities: &'static [&'static str],
-    /// What it says besides the reply to a command that begins like this.
+    /// Text sent besides the reply to a command that begins like this.
     pub injected: Option<(&'static str, &'static [u8])>,
-    /// What it says in place of the reply to a command that is this.
+    /// Replies in place of those to these commands.
     pub instead: Vec<(&'static str, &'static str)>,
     /// Has a certificate.
     pub tls: Option<SinkTls>,

@@ -1,4 +1,4 @@
-//! What the program tests stand on: a gateway under test, a sink behind it, and conversations as on the wire.
+//! Harness of the program tests: a gateway under test, a sink behind it, and conversations as on the wire.
 #![allow(dead_code, reason = "each test program uses its own part of the harness")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -48,7 +48,7 @@ pub struct Gateway {
     pub ready: String,
     /// A folder of its own.
     pub folder: TempDir,
-    /// What goes with it in the end.
+    /// Folders removed with it.
     others: Vec<TempDir>,
     log: Arc<Mutex<String>>,
 }
@@ -149,7 +149,7 @@ impl Gateway {
         self.child.id()
     }
 
-    /// What it has logged.
+    /// Its log.
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -543,11 +543,11 @@ pub struct Behaviour {
 /// How a sink encrypts.
 #[derive(Clone)]
 pub struct SinkTls {
-    /// What it shows.
+    /// Certificate shown.
     pub certificate: Arc<tls::Certificate>,
     /// From the first byte on; otherwise at STARTTLS.
     pub implicit: bool,
-    /// What somebody puts behind the reply to STARTTLS.
+    /// Text that an attacker inserts after the reply to STARTTLS.
     pub injected: &'static str,
 }
 
@@ -761,13 +761,13 @@ impl Sink {
     }
 }
 
-/// What tim says by PLAIN: `\0tim\0secret`.
+/// Response of tim for PLAIN: `\0tim\0secret`.
 pub const PLAIN: &str = "AHRpbQBzZWNyZXQ=";
 
-/// What he says by LOGIN: `tim` and `secret`.
+/// Responses of tim for LOGIN: `tim` and `secret`.
 pub const LOGIN: [&str; 2] = ["dGlt", "c2VjcmV0"];
 
-/// What was said in an exchange, and the reply to it.
+/// Lines of an exchange, and the reply to it.
 fn log_in(wire: &mut Wire, line: &str) -> (Vec<String>, &'static str) {
     let words: Vec<String> = line.split(' ').skip(1).map(String::from).collect();
     let questions: &[&str] = if words[0] == "PLAIN" { &[""] } else { &["VXNlcm5hbWU6", "UGFzc3dvcmQ6"] };

@@ -14,7 +14,7 @@ use super::tls::Certificate;
 /// An origin server.
 pub struct Origin {
     pub address: SocketAddr,
-    /// What each connection has said, in the order in which they came.
+    /// Bytes received on each connection, in order.
     said: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
@@ -93,7 +93,7 @@ impl Origin {
         })
     }
 
-    /// What the connections have said.
+    /// Text received on the connections.
     pub fn said(&self) -> Vec<String> {
         self.said.lock().unwrap().iter().map(|said| String::from_utf8_lossy(said).into_owned()).collect()
     }
