@@ -271,7 +271,7 @@ impl Wanted {
         loaded
     }
 
-    /// Compiles all of it again in place of `old`, however long that takes. Nothing if no file has changed.
+    /// Database in place of `old`, compiled as a whole again where that is due. Nothing if no file has changed.
     ///
     /// # Errors
     /// As [`Wanted::open`].
