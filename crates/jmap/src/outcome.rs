@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::{Map, Value, json};
 
-/// Outcome of each object of a `set`.
+/// What became of each object.
 #[derive(Default)]
 pub(crate) struct Outcome {
     created: Map<String, Value>,

@@ -84,7 +84,7 @@ pub struct Site {
     pub(crate) rates: Rates,
     /// Extracts the text of mails for the index; without it, searches read mails.
     pub inspector: Option<Arc<dyn Inspector>>,
-    /// Inspects mail that accounts send, where no door has.
+    /// Who inspects what accounts send, where no door has.
     pub guard: Option<Arc<dyn Inspector>>,
     /// Accounts whose index is not up to date.
     pub(crate) behind: Behind,

@@ -124,7 +124,7 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 an error.
     Dkim(Dkim),
-    /// Print and check the DNS records that a mail domain on this server needs.
+    /// Print and check the records that the DNS has to have for a domain whose mail is here.
     ///
     /// Exit status: 0 done, and all records are right; 1 some are missing or wrong, or the DNS did not answer; 2 an
     /// error.

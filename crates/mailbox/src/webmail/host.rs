@@ -65,7 +65,7 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Owners that incoming content is charged to.
+    /// Who content that comes in is counted for.
     pub(super) fn owners(&self) -> Vec<Owner> {
         vec![Owner::Account(self.name.clone())]
     }

@@ -303,7 +303,7 @@ pub enum AccountCommand {
         /// The account.
         name: String,
     },
-    /// Set the quota of an account in bytes; 0 means none.
+    /// Set the bytes of mail that an account may have; 0 is no bound.
     Quota {
         /// The account.
         name: String,
