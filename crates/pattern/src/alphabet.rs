@@ -3,18 +3,20 @@
 //! A gram with any other byte stands nowhere in a stretch of these, and is not looked for there. Of signatures for programs
 //! hardly one is left.
 
+use crate::shape::{FOLD, folded};
+
 /// Whether each byte is one of them.
 static MEMBERS: [bool; 256] = members(0);
 
-/// The same with letters in any case, by what is left of a byte when [`FOLD`](crate::shape::FOLD) is or'ed to it.
-static FOLDED: [bool; 256] = members(0x20);
+/// The same with letters in any case, by what a byte is [folded](crate::shape::folded) to.
+static FOLDED: [bool; 256] = members(0x40);
 
 const fn members(fold: u8) -> [bool; 256] {
     let mut members = [false; 256];
     let mut byte = 0;
     while byte < 128_u8 {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n') {
-            members[(byte | fold) as usize] = true;
+            members[folded(byte as u64, fold as u64) as usize] = true;
         }
         byte += 1;
     }
@@ -26,9 +28,9 @@ pub(crate) fn has(byte: u8) -> bool {
     MEMBERS[usize::from(byte)]
 }
 
-/// Whether the byte is one of them when the fold has been or'ed to both.
+/// Whether the byte is one of them when both are folded.
 pub(crate) fn has_folded(byte: u8) -> bool {
-    FOLDED[usize::from(byte | 0x20)]
+    FOLDED[folded(byte.into(), FOLD) as usize & 0xff]
 }
 
 /// Whether all bytes are, as far as this machine can tell in less time than it would take to look for all grams.

@@ -1,7 +1,13 @@
 //! The shapes of tiers: how long the grams are that are looked for, and how far apart the places that are looked at.
 
-/// Case folding of ASCII letters, and of a few other bytes, which costs nothing but a little selectivity.
-pub(crate) const FOLD: u64 = 0x2020_2020_2020_2020;
+/// Case folding of ASCII letters: the bit that all of them have, and few other bytes. Zeros and line ends stay what they are.
+pub(crate) const FOLD: u64 = 0x4040_4040_4040_4040;
+
+/// A gram whose bytes with a bit of `fold` have the next lower bit, too: 0x20, which letters in lower case have.
+#[inline(always)]
+pub(crate) const fn folded(gram: u64, fold: u64) -> u64 {
+    gram | (gram & fold) >> 1
+}
 
 /// Bytes that hold a window of any shape; the longest has a byte less.
 pub(crate) const WINDOW_BYTES_MAX: usize = 16;
@@ -60,7 +66,7 @@ impl Shape {
         self.s() >= 4
     }
 
-    /// Bits or'ed to a q-gram where case does not matter.
+    /// The bits by which a q-gram is [`folded`] where case does not matter.
     pub(crate) const fn fold(self) -> u64 {
         FOLD & (u64::MAX >> (64 - 8 * self.q()))
     }
@@ -68,5 +74,21 @@ impl Shape {
     /// The length of a window that holds a q-gram at a sampled offset whatever the alignment.
     pub(crate) const fn window(self) -> usize {
         self.q() + self.s() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_folded_and_no_byte_below_them() {
+        for byte in 0..=255_u8 {
+            let folded = folded(u64::from(byte) << 8, FOLD).to_le_bytes();
+            assert_eq!(folded, [0, folded[1], 0, 0, 0, 0, 0, 0], "{byte:02x} changes its neighbours");
+            let is_other = byte.is_ascii_uppercase() || byte >= 0x80 || matches!(byte, b'@' | b'['..=b'_');
+            assert!(is_other || folded[1] == byte, "{byte:02x}");
+            assert!(!byte.is_ascii_alphabetic() || folded[1] == byte.to_ascii_lowercase(), "{byte:02x}");
+        }
     }
 }

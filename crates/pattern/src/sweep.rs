@@ -4,6 +4,7 @@
 //! same answers from the same tables.
 
 use crate::filter::Filter;
+use crate::shape::folded;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::vector;
 
@@ -65,8 +66,8 @@ impl Path {
     }
 }
 
-/// Looks at every `S`-th offset of `bytes` for the `Q` bytes there, each or'ed with those of `fold`, and returns the
-/// answers, for which there is room in `masks`.
+/// Looks at every `S`-th offset of `bytes` for the `Q` bytes there, [`folded`] by `fold`, and returns the answers,
+/// for which there is room in `masks`.
 pub(crate) fn sweep<'a, const Q: usize, const S: usize>(
     path: Path,
     filter: &Filter,
@@ -110,7 +111,7 @@ fn eight<const Q: usize, const S: usize>(filter: &Filter, fold: u64, bytes: &[u8
     // So that the compiler sees that short grams have no high half.
     let fold = if Q > 4 { fold } else { u64::from(fold as u32) };
     let look = |bytes: &[u8], number: usize| {
-        let gram = load::<Q>(&bytes[number * S..number * S + Q]) | fold;
+        let gram = folded(load::<Q>(&bytes[number * S..number * S + Q]), fold);
         u8::from(filter.passes(gram)) << number
     };
     match bytes.get(..7 * S + Q) {
@@ -138,7 +139,7 @@ pub(crate) fn load<const Q: usize>(gram: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    const FOLD: u64 = 0x2020_2020_2020_2020;
+    use crate::shape::FOLD;
 
     /// Bytes of which each gram recurs now and then.
     fn sample(length: usize) -> Vec<u8> {
@@ -156,12 +157,12 @@ mod tests {
         let fold_q = FOLD & (u64::MAX >> (64 - 8 * Q));
         for fold in [0, fold_q] {
             let grams: Vec<u64> =
-                data.windows(Q).rev().step_by(5).take(30).map(|gram| load::<Q>(gram) | fold).collect();
+                data.windows(Q).rev().step_by(5).take(30).map(|gram| folded(load::<Q>(gram), fold)).collect();
             let filter = Filter::salted(&grams, 0x1234_5678);
             for length in (0..200).chain([699, 700]) {
                 let bytes = &data[700 - length..];
                 let wanted: Vec<bool> =
-                    bytes.windows(Q).step_by(S).map(|gram| filter.passes(load::<Q>(gram) | fold)).collect();
+                    bytes.windows(Q).step_by(S).map(|gram| filter.passes(folded(load::<Q>(gram), fold))).collect();
                 let count = wanted.len();
                 assert!(length < 100 || wanted.contains(&true) && (Q == 2 || wanted.contains(&false)));
                 for path in Path::available() {

@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::few::{FEW_MAX, Few};
 use crate::filter::Filter;
 use crate::flat::{Reader, Unfit, Writer};
-use crate::shape::{FOLD, Shape, WINDOW_BYTES_MAX};
+use crate::shape::{FOLD, Shape, WINDOW_BYTES_MAX, folded};
 use crate::state::HISTORY;
 use crate::sweep::{self, Path, sweep};
 
@@ -77,12 +77,12 @@ impl Tier {
         for (anchor, value) in anchors {
             let check = check(shape, fold, &anchor.bytes);
             for (phase, gram) in anchor.window().windows(shape.q()).enumerate() {
-                let gram = load(gram) | fold;
+                let gram = folded(load(gram), fold);
                 grams.push(gram);
                 entries.push((hash(gram), Registered { value: value | phase as u32, check }));
             }
         }
-        let rows: Vec<u64> = (0..=255).map(|byte| load(&[byte; 8][..shape.q()]) | fold).collect();
+        let rows: Vec<u64> = (0..=255).map(|byte| folded(load(&[byte; 8][..shape.q()]), fold)).collect();
         Tier {
             shape,
             fold,
@@ -191,7 +191,7 @@ impl Tier {
             4 => sweep::load::<4>(bytes),
             _ => sweep::load::<2>(bytes),
         };
-        hash(gram | self.fold)
+        hash(folded(gram, self.fold))
     }
 
     fn sweep<'a>(&self, filter: &Filter, bytes: &[u8], masks: &'a mut [u8]) -> &'a [u8] {
@@ -305,9 +305,9 @@ impl InBase64 {
 /// Stands for the window of a shape at the start of these bytes.
 #[inline]
 fn check(shape: Shape, fold: u64, bytes: &[u8; WINDOW_BYTES_MAX]) -> u8 {
-    let fold = if fold == 0 { 0 } else { u128::from(FOLD) << 64 | u128::from(FOLD) };
-    let window = (u128::from_le_bytes(*bytes) | fold) & (u128::MAX >> (128 - 8 * shape.window()));
-    let (low, high) = (window as u64, (window >> 64) as u64);
+    let fold = if fold == 0 { 0 } else { FOLD };
+    let window = u128::from_le_bytes(*bytes) & (u128::MAX >> (128 - 8 * shape.window()));
+    let (low, high) = (folded(window as u64, fold), folded((window >> 64) as u64, fold));
     let mixed = low.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(high.wrapping_mul(0xc2b2_ae3d_27d4_eb4f));
     (mixed >> 56) as u8
 }
@@ -340,7 +340,7 @@ mod tests {
             let anchor = Anchor { caseless, ..Anchor::of(Shape::Q4S4, b"SEVEN-B") };
             let tier = Tier::new(Shape::Q4S4, &[(&anchor, 0)]);
             let stands = |bytes: &[u8]| {
-                let gram = hash(load(b"VEN-") | tier.fold);
+                let gram = hash(folded(load(b"VEN-"), tier.fold));
                 let one = tier.buckets.look_up(gram).next().expect("it is registered in each phase");
                 one.value == 2 && tier.may_stand(one, bytes, 2)
             };

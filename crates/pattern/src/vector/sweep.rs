@@ -89,14 +89,14 @@ fn sweep<V: Vector, const Q: usize, const S: usize>(
     bytes: &[u8],
     masks: &mut [u8],
 ) -> usize {
-    let (span, stride, mask_bytes) = (V::span::<Q, S>(), V::LANES * S, V::LANES / 8);
-    let room = bytes.len().checked_sub(span).map_or(0, |room| room / stride + 1);
+    let (stride, mask_bytes) = (V::LANES * S, V::LANES / 8);
+    let room = bytes.len().checked_sub(V::span::<Q, S>()).map_or(0, |room| room / stride + 1);
     let groups = room.min(masks.len() / mask_bytes);
+    let masks = &mut masks[..groups * mask_bytes];
     let tester = Tester::<V>::new(filter, fold);
-    for (group, mask) in masks[..groups * mask_bytes].chunks_exact_mut(mask_bytes).enumerate() {
-        let bytes = &bytes[group * stride..group * stride + span];
-        let (low, high) = V::grams::<Q, S>(bytes);
-        mask.copy_from_slice(&tester.passes(low, high).to_le_bytes()[..mask_bytes]);
+    match fold {
+        0 => tester.walk::<Q, S, false>(bytes, masks),
+        _ => tester.walk::<Q, S, true>(bytes, masks),
     }
     groups * mask_bytes
 }
@@ -125,14 +125,24 @@ impl<'a, V: Vector> Tester<'a, V> {
         }
     }
 
-    /// [`Filter::passes`] for the grams of all lanes.
+    /// Sets the answers; there are bytes for all of them.
     #[inline(always)]
-    fn passes(&self, low: V, high: Option<V>) -> u16 {
-        let low = low.or(self.fold_low);
+    fn walk<const Q: usize, const S: usize, const FOLDS: bool>(&self, bytes: &[u8], masks: &mut [u8]) {
+        for (group, mask) in masks.chunks_exact_mut(V::LANES / 8).enumerate() {
+            let bytes = &bytes[group * V::LANES * S..][..V::span::<Q, S>()];
+            let passes = self.passes::<FOLDS>(V::grams::<Q, S>(bytes));
+            mask.copy_from_slice(&passes.to_le_bytes()[..V::LANES / 8]);
+        }
+    }
+
+    /// [`Filter::passes`] for the grams of all lanes, folded if `FOLDS`.
+    #[inline(always)]
+    fn passes<const FOLDS: bool>(&self, (low, high): (V, Option<V>)) -> u16 {
+        let low = if FOLDS { low.or(low.and(self.fold_low).shift_right(1)) } else { low };
         let mut place = low.multiply(self.factors[0]);
         let mut number = low.multiply(self.factors[2]).add(self.salt);
         if let Some(high) = high {
-            let high = high.or(self.fold_high);
+            let high = if FOLDS { high.or(high.and(self.fold_high).shift_right(1)) } else { high };
             place = place.add(high.multiply(self.factors[1]));
             number = number.add(high.multiply(self.factors[3]));
         }
