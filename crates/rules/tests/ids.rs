@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use rules::ids::{Limits, Loader, RuleSet, capture};
+use rules::ids::{
+    App, Buffer, Desk, Direction, Flow, Limits, Loader, RuleSet, Site, Transaction, Transport, Tuple, capture,
+};
 
 use crate::web_packs::pack;
 
@@ -237,6 +240,46 @@ fn however_a_stream_is_cut_the_alerts_are_the_same() {
         for size in [1, 2, 5, 17, 1400] {
             assert_eq!(&counts(&set, &conversation(port, texts, size)), wanted, "in segments of {size}");
         }
+    }
+}
+
+#[test]
+fn a_body_in_which_a_rule_did_not_match_is_looked_at_again_once_there_is_more_of_it() {
+    let limits = Limits { window_bytes: 64, ..Limits::default() };
+    let mut loader = Loader::new(limits);
+    let rule = r#"alert http any any -> any any (file.data; content:"needle"; fast_pattern; content:"other"; sid:1;)"#;
+    loader.file("test.rules", rule.as_bytes());
+    let (rules, mut site) = (loader.finish(), Site::default());
+    let peer = |number: u8, port: u16| (IpAddr::from([10, 0, 0, number]), port);
+    let tuple = Tuple { client: peer(1, 1001), server: peer(2, 80), transport: Transport::Tcp };
+    let (mut flow, mut transaction) = (Flow::new(tuple, Some(App::Http), &mut site), Transaction::new());
+    let mut desk = Desk { rules: &rules, site: &mut site, now_ms: 0 };
+    let mut feed = |text: &str| {
+        flow.feed(&mut transaction, Direction::ToClient, Buffer::FileData, text.as_bytes(), &mut desk);
+        flow.inspect(&mut transaction, Direction::ToClient, &mut desk);
+        flow.alerts().len()
+    };
+    assert_eq!(feed("a needle"), 0);
+    assert_eq!(feed(&"-".repeat(100)), 0);
+    assert_eq!(feed("another needle"), 1);
+    assert_eq!(feed("another needle"), 0);
+}
+
+#[test]
+fn an_expression_whose_literals_are_absent_does_not_match() {
+    let long = format!("<p>{}</p>\nSome\tLETTERS here</p>", "a line of text. ".repeat(40));
+    let page = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let request = "GET / HTTP/1.1\r\nHost: Host.test\r\n\r\n";
+    let rules = r#"
+        alert http any any -> any any (flow:to_client; file.data; content:"<p>"; pcre:"/some\sletters? h/i"; sid:1;)
+        alert http any any -> any any (flow:to_client; file.data; content:"<p>"; pcre:"/some\sletters? h/"; sid:2;)
+        alert http any any -> any any (flow:to_client; file.data; content:"<p>"; pcre:"/absent letters?/i"; sid:3;)
+        alert http any any -> any any (flow:to_client; file.data; content:"<p>"; pcre:!"/absent letters?/i"; sid:4;)
+        alert http any any -> any any (flow:to_client; file.data; content:"Some"; pcre:"/letters/iR"; sid:5;)
+        alert http any any -> any any (flow:to_client; file.data; content:"LETTERS"; pcre:"/letters/iR"; sid:6;)"#;
+    for body in [&long[..], &long[600..]] {
+        let wanted: &[(u32, u32)] = if body.contains("<p>") { &[(1, 1), (4, 1), (5, 1)] } else { &[(5, 1)] };
+        expect(rules, &conversation(80, &[request, &page(body)], 1400), wanted);
     }
 }
 

@@ -16,6 +16,8 @@ use super::sets::{Added, Sets};
 
 /// Work of a step of an expression.
 const STEP_WORK: usize = 8;
+/// Bytes in which an expression is searched for without an automaton, which each search would build.
+const SHORT_BYTES: usize = 256;
 
 /// A buffer, or a window of a long one.
 pub(super) struct View<'a> {
@@ -134,6 +136,11 @@ impl Run<'_> {
         view.is_end && view.base == 0 && self.sets.try_value(set, change, view.bytes, self.added, self.limits)
     }
 
+    /// Whether a bound was reached, so that what has not matched might have.
+    pub fn is_spent(&self) -> bool {
+        self.work == 0 || self.fuel.is_empty() || self.tries > self.limits.tries_max
+    }
+
     fn value(&self, value: Value) -> i64 {
         match value {
             Value::Number(number) => number,
@@ -208,9 +215,20 @@ impl Run<'_> {
     fn pcre(&mut self, pcre: &Pcre, rest: &[Test], view: &View<'_>, cursor: i64) -> bool {
         let start = if pcre.is_relative { cursor } else { 0 };
         let Some(haystack) = view.from(start) else { return pcre.is_negated && self.from(rest, view, cursor) };
+        if !pcre.literals.is_empty() {
+            let is_enough = self.burn(haystack.len());
+            let folded = view.folded().get(view.bytes.len() - haystack.len()..).unwrap_or_default();
+            if !pcre.literals.iter().any(|literal| memchr::memmem::find(folded, literal).is_some()) {
+                return is_enough && pcre.is_negated && self.from(rest, view, cursor);
+            }
+        }
         let has_relative_next = begin_at_end(rest);
         let want = if has_relative_next { Want::Span } else { Want::Hit };
-        let mut search = pcre.expression.search(want);
+        let mut search = if haystack.len() <= SHORT_BYTES {
+            pcre.expression.search_once(want)
+        } else {
+            pcre.expression.search(want)
+        };
         let mut place = 0;
         loop {
             search.restart(place);

@@ -187,6 +187,7 @@ impl Flow {
             transaction.shrink(desk.rules);
             transaction.bodies.push(Body::new(part, direction, self.tuple.server.1, desk.rules));
         }
+        transaction.note_change(part.0);
         while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
             let taken = body.take(rest, desk.rules, &mut transaction.trial.pending);
             rest = &rest[taken..];
@@ -197,6 +198,7 @@ impl Flow {
             self.inspect(transaction, direction, desk);
             if let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
                 body.advance();
+                transaction.note_change(part.0);
             }
         }
     }
@@ -224,15 +226,20 @@ impl Flow {
             |body: &&mut Body| (body.buffer, body.part) == part && body.direction == direction && !body.is_ended;
         if let Some(body) = transaction.bodies.iter_mut().find(is_it) {
             body.end(desk.rules, &mut transaction.trial.pending);
+            transaction.note_change(part.0);
             self.inspect(transaction, direction, desk);
         }
     }
 
     /// Ends one side of a transaction, and tries rules.
     pub fn end(&mut self, transaction: &mut Transaction, direction: Direction, desk: &mut Desk<'_>) {
-        for body in transaction.bodies.iter_mut().filter(|body| body.direction == direction && !body.is_ended) {
+        let is_open = |body: &&mut Body| body.direction == direction && !body.is_ended;
+        let mut ended = Vec::new();
+        for body in transaction.bodies.iter_mut().filter(is_open) {
             body.end(desk.rules, &mut transaction.trial.pending);
+            ended.push(body.buffer);
         }
+        ended.into_iter().for_each(|buffer| transaction.note_change(buffer));
         transaction.ended[side(direction)] = true;
         self.inspect(transaction, direction, desk);
     }
@@ -412,7 +419,14 @@ impl Flow {
                 if trial.has_matched(rule_number, at, section, direction) {
                     continue;
                 }
+                let changes = transaction.changes_for(section);
+                if changes.is_some_and(|changes| trial.has_failed(rule_number, at, section, direction, changes)) {
+                    return false;
+                }
                 if !self.section(section, direction, transaction, run) {
+                    if let Some(changes) = changes.filter(|_| !run.is_spent()) {
+                        trial.put_failed(rule_number, at, section, direction, changes);
+                    }
                     return false;
                 }
                 trial.put_matched(rule_number, at, section, direction);

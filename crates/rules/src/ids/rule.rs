@@ -186,6 +186,15 @@ impl Test {
             _ => false,
         }
     }
+
+    /// Whether it looks at the bytes of its buffer alone.
+    pub fn is_of_buffer(&self) -> bool {
+        match self {
+            Test::Set { .. } | Test::Reputation { .. } | Test::Absent { .. } => false,
+            Test::Base64 { tests, .. } => tests.iter().all(Test::is_of_buffer),
+            _ => true,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,6 +234,8 @@ pub(super) struct Pcre {
     pub is_negated: bool,
     /// Whether it matches as little as it can, which shows only where a relative test follows.
     pub is_ungreedy: bool,
+    /// Texts in lower case of which each match has one; none where they are not known.
+    pub literals: Vec<Box<[u8]>>,
 }
 
 /// An order of numbers.

@@ -2,12 +2,12 @@
 //!
 //! It holds at most two windows in bodies, four in whole buffers, and a bounded number of either.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::body::{Body, select};
 use super::buffer::{Buffer, Direction, Side};
 use super::group::Kind;
-use super::rule::Section;
+use super::rule::{Section, Test};
 use super::set::RuleSet;
 
 /// A request and its response, a mail, a question: buffers that rules look at together.
@@ -17,23 +17,30 @@ pub struct Transaction {
     /// How many of them have selected rules.
     selected: usize,
     pub(super) bodies: Vec<Body>,
+    /// How often what is known of each buffer has changed.
+    changes: BTreeMap<Buffer, u64>,
     pub(super) trial: Trial,
     pub(super) ended: [bool; 2],
     lost: u64,
 }
+
+/// A section by its rule and its place, and the side that it looks at.
+type SectionKey = (u32, usize, Option<Direction>);
 
 /// The state of rules that are being tried.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     pub pending: BTreeSet<u32>,
     /// Sections that have matched; those of a buffer that both sides have, on one side.
-    matched: HashSet<(u32, usize, Option<Direction>)>,
+    matched: HashSet<SectionKey>,
+    /// Sections that have not, and of how many changes of their buffers.
+    failed: HashMap<SectionKey, u64>,
     /// Rules that have matched, each way for itself.
     pub fired: HashSet<(u32, Direction)>,
 }
 
 impl Trial {
-    fn key(rule: u32, at: usize, section: &Section, direction: Direction) -> (u32, usize, Option<Direction>) {
+    fn key(rule: u32, at: usize, section: &Section, direction: Direction) -> SectionKey {
         (rule, at, (section.buffer.side() == Side::Both).then_some(direction))
     }
 
@@ -45,6 +52,16 @@ impl Trial {
     /// Keeps that a section of a rule has matched.
     pub fn put_matched(&mut self, rule: u32, at: usize, section: &Section, direction: Direction) {
         self.matched.insert(Trial::key(rule, at, section, direction));
+    }
+
+    /// Whether a section of a rule has not matched, and its buffer has not changed since.
+    pub fn has_failed(&self, rule: u32, at: usize, section: &Section, direction: Direction, changes: u64) -> bool {
+        self.failed.get(&Trial::key(rule, at, section, direction)) == Some(&changes)
+    }
+
+    /// Keeps that a section of a rule has not matched in its buffer after so many changes.
+    pub fn put_failed(&mut self, rule: u32, at: usize, section: &Section, direction: Direction, changes: u64) {
+        self.failed.insert(Trial::key(rule, at, section, direction), changes);
     }
 
     /// Forgets which sections of a rule have matched.
@@ -69,6 +86,19 @@ impl Transaction {
             return;
         }
         self.values.push((buffer, direction, bytes.to_vec()));
+        self.note_change(buffer);
+    }
+
+    /// Notes that more is known of a buffer: sections that have not matched in it may match.
+    pub(super) fn note_change(&mut self, buffer: Buffer) {
+        let changes = self.changes.entry(buffer).or_default();
+        *changes = changes.saturating_add(1);
+    }
+
+    /// How often the buffer of a section has changed; none where it looks at more than what is in the buffer.
+    pub(super) fn changes_for(&self, section: &Section) -> Option<u64> {
+        let is_alone = section.buffer != Buffer::Payload && section.tests.iter().all(Test::is_of_buffer);
+        is_alone.then(|| self.changes.get(&section.buffer).copied().unwrap_or(0))
     }
 
     /// How many buffers were not looked at because there were too many.

@@ -1,6 +1,6 @@
 //! Values of options: contents, expressions, numbers that stand in bytes, sizes.
 
-use pattern::expression::{Expression, Flags, Limits as ExpressionLimits};
+use pattern::expression::{Expression, Flags, Limits as ExpressionLimits, LiteralLimits};
 
 use super::buffer::Buffer;
 use super::lexer::{items, negated, quoted, text};
@@ -104,6 +104,9 @@ const EXPRESSION: ExpressionLimits = ExpressionLimits {
     cache_bytes: 128 << 10,
 };
 
+/// So many texts are looked for in front of an expression.
+const LITERALS_MAX: usize = 4;
+
 /// An expression with its slashes and letters, and the buffer that a letter names.
 pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let (is_negated, value) = negated(value);
@@ -146,7 +149,18 @@ pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let body = unescaped(body);
     let body = if is_anchored { [b"\\A(?:", &body[..], b")"].concat() } else { body };
     let expression = Expression::within(&body, flags, EXPRESSION).map_err(|error| error.to_string())?;
-    Ok((Pcre { expression, is_relative, is_negated, is_ungreedy }, buffer))
+    let literals = literals(&expression);
+    Ok((Pcre { expression, is_relative, is_negated, is_ungreedy, literals }, buffer))
+}
+
+/// Texts of which each match of an expression has one. The matcher tells them with all blanks as spaces, so they are cut there.
+fn literals(expression: &Expression) -> Vec<Box<[u8]>> {
+    let limits = LiteralLimits { count_max: LITERALS_MAX, ..LiteralLimits::default() };
+    let cut = |text: Vec<u8>| {
+        let longest = text.split(|&byte| byte == b' ').max_by_key(|piece| piece.len())?;
+        (longest.len() >= limits.bytes_min).then(|| longest.into())
+    };
+    expression.literals(limits).and_then(|texts| texts.into_iter().map(cut).collect()).unwrap_or_default()
 }
 
 /// An expression in which `\;` and `\"` are written as the characters alone.
@@ -301,6 +315,15 @@ fn base_of(word: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_literals_of_an_expression_are_cut_at_blanks() {
+        let literals = |text: &str| pcre(text.as_bytes()).expect("an expression").0.literals;
+        let wanted = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().into()).collect::<Vec<Box<[u8]>>>();
+        assert_eq!(literals(r#""/(\x5c[^\x5c]{16,}|\x2f[^\x2f]{16,})\.CDA$/ims""#), wanted(&[".cda"]));
+        assert_eq!(literals(r#""/a\tlonger text/""#), wanted(&["longer"]));
+        assert_eq!(literals(r#""/[0-9]+ab?/""#), wanted(&[]));
+    }
 
     #[test]
     fn contents_have_hexadecimal_and_escapes() {
