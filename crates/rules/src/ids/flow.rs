@@ -414,12 +414,14 @@ impl Flow {
     ) -> bool {
         // Tests that change a data set come last, when all other sections have matched.
         let changes = |section: &Section| section.tests.iter().any(|test| matches!(test, Test::Set { .. }));
+        // A number from another buffer may change what a section asks for.
+        let is_alone = rule.variables == 0 || rule.sections.len() == 1;
         for is_last in [false, true] {
             for (at, section) in rule.sections.iter().enumerate().filter(|(_, section)| changes(section) == is_last) {
                 if trial.has_matched(rule_number, at, section, direction) {
                     continue;
                 }
-                let changes = transaction.changes_for(section);
+                let changes = transaction.changes_for(section).filter(|_| is_alone);
                 if changes.is_some_and(|changes| trial.has_failed(rule_number, at, section, direction, changes)) {
                     return false;
                 }
