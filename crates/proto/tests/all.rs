@@ -5,6 +5,7 @@ mod corpus;
 mod dns;
 mod http;
 mod icap;
+mod icap_client;
 mod imap;
 mod managesieve;
 mod milter;

@@ -6,12 +6,13 @@ use std::path::Path;
 #[test]
 fn every_seed_passes_its_fuzz_body() {
     type Body = fn(&[u8]);
-    let bodies: [(&str, Body); 19] = [
+    let bodies: [(&str, Body); 20] = [
         ("proto_tls_client_hello", proto::tls::fuzz_client_hello),
         ("proto_websocket", proto::websocket::fuzz),
         ("proto_dns_message", proto::dns::fuzz_message),
         ("proto_http_server", proto::http::fuzz_server),
         ("proto_http_client", proto::http::fuzz_client),
+        ("proto_icap_client", proto::icap::fuzz_client),
         ("proto_icap_server", proto::icap::fuzz_server),
         ("proto_smtp_server", proto::smtp::fuzz_server),
         ("proto_smtp_client", proto::smtp::fuzz_client),

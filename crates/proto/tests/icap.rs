@@ -56,7 +56,7 @@ fn options_tell_what_the_service_wants() {
     assert_eq!(
         said(&mut server),
         "ICAP/1.0 200 OK\r\nISTag: \"T1\"\r\nMethods: RESPMOD\r\nService: Sluice\r\nMax-Connections: 9\r\nOptions-TTL: 3600\r\n\
-         Allow: 204\r\nPreview: 4096\r\nTransfer-Preview: *\r\nEncapsulated: null-body=0\r\n\r\n"
+         Allow: 204, 206\r\nPreview: 4096\r\nTransfer-Preview: *\r\nEncapsulated: null-body=0\r\n\r\n"
     );
     assert_eq!(next(&mut server, &mut &b""[..]).0, ServerEvent::Idle);
     assert!(server.is_idle());
@@ -213,4 +213,34 @@ fn an_end_within_a_request_is_told() {
         assert_eq!(server.finish(), ServerEvent::Refused(http::Refusal::Incomplete.into()), "{end}");
     }
     assert_eq!(server().finish(), ServerEvent::Closed);
+}
+
+#[test]
+fn a_client_that_holds_its_body_back_gets_206_and_else_the_trailer_with_the_copy() {
+    let mut one = server();
+    let input = respmod("Allow: 206\r\n", "5\r\nhello\r\n0\r\nA: b\r\n\r\n");
+    let mut input = input.as_bytes();
+    assert_eq!(next(&mut one, &mut input).0, ServerEvent::Request);
+    assert_eq!(next(&mut one, &mut input).0, ServerEvent::End);
+    assert!(one.unmodified(&Fields::default()));
+    let told = said(&mut one);
+    assert!(told.starts_with("ICAP/1.0 206 Partial Content\r\n"), "{told}");
+    assert!(told.ends_with(&format!("{HTTP_RESPONSE}0; use-original-body=0\r\n\r\n")), "{told}");
+
+    // Behind a preview it is for the preview alone.
+    let mut one = server();
+    let input = respmod("Allow: 206\r\nPreview: 0\r\n", "0\r\n\r\n");
+    let mut input = input.as_bytes();
+    assert_eq!(next(&mut one, &mut input).0, ServerEvent::Request);
+    assert_eq!(next(&mut one, &mut input).0, ServerEvent::Preview);
+    one.proceed();
+    one.sent();
+    let mut input = &b"5\r\nhello\r\n0\r\nA: b\r\n\r\n"[..];
+    assert_eq!(next(&mut one, &mut input).0, ServerEvent::End);
+    assert!(!one.unmodified(&Fields::default()));
+    one.original(&Fields::default());
+    one.content(b"hello");
+    one.end();
+    let told = said(&mut one);
+    assert!(told.ends_with("5\r\nhello\r\n0\r\nA: b\r\n\r\n"), "{told}");
 }

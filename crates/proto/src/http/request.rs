@@ -54,7 +54,7 @@ impl Request {
     }
 
     /// Parses a complete head.
-    pub(super) fn parse(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
+    pub(crate) fn parse(head: &[u8], limits: &Limits) -> Result<Request, Refusal> {
         let (line, fields) = head::split(head, limits)?;
         let mut words = line.split(|&byte| byte == b' ');
         let (Some(method), Some(target), Some(version), None) =
@@ -149,7 +149,7 @@ impl Target {
     }
 
     /// Writes the target as it stands on a request line.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Target::Origin(text) | Target::Authority(text) => out.extend_from_slice(text),
             Target::Asterisk => out.push(b'*'),

@@ -41,7 +41,7 @@ impl Response {
     }
 
     /// Parses a complete head. `method` is the request's.
-    pub(super) fn parse(head: &[u8], method: &str, limits: &Limits) -> Result<Response, Refusal> {
+    pub(crate) fn parse(head: &[u8], method: &str, limits: &Limits) -> Result<Response, Refusal> {
         let (line, fields) = head::split(head, limits)?;
         let (version, rest) = line.split_at_checked(8).ok_or(Refusal::StartLine)?;
         let version = Version::parse(version)?;

@@ -18,10 +18,36 @@ impl Encapsulated {
     /// Parses the field. Sections stand in this order, each at most once, the first at 0, and the last is the body or its
     /// absence.
     pub fn parse(fields: &Fields, method: Method) -> Result<Encapsulated, Refusal> {
-        let mut found = Encapsulated::default();
-        if fields.get("encapsulated").is_none() {
-            return if method == Method::Options { Ok(found) } else { Err(Refusal::Encapsulated) };
+        if fields.get("encapsulated").is_none() && method == Method::Options {
+            return Ok(Encapsulated::default());
         }
+        let (found, body) = Encapsulated::sections(fields)?;
+        let fits = match method {
+            Method::Options => matches!(body, b"null-body" | b"opt-body"),
+            Method::Reqmod => {
+                matches!(body, b"null-body" | b"req-body")
+                    && found.request_bytes.is_some()
+                    && found.response_bytes.is_none()
+            }
+            Method::Respmod => matches!(body, b"null-body" | b"res-body"),
+        };
+        if fits { Ok(found) } else { Err(Refusal::Encapsulated) }
+    }
+
+    /// Parses the field of an answer with content: a request in the place of a request, or a response in the place of either.
+    pub fn parse_answer(fields: &Fields, method: Method) -> Result<Encapsulated, Refusal> {
+        let (found, body) = Encapsulated::sections(fields)?;
+        let fits = match (found.request_bytes, found.response_bytes) {
+            (Some(_), None) => method == Method::Reqmod && matches!(body, b"null-body" | b"req-body"),
+            (None, Some(_)) => method != Method::Options && matches!(body, b"null-body" | b"res-body"),
+            _ => false,
+        };
+        if fits { Ok(found) } else { Err(Refusal::Encapsulated) }
+    }
+
+    /// The sections, and the name of the last one.
+    fn sections(fields: &Fields) -> Result<(Encapsulated, &[u8]), Refusal> {
+        let mut found = Encapsulated::default();
         let mut sections = fields.elements("encapsulated").map(section);
         let mut at = 0;
         let (mut name, begin) = sections.next().unwrap_or(Err(Refusal::Encapsulated))?;
@@ -41,16 +67,7 @@ impl Encapsulated {
             (name, at) = (next_name, next_at);
         }
         found.has_body = name != b"null-body";
-        let fits = match method {
-            Method::Options => matches!(name, b"null-body" | b"opt-body"),
-            Method::Reqmod => {
-                matches!(name, b"null-body" | b"req-body")
-                    && found.request_bytes.is_some()
-                    && found.response_bytes.is_none()
-            }
-            Method::Respmod => matches!(name, b"null-body" | b"res-body"),
-        };
-        if fits { Ok(found) } else { Err(Refusal::Encapsulated) }
+        Ok((found, name))
     }
 
     /// Bytes of all heads.

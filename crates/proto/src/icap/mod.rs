@@ -1,4 +1,5 @@
-//! ICAP/1.0 (RFC 3507) without I/O: the server half, for proxies that ask about what they pass on.
+//! ICAP/1.0 (RFC 3507) without I/O: the server half, for proxies that ask about what they pass on, and the client half, for services that
+//! are asked.
 //!
 //! A proxy sends the heads of an HTTP request, or of a response and its request, and the body in chunks; [`Server`] emits one
 //! event a step. The answer is one of three: nothing to change (204, where the client allows it), the message as it came
@@ -15,19 +16,27 @@
 //! Heads are checked as those of HTTP are, line by line, and keep their bytes: what is passed on as it came is what was
 //! checked. Bounded by HTTP's [`Limits`](crate::http::Limits), for the ICAP head and for each encapsulated one.
 //!
-//! Not here: `206`, whose body the client would complete, TLS (the host's), the client half.
+//! A client that holds the whole body back takes 206 with its own body, too. The client half does not ask for that.
+//!
+//! Not here: TLS (the host's), the lists of file names by which a service wants previews, trailers of ICAP's own.
 #![deny(clippy::arithmetic_side_effects)]
 
+mod client;
 mod encapsulated;
+mod fault;
 mod fuzz;
 mod method;
+mod question;
 mod refusal;
 mod request;
 mod server;
 mod writer;
 
-pub use fuzz::fuzz_server;
+pub use client::{Answer, Client, ClientEvent, Message};
+pub use fault::Fault;
+pub use fuzz::{fuzz_client, fuzz_server};
 pub use method::Method;
+pub use question::{Offer, Question};
 pub use refusal::Refusal;
 pub use request::{Head, Request};
 pub use server::{Server, ServerEvent};

@@ -27,6 +27,8 @@ pub struct Request {
     pub preview: Option<u64>,
     /// True when the client takes 204 for an answer to a whole body too.
     pub allows_204: bool,
+    /// True when the client takes 206, with the rest of the body as it has it.
+    pub allows_206: bool,
 }
 
 /// A head of HTTP, as it came.
@@ -66,6 +68,7 @@ impl Request {
             service: service(target)?,
             preview: preview(&fields)?,
             allows_204: fields.lists("allow", "204"),
+            allows_206: fields.lists("allow", "206"),
             has_body: encapsulated.has_body,
             http_request: None,
             http_response: None,
@@ -97,6 +100,12 @@ impl Request {
         }
     }
 
+    /// True when the client has the whole body at hand until it is answered, so that nothing of it has to go back. Squid says `Allow: 206`
+    /// behind a preview too, and does not take it after the preview.
+    pub fn keeps_body(&self) -> bool {
+        self.allows_204 || (self.allows_206 && self.preview.is_none())
+    }
+
     /// True when the connection goes on after this request.
     pub(super) fn keeps_alive(&self) -> bool {
         !self.fields.lists("connection", "close")
@@ -104,23 +113,10 @@ impl Request {
 }
 
 impl Head {
-    /// Parses lines up to an empty one, and nothing behind it.
     fn parse(bytes: &[u8], limits: &Limits) -> Result<Head, Refusal> {
-        let mut buffer = head::HeadBuffer::trailer();
-        let mut rest = bytes;
-        loop {
-            let (count, complete) = buffer.take(rest, limits)?;
-            rest = rest.get(count..).unwrap_or_default();
-            match complete {
-                Some(lines) if rest.is_empty() => {
-                    let (line, fields) = head::split(&lines, limits)?;
-                    return Ok(Head { bytes: bytes.to_vec(), line_bytes: line.len(), fields });
-                }
-                Some(_) => return Err(Refusal::Encapsulated),
-                None if rest.is_empty() => return Err(Refusal::Encapsulated),
-                None => {}
-            }
-        }
+        let lines = lines(bytes, limits)?;
+        let (line, fields) = head::split(&lines, limits)?;
+        Ok(Head { bytes: bytes.to_vec(), line_bytes: line.len(), fields })
     }
 
     /// All of it, with the empty line.
@@ -136,6 +132,22 @@ impl Head {
     /// The target of a request: its second word; of a response the status.
     pub fn second_word(&self) -> &[u8] {
         self.line().split(|&byte| byte == b' ').nth(1).unwrap_or_default()
+    }
+}
+
+/// The lines of a head that is all of these bytes, without the empty one at its end.
+pub(super) fn lines(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, Refusal> {
+    let mut buffer = head::HeadBuffer::trailer();
+    let mut rest = bytes;
+    loop {
+        let (count, complete) = buffer.take(rest, limits)?;
+        rest = rest.get(count..).unwrap_or_default();
+        match complete {
+            Some(lines) if rest.is_empty() => return Ok(lines),
+            Some(_) => return Err(Refusal::Encapsulated),
+            None if rest.is_empty() => return Err(Refusal::Encapsulated),
+            None => {}
+        }
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Server {
     request: Option<Request>,
     /// Whether it was asked for what comes after its preview.
     has_proceeded: bool,
+    /// The trailer of its body.
+    trailer: Fields,
     keeps_alive: bool,
     outbox: Vec<u8>,
 }
@@ -82,6 +84,7 @@ impl Server {
             answer: Answer::None,
             request: None,
             has_proceeded: false,
+            trailer: Fields::default(),
             keeps_alive: true,
             outbox: Vec::new(),
         }
@@ -130,6 +133,7 @@ impl Server {
                 let Some(request) = &mut self.request else { return Err(Refusal::Encapsulated) };
                 request.add_heads(bytes, encapsulated, &self.limits)?;
                 self.has_proceeded = false;
+                self.trailer = Fields::default();
                 self.keeps_alive = request.keeps_alive();
                 self.reading = match request.has_body {
                     true => Reading::Body(Chunks::default(), request.preview),
@@ -158,7 +162,10 @@ impl Server {
             Piece::End(_) if preview.is_some() && !chunks.is_whole() => {
                 self.complete(Reading::Waiting, ServerEvent::Preview, input)
             }
-            Piece::End(_) => self.complete(Reading::Complete, ServerEvent::End, input),
+            Piece::End(trailer) => {
+                self.trailer = trailer;
+                self.complete(Reading::Complete, ServerEvent::End, input)
+            }
         }
     }
 
@@ -207,22 +214,31 @@ impl Server {
 
     /// True when the client takes 204 now: where it allows that, and instead of the rest behind a preview (RFC 3507, section 4.6).
     pub fn may_be_unmodified(&self) -> bool {
-        let Some(request) = &self.request else { return false };
+        let Some(request) = self.is_read() else { return false };
         let is_preview = request.preview.is_some() && !self.has_proceeded;
-        let is_read = matches!(self.reading, Reading::Waiting | Reading::Complete);
-        self.answer == Answer::None
-            && request.method != Method::Options
-            && is_read
-            && (request.allows_204 || is_preview)
+        request.allows_204 || is_preview
     }
 
-    /// Answers that nothing is to be changed, with these fields. Returns false, and does nothing, where the client does not
-    /// take that.
+    /// The request, if all of it was read that comes by itself, and it has no answer.
+    fn is_read(&self) -> Option<&Request> {
+        let is_read = matches!(self.reading, Reading::Waiting | Reading::Complete) && self.answer == Answer::None;
+        self.request.as_ref().filter(|request| is_read && request.method != Method::Options)
+    }
+
+    /// Answers that nothing is to be changed, with these fields: by 204, or by the head and the client's own body (206). Returns
+    /// false, and does nothing, where the client does not take that.
     pub fn unmodified(&mut self, fields: &Fields) -> bool {
-        if !self.may_be_unmodified() {
-            return false;
+        let closes = !self.keeps_alive;
+        if self.may_be_unmodified() {
+            writer::unmodified(fields, &self.tag, closes, &mut self.outbox);
+            self.answer = Answer::Done;
+            return true;
         }
-        writer::unmodified(fields, &self.tag, !self.keeps_alive, &mut self.outbox);
+        let Some(request) = self.request.as_ref().filter(|request| request.keeps_body() && request.has_body) else {
+            return false;
+        };
+        let Some(head) = request.subject().filter(|_| self.is_read().is_some()) else { return false };
+        writer::partial(request, head, fields, &self.tag, closes, &mut self.outbox);
         self.answer = Answer::Done;
         true
     }
@@ -243,10 +259,10 @@ impl Server {
         }
     }
 
-    /// Ends the body.
+    /// Ends the body, with the trailer that the client's body had.
     pub fn end(&mut self) {
         if self.answer == Answer::Body {
-            writer::last_chunk(&mut self.outbox);
+            writer::last_chunk("", &self.trailer, &mut self.outbox);
             self.answer = Answer::Done;
         }
     }
@@ -259,7 +275,7 @@ impl Server {
         writer::replacement(response, body.len(), fields, &self.tag, !self.keeps_alive, &mut self.outbox);
         if !body.is_empty() {
             writer::chunk(body, &mut self.outbox);
-            writer::last_chunk(&mut self.outbox);
+            writer::last_chunk("", &Fields::default(), &mut self.outbox);
         }
         self.answer = Answer::Done;
     }

@@ -1,4 +1,4 @@
-//! Answers.
+//! Answers, and what questions have in common with them.
 
 use alloc::format;
 use alloc::string::String;
@@ -30,6 +30,7 @@ fn begin(status: u16, tag: &str, closes: bool, out: &mut Vec<u8>) {
         100 => "Continue",
         200 => "OK",
         204 => "No Modifications Needed",
+        206 => "Partial Content",
         400 => "Bad Request",
         404 => "ICAP Service Not Found",
         405 => "Method Not Allowed",
@@ -53,11 +54,17 @@ pub(super) fn options(service: &Service, methods: &str, closes: bool, out: &mut 
     out.extend_from_slice(
         format!(
             "Methods: {methods}\r\nService: {name}\r\nMax-Connections: {connections_max}\r\nOptions-TTL: {seconds}\r\n\
-             Allow: 204\r\nPreview: {preview_bytes}\r\nTransfer-Preview: *\r\n"
+             Allow: 204, 206\r\nPreview: {preview_bytes}\r\nTransfer-Preview: *\r\n"
         )
         .as_bytes(),
     );
     end("null-body=0", out);
+}
+
+/// The question for the properties of a service.
+pub(super) fn ask_options(uri: &str, host: &str, out: &mut Vec<u8>) {
+    let head = format!("OPTIONS {uri} ICAP/1.0\r\nHost: {host}\r\nEncapsulated: null-body=0\r\n\r\n");
+    out.extend_from_slice(head.as_bytes());
 }
 
 /// Asks for the rest of the body.
@@ -80,6 +87,16 @@ pub(super) fn original(request: &Request, head: &Head, fields: &Fields, tag: &st
     let body = if request.has_body { kind } else { "null" };
     end(&format!("{kind}-hdr=0, {body}-body={}", head.bytes().len()), out);
     out.extend_from_slice(head.bytes());
+}
+
+/// The head as it came, and the body that the client has (draft-icap-ext-partial-content, section 3.2).
+pub(super) fn partial(request: &Request, head: &Head, fields: &Fields, tag: &str, closes: bool, out: &mut Vec<u8>) {
+    begin(206, tag, closes, out);
+    fields.write(out);
+    let kind = if request.method == Method::Reqmod { "req" } else { "res" };
+    end(&format!("{kind}-hdr=0, {kind}-body={}", head.bytes().len()), out);
+    out.extend_from_slice(head.bytes());
+    last_chunk("; use-original-body=0", &Fields::default(), out);
 }
 
 /// A response in the place of the message; its body has to follow.
@@ -119,7 +136,9 @@ pub(super) fn chunk(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The end of a body.
-pub(super) fn last_chunk(out: &mut Vec<u8>) {
-    out.extend_from_slice(b"0\r\n\r\n");
+/// The end of a body, with an extension and a trailer.
+pub(super) fn last_chunk(extension: &str, trailer: &Fields, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("0{extension}\r\n").as_bytes());
+    trailer.write(out);
+    out.extend_from_slice(b"\r\n");
 }

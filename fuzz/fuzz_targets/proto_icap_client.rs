@@ -1,0 +1,3 @@
+//! Fuzz target: `proto::icap::fuzz_client`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| proto::icap::fuzz_client(data));
