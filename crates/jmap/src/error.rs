@@ -42,11 +42,13 @@ pub(crate) struct Error {
     pub description: String,
     /// Properties at fault, of an object.
     pub properties: Option<Value>,
+    /// The id of the object that is in the way.
+    pub existing: Option<String>,
 }
 
 impl Error {
     pub fn new(kind: &'static str) -> Error {
-        Error { kind, description: String::new(), properties: None }
+        Error { kind, description: String::new(), properties: None, existing: None }
     }
 
     pub fn arguments(description: impl Into<String>) -> Error {
@@ -65,6 +67,9 @@ impl Error {
         }
         if let Some(properties) = self.properties {
             value.insert("properties".into(), properties);
+        }
+        if let Some(existing) = self.existing {
+            value.insert("existingId".into(), existing.into());
         }
         Value::Object(value)
     }

@@ -9,6 +9,7 @@ use crate::changes::{self, Changes};
 use crate::engine::{Engine, got};
 use crate::error::Error;
 use crate::host::Work;
+use crate::outcome::Set;
 use crate::{Map, Value, json};
 
 /// The annotation: an object of JSON, by address.
@@ -107,10 +108,7 @@ pub(crate) fn changes(engine: &mut Engine<'_>, arguments: Arguments) -> Result<V
 }
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let account = engine.account(&mut arguments)?;
-    let old_state = engine.check_state(&mut arguments)?;
-    let (create, update) = (arguments.object("create")?, arguments.object("update")?);
-    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     arguments.end()?;
     // The administrator says which addresses an account has.
     let refused = |kind| Error::new(kind).value();

@@ -1,11 +1,39 @@
-//! Outcomes of the objects of one `set` (RFC 8620, section 5.3).
+//! The arguments that each `set` has, and the outcomes of its objects (RFC 8620, section 5.3).
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::limits::SET_MAX;
 use crate::{Map, Value, json};
+
+/// The arguments of a `set` that are the same for all types.
+pub(crate) struct Set {
+    pub account: String,
+    pub old_state: String,
+    pub create: Map<String, Value>,
+    pub update: Map<String, Value>,
+    pub destroy: Vec<String>,
+}
+
+impl Set {
+    /// Takes them. Further ones are the type's.
+    ///
+    /// # Errors
+    /// Why the method is not carried out.
+    pub fn read(engine: &mut Engine<'_>, arguments: &mut Arguments) -> Result<Set, Error> {
+        let account = engine.account(arguments)?;
+        let old_state = engine.check_state(arguments)?;
+        let (create, update) = (arguments.object("create")?, arguments.object("update")?);
+        let destroy = arguments.strings("destroy")?.unwrap_or_default();
+        if create.len().saturating_add(update.len()).saturating_add(destroy.len()) > SET_MAX {
+            return Err(Error::new("requestTooLarge"));
+        }
+        Ok(Set { account, old_state, create, update, destroy })
+    }
+}
 
 /// What became of each object.
 #[derive(Default)]

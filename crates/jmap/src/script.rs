@@ -13,8 +13,7 @@ use crate::changes::Page;
 use crate::engine::{Engine, got};
 use crate::error::Error;
 use crate::host::{Filing, Misfiled, Script, Work};
-use crate::limits::SET_MAX;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Set};
 use crate::{Map, Value, json};
 
 /// The annotation: an object of JSON, ids by name.
@@ -101,24 +100,18 @@ pub(crate) fn validate(engine: &mut Engine<'_>, mut arguments: Arguments) -> Res
 }
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let account = engine.account(&mut arguments)?;
-    let old_state = engine.check_state(&mut arguments)?;
-    let (creations, updates) = (arguments.object("create")?, arguments.object("update")?);
-    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     let activate = arguments.string("onSuccessActivateScript")?;
     let deactivates = arguments.boolean("onSuccessDeactivateScript", false)?;
     arguments.end()?;
-    if creations.len().saturating_add(updates.len()).saturating_add(destroy.len()) > SET_MAX {
-        return Err(Error::new("requestTooLarge"));
-    }
     let (mut outcome, mut is_done) = (Outcome::default(), true);
-    for (creation, object) in creations {
-        let created = create(engine, object);
+    for (creation, object) in create {
+        let created = make(engine, object);
         is_done &= created.is_ok();
         outcome.created(engine, creation, created);
     }
-    for (id, patch) in updates {
-        let updated = update(engine, &id, patch);
+    for (id, patch) in update {
+        let updated = change(engine, &id, patch);
         is_done &= updated.is_ok();
         outcome.updated(id, updated);
     }
@@ -155,11 +148,11 @@ fn file(engine: &mut Engine<'_>, filing: Filing) -> Result<(), Error> {
 fn taken(engine: &mut Engine<'_>, name: &str) -> Result<(), Error> {
     match scripts(engine).into_iter().find(|(_, script)| script.name == name) {
         None => Ok(()),
-        Some((id, _)) => Err(Error { description: format!("its id is {id}"), ..Error::new("alreadyExists") }),
+        Some((id, _)) => Err(Error { existing: Some(id), ..Error::new("alreadyExists") }),
     }
 }
 
-fn create(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
+fn make(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
     let Value::Object(object) = object else { return Err(Error::new("invalidProperties")) };
     let mut properties = Arguments(object);
     let name = properties.string("name").map_err(|_| Error::property("name"))?;
@@ -178,7 +171,7 @@ fn create(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
     made.map(|(id, script)| self::object(&id, &script)).ok_or_else(|| Error::new("serverFail"))
 }
 
-fn update(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> {
+fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> {
     let Value::Object(patch) = patch else { return Err(Error::new("invalidPatch")) };
     let all = scripts(engine);
     let (_, script) = all.iter().find(|(known, _)| known == id).ok_or_else(|| Error::new("notFound"))?;

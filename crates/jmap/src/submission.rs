@@ -16,6 +16,7 @@ use crate::header::Header;
 use crate::host::Sending;
 use crate::identity;
 use crate::limits::{ATTACHMENTS_BYTES_MAX, HEADER_BYTES_MAX, RECIPIENTS_MAX, SET_MAX};
+use crate::outcome::Set;
 use crate::references::created;
 use crate::source::{Blob, Source};
 use crate::{Map, Value, json};
@@ -47,10 +48,7 @@ pub(crate) fn query_changes(_: &mut Engine<'_>, _: Arguments) -> Result<Value, E
 }
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let account = engine.account(&mut arguments)?;
-    let old_state = engine.check_state(&mut arguments)?;
-    let (create, update) = (arguments.object("create")?, arguments.object("update")?);
-    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     let on_success = arguments.object("onSuccessUpdateEmail")?;
     let to_destroy = arguments.strings("onSuccessDestroyEmail")?.unwrap_or_default();
     arguments.end()?;

@@ -11,8 +11,7 @@ use crate::date::Date;
 use crate::engine::{Engine, got};
 use crate::error::Error;
 use crate::host::Vacation;
-use crate::limits::SET_MAX;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Set};
 use crate::{Map, Value, json};
 
 /// The id of the one object.
@@ -76,14 +75,8 @@ pub(crate) fn get(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
 }
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let account = engine.account(&mut arguments)?;
-    let old_state = engine.check_state(&mut arguments)?;
-    let (create, update) = (arguments.object("create")?, arguments.object("update")?);
-    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     arguments.end()?;
-    if create.len().saturating_add(update.len()).saturating_add(destroy.len()) > SET_MAX {
-        return Err(Error::new("requestTooLarge"));
-    }
     let mut outcome = Outcome::default();
     for creation in create.into_iter().map(|(creation, _)| creation) {
         outcome.created(engine, creation, Err(Error::new("singleton")));

@@ -307,7 +307,7 @@ fn scripts_are_kept_checked_renamed_and_activated() {
     assert_eq!((bob.get(&path(&bob)).status, list(&bob)), (404, json!([])), "nobody else has it");
 
     let again = set(json!({ "create": { "c": { "name": "one", "blobId": blob(keep) } } }));
-    assert_eq!(again["notCreated"]["c"]["type"], "alreadyExists");
+    assert_eq!(again["notCreated"]["c"], json!({ "type": "alreadyExists", "existingId": id }));
     let done = set(json!({ "create": { "d": { "blobId": blob(discard) } }, "onSuccessActivateScript": "#d" }));
     let other = done["created"]["d"]["id"].as_str().unwrap();
     assert_eq!(done["updated"][other], json!({ "isActive": true }), "{done}");

@@ -13,8 +13,8 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::{Place, Work};
 use crate::index::{Email, Index, SYSTEM, mailbox_id};
-use crate::limits::{MAILBOXES_OF_EMAIL_MAX, SET_MAX};
-use crate::outcome::Outcome;
+use crate::limits::MAILBOXES_OF_EMAIL_MAX;
+use crate::outcome::{Outcome, Set};
 use crate::references::created;
 use crate::{Map, Value, json};
 
@@ -34,14 +34,8 @@ const CREATABLE: [&str; 9] = [
 ];
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let account = engine.account(&mut arguments)?;
-    let old_state = engine.check_state(&mut arguments)?;
-    let (create, update) = (arguments.object("create")?, arguments.object("update")?);
-    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     arguments.end()?;
-    if create.len().saturating_add(update.len()).saturating_add(destroy.len()) > SET_MAX {
-        return Err(Error::new("requestTooLarge"));
-    }
     let mut outcome = Outcome::default();
     for (creation, object) in create {
         let made = make(engine, object);

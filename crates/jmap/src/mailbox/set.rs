@@ -10,8 +10,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Work;
 use crate::index::mailbox_id;
-use crate::limits::SET_MAX;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Set};
 use crate::references::created;
 use crate::{Map, Value};
 
@@ -19,15 +18,9 @@ use crate::{Map, Value};
 const SETTABLE: [&str; 5] = ["name", "parentId", "role", "sortOrder", "isSubscribed"];
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let account = engine.account(&mut arguments)?;
-    let old_state = engine.check_state(&mut arguments)?;
-    let (create, update) = (arguments.object("create")?, arguments.object("update")?);
-    let destroy = arguments.strings("destroy")?.unwrap_or_default();
+    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     let with_emails = arguments.boolean("onDestroyRemoveEmails", false)?;
     arguments.end()?;
-    if create.len().saturating_add(update.len()).saturating_add(destroy.len()) > SET_MAX {
-        return Err(Error::new("requestTooLarge"));
-    }
     let mut outcome = Outcome::default();
     for (creation, object) in in_order(create) {
         let made = make(engine, object);
