@@ -21,6 +21,7 @@ fn signed(outcome: dkim::Outcome, domain: &str) -> dkim::Report {
         selector: "s".into(),
         identity: "".into(),
         algorithm: None,
+        covered: Box::default(),
         mark: "".into(),
         key_bits: None,
         testing: false,

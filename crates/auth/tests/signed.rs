@@ -147,5 +147,9 @@ fn what_is_signed_here_verifies_until_it_is_changed_or_expires() {
         assert_eq!(outcome(&[added, &signed].concat(), 1_700_000_001), Outcome::Fail, "{}", added.escape_ascii());
     }
     assert_eq!(outcome(&[b"X-Trace: y\r\n", &signed[..]].concat(), 1_700_000_001), Outcome::Pass);
+    let covered = verify(&signed, &zone, 1_700_000_001, Limits::default()).0.remove(0).covered;
+    let has = |name: &str| covered.iter().any(|known| **known == *name);
+    assert!(has("from") && has("subject"), "{covered:?}");
+    assert!(!has("to") && !has("cc"), "there are two, and there is none: {covered:?}");
     assert!(SigningKey::from_der(b"no key").is_err());
 }

@@ -83,6 +83,8 @@ pub struct Report {
     pub identity: Box<str>,
     /// `a=`, if it is known.
     pub algorithm: Option<Algorithm>,
+    /// Names of the fields that it covers, in lower case, which the header has once: of those no other is meant.
+    pub covered: Box<[Box<str>]>,
     /// The first characters of `b=`, which tell signatures apart (RFC 6008).
     pub mark: Box<str>,
     /// The length of the key, where there is one.
@@ -106,6 +108,7 @@ impl Report {
             selector: "".into(),
             identity: "".into(),
             algorithm: None,
+            covered: Box::default(),
             mark: "".into(),
             key_bits: None,
             testing: false,

@@ -95,7 +95,9 @@ impl Signature {
 
     pub(super) fn report(&self, header: &Header) -> Report {
         let b = header.field(self.base.index).and_then(|field| field.value().get(self.base.signature_range.clone()));
+        let names = self.base.names.iter();
         Report {
+            covered: names.filter(|name| header.named(name).len() == 1).cloned().collect(),
             domain: self.base.domain.clone(),
             selector: self.base.selector.clone(),
             identity: self.identity.clone(),
