@@ -19,6 +19,19 @@ const REDIRECTIONS_MAX: u32 = 5;
 /// # Errors
 /// When the authorities cannot be read, and they are needed.
 pub fn new(authorities: &Path, needed: bool, seconds_max: u64) -> Result<Agent, String> {
+    let config = Agent::config_builder()
+        .timeout_connect(Some(CONNECT_WAIT))
+        .timeout_global(Some(Duration::from_secs(seconds_max)))
+        .max_redirects(REDIRECTIONS_MAX)
+        .http_status_as_error(false)
+        .user_agent(concat!("Sluice/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls(authorities, needed)?)
+        .build();
+    Ok(config.into())
+}
+
+/// TLS with servers that show a certificate from `authorities`.
+pub(super) fn tls(authorities: &Path, needed: bool) -> Result<TlsConfig, String> {
     let pem = match std::fs::read(authorities) {
         Err(error) if needed => return Err(format!("{}: {error}", authorities.display())),
         outcome => outcome.unwrap_or_default(),
@@ -27,17 +40,8 @@ pub fn new(authorities: &Path, needed: bool, seconds_max: u64) -> Result<Agent, 
         Ok(PemItem::Certificate(certificate)) => Some(certificate),
         _ => None,
     });
-    let tls = TlsConfig::builder()
+    Ok(TlsConfig::builder()
         .root_certs(RootCerts::Specific(Arc::new(roots.collect())))
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
-        .build();
-    let config = Agent::config_builder()
-        .timeout_connect(Some(CONNECT_WAIT))
-        .timeout_global(Some(Duration::from_secs(seconds_max)))
-        .max_redirects(REDIRECTIONS_MAX)
-        .http_status_as_error(false)
-        .user_agent(concat!("Sluice/", env!("CARGO_PKG_VERSION")))
-        .tls_config(tls)
-        .build();
-    Ok(config.into())
+        .build())
 }

@@ -7,11 +7,12 @@
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use edge::message::asking::Resolver;
+use edge::net::guarded::is_own;
 use edge::settings::{Forward, Network, Scheme, Target, Tls, is_local};
 use edge::upstream::route::Route;
 use edge::upstream::smtp_hop::Leases;
@@ -264,11 +265,6 @@ struct Towards<'a> {
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(0))
-}
-
-/// Whether an address is one of this machine's: sockets can be bound to those alone.
-fn is_own(address: IpAddr) -> bool {
-    UdpSocket::bind((address, 0)).is_ok()
 }
 
 /// By preference; those of one in an order that differs from call to call.
