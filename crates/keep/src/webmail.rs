@@ -380,6 +380,21 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
         let Ok(mailbox) = self.own(folder) else { return Vec::new() };
         conversation::whole(&self.state, mailbox, uids)
+    fn fetches(&self) -> bool {
+        self.host.fetches()
+    }
+
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        self.host.pictures(urls, bytes_max)
+    }
+
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        if !self.told.contains(&message) {
+            return Err(Failure::Gone);
+        }
+        self.host.leave(message, url)
+    }
+
     }
 
     fn conversation(&mut self, folder: u32, uid: u32, count: usize) -> Vec<Row> {

@@ -25,6 +25,7 @@ use crate::outbox::schedule::Limits;
 use crate::rates::Rates;
 use crate::recent::Recents;
 use crate::relay::{Patience, Relay};
+use crate::remote::Remote;
 use crate::rewriter::Rewriter;
 use crate::scripts::{Compiled, SiteScripts};
 use crate::signer::Signer;
@@ -45,6 +46,9 @@ const UPLOADS_MAX: usize = 3;
 
 /// Passwords and codes of users who have logged in that are checked at a time.
 const CHECKS_MAX: usize = 8;
+
+/// Pages that wait for other servers at a time: each may hold 30 MiB of pictures.
+const FETCHES_MAX: usize = 8;
 
 /// How long a command may work.
 const WORK_MAX: Duration = Duration::from_secs(60);
@@ -84,7 +88,9 @@ pub struct Site {
     pub(crate) rates: Rates,
     /// Extracts the text of mails for the index; without it, searches read mails.
     pub inspector: Option<Arc<dyn Inspector>>,
-    /// Who inspects what accounts send, where no door has.
+    /// The way to servers that mails name.
+    pub remote: Option<Arc<dyn Remote>>,
+    /// Who inspects what accounts send, where no door has, and pictures that come from elsewhere.
     pub guard: Option<Arc<dyn Inspector>>,
     /// Accounts whose index is not up to date.
     pub(crate) behind: Behind,
@@ -104,6 +110,8 @@ pub struct Site {
     pub(crate) pages: Arc<Turns<u32>>,
     /// Passwords and codes of users who have logged in, by account: they wait as guesses do, and pages do not wait for them.
     pub(crate) checks: Arc<Turns<u32>>,
+    /// Pages that wait for other servers, by account: other pages do not wait for them.
+    pub(crate) fetches: Arc<Turns<u32>>,
     /// Forms with files, by account.
     pub(crate) uploads: Arc<Turns<u32>>,
     /// Snapshots and uploads of clients of JMAP.
@@ -153,6 +161,7 @@ impl Site {
             recipients_hour_max: 0,
             rates: Rates::default(),
             inspector: None,
+            remote: None,
             guard: None,
             behind: Behind::default(),
             recents: Recents::default(),
@@ -163,6 +172,7 @@ impl Site {
             readers: Turns::new(READERS_MAX),
             pages: Turns::with(READERS_MAX, PAGES_OF_ONE_MAX),
             checks: Turns::new(CHECKS_MAX),
+            fetches: Turns::new(FETCHES_MAX),
             uploads: Turns::new(UPLOADS_MAX),
             jmap: Mutex::default(),
             browsers: Mutex::default(),

@@ -79,3 +79,4 @@ mod web_bypass;
 mod web_lists;
 mod web_users;
 mod webmail;
+mod webmail_remote;

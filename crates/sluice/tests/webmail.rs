@@ -29,6 +29,11 @@ impl Site {
 
     /// The same, with settings behind all others.
     pub fn start_with(relay: bool, settings: &str) -> Site {
+        Site::start_in(relay, "", settings)
+    }
+
+    /// The same, with settings of the store, too.
+    pub fn start_in(relay: bool, store: &str, settings: &str) -> Site {
         let accounts = tempfile::tempdir().unwrap();
         for name in ["ann", "bob"] {
             add_account(&accounts.path().join("accounts"), &["add", name]);
@@ -36,7 +41,7 @@ impl Site {
         let (smtp, webmail) = (free_port(), free_port());
         let relay = if relay { format!("relay = \"smtp://127.0.0.1:{smtp}\"\n") } else { String::new() };
         let gateway = Gateway::with(&format!(
-            "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n{relay}\
+            "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\n{relay}{store}\
              accounts = \"{}/accounts\"\nwebmail = [\"127.0.0.1:{webmail}\"]\n\
              [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:{smtp}\"\nforward = \"store:\"\n{settings}",
             accounts.path().display()
@@ -82,7 +87,7 @@ impl Site {
 }
 
 /// Where the messages of a user are.
-trait Inbox {
+pub trait Inbox {
     fn messages(&self) -> Vec<String>;
     fn inbox(&self) -> String;
 }

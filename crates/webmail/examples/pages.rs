@@ -16,7 +16,7 @@ fn main() -> std::io::Result<()> {
         subject,
         html: html.into(),
         count: 60,
-        settings: b"50\n60\nAnn\nAnn of the office".to_vec(),
+        settings: b"50 pictures=ada@a.example,list@b.example\n60\nAnn\nAnn of the office".to_vec(),
         contacts: (1..9)
             .map(|id| {
                 format!(

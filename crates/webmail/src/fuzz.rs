@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use text::html::{Token, Tokeniser, Within};
 
-use crate::sanitise::{DEPTH_MAX, is_allowed, sanitise};
+use crate::sanitise::{DEPTH_MAX, Picture, is_allowed, sanitise};
 
 /// Fuzz body: what a page comes to holds nothing but elements and attributes of the list, each closed in its turn; made safe again it is
 /// the same.
@@ -14,7 +14,13 @@ use crate::sanitise::{DEPTH_MAX, is_allowed, sanitise};
 /// If not.
 pub fn fuzz_sanitise(data: &[u8]) {
     let page = String::from_utf8_lossy(data);
-    let mut picture = |id: &str| (id.len() % 2 == 1).then(|| String::from("data:image/png;base64,AAAA"));
+    let mut picture = |picture: Picture<'_>| match picture {
+        Picture::Part(id) => (id.len() % 2 == 1).then(|| String::from("data:image/png;base64,AAAA")),
+        Picture::Remote(url) => {
+            assert!(url.starts_with("http://") || url.starts_with("https://"), "{url} is asked for");
+            None
+        }
+    };
     let safe = sanitise(&page, &mut picture);
     let again = sanitise(&safe.html, &mut |_| None);
     assert_eq!(again.html, safe.html, "made safe again it is another");

@@ -40,7 +40,7 @@ pub use fuzz::fuzz_sanitise;
 pub use mail::Mail;
 pub use plain::of_html as text_of_html;
 pub use reply::{Body, Reply, attachment_named};
-pub use sanitise::{Safe, sanitise};
+pub use sanitise::{Picture, Safe, sanitise};
 pub use structure::Content;
 
 pub use page::STYLE;
@@ -127,7 +127,9 @@ fn message(pages: &mut Pages<'_>, folder: &str, rest: &[&str], call: &Call) -> R
         (Some(Ok(uid)), [_, "conversation"]) => pages.conversation(folder, uid, call),
         (Some(Ok(uid)), [_, "print"]) => pages.print(folder, uid),
         (Some(Ok(uid)), [_, "source"]) => pages.source(folder, uid),
-        (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path),
+        (false, ["pictures"]) => pages.pictures(&call),
+        (true, ["pictures"]) => pages.change_pictures(&call),
+        (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path, call),
         (Some(Ok(uid)), [_, "part", path]) => pages.attachment(folder, uid, path),
         _ => pages.missing(),
     }

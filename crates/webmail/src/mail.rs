@@ -113,6 +113,21 @@ pub trait Mail {
     fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
         let _ = folder;
         uids.to_vec()
+    /// Whether other servers can be asked for what a mail names there.
+    fn fetches(&self) -> bool {
+        false
+    }
+    /// Pictures at these URLs, each at the place of its URL, as large as `bytes_max` in all; `None` for one that is not to be had.
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        let _ = bytes_max;
+        urls.iter().map(|_| None).collect()
+    }
+    /// Leaves a mailing list by a request to its server (RFC 8058), if a signature of the message that [`Mail::message`] told covers the
+    /// fields that name it.
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        let _ = (message, url);
+        Err(Failure::Gone)
+    }
     }
 }
 
@@ -331,3 +346,13 @@ impl Failure {
         }
     }
 }
+    /// No signature of a mail covers its way to leave a list.
+    Unsigned,
+    /// Another server does not do what it is asked for.
+    Unreached,
+            Failure::Unsigned => {
+                "Nothing was sent: no signature of this mail proves that its list can be left like this. Use the other way."
+            }
+            Failure::Unreached => {
+                "The server of the list does not take this now. Try again later, or use the other way."
+            }

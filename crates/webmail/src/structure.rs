@@ -75,25 +75,33 @@ impl Header {
         Header(range(mail, message, layout.header, length))
     }
 
-    /// The value of a field, unfolded.
+    /// A header of these bytes.
+    #[cfg(test)]
+    pub fn of(bytes: &[u8]) -> Header {
+        Header(bytes.into())
+    }
+
+    /// The value of a field, the first of its name, unfolded.
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
-        let mut found: Option<Vec<u8>> = None;
+        self.all(name).into_iter().next()
+    }
+
+    /// The values of all fields of a name, unfolded.
+    pub fn all(&self, name: &str) -> Vec<Vec<u8>> {
+        let (mut found, mut is_within): (Vec<Vec<u8>>, bool) = (Vec::new(), false);
         for line in self.0.split(|&byte| byte == b'\n') {
-            let is_more = line.first().is_some_and(|byte| b" \t".contains(byte));
-            match &mut found {
-                Some(value) if is_more => value.extend_from_slice(line),
-                Some(_) => break,
-                None if is_more => {}
-                None => {
-                    let Some(colon) = line.iter().position(|&byte| byte == b':') else { continue };
-                    let (known, value) = line.split_at(colon);
-                    if known.trim_ascii_end().eq_ignore_ascii_case(name.as_bytes()) {
-                        found = Some(value.get(1..).unwrap_or_default().to_vec());
-                    }
-                }
+            if line.first().is_some_and(|byte| b" \t".contains(byte)) {
+                found.last_mut().filter(|_| is_within).into_iter().for_each(|value| value.extend_from_slice(line));
+                continue;
+            }
+            let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
+            let (known, value) = line.split_at(colon);
+            is_within = !value.is_empty() && known.trim_ascii_end().eq_ignore_ascii_case(name.as_bytes());
+            if is_within {
+                found.push(value.get(1..).unwrap_or_default().to_vec());
             }
         }
-        found.map(|value| mime::unfolded(&value).trim_ascii().to_vec())
+        found.iter().map(|value| mime::unfolded(value).trim_ascii().to_vec()).collect()
     }
 }
 

@@ -66,7 +66,7 @@ fn field<'a>(reply: &'a Reply, name: &str) -> &'a str {
     reply.fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-const PAGES: [&str; 27] = [
+const PAGES: [&str; 31] = [
     "/",
     "/m/1",
     "/m/7?before=40",
@@ -120,6 +120,32 @@ fn hostile_values_are_text_in_every_page() {
 fn a_form_without_the_text_of_its_session_changes_nothing() {
     let mut mail = fake();
     for (path, fields) in [
+#[test]
+fn pictures_that_are_fetched_are_pictures_and_have_a_bound() {
+    let picture = |path| format!("<img src=\"//a.example/{path}#x\">");
+    let html = ["png", "avif", "page", "none", "large", "large", "png"].map(picture).concat();
+    let mut mail = Fake { html: html + "<img src=file:///png><td background=http://b.example/png>", ..fake() };
+    let reply = answer(&mut mail, "/m/1/60/html/1.2?pictures=1", None);
+    let policy = field(&reply, "Content-Security-Policy").to_owned();
+    assert!(policy.contains("img-src data:;") && policy.contains("sandbox "), "{policy}");
+    let page = body(&mut mail, reply);
+    let asked = r#"pictures ["https://a.example/png", "https://a.example/avif", "https://a.example/page", "https://a.example/none", "https://a.example/large"] 8388608"#;
+    assert_eq!(mail.asked, [asked], "each once, those of images alone");
+    let count = |kind: &str| page.matches(&format!("src=\"data:image/{kind};base64,")).count();
+    assert_eq!(
+        (count("png"), count("avif"), count("gif"), page.matches("data:").count()),
+        (1, 1, 1, 3),
+        "{}",
+        page.len()
+    );
+    assert!(page.contains("5 pictures on other servers not to be had"), "those that are none, and beyond the bound");
+    mail.asked.clear();
+    for path in ["/m/1/60/html/1.2", "/m/5/60/html/1.2?pictures=1", "/m/1/60/print?pictures=1", "/m/1/60?pictures=1"] {
+        answer(&mut mail, path, None);
+    }
+    assert!(!mail.asked.iter().any(|asked| asked.starts_with("pictures")), "{:?}", mail.asked);
+}
+
         ("/act", "at=1.1&do=delete&back=1"),
         ("/act", "at=1.1&do=delete&token=00112233445566778899aabbccddeefe"),
         ("/write", "to=b@c.example&from=ann@mx.example&do=send"),

@@ -125,4 +125,24 @@ pub struct Sender {
     pub name: String,
     /// The mailbox, if it has one.
     pub sent: Option<u32>,
+    /// Whether other servers can be asked for what mails name there.
+    fn fetches(&self) -> bool {
+        false
+    }
+
+    /// Pictures at these URLs, each at the place of its URL, as large as `bytes_max` in all; `None` for one that is not to be had.
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        let _ = bytes_max;
+        urls.iter().map(|_| None).collect()
+    }
+
+    /// Leaves a mailing list by a request to this URL (RFC 8058), if a signature of the message covers the fields that name it.
+    ///
+    /// # Errors
+    /// Why the list is not left.
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        let _ = (message, url);
+        Err(Failure::Gone)
+    }
+
 }

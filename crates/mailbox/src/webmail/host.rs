@@ -22,8 +22,10 @@ use crate::file::File;
 use crate::imap::find;
 use crate::in_flight::Owner;
 use crate::learner;
+use crate::inspecting;
 use crate::password::random;
 use crate::scripts;
+use crate::remote::NotLeft;
 use crate::second;
 use crate::site::{Site, seconds};
 use crate::totp;
@@ -66,6 +68,26 @@ impl<'a> Server<'a> {
     }
 
     /// Who content that comes in is counted for.
+    /// Whether a file from elsewhere holds nothing that is not allowed, as far as somebody inspects.
+    fn is_clean(&self, file: &[u8]) -> bool {
+        let Some(guard) = &self.site.guard else { return true };
+        match self.runtime.block_on(inspecting::forbidden_in(&**guard, file)) {
+            Ok(None) => true,
+            Ok(Some(name)) => {
+                tracing::warn!(account = self.name, name, "a picture that was fetched is not shown");
+                false
+            }
+            Err(error) => {
+                tracing::warn!(
+                    account = self.name,
+                    ?error,
+                    "a picture that was fetched is not inspected, and not shown"
+                );
+                false
+            }
+        }
+    }
+
     pub(super) fn owners(&self) -> Vec<Owner> {
         vec![Owner::Account(self.name.clone())]
     }
@@ -280,3 +302,37 @@ fn key((field, word): (Option<&'static str>, &str)) -> Key {
         None => Key::Text(word.into()),
     }
 }
+    fn fetches(&self) -> bool {
+        self.site.remote.is_some()
+    }
+
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        let Some(remote) = &self.site.remote else { return urls.iter().map(|_| None).collect() };
+        let found = remote.pictures(urls, bytes_max);
+        tracing::info!(
+            account = self.name,
+            asked = urls.len(),
+            found = found.iter().flatten().count(),
+            "pictures fetched"
+        );
+        found.into_iter().map(|file| file.filter(|file| self.is_clean(file))).collect()
+    }
+
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        let remote = self.site.remote.as_ref().ok_or(Failure::Gone)?;
+        let mut body = Body::open(&self.site.store, message).ok_or(Failure::Gone)?;
+        let mut at = 0;
+        let mut read = |piece: &mut [u8]| {
+            let count = body.read(at, piece).ok()?;
+            at += count as u64;
+            Some(count)
+        };
+        let outcome = remote.leave(url, &mut read);
+        tracing::info!(account = self.name, ?outcome, "a list is left by a request");
+        outcome.map_err(|why| match why {
+            NotLeft::Unread => Failure::Store,
+            NotLeft::Unsigned => Failure::Unsigned,
+            NotLeft::Unreached => Failure::Unreached,
+        })
+    }
+

@@ -136,6 +136,7 @@ impl<S: Stream> Connection<'_, S> {
         }
         let turns = match call.is_post && call.segments() == ["second"] {
             true => &self.site.checks,
+            false if asks_others(&call) => &self.site.fetches,
             false => &self.site.pages,
         };
         let turn = self.guest.wait(&mut self.wire, turns.turn(number)).await?;

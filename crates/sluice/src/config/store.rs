@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use edge::settings::{Address, Asks, Forward, size};
+use edge::settings::{Address, Asks, Forward, Network, size};
 use mailbox::Protocol;
 use mailbox::scripts::SiteScripts;
 use serde::Deserialize;
@@ -115,6 +115,10 @@ pub struct StoreSettings {
     pub junk: bool,
     /// Whether an account in which is searched gets an index of what is in its mails, attachments too.
     pub search_index: bool,
+    /// Whether the webmail asks other servers when a user wants the pictures of a mail that lie there, or leaves a list in one step.
+    pub remote_content: bool,
+    /// Networks of this machine and behind it that are asked for that, at any port.
+    pub remote_destinations: Vec<Network>,
     /// The largest message.
     #[serde(deserialize_with = "size")]
     pub message_bytes_max: u64,
@@ -146,6 +150,8 @@ impl Default for StoreSettings {
             sieve_global: None,
             junk: true,
             search_index: true,
+            remote_content: true,
+            remote_destinations: Vec::new(),
             message_bytes_max: 100 << 20,
             sessions_max: 4_096,
         }

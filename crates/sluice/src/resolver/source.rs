@@ -48,6 +48,11 @@ impl Source {
         Ok(Source { resolver: Resolver::start(&settings, &Arc::default(), None)?, wait })
     }
 
+    /// This resolver.
+    pub fn of(resolver: Arc<dyn asking::Resolver>, wait: Duration) -> Source {
+        Source { resolver, wait }
+    }
+
     /// Answers all that somebody asks; what is not answered when time is up is unavailable.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use mailbox::accounts::{self, Account, Accounts};
 use serde::Deserialize;
 
+use serde_json::{Value, json};
 use super::control;
 use crate::cli::{self, AccountCommand};
 use crate::config::StoreSettings;

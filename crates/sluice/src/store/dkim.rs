@@ -118,6 +118,6 @@ fn print(keys: &Keys, shown: &[Key], now: i64, as_json: bool) {
     }
 }
 
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }

@@ -29,7 +29,7 @@ use mailbox::accounts::{self, Account, Accounts};
 use mailbox::lmtp::Peer;
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
-use mailbox::{Elsewhere, File, Handle, Relay, Rewriter, Site, Writer};
+use mailbox::{Elsewhere, File, Handle, Relay, Remote, Rewriter, Site, Writer};
 use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::runtime::Runtime as Loops;
@@ -42,12 +42,14 @@ use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
 use super::relay::{Means, Reports, outbound};
+use super::remote::Servers;
 use super::srs::Srs;
 use super::volume::segment_bytes;
 use crate::cluster::{Leave, Member, Owned, Tenure, standby};
 use crate::config::dns::DnsSettings;
 use crate::config::{ClusterSettings, Door, StoreSettings};
 use crate::output::Failure;
+use crate::resolver::Resolver;
 
 /// Connections that wait for a store that is not open yet.
 const WAITING_MAX: usize = 4_096;
@@ -212,6 +214,7 @@ impl Store {
             })
         };
         within::offer(Box::new(hand));
+        let remote = self.remote(&means);
         let (relay, reports) = begun.map(|begun| (begun.relay, begun.reports)).unzip();
         let parts = Parts {
             accounts,
@@ -219,6 +222,7 @@ impl Store {
             relay,
             reports: reports.flatten(),
             rewriter: srs.map(|srs| Arc::new(srs) as Arc<dyn Rewriter>),
+            remote,
             hostname: hostname.to_owned(),
         };
         let local = self.clone();
@@ -230,6 +234,20 @@ impl Store {
         let thread = std::thread::Builder::new().name("store".into()).spawn(run)?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
+    }
+
+    /// The way to servers that mails name; none where it is not wanted, or where names cannot be looked up or servers not be known.
+    fn remote(&self, means: &Means<'_>) -> Option<Arc<dyn Remote>> {
+        let settings = &self.settings;
+        if !settings.remote_content || settings.webmail.is_empty() && settings.webmails.is_empty() {
+            return None;
+        }
+        let made = Resolver::start(means.dns, &Arc::default(), None).and_then(|resolver| {
+            Servers::new(resolver, &means.tls.authorities, means.hostname, &settings.remote_destinations)
+        });
+        made.map(|servers| Arc::new(servers) as Arc<dyn Remote>)
+            .inspect_err(|error| tracing::warn!(error, "the webmail asks no other servers for what mails name there"))
+            .ok()
     }
 
     /// Its numbers, while it is open; of a node that waits for its turn, that it does.
@@ -373,6 +391,7 @@ impl Store {
         site.scripts = parts.scripts.clone();
         site.relay = parts.relay.clone();
         site.rewriter = parts.rewriter.clone();
+        site.remote = parts.remote.clone();
         site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();
@@ -452,6 +471,7 @@ struct Parts {
     relay: Option<Arc<dyn Relay>>,
     reports: Option<Arc<Reports>>,
     rewriter: Option<Arc<dyn Rewriter>>,
+    remote: Option<Arc<dyn Remote>>,
     hostname: String,
 }
 

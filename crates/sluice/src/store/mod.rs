@@ -23,6 +23,7 @@ pub mod reach;
 pub mod recall;
 pub mod relay;
 mod rights;
+mod remote;
 pub mod scripts;
 pub mod second;
 pub mod sendmail;

@@ -7,6 +7,7 @@ pub(crate) mod identities;
 pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod read;
+pub(crate) mod pictures;
 pub(crate) mod second;
 pub(crate) mod sessions;
 pub(crate) mod settings;
@@ -197,6 +198,7 @@ impl Told {
             ("junk", "Moved to Junk."),
             ("ended", "Ended."),
             ("kept", "Saved."),
+            ("left", "The list has been asked to take you off."),
         ];
         let asked = call.query.get("told");
         all.iter().find(|(name, _)| *name == asked).map_or(Told::Nothing, |(_, text)| Told::Done(text))

@@ -1,5 +1,7 @@
 //! A message: its head, its texts, its attachments. HTML stands in a frame of its own, which may do nothing.
 
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
@@ -9,16 +11,19 @@ use crate::html::{Html, Safe as Markup, Text, put};
 use crate::mail::{Flag, Message, Purpose};
 use crate::plain;
 use crate::reply::Reply;
-use crate::sanitise::{Safe, sanitise};
+use crate::sanitise::{Picture, Safe, sanitise};
 use crate::structure::{Content, Part};
 
-use super::{Pages, Told, size};
+use super::{Pages, Place, Told, size};
 
 /// Addresses of a field that are shown.
 const SHOWN_MAX: usize = 50;
 
 /// Bytes of all pictures of a mail that its frame shows.
 const PICTURES_BYTES_MAX: usize = 8 << 20;
+
+/// The end of the note about pictures that are not fetched.
+const NOT_LOADED: &str = " on other servers not loaded: the sender would hear that you read this.</p>";
 
 impl Pages<'_> {
     /// A message.
@@ -39,9 +44,13 @@ impl Pages<'_> {
         self.leaving(&mut main, &message);
         let shown = part.shown();
         let as_text = call.query.get("as") == "text";
+        let are_shown = self.shows_pictures(folder, &envelope, call);
+        if !as_text && shown.texts.iter().any(|text| text.html.is_some()) {
+            self.picture_choices(&mut main, Place { folder, uid }, &envelope, are_shown);
+        }
         for text in &shown.texts {
             match (text.html, text.plain) {
-                (Some(html), _) if !as_text => self.frame_of(&mut main, folder, uid, html),
+                (Some(html), _) if !as_text => self.frame_of(&mut main, (folder, uid), html, are_shown),
                 (_, Some(plain)) => {
                     let text = plain.text(self.mail);
                     put!(main, "<div class=\"card text\" dir=\"auto\">");
@@ -152,10 +161,11 @@ impl Pages<'_> {
         put!(main, "</select><button name=\"do\" value=\"move\">Move</button></div></form>");
     }
 
-    fn frame_of(&mut self, main: &mut Html, folder: u32, uid: u32, html: &Part) {
+    fn frame_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), html: &Part, are_shown: bool) {
         put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">Show as plain text</a></div>");
         put!(main, "<iframe title=\"The message\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/");
-        put!(main, folder, "/", uid, "/html/", Text(&html.path), "\"></iframe>");
+        put!(main, folder, "/", uid, "/html/", Text(&html.path));
+        main.put(if are_shown { "?pictures=1\"></iframe>" } else { "\"></iframe>" });
     }
 
     /// A message for paper: its head and its texts in one page, under the policy of a frame.
@@ -169,7 +179,7 @@ impl Pages<'_> {
         for text in &shown.texts {
             match (text.html, text.plain) {
                 (Some(html), _) => {
-                    let Safe { html, .. } = self.safe(&root, html, &mut left);
+                    let Safe { html, .. } = self.safe(&root, html, &mut left, false);
                     put!(page, "<div dir=\"auto\">", Markup(html), "</div>");
                 }
                 (None, Some(plain)) => {
@@ -191,24 +201,28 @@ impl Pages<'_> {
         Reply::frame(page)
     }
 
-    /// The HTML of a part made safe, with the pictures of the message as far as there is room for them.
-    fn safe(&mut self, root: &Part, part: &Part, left: &mut usize) -> Safe {
+    /// The HTML of a part made safe, with the pictures of the message, and of other servers where they are fetched, as far as there is room.
+    fn safe(&mut self, root: &Part, part: &Part, left: &mut usize, fetches: bool) -> Safe {
         let page = part.text(self.mail);
+        let fetched = if fetches { self.fetched(&page, *left) } else { BTreeMap::new() };
         let mail = &mut *self.mail;
-        sanitise(&page, &mut |id| {
-            let bytes = root.with_id(id)?.bytes(mail, *left);
-            let url = picture(&bytes)?;
+        sanitise(&page, &mut |named| {
+            let bytes = match named {
+                Picture::Part(id) => Cow::Owned(root.with_id(id)?.bytes(mail, *left)),
+                Picture::Remote(url) => Cow::Borrowed(&fetched.get(url)?[..]),
+            };
             *left = left.saturating_sub(bytes.len());
-            (*left > 0).then_some(url)
+            if *left > 0 { picture(&bytes) } else { None }
         })
     }
 
     /// The HTML of a part, for the frame.
-    pub fn frame(&mut self, folder: u32, uid: u32, path: &str) -> Reply {
+    pub fn frame(&mut self, folder: u32, uid: u32, path: &str, call: &Call) -> Reply {
         let Some(message) = self.found(folder, uid) else { return self.missing() };
         let root = Part::read(self.mail, &message);
         let Some(part) = root.find(path).filter(|part| part.kind == "text/html") else { return self.missing() };
-        let Safe { html, remote } = self.safe(&root, part, &mut { PICTURES_BYTES_MAX });
+        let fetches = call.query.get("pictures") == "1" && self.may_fetch(folder);
+        let Safe { html, remote } = self.safe(&root, part, &mut { PICTURES_BYTES_MAX }, fetches);
         let mut page = sheet("Message");
         page.put("<main dir=\"auto\">");
         if remote > 0 {
@@ -217,7 +231,7 @@ impl Pages<'_> {
                 "<p class=\"note\">",
                 remote,
                 if remote == 1 { " picture" } else { " pictures" },
-                " on other servers not loaded: the sender would hear that you read this.</p>"
+                if fetches { " on other servers not to be had.</p>" } else { NOT_LOADED }
             );
         }
         put!(page, Markup(html), "</main></body></html>");
@@ -293,6 +307,7 @@ fn picture(bytes: &[u8]) -> Option<String> {
         [0xff, 0xd8, 0xff, ..] => "jpeg",
         [b'G', b'I', b'F', b'8', ..] => "gif",
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "webp",
+        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f' | b's', ..] => "avif",
         _ => return None,
     };
     Some(format!("data:image/{kind};base64,{}", text::base64::encode(bytes)))

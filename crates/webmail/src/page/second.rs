@@ -57,7 +57,7 @@ impl Pages<'_> {
         );
         put!(
             main,
-            "name=\"programs\" value=\"open\"> get in with your password, and so does who has guessed it</label></p>"
+            "name=\"programs\" value=\"open\"> get in with your own password too, and so does who has guessed it</label></p>"
         );
         put!(main, "</fieldset><p class=\"soft\">Your sessions in other browsers end.</p>");
         put!(main, "<button class=\"main-button\" name=\"do\" value=\"begin\">Set it up</button></form>");

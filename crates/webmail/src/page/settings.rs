@@ -1,4 +1,4 @@
-//! Settings of a user: name, signature, rows of a page, time zone.
+//! Settings of a user: name, signature, rows of a page, time zone, senders whose pictures are shown.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,6 +8,7 @@ use crate::call::Call;
 use crate::html::{Html, Text, put};
 use crate::reply::Reply;
 
+use super::pictures::{SENDERS_MAX, is_sender};
 use super::{Pages, Told};
 
 /// Rows of a page, as can be chosen.
@@ -15,6 +16,9 @@ const ROWS: [usize; 4] = [25, 50, 100, 200];
 
 /// The word for lists of conversations.
 const THREADED: &str = "threaded";
+
+/// The beginning of the word for senders whose pictures are shown.
+const PICTURES: &str = "pictures=";
 
 /// Settings of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,30 +31,38 @@ pub(crate) struct Settings {
     pub is_threaded: bool,
     /// Minutes east of Greenwich.
     pub zone_minutes: i32,
+    /// Senders whose pictures of other servers are shown at once.
+    pub pictures: Vec<String>,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { name: String::new(), signature: String::new(), rows: 50, is_threaded: false, zone_minutes: 0 }
+        Settings::decode(b"")
     }
 }
 
 impl Settings {
-    /// Reads lines: rows and [`THREADED`], zone, name, and the signature to the end.
+    /// Reads lines: rows, [`THREADED`] and [`PICTURES`], zone, name, and the signature to the end.
     pub fn decode(bytes: &[u8]) -> Settings {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.splitn(4, '\n');
         let mut line = || lines.next().unwrap_or_default();
         let mut view = line().split(' ');
         let rows = view.next().and_then(|rows| rows.parse().ok()).filter(|rows| ROWS.contains(rows)).unwrap_or(50);
-        let is_threaded = view.next() == Some(THREADED);
+        let words: Vec<&str> = view.collect();
+        let is_threaded = words.contains(&THREADED);
+        let pictures = words.iter().find_map(|word| word.strip_prefix(PICTURES)).unwrap_or_default();
+        let pictures = pictures.split(',').filter(|one| is_sender(one)).take(SENDERS_MAX).map(String::from).collect();
         let zone_minutes = line().parse().ok().filter(|zone| (-720..=840).contains(zone)).unwrap_or(0);
-        Settings { rows, is_threaded, zone_minutes, name: line().into(), signature: line().into() }
+        Settings { rows, is_threaded, zone_minutes, pictures, name: line().into(), signature: line().into() }
     }
 
-    fn encode(&self) -> Vec<u8> {
-        let Settings { name, signature, rows, is_threaded, zone_minutes } = self;
-        let view = if *is_threaded { format!("{rows} {THREADED}") } else { rows.to_string() };
+    pub fn encode(&self) -> Vec<u8> {
+        let Settings { name, signature, rows, is_threaded, zone_minutes, pictures } = self;
+        let mut view = if *is_threaded { format!("{rows} {THREADED}") } else { rows.to_string() };
+        if !pictures.is_empty() {
+            view.push_str(&format!(" {PICTURES}{}", pictures.join(",")));
+        }
         format!("{view}\n{zone_minutes}\n{name}\n{signature}").into_bytes()
     }
 }
@@ -59,7 +71,7 @@ impl Pages<'_> {
     /// The page of settings.
     pub fn settings(&mut self, call: &Call) -> Reply {
         let mut main = Html::default();
-        let Settings { name, signature, rows, is_threaded, zone_minutes } = &self.settings;
+        let Settings { name, signature, rows, is_threaded, zone_minutes, pictures } = &self.settings;
         put!(main, "<h1>Settings</h1>");
         self.form(&mut main, "action=\"/settings\" class=\"wide\"");
         put!(
@@ -102,6 +114,7 @@ impl Pages<'_> {
         let has_filters = self.mail.script().is_some();
         for (is_there, link) in [
             (has_filters, "<p><a href=\"/filters\">Filters</a></p>"),
+            (!pictures.is_empty(), "<p><a href=\"/pictures\">Pictures of other servers</a></p>"),
             (has_filters, "<p><a href=\"/vacation\">While you are away</a></p>"),
             (!self.mail.identities().is_empty(), "<p><a href=\"/identities\">Identities</a></p>"),
             (!self.mail.sessions().is_empty(), "<p><a href=\"/sessions\">Sessions in browsers</a></p>"),
@@ -120,6 +133,7 @@ impl Pages<'_> {
         let settings = Settings {
             name: line("name").trim().into(),
             signature: call.form.get("signature").replace("\r\n", "\n").chars().take(2_000).collect(),
+            pictures: self.settings.pictures.clone(),
             ..Settings::decode(format!("{} {}\n{}", line("rows"), line("view"), line("zone")).as_bytes())
         };
         match self.mail.set_settings(&settings.encode()) {

@@ -1,7 +1,8 @@
-//! Mailing lists that a user leaves, as `List-Unsubscribe` (RFC 2369) says: by a mail, or on a page of the list that the browser opens.
+//! Mailing lists that a user leaves, as `List-Unsubscribe` (RFC 2369) says: by a request of this server in one step (RFC 8058), by a mail, or
+//! on a page of the list that the browser opens.
 //!
-//! This server asks no address that a mail names, so a request in one step (RFC 8058) is none of its ways. Of junk nothing is left: an
-//! answer tells its sender that somebody reads it.
+//! The one step is offered where a signature of the mail claims to cover both fields; the host verifies it before it asks the list. Of
+//! junk nothing is left: an answer tells its sender that somebody reads it.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -21,6 +22,10 @@ use super::{Pages, Place};
 /// Characters of a subject and a text that a list asks for.
 const WORDS_MAX: usize = 200;
 
+/// The fields that one step needs (RFC 8058, section 3.1).
+const LIST: &str = "list-unsubscribe";
+const POST: &str = "list-unsubscribe-post";
+
 /// A way to leave a list.
 enum Way {
     /// A mail to an address, with a subject and a text.
@@ -33,7 +38,19 @@ impl Pages<'_> {
     /// The button or the link by which the list of a message is left.
     pub fn leaving(&mut self, main: &mut Html, message: &Message) {
         let place = Place { folder: message.row.folder, uid: message.row.uid };
-        match self.way(message) {
+        let Some(header) = self.list_header(message) else { return };
+        if self.mail.fetches()
+            && let Some(page) = at_once(&header)
+        {
+            self.form(main, "action=\"/unsubscribe\" class=\"bar\"");
+            put!(main, "<input type=\"hidden\" name=\"at\" value=\"", place.folder, ".", place.uid, "\">");
+            put!(
+                main,
+                "<button name=\"do\" value=\"once\">Unsubscribe</button><span class=\"soft\">at once, by a request to <bdi>"
+            );
+            put!(main, Text(host(&page)), "</bdi></span></form>");
+        }
+        match self.way(&header) {
             None => {}
             Some(Way::Mail { to, .. }) => {
                 self.form(main, "action=\"/unsubscribe\" class=\"bar\"");
@@ -52,11 +69,19 @@ impl Pages<'_> {
         }
     }
 
-    /// Leaves a list by a mail.
+    /// Leaves a list by a request, or by a mail.
     pub fn unsubscribe(&mut self, call: &Call) -> Reply {
         let place = Place::parse(call.form.get("at"));
         let Some(message) = place.and_then(|place| self.found(place.folder, place.uid)) else { return self.missing() };
-        let Some(Way::Mail { to, subject, text }) = self.way(&message) else { return self.missing() };
+        let Some(header) = self.list_header(&message) else { return self.missing() };
+        if call.form.get("do") == "once" {
+            let Some(page) = at_once(&header) else { return self.missing() };
+            return match self.mail.leave(message.number, &page) {
+                Ok(()) => Reply::see(&format!("/m/{}/{}?told=left", message.row.folder, message.row.uid)),
+                Err(failure) => self.failed(failure),
+            };
+        }
+        let Some(Way::Mail { to, subject, text }) = self.way(&header) else { return self.missing() };
         let own = self.mail.addresses();
         let envelope = Envelope::parse(&message.row.envelope);
         let mut all = envelope.to.iter().chain(&envelope.cc).map(|one| &one.address);
@@ -75,21 +100,44 @@ impl Pages<'_> {
         }
     }
 
-    fn way(&mut self, message: &Message) -> Option<Way> {
+    /// The header of a message whose list may be left.
+    fn list_header(&mut self, message: &Message) -> Option<Header> {
         let purpose = self.folder(message.row.folder)?.purpose;
-        if matches!(purpose, Purpose::Junk | Purpose::Sent | Purpose::Drafts) {
-            return None;
-        }
-        let value = Header::read(self.mail, message.number, &message.layout).get("list-unsubscribe")?;
-        way(&shown(&value))
+        let is_left = !matches!(purpose, Purpose::Junk | Purpose::Sent | Purpose::Drafts);
+        is_left.then(|| Header::read(self.mail, message.number, &message.layout))
     }
+
+    fn way(&self, header: &Header) -> Option<Way> {
+        way(&shown(&header.get(LIST)?))
+    }
+}
+
+/// The URL by which a list is left in one step: each field is there once, and a signature names both.
+fn at_once(header: &Header) -> Option<String> {
+    let ([value], [post]) = (&header.all(LIST)[..], &header.all(POST)[..]) else { return None };
+    let is_covered = |signature: &[u8]| {
+        let signature = String::from_utf8_lossy(signature).to_ascii_lowercase();
+        let tag = signature.split(';').filter_map(|tag| tag.split_once('=')).find(|(name, _)| name.trim() == "h");
+        tag.is_some_and(|(_, names)| [LIST, POST].iter().all(|name| names.split(':').any(|one| one.trim() == *name)))
+    };
+    let is_meant = post.eq_ignore_ascii_case(b"List-Unsubscribe=One-Click");
+    if !is_meant || !header.all("dkim-signature").iter().any(|one| is_covered(one)) {
+        return None;
+    }
+    pages(&shown(value)).next()
 }
 
 /// The way that a field names: a mail before a page.
 fn way(value: &str) -> Option<Way> {
-    let links = || value.split('<').skip(1).filter_map(|item| Some(item.split_once('>')?.0.trim())).take(10);
-    let page = || links().filter(|one| starts(one, "https:")).find_map(link);
-    links().find_map(by_mail).or_else(|| page().map(Way::Page))
+    links(value).find_map(by_mail).or_else(|| pages(value).next().map(Way::Page))
+}
+
+fn links(value: &str) -> impl Iterator<Item = &str> {
+    value.split('<').skip(1).filter_map(|item| Some(item.split_once('>')?.0.trim())).take(10)
+}
+
+fn pages(value: &str) -> impl Iterator<Item = String> {
+    links(value).filter(|one| starts(one, "https:")).filter_map(link)
 }
 
 fn by_mail(link: &str) -> Option<Way> {
@@ -144,6 +192,29 @@ mod tests {
             ("", "none"),
         ] {
             assert_eq!(told(value), wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn one_step_needs_both_fields_once_and_a_signature_that_names_them() {
+        let list = "List-Unsubscribe: <mailto:u@l.example>,\r\n <https://l.example/u?a=1>\r\n";
+        let post = "List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n";
+        let signed =
+            "DKIM-Signature: v=1; a=rsa-sha256;\r\n h=From : list-unsubscribe:\r\n List-Unsubscribe-Post; b=x\r\n";
+        let told = |header: String| at_once(&Header::of(header.as_bytes()));
+        assert_eq!(told(format!("{signed}{list}{post}")).as_deref(), Some("https://l.example/u?a=1"));
+        for header in [
+            format!("{list}{post}"),
+            format!("{signed}{post}"),
+            format!("{signed}{list}"),
+            format!("{signed}{list}{list}{post}"),
+            format!("{signed}{list}{post}{post}"),
+            format!("{signed}{list}List-Unsubscribe-Post: no\r\n"),
+            format!("{signed}List-Unsubscribe: <mailto:u@l.example>\r\n{post}"),
+            format!("{signed}List-Unsubscribe: <http://l.example/>\r\n{post}"),
+            format!("DKIM-Signature: h=from:list-unsubscribe; b=x\r\n{list}{post}"),
+        ] {
+            assert_eq!(told(header.clone()), None, "{header}");
         }
     }
 }

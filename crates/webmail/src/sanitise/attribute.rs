@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use text::entities;
 
 use super::element::Element;
-use super::{link::link, style};
+use super::{Picture, Pictures, link::link, style};
 use crate::html::escape;
 
 /// Characters of a text in an attribute.
@@ -60,11 +60,7 @@ pub(super) fn is_written(element: &Element, name: &[u8]) -> bool {
 }
 
 /// Writes the attributes of an element, in a fixed order.
-pub(super) fn write(
-    element: &Element,
-    attributes: &[(Vec<u8>, Vec<u8>)],
-    picture: &mut dyn FnMut(&str) -> Option<String>,
-) -> Written {
+pub(super) fn write(element: &Element, attributes: &[(Vec<u8>, Vec<u8>)], picture: &mut Pictures<'_>) -> Written {
     if attributes.is_empty() && element.name != "img" {
         return Written::default();
     }
@@ -163,17 +159,20 @@ enum Source {
     Nothing,
 }
 
-/// The picture that a value names: a part of the mail, or one that stands in the value.
-fn source(value: &str, picture: &mut dyn FnMut(&str) -> Option<String>) -> Source {
+/// The picture that a value names: a part of the mail, a file elsewhere, or one that stands in the value.
+fn source(value: &str, picture: &mut Pictures<'_>) -> Source {
     let value = value.trim();
     let prefix = value.get(..5).unwrap_or_default().to_ascii_lowercase();
     match prefix.as_str() {
         "data:" => picture_within(value).map_or(Source::Nothing, Source::Here),
         _ if prefix.starts_with("cid:") => {
-            let url = value.get(4..).and_then(&mut *picture);
+            let url = value.get(4..).and_then(|id| picture(Picture::Part(id)));
             url.as_deref().and_then(picture_within).map_or(Source::Nothing, Source::Here)
         }
-        _ if is_remote(value) => Source::Remote,
+        _ if is_remote(value) => {
+            let url = remote(value).and_then(|url| picture(Picture::Remote(&url)));
+            url.as_deref().and_then(picture_within).map_or(Source::Remote, Source::Here)
+        }
         _ => Source::Nothing,
     }
 }
@@ -183,11 +182,17 @@ fn is_remote(value: &str) -> bool {
     value.starts_with("http:") || value.starts_with("https:") || value.starts_with("//")
 }
 
+/// The URL of a picture elsewhere, without a fragment. One without a scheme is of HTTPS.
+fn remote(value: &str) -> Option<String> {
+    let value = value.split('#').next().unwrap_or_default();
+    if value.starts_with("//") { link(&format!("https:{value}")) } else { link(value) }
+}
+
 /// A picture in Base64, of a kind that holds nothing but pixels.
 fn picture_within(value: &str) -> Option<String> {
     let (head, content) = value.split_once(',')?;
     let head = head.to_ascii_lowercase();
-    let kind = ["image/png", "image/jpeg", "image/gif", "image/webp"]
+    let kind = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]
         .into_iter()
         .find(|kind| head.strip_prefix("data:").and_then(|head| head.strip_prefix(kind)) == Some(";base64"))?;
     let is_digit = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);

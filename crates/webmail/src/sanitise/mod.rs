@@ -41,8 +41,20 @@ pub struct Safe {
     pub remote: u32,
 }
 
-/// Makes a page safe. `picture` makes a `data:` URL of a part of the mail, by its identifier.
-pub fn sanitise(page: &str, picture: &mut dyn FnMut(&str) -> Option<String>) -> Safe {
+/// A picture that a page names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Picture<'a> {
+    /// A part of the mail, by its identifier.
+    Part(&'a str),
+    /// A file of another server, by a URL of `http` or `https`.
+    Remote(&'a str),
+}
+
+/// Makes a `data:` URL of a picture; `None` if it is not to be had.
+pub type Pictures<'p> = dyn FnMut(Picture<'_>) -> Option<String> + 'p;
+
+/// Makes a page safe, with the pictures that `picture` gives.
+pub fn sanitise(page: &str, picture: &mut Pictures<'_>) -> Safe {
     let mut sanitiser = Sanitiser {
         safe: Safe { html: String::with_capacity(page.len()), remote: 0 },
         open: Vec::new(),
@@ -64,7 +76,7 @@ pub(crate) fn is_allowed(name: &[u8], attribute: Option<&[u8]>) -> bool {
     element.is_some_and(|element| attribute.is_none_or(|attribute| attribute::is_written(element, attribute)))
 }
 
-struct Sanitiser<'p> {
+struct Sanitiser<'p, 'q> {
     safe: Safe,
     /// Elements that are open in the output, the innermost last.
     open: Vec<&'static Element>,
@@ -73,7 +85,7 @@ struct Sanitiser<'p> {
     attributes: Vec<(Vec<u8>, Vec<u8>)>,
     /// The element of another language that the input is within: `svg`, `math`.
     foreign: Option<&'static str>,
-    picture: &'p mut dyn FnMut(&str) -> Option<String>,
+    picture: &'p mut Pictures<'q>,
 }
 
 /// The tag under way.
@@ -85,7 +97,7 @@ enum Tag {
     Other,
 }
 
-impl Sanitiser<'_> {
+impl Sanitiser<'_, '_> {
     fn token(&mut self, token: Token<'_>) {
         match token {
             Token::Text { within, bytes } => self.text(within, bytes),
@@ -264,7 +276,8 @@ mod tests {
 
     fn safe(page: &str) -> String {
         fuzz_sanitise(page.as_bytes());
-        sanitise(page, &mut |id| (id == "a@b").then(|| "data:image/png;base64,AAAA".into())).html
+        sanitise(page, &mut |picture| (picture == Picture::Part("a@b")).then(|| "data:image/png;base64,AAAA".into()))
+            .html
     }
 
     #[test]
