@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use ::webmail::mail::{
-    Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, Purpose, Row, Script, Second, Sending, Setup,
+    AppPassword, Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, Program, Purpose, Row, Script,
+    Second, Sending, Setup,
 };
 use ::webmail::session::{Ending, Session};
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
@@ -343,6 +344,22 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         outcome
     }
 
+    fn app_passwords(&mut self) -> Option<Vec<AppPassword>> {
+        self.host.app_passwords(&self.user)
+    }
+
+    fn add_app_password(&mut self, own: &str, program: Program<'_>) -> Result<String, Failure> {
+        let outcome = self.host.add_app_password(&self.user, own, program);
+        self.state = self.host.state();
+        outcome
+    }
+
+    fn end_app_password(&mut self, id: u32) -> Result<(), Failure> {
+        let outcome = self.host.end_app_password(&self.user, id);
+        self.state = self.host.state();
+        outcome
+    }
+
     fn script(&mut self) -> Option<Script> {
         self.host.script(&self.user)
     }
@@ -363,6 +380,21 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         outcome
     }
 
+    fn fetches(&self) -> bool {
+        self.host.fetches()
+    }
+
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        self.host.pictures(urls, bytes_max)
+    }
+
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        if !self.told.contains(&message) {
+            return Err(Failure::Gone);
+        }
+        self.host.leave(message, url)
+    }
+
     fn sessions(&mut self) -> Vec<Session> {
         self.host.sessions(&self.user)
     }
@@ -380,21 +412,6 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
         let Ok(mailbox) = self.own(folder) else { return Vec::new() };
         conversation::whole(&self.state, mailbox, uids)
-    fn fetches(&self) -> bool {
-        self.host.fetches()
-    }
-
-    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
-        self.host.pictures(urls, bytes_max)
-    }
-
-    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
-        if !self.told.contains(&message) {
-            return Err(Failure::Gone);
-        }
-        self.host.leave(message, url)
-    }
-
     }
 
     fn conversation(&mut self, folder: u32, uid: u32, count: usize) -> Vec<Row> {

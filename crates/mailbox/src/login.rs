@@ -3,6 +3,9 @@
 //!
 //! That the name or the password is wrong is said [`FAILURE_WAIT`] after it was asked, so that an unknown account takes as long as a
 //! wrong password, wherever that is checked; for an unknown one nothing is computed.
+//!
+//! Doors of programs take the [app passwords](crate::app_passwords) of an account, too, and those alone where the account has closed them
+//! to its own password. SCRAM proves the own password.
 
 mod guard;
 mod proven;
@@ -16,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::accounts::{Account, Accounts, Login};
+use crate::app_passwords;
 use crate::elsewhere::Away;
 use crate::last_login::LastLogins;
 use crate::password;
@@ -71,7 +75,7 @@ pub struct Logins {
     counts: Counts,
     /// Logins that are not in the store yet.
     pub last: LastLogins,
-    /// The store, where there is one: it knows which accounts log in at the webmail alone.
+    /// The store, where there is one: it knows app passwords, and which accounts log in with their own at the webmail alone.
     store: OnceLock<Handle>,
 }
 
@@ -158,6 +162,9 @@ impl Logins {
         second: impl AsyncFnOnce(&Account) -> Step,
     ) -> Result<Checked, Denied> {
         let answered = tokio::time::Instant::now() + FAILURE_WAIT;
+        if let Ok(Some((account, app))) = self.by_app(&attempt, password).await {
+            return self.conclude(attempt, Ok(Some(account)), Some(app)).map(Checked::Right);
+        }
         let mut right = self.right(&attempt.name, password).await;
         if let Ok(Some(account)) = &right {
             match second(account).await {
@@ -175,6 +182,17 @@ impl Logins {
             tokio::time::sleep_until(answered).await;
         }
         self.judge(attempt, right).map(Checked::Right)
+    }
+
+    /// The account that has this password as an app password for the door, and the number of that.
+    async fn by_app(&self, attempt: &Attempt, password: &[u8]) -> Result<Option<(Arc<Account>, u32)>, Away> {
+        let Some(store) = self.store.get() else { return Ok(None) };
+        let known = self.accounts.named(&attempt.name, false).await?.filter(|account| !account.is_disabled);
+        let Some(account) = known else { return Ok(None) };
+        let state = store.state();
+        let stored = state.account_named(account.name.as_bytes());
+        let app = stored.and_then(|(_, stored)| app_passwords::find(stored, attempt.caller.door, password));
+        Ok(app.map(|app| (account, app)))
     }
 
     /// Whether this is the password of an account, checked as an attempt to log in is; `None` when nobody can say now.
@@ -302,15 +320,26 @@ impl Logins {
         attempt: Attempt,
         right: Result<Option<Arc<Account>>, Away>,
     ) -> Result<Arc<Account>, Denied> {
+        let right = right.map(|found| found.filter(|account| self.is_open(account, attempt.caller.door)));
+        self.conclude(attempt, right, None)
+    }
+
+    /// The same for a login that is open to the account, with the number of its app password.
+    fn conclude(
+        &self,
+        attempt: Attempt,
+        right: Result<Option<Arc<Account>>, Away>,
+        app: Option<u32>,
+    ) -> Result<Arc<Account>, Denied> {
         let Attempt { attempt, caller: Caller { door, client }, name } = attempt;
         let client = client.map(tracing::field::display);
-        let right = right.map(|found| found.filter(|account| self.is_open(account, door)));
         let name = || name.chars().take(255).collect::<String>();
         match right {
             Ok(Some(account)) => {
-                tracing::info!(account = account.name, door, client, "logged in");
+                tracing::info!(account = account.name, door, client, app_password = app, "logged in");
                 self.counts.logins.fetch_add(1, Relaxed);
-                self.last.note(&account.name, door);
+                app.into_iter().for_each(|app| self.last.note(&account.name, Some(app), door));
+                self.last.note(&account.name, None, door);
                 attempt.succeed();
                 Ok(account)
             }

@@ -44,8 +44,9 @@ pub use self::queue::{Queue, QueueCommand, QueueSelect, seconds};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{
-    Account, AccountCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat, StoreCheck, StoreCommand,
-    StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreServe, StoreStat, Who,
+    Account, AccountCommand, AppPasswordCommand, MailCommand, MailboxFormat, Recall, Store, StoreAcl, StoreCat,
+    StoreCheck, StoreCommand, StoreCreate, StoreDeliver, StoreExport, StoreImport, StoreList, StorePlace, StoreServe,
+    StoreStat, Who,
 };
 pub use self::web::{Web, WebCa, WebCaCreate, WebCaExport, WebCheck, WebCommand, WebLint};
 

@@ -557,3 +557,76 @@ fn a_second_step_is_asked_for_once_its_code_is_shown_and_closes_other_doors() {
     assert_eq!(log_in("").status, 303);
     assert_eq!(jmap("ann"), 200);
 }
+
+#[test]
+fn an_app_password_lets_a_program_in_by_its_protocols_until_it_is_withdrawn() {
+    let imap = free_port();
+    let site = Site::start_in(false, &format!("imap = [\"127.0.0.1:{imap}\"]\n"), "");
+    let ann = site.user("ann");
+    let token = ann.get("/app-passwords").token();
+    let add = |own: &str, more: &str| {
+        ann.post("/app-passwords", &format!("token={token}&do=add&password={own}&name=My+%3Cphone%3E{more}"))
+    };
+    assert!(add("x", "&door=jmap").text().contains("The password is wrong."));
+    assert_eq!((add("secret", "").status, add("secret", "&door=webmail").status), (400, 400));
+    let made = add("secret", "&door=jmap&door=submission").text();
+    let password = made.split("<pre dir=\"ltr\">").nth(1).unwrap().split('<').next().unwrap().to_owned();
+    assert_eq!(password.len(), 20, "{made}");
+    let list = ann.get("/app-passwords").text();
+    assert!(
+        list.contains("My &lt;phone&gt;") && list.contains("SMTP, JMAP</p>") && list.contains("not used yet"),
+        "{list}"
+    );
+    assert!(!list.contains(&password), "it is shown once");
+
+    let jmap = |name: &str, password: &str| {
+        let login = crate::harness::base64(format!("{name}:{password}").as_bytes());
+        site.browser().ask(&format!("GET /jmap/session HTTP/1.1\r\nAuthorization: Basic {}", login.trim()), b"").status
+    };
+    let imap = |password: &str| {
+        let mut wire = Wire::connect(([127, 0, 0, 1], imap).into());
+        wire.line();
+        wire.send(format!("a LOGIN ann {password}\r\n").as_bytes());
+        wire.line()
+    };
+    assert_eq!((jmap("ann", &password), jmap("bob", &password), jmap("ann", &password[1..])), (200, 401, 401));
+    assert!(imap(&password).starts_with("a NO"), "it is for other protocols");
+    let login = site.browser().post("/login", &format!("name=ann&password={password}"));
+    assert!(login.text().contains("password is wrong") && login.field("set-cookie").is_empty(), "not for pages");
+    assert!(add(&password, "&door=imap").text().contains("The password is wrong."), "it makes no others");
+
+    // An administrator's, for all protocols.
+    let sluice = |words: &[&str]| {
+        let folder = site.gateway.folder.path();
+        let config = folder.join("command.toml");
+        std::fs::write(&config, format!("[store]\nfolder = {:?}\n", folder.join("store"))).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["account", "--config"]).arg(config).arg("app-password").args(words);
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (done, printed) = sluice(&["add", "ann", "Laptop"]);
+    let other = printed.strip_prefix("password ").map(str::trim).unwrap_or_else(|| panic!("{done} {printed}"));
+    assert!(imap(other).starts_with("a OK"));
+    assert!(!sluice(&["add", "nobody", "x"]).0 && !sluice(&["add", "ann", "x", "--protocol", "webmail"]).0);
+    let used = || {
+        Some(sluice(&["list", "ann"]).1)
+            .filter(|list| list.matches(" jmap").count() + list.matches(" imap").count() == 2)
+    };
+    let list = wait_for(used, "both are noted as used");
+    assert!(list.contains("1\tMy <phone>\tsubmission,jmap\t20") && list.contains("2\tLaptop\timap,pop3,"), "{list}");
+
+    // With a second step programs have app passwords alone.
+    let page = ann.get("/second");
+    let (secret, token) = (page.quoted("name=\"secret\" value=\""), page.token());
+    let form =
+        format!("token={token}&do=begin&secret={secret}&code={}&password=secret&programs=closed", code(&secret, 0));
+    assert_eq!(ann.post("/second", &form).status, 200);
+    assert_eq!((jmap("ann", "secret"), jmap("ann", &password)), (401, 200));
+    assert!(imap("secret").starts_with("a NO") && imap(other).starts_with("a OK"));
+
+    assert_eq!(ann.post("/app-passwords", &format!("token={token}&do=end&id=1")).status, 303);
+    assert!(sluice(&["delete", "ann", "2"]).0 && !sluice(&["delete", "ann", "2"]).0);
+    assert_eq!(jmap("ann", &password), 401);
+    assert!(imap(other).starts_with("a NO") && sluice(&["list", "ann"]).1.is_empty());
+}

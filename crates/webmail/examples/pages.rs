@@ -47,6 +47,8 @@ fn main() -> std::io::Result<()> {
         ("settings", "settings", ""),
         ("contacts", "contacts", ""),
         ("contact", "contacts/edit", "id=1"),
+        ("pictures", "pictures", ""),
+        ("app-passwords", "app-passwords", "told=ended"),
         ("sessions", "sessions", "told=ended"),
         ("second", "second", ""),
         ("filters", "filters", "told=kept"),

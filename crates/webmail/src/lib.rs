@@ -64,6 +64,20 @@ pub const LIMITS: Limits = Limits {
     interim_max: 0,
 };
 
+/// Whether a request has a password or a code of the user checked: one that waits as guesses do.
+pub fn asks_for_proof(call: &Call) -> bool {
+    call.is_post && matches!(call.segments()[..], ["second"] | ["app-passwords"])
+}
+
+/// Whether a request has other servers asked for something: a page that waits for them.
+pub fn asks_others(call: &Call) -> bool {
+    match call.segments()[..] {
+        ["m", _, _, "html", _] => call.query.get("pictures") == "1",
+        ["unsubscribe"] => call.is_post && call.form.get("do") == "once",
+        _ => false,
+    }
+}
+
 /// Answers a request of who has logged in.
 pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
     if let Some(reply) = refused(&call) {
@@ -96,6 +110,8 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (true, ["settings"]) => pages.change_settings(&call),
         (false, ["second"]) => pages.second(&call),
         (true, ["second"]) => pages.change_second(&call),
+        (false, ["app-passwords"]) => pages.app_passwords(&call),
+        (true, ["app-passwords"]) => pages.change_app_passwords(&call),
         (false, ["contacts"]) => pages.contacts(&call),
         (true, ["contacts"]) => pages.change_contacts(&call),
         (false, ["contacts", "edit"]) => pages.contact(&call),
@@ -111,6 +127,8 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (false, ["identities"]) => pages.identities(&call),
         (true, ["identities"]) => pages.change_identity(&call),
         (true, ["unsubscribe"]) => pages.unsubscribe(&call),
+        (false, ["pictures"]) => pages.pictures(&call),
+        (true, ["pictures"]) => pages.change_pictures(&call),
         (false, ["sessions"]) => pages.sessions(&call),
         (true, ["sessions"]) => pages.end_sessions(&call),
         (false, ["login"]) => Reply::see("/"),
@@ -127,8 +145,6 @@ fn message(pages: &mut Pages<'_>, folder: &str, rest: &[&str], call: &Call) -> R
         (Some(Ok(uid)), [_, "conversation"]) => pages.conversation(folder, uid, call),
         (Some(Ok(uid)), [_, "print"]) => pages.print(folder, uid),
         (Some(Ok(uid)), [_, "source"]) => pages.source(folder, uid),
-        (false, ["pictures"]) => pages.pictures(&call),
-        (true, ["pictures"]) => pages.change_pictures(&call),
         (Some(Ok(uid)), [_, "html", path]) => pages.frame(folder, uid, path, call),
         (Some(Ok(uid)), [_, "part", path]) => pages.attachment(folder, uid, path),
         _ => pages.missing(),

@@ -66,6 +66,20 @@ pub trait Mail {
         let _ = code;
         Err(Failure::Gone)
     }
+    /// App passwords, the oldest first; `None` where a host has none.
+    fn app_passwords(&mut self) -> Option<Vec<AppPassword>> {
+        None
+    }
+    /// Makes an app password, if the user's own is right; returns it.
+    fn add_app_password(&mut self, own: &str, program: Program<'_>) -> Result<String, Failure> {
+        let _ = (own, program);
+        Err(Failure::Gone)
+    }
+    /// Withdraws an app password.
+    fn end_app_password(&mut self, id: u32) -> Result<(), Failure> {
+        let _ = id;
+        Err(Failure::Gone)
+    }
     /// Contacts, as [`Mail::set_contacts`] was given them; empty at first.
     fn contacts(&mut self) -> Vec<u8>;
     /// Keeps contacts.
@@ -99,20 +113,6 @@ pub trait Mail {
         let _ = identity;
         Err(Failure::Gone)
     }
-    /// The newest messages of a folder, one of each conversation, that have a UID below `before`. [`Row::count`] has how many there are
-    /// of it in the folder; a conversation is unread if one of those is.
-    fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
-        self.rows(folder, before, count)
-    }
-    /// The messages of the conversation that a message is of, in this folder and others but junk and trash, the oldest first.
-    fn conversation(&mut self, folder: u32, uid: u32, count: usize) -> Vec<Row> {
-        let _ = (folder, uid, count);
-        Vec::new()
-    }
-    /// The messages of a folder that are of the conversations of these.
-    fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
-        let _ = folder;
-        uids.to_vec()
     /// Whether other servers can be asked for what a mail names there.
     fn fetches(&self) -> bool {
         false
@@ -128,6 +128,20 @@ pub trait Mail {
         let _ = (message, url);
         Err(Failure::Gone)
     }
+    /// The newest messages of a folder, one of each conversation, that have a UID below `before`. [`Row::count`] has how many there are
+    /// of it in the folder; a conversation is unread if one of those is.
+    fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
+        self.rows(folder, before, count)
+    }
+    /// The messages of the conversation that a message is of, in this folder and others but junk and trash, the oldest first.
+    fn conversation(&mut self, folder: u32, uid: u32, count: usize) -> Vec<Row> {
+        let _ = (folder, uid, count);
+        Vec::new()
+    }
+    /// The messages of a folder that are of the conversations of these.
+    fn of_conversations(&mut self, folder: u32, uids: &[u32]) -> Vec<u32> {
+        let _ = folder;
+        uids.to_vec()
     }
 }
 
@@ -184,6 +198,30 @@ pub enum Second {
         /// The link by which a device takes it.
         link: String,
     },
+}
+
+/// A program that logs in with a password of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// The name that the user gives it.
+    pub name: &'a str,
+    /// Protocols, as the host names them.
+    pub doors: &'a [&'a str],
+}
+
+/// An app password, without the password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppPassword {
+    /// Its number.
+    pub id: u32,
+    /// The name of its program.
+    pub name: String,
+    /// Protocols that it is for.
+    pub doors: Vec<&'static str>,
+    /// When it was made, seconds since 1970.
+    pub made: i64,
+    /// The last login with it: when, and by which protocol.
+    pub used: Option<(i64, String)>,
 }
 
 /// A folder.
@@ -314,6 +352,8 @@ pub enum Failure {
     Code,
     /// The password is wrong.
     Password,
+    /// An app password has no name, or no protocol, or there are too many.
+    Program,
     /// Nobody takes mail that goes out.
     NoRelay,
     /// A recipient is elsewhere, and mail is delivered here alone.
@@ -324,6 +364,10 @@ pub enum Failure {
     Rate,
     /// The mail is larger than mails may be.
     TooLarge,
+    /// No signature of a mail covers its way to leave a list.
+    Unsigned,
+    /// Another server does not do what it is asked for.
+    Unreached,
 }
 
 impl Failure {
@@ -338,21 +382,18 @@ impl Failure {
             Failure::Inbox => "This folder cannot be renamed or deleted.",
             Failure::Code => "The code is wrong, or was used already. Is the clock of the device right?",
             Failure::Password => "The password is wrong.",
+            Failure::Program => "An app password has a name and a protocol, and an account has 25 of them.",
             Failure::NoRelay => "This server has nobody who sends mail: its administrator sets [store] relay.",
             Failure::Elsewhere => "This server delivers to its own accounts alone.",
             Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",
-            Failure::Queue => "Too many mails wait to be sent. Try again later.",
-            Failure::Rate => "You have sent to too many recipients within an hour. Try again later.",
-        }
-    }
-}
-    /// No signature of a mail covers its way to leave a list.
-    Unsigned,
-    /// Another server does not do what it is asked for.
-    Unreached,
             Failure::Unsigned => {
                 "Nothing was sent: no signature of this mail proves that its list can be left like this. Use the other way."
             }
             Failure::Unreached => {
                 "The server of the list does not take this now. Try again later, or use the other way."
             }
+            Failure::Queue => "Too many mails wait to be sent. Try again later.",
+            Failure::Rate => "You have sent to too many recipients within an hour. Try again later.",
+        }
+    }
+}

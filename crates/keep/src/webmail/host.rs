@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use ::webmail::mail::{Failure, Identity, Script, Second, Sending, Setup};
+use ::webmail::mail::{AppPassword, Failure, Identity, Program, Script, Second, Sending, Setup};
 use ::webmail::session::{Ending, Session};
 use store::{Mailbox, State};
 
@@ -71,6 +71,30 @@ pub trait Host: Keep {
         Err(Failure::Gone)
     }
 
+    /// App passwords of an account, the oldest first; `None` where there are none to be had.
+    fn app_passwords(&mut self, user: &User) -> Option<Vec<AppPassword>> {
+        let _ = user;
+        None
+    }
+
+    /// Makes an app password, if the account's own is right; returns it.
+    ///
+    /// # Errors
+    /// Why it is not made.
+    fn add_app_password(&mut self, user: &User, own: &str, program: Program<'_>) -> Result<String, Failure> {
+        let _ = (user, own, program);
+        Err(Failure::Gone)
+    }
+
+    /// Withdraws an app password.
+    ///
+    /// # Errors
+    /// Why it stays.
+    fn end_app_password(&mut self, user: &User, id: u32) -> Result<(), Failure> {
+        let _ = (user, id);
+        Err(Failure::Gone)
+    }
+
     /// The script of an account that runs, or the one that forms have written; `None` where there are no scripts.
     fn script(&mut self, user: &User) -> Option<Script> {
         let _ = user;
@@ -101,6 +125,26 @@ pub trait Host: Keep {
         Err(Failure::Gone)
     }
 
+    /// Whether other servers can be asked for what mails name there.
+    fn fetches(&self) -> bool {
+        false
+    }
+
+    /// Pictures at these URLs, each at the place of its URL, as large as `bytes_max` in all; `None` for one that is not to be had.
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        let _ = bytes_max;
+        urls.iter().map(|_| None).collect()
+    }
+
+    /// Leaves a mailing list by a request to this URL (RFC 8058), if a signature of the message covers the fields that name it.
+    ///
+    /// # Errors
+    /// Why the list is not left.
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        let _ = (message, url);
+        Err(Failure::Gone)
+    }
+
     /// Logs what a user is told in less words.
     fn log(&self, what: &str, error: &dyn Display);
 }
@@ -125,24 +169,4 @@ pub struct Sender {
     pub name: String,
     /// The mailbox, if it has one.
     pub sent: Option<u32>,
-    /// Whether other servers can be asked for what mails name there.
-    fn fetches(&self) -> bool {
-        false
-    }
-
-    /// Pictures at these URLs, each at the place of its URL, as large as `bytes_max` in all; `None` for one that is not to be had.
-    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
-        let _ = bytes_max;
-        urls.iter().map(|_| None).collect()
-    }
-
-    /// Leaves a mailing list by a request to this URL (RFC 8058), if a signature of the message covers the fields that name it.
-    ///
-    /// # Errors
-    /// Why the list is not left.
-    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
-        let _ = (message, url);
-        Err(Failure::Gone)
-    }
-
 }

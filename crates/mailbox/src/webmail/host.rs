@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::jmap::identity;
-use ::webmail::mail::{Failure, Identity, SCRIPT_NAME, Script, Second, Sending, Setup};
+use ::webmail::mail::{AppPassword, Failure, Identity, Program, SCRIPT_NAME, Script, Second, Sending, Setup};
 use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;
 use keep::find::Key;
@@ -17,15 +17,16 @@ use tokio::runtime::Handle;
 
 use super::{door, sending};
 use crate::account::Account;
+use crate::app_passwords::{self, NotMade};
 use crate::content::{self, Body};
 use crate::file::File;
 use crate::imap::find;
 use crate::in_flight::Owner;
-use crate::learner;
 use crate::inspecting;
+use crate::learner;
 use crate::password::random;
-use crate::scripts;
 use crate::remote::NotLeft;
+use crate::scripts;
 use crate::second;
 use crate::site::{Site, seconds};
 use crate::totp;
@@ -67,7 +68,6 @@ impl<'a> Server<'a> {
         Ok(())
     }
 
-    /// Who content that comes in is counted for.
     /// Whether a file from elsewhere holds nothing that is not allowed, as far as somebody inspects.
     fn is_clean(&self, file: &[u8]) -> bool {
         let Some(guard) = &self.site.guard else { return true };
@@ -88,6 +88,7 @@ impl<'a> Server<'a> {
         }
     }
 
+    /// Who content that comes in is counted for.
     pub(super) fn owners(&self) -> Vec<Owner> {
         vec![Owner::Account(self.name.clone())]
     }
@@ -247,6 +248,43 @@ impl Host for Server<'_> {
         }
     }
 
+    fn app_passwords(&mut self, user: &User) -> Option<Vec<AppPassword>> {
+        let state = self.site.store.state();
+        let shown = |one| {
+            let app_passwords::AppPassword { id, name, doors, made, used, .. } = one;
+            AppPassword { id, name, doors, made, used }
+        };
+        Some(app_passwords::of(state.account(user.number)?).into_iter().map(shown).collect())
+    }
+
+    fn add_app_password(&mut self, user: &User, own: &str, program: Program<'_>) -> Result<String, Failure> {
+        // A session that somebody has got hold of makes itself no way back in.
+        let is_right = self.runtime.block_on(self.site.logins.is_right(&user.name, own));
+        if !is_right.ok_or(Failure::Store)? {
+            return Err(Failure::Password);
+        }
+        let Program { name, doors } = program;
+        let made = app_passwords::add(&self.site.store, user.number, name, doors, seconds());
+        let password = self.runtime.block_on(made).map_err(|why| match why {
+            NotMade::TooMany | NotMade::Wrong => Failure::Program,
+            NotMade::Random(_) => Failure::Store,
+            NotMade::Store(error) => keep::webmail::failure(self, &error),
+        })?;
+        tracing::info!(account = user.name, "an app password is made");
+        Ok(password)
+    }
+
+    fn end_app_password(&mut self, user: &User, id: u32) -> Result<(), Failure> {
+        match self.runtime.block_on(app_passwords::delete(&self.site.store, user.number, id)) {
+            Ok(true) => {
+                tracing::info!(account = user.name, app_password = id, "an app password is withdrawn");
+                Ok(())
+            }
+            Ok(false) => Err(Failure::Gone),
+            Err(error) => Err(keep::webmail::failure(self, &error)),
+        }
+    }
+
     fn script(&mut self, user: &User) -> Option<Script> {
         self.script_of(user.number)
     }
@@ -290,18 +328,6 @@ impl Host for Server<'_> {
         tracing::info!(account = user.name, "sessions in browsers are ended");
     }
 
-    fn log(&self, what: &str, error: &dyn Display) {
-        tracing::warn!(account = self.name, %error, "{what}");
-    }
-}
-
-/// A word as a search of IMAP has it.
-fn key((field, word): (Option<&'static str>, &str)) -> Key {
-    match field {
-        Some(field) => Key::Header(field.into(), word.into()),
-        None => Key::Text(word.into()),
-    }
-}
     fn fetches(&self) -> bool {
         self.site.remote.is_some()
     }
@@ -336,3 +362,15 @@ fn key((field, word): (Option<&'static str>, &str)) -> Key {
         })
     }
 
+    fn log(&self, what: &str, error: &dyn Display) {
+        tracing::warn!(account = self.name, %error, "{what}");
+    }
+}
+
+/// A word as a search of IMAP has it.
+fn key((field, word): (Option<&'static str>, &str)) -> Key {
+    match field {
+        Some(field) => Key::Header(field.into(), word.into()),
+        None => Key::Text(word.into()),
+    }
+}

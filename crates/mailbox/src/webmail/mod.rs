@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use ::webmail::session::is_same;
 use ::webmail::{
-    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, needs_code, refusal,
-    refused,
+    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, asks_for_proof,
+    asks_others, needs_code, refusal, refused,
 };
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use tokio::task::block_in_place;
@@ -134,7 +134,7 @@ impl<S: Stream> Connection<'_, S> {
             let reply = self.log_in(&call).await?;
             return self.reply(reply, None, is_head).await;
         }
-        let turns = match call.is_post && call.segments() == ["second"] {
+        let turns = match asks_for_proof(&call) {
             true => &self.site.checks,
             false if asks_others(&call) => &self.site.fetches,
             false => &self.site.pages,

@@ -303,6 +303,12 @@ pub enum AccountCommand {
         /// The account.
         name: String,
     },
+    /// Make, list and withdraw passwords for programs, which log in with them but at the webmail. Needs a server that runs.
+    AppPassword {
+        /// What to do.
+        #[command(subcommand)]
+        command: AppPasswordCommand,
+    },
     /// Set the bytes of mail that an account may have; 0 is no bound.
     Quota {
         /// The account.
@@ -321,6 +327,33 @@ pub enum AccountCommand {
     },
     /// List all accounts, with quota and aliases.
     List,
+}
+
+/// `sluice account app-password`
+#[derive(Debug, Subcommand)]
+pub enum AppPasswordCommand {
+    /// Make a password for a program of an account, and print it: it is shown this once.
+    Add {
+        /// The account.
+        account: String,
+        /// The program or the device.
+        name: String,
+        /// A protocol that it is for, repeatable: imap, pop3, submission, managesieve, jmap. [default: all]
+        #[arg(long = "protocol", value_name = "PROTOCOL", value_parser = mailbox::app_passwords::DOORS)]
+        protocols: Vec<String>,
+    },
+    /// List those of an account: number, name, protocols, last use.
+    List {
+        /// The account.
+        account: String,
+    },
+    /// Withdraw one. Connections that are open stay open.
+    Delete {
+        /// The account.
+        account: String,
+        /// The number of the password.
+        id: u32,
+    },
 }
 
 /// `sluice account add`

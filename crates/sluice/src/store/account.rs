@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use mailbox::accounts::{self, Account, Accounts};
+use mailbox::app_passwords::DOORS;
 use serde::Deserialize;
-
 use serde_json::{Value, json};
+
 use super::control;
-use crate::cli::{self, AccountCommand};
+use crate::cli::{self, AccountCommand, AppPasswordCommand};
 use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
@@ -114,6 +115,9 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
             reset(&Place::enter(&settings(args)?.volume())?, name)?;
             return Ok(ExitCode::SUCCESS);
         }
+        AccountCommand::AppPassword { command } => {
+            return app_passwords(&Place::enter(&settings(args)?.volume())?, command);
+        }
         AccountCommand::Add(add) => {
             let (password, quota_bytes, aliases) = (password()?, add.quota, add.aliases.clone());
             (&add.name, Change::Add { password, quota_bytes, aliases })
@@ -130,6 +134,29 @@ pub fn run(args: &cli::Account) -> Result<ExitCode, Failure> {
         }
     };
     change(&place.way(), name, &wanted).map_err(named)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Has the server make, list or withdraw app passwords; prints its answer.
+fn app_passwords(volume: &Place, command: &AppPasswordCommand) -> Result<ExitCode, Failure> {
+    let request = match command {
+        AppPasswordCommand::Add { account, name, protocols } => {
+            let doors = if protocols.is_empty() { DOORS.map(String::from).into() } else { protocols.clone() };
+            json!({ "account": account, "name": name, "doors": doors })
+        }
+        AppPasswordCommand::List { account } => json!({ "account": account }),
+        AppPasswordCommand::Delete { account, id } => json!({ "account": account, "delete": id }),
+    };
+    let answer = control::ask(&volume.way(), &format!("app {request}"))?;
+    let answer = answer.ok_or("no server has the store open, and only one changes it")?;
+    if let Some(password) = answer["password"].as_str() {
+        println!("password {password}");
+    }
+    for one in answer["list"].as_array().into_iter().flatten() {
+        let doors: Vec<&str> = one["doors"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let used = one["used"].as_str().unwrap_or("never used");
+        println!("{}\t{}\t{}\t{used}", one["id"], one["name"].as_str().unwrap_or_default(), doors.join(","));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod account;
 mod acl;
+mod app_passwords;
 pub mod command;
 pub mod control;
 pub mod dkim;
@@ -22,8 +23,8 @@ pub mod queue;
 pub mod reach;
 pub mod recall;
 pub mod relay;
-mod rights;
 mod remote;
+mod rights;
 pub mod scripts;
 pub mod second;
 pub mod sendmail;

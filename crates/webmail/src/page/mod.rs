@@ -1,13 +1,14 @@
 //! The pages, and what all of them have: head, search, folders, a line that tells the outcome of the last form.
 
+pub(crate) mod app_passwords;
 pub(crate) mod contacts;
 pub(crate) mod filters;
 pub(crate) mod folders;
 pub(crate) mod identities;
 pub(crate) mod list;
 pub(crate) mod login;
-pub(crate) mod read;
 pub(crate) mod pictures;
+pub(crate) mod read;
 pub(crate) mod second;
 pub(crate) mod sessions;
 pub(crate) mod settings;
@@ -197,8 +198,8 @@ impl Told {
             ("marked", "Marked."),
             ("junk", "Moved to Junk."),
             ("ended", "Ended."),
-            ("kept", "Saved."),
             ("left", "The list has been asked to take you off."),
+            ("kept", "Saved."),
         ];
         let asked = call.query.get("told");
         all.iter().find(|(name, _)| *name == asked).map_or(Told::Nothing, |(_, text)| Told::Done(text))

@@ -53,7 +53,7 @@ impl Pages<'_> {
         );
         put!(
             main,
-            "value=\"closed\" checked> do not get in: you read mail here alone</label></p><p><label><input type=\"radio\" "
+            "value=\"closed\" checked> get in with app passwords alone</label></p><p><label><input type=\"radio\" "
         );
         put!(
             main,

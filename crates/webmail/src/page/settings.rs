@@ -118,6 +118,7 @@ impl Pages<'_> {
             (has_filters, "<p><a href=\"/vacation\">While you are away</a></p>"),
             (!self.mail.identities().is_empty(), "<p><a href=\"/identities\">Identities</a></p>"),
             (!self.mail.sessions().is_empty(), "<p><a href=\"/sessions\">Sessions in browsers</a></p>"),
+            (self.mail.app_passwords().is_some(), "<p><a href=\"/app-passwords\">App passwords</a></p>"),
             (self.mail.second().is_some(), "<p><a href=\"/second\">Second step of the login</a></p>"),
         ] {
             if is_there {
@@ -132,8 +133,8 @@ impl Pages<'_> {
         let line = |name: &str| call.form.get(name).chars().filter(|c| !c.is_control()).take(100).collect::<String>();
         let settings = Settings {
             name: line("name").trim().into(),
-            signature: call.form.get("signature").replace("\r\n", "\n").chars().take(2_000).collect(),
             pictures: self.settings.pictures.clone(),
+            signature: call.form.get("signature").replace("\r\n", "\n").chars().take(2_000).collect(),
             ..Settings::decode(format!("{} {}\n{}", line("rows"), line("view"), line("zone")).as_bytes())
         };
         match self.mail.set_settings(&settings.encode()) {

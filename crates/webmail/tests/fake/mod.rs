@@ -2,7 +2,8 @@
 
 use webmail::Mail;
 use webmail::mail::{
-    Failure, Flag, Flags, Folder, Identity, Layout, Message, Purpose, Row, SCRIPT_NAME, Script, Sending,
+    AppPassword, Failure, Flag, Flags, Folder, Identity, Layout, Message, Program, Purpose, Row, SCRIPT_NAME, Script,
+    Sending,
 };
 use webmail::session::{Ending, Session};
 
@@ -219,6 +220,37 @@ impl Mail for Fake {
         self.identities.retain(|known| known.address != identity.address);
         self.identities.push(identity);
         self.note("identity".into())
+    }
+
+    fn fetches(&self) -> bool {
+        true
+    }
+
+    fn pictures(&mut self, urls: &[String], bytes_max: usize) -> Vec<Option<Vec<u8>>> {
+        let _ = self.note(format!("pictures {urls:?} {bytes_max}"));
+        let file = |url: &String| match url.rsplit('/').next() {
+            Some("png") => Some(b"\x89PNG".to_vec()),
+            Some("avif") => Some(b"\0\0\0\x20ftypavif".to_vec()),
+            Some("page") => Some(HOSTILE.into()),
+            Some("large") => Some([&b"GIF89a"[..], &vec![0; bytes_max / 2]].concat()),
+            _ => None,
+        };
+        urls.iter().map(file).collect()
+    }
+
+    fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
+        self.note(format!("leave {message} {url}"))
+    }
+
+    fn app_passwords(&mut self) -> Option<Vec<AppPassword>> {
+        let used = Some((1_795_880_000, "jmap".into()));
+        let one =
+            AppPassword { id: 1, name: self.subject.clone(), doors: vec!["imap", "jmap"], made: 1_795_000_000, used };
+        Some(vec![one.clone(), AppPassword { id: 2, used: None, ..one }])
+    }
+
+    fn add_app_password(&mut self, own: &str, program: Program<'_>) -> Result<String, Failure> {
+        self.note(format!("app password {own} {program:?}")).map(|()| "abcd".into())
     }
 
     fn sessions(&mut self) -> Vec<Session> {
