@@ -8,8 +8,10 @@
 //!
 //! A gateway in the same process may speak SMTP instead ([`Peer::Smtp`]), where its own client does: then there is one answer,
 //! and the mail is delivered to all recipients or to none. Who has no room for the announced size is deferred at RCPT, so that
-//! one full mailbox keeps nothing from the others. Over such a connection an account may log in, and submit mail.
+//! one full mailbox keeps nothing from the others. Over such a connection an account may log in, and submit mail. Mail for others than
+//! accounts is [relayed](relays) where the site relays for their domain, or for the client ([`Peer::Insider`]).
 
+mod relays;
 mod submission;
 
 use std::io;
@@ -62,6 +64,8 @@ pub enum Peer {
     Lmtp,
     /// The same by SMTP.
     Smtp,
+    /// The same for a client whose mail is relayed to any recipient.
+    Insider,
 }
 
 impl Peer {
@@ -69,8 +73,12 @@ impl Peer {
     const fn door(self) -> &'static str {
         match self {
             Peer::Stranger => "lmtp",
-            Peer::Lmtp | Peer::Smtp => "store",
+            Peer::Lmtp | Peer::Smtp | Peer::Insider => "store",
         }
+    }
+
+    const fn is_smtp(self) -> bool {
+        matches!(self, Peer::Smtp | Peer::Insider)
     }
 }
 
@@ -79,10 +87,10 @@ impl Peer {
 /// # Errors
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site: &Site) -> io::Result<()> {
-    let submits = peer == Peer::Smtp && site.relay.is_some();
+    let submits = peer.is_smtp() && site.relay.is_some();
     let config = Config {
         hostname: site.hostname.clone(),
-        protocol: if peer == Peer::Smtp { Protocol::Smtp } else { Protocol::Lmtp },
+        protocol: if peer.is_smtp() { Protocol::Smtp } else { Protocol::Lmtp },
         extensions: Extensions {
             pipelining: true,
             size: Some(site.message_bytes_max),
@@ -134,8 +142,10 @@ struct Mail {
     /// As announced.
     bytes: u64,
     recipients: Vec<(String, Vec<Recipient>)>,
-    /// Recipients of a mail that is submitted.
+    /// Recipients of a mail that is submitted or relayed.
     outgoing: Vec<outbox::Recipient>,
+    /// It comes back for a rewritten sender, who is its recipient.
+    is_returned: bool,
     ret: Option<Return>,
     envid: String,
     smtputf8: bool,
@@ -260,8 +270,20 @@ impl<S: Stream> Session<'_, S> {
             Hold::For(wait) => seconds().saturating_add(wait.into()),
             Hold::Until(time) => time,
         });
-        let mail =
-            Mail { from, bytes, recipients, outgoing, ret, envid, smtputf8, require_tls, release, content: None };
+        let (is_returned, content) = (false, None);
+        let mail = Mail {
+            from,
+            bytes,
+            recipients,
+            outgoing,
+            is_returned,
+            ret,
+            envid,
+            smtputf8,
+            require_tls,
+            release,
+            content,
+        };
         self.mail = Some(mail).filter(|_| reply.is_positive());
         reply
     }
@@ -276,7 +298,11 @@ impl<S: Stream> Session<'_, S> {
             }
         };
         if found.is_empty() {
-            return self.returned(address);
+            return self.elsewhere(recipient);
+        }
+        // A client inside may be a device that cannot divide its recipients: all of them wait in the queue.
+        if self.peer == Peer::Insider && self.site.relay.is_some() {
+            return self.outgoing(recipient);
         }
         let Some(mail) = &mut self.mail else { return FAILED };
         if !mail.outgoing.is_empty() {
@@ -290,23 +316,34 @@ impl<S: Stream> Session<'_, S> {
         Reply::new(250, (2, 1, 5), "Ok")
     }
 
-    /// Takes what comes back for a rewritten sender: it is for the sender. All else that nobody has here is refused.
-    fn returned(&mut self, address: &str) -> Reply {
+    /// Takes a recipient that has no account here: a sender whose mail was forwarded, who gets what comes back, and one that is relayed to.
+    fn elsewhere(&mut self, recipient: &RcptTo) -> Reply {
         let Some(mail) = &mut self.mail else { return FAILED };
+        let address = recipient.path.as_str();
         let rewriter = self.site.rewriter.as_ref().filter(|_| mail.from.is_empty() && self.site.relay.is_some());
-        let Some(to) = rewriter.and_then(|rewriter| rewriter.reverse(address, seconds())) else {
-            return Reply::new(550, (5, 1, 1), "No such user");
-        };
-        if !mail.recipients.is_empty() || !mail.outgoing.is_empty() {
-            return APART;
+        if let Some(to) = rewriter.and_then(|rewriter| rewriter.reverse(address, seconds())) {
+            if !mail.recipients.is_empty() || !mail.outgoing.is_empty() {
+                return APART;
+            }
+            mail.outgoing.push(outbox::Recipient { notify: "NEVER".into(), ..outbox::Recipient::new(to, seconds()) });
+            mail.is_returned = true;
+            return Reply::new(250, (2, 1, 5), "Ok");
         }
-        mail.outgoing.push(outbox::Recipient { notify: "NEVER".into(), ..outbox::Recipient::new(to, seconds()) });
-        Reply::new(250, (2, 1, 5), "Ok")
+        let is_relayed = match self.peer {
+            Peer::Insider => relays::to_anybody(self.site, address),
+            Peer::Smtp => relays::to_domain(self.site, address),
+            Peer::Stranger | Peer::Lmtp => false,
+        };
+        match is_relayed {
+            true => self.outgoing(recipient),
+            false => Reply::new(550, (5, 1, 1), "No such user"),
+        }
     }
 
     async fn begin(&mut self) {
         let Some(mail) = &mut self.mail else { return };
-        let mut trace = if self.account.is_some() { String::new() } else { envelope(mail) };
+        let goes_out = self.account.is_some() || !mail.outgoing.is_empty();
+        let mut trace = if goes_out { String::new() } else { envelope(mail) };
         if self.peer == Peer::Stranger {
             trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
         }
@@ -320,7 +357,7 @@ impl<S: Stream> Session<'_, S> {
         }
         let mut content = Content {
             incoming: self.site.store.incoming_of(self.site.in_flight.begin(owners)),
-            room: room(&self.site.store.state(), mail, self.peer == Peer::Smtp),
+            room: room(&self.site.store.state(), mail, self.peer.is_smtp()),
             digest: Digest::default(),
             header: Header::default(),
             submitted_to: self.account.as_ref().map(|_| self.site.hostname.clone()),
@@ -332,7 +369,7 @@ impl<S: Stream> Session<'_, S> {
 
     /// The answers to the mail, one for each recipient.
     async fn end(&mut self) -> Vec<Reply> {
-        let is_one = self.peer == Peer::Smtp;
+        let is_one = self.peer.is_smtp();
         if let Some(account) = self.account.clone()
             && let Some(mut mail) = self.mail.take_if(|mail| mail.content.is_some())
         {
@@ -342,7 +379,11 @@ impl<S: Stream> Session<'_, S> {
             return vec![submission::submit(self.site, account, mail).await];
         }
         if let Some(mail) = self.mail.take_if(|mail| !mail.outgoing.is_empty() && mail.content.is_some()) {
-            return vec![submission::send_back(self.site, self.client, mail).await];
+            let reply = match mail.is_returned {
+                true => submission::send_back(self.site, self.client, mail).await,
+                false => relays::relay(self.site, self.client, self.peer, mail).await,
+            };
+            return vec![reply];
         }
         let Some(Mail { from, recipients, require_tls, content: Some(content), .. }) = self.mail.take() else {
             return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];

@@ -82,6 +82,8 @@ pub struct Site {
     pub patience: Patience,
     /// Mail that waits to go out.
     pub queue: Queue,
+    /// Domains that mail of anybody is relayed to: `example.org`, and `.example.org` for those below it.
+    pub relay_domains: Vec<String>,
     /// Recipients that one login may send to in an hour; 0 is no bound.
     pub recipients_hour_max: u32,
     /// Recipients that logins have sent to.
@@ -158,6 +160,7 @@ impl Site {
             rewriter: None,
             patience: Patience::default(),
             queue: Queue::new(Limits::default()),
+            relay_domains: Vec::new(),
             recipients_hour_max: 0,
             rates: Rates::default(),
             inspector: None,
@@ -192,6 +195,11 @@ impl Site {
     /// When the writer is gone.
     pub async fn usage(&self) -> Result<Usage, Error> {
         self.store.usage().await
+    }
+
+    /// Whether a domain, in lower case, is this host, or one of the addresses of accounts in the file.
+    pub(crate) fn is_home(&self, domain: &str) -> bool {
+        domain.eq_ignore_ascii_case(&self.hostname) || self.accounts.directory().has_domain(domain)
     }
 
     /// Accounts whose index waits to be brought up to date.

@@ -52,6 +52,7 @@ mod queue_login;
 mod queue_tls;
 mod recipes;
 mod recipients;
+mod relay;
 mod reputation;
 mod rspamd;
 mod rules;

@@ -18,6 +18,7 @@ use super::forward::Forward;
 use super::guests::Guests;
 use super::http::{HttpListener, Mode};
 use super::keys::{Fault, Keys};
+use super::network::Trusted;
 use super::next_hop::{NextHop, Transparent};
 use super::policy::{MailRule, Parties};
 use super::protocol::Protocol;
@@ -227,11 +228,12 @@ impl Listener {
     }
 
     /// Whether a client is one of those for whom the usual bounds are: it neither is on this machine, nor speaks for
-    /// others, nor is among those that may come.
+    /// others, nor is among those that may come or relay.
     fn is_stranger(&self, client: IpAddr) -> bool {
-        let relays = self.guests.proxy_from.iter().any(|trusted| trusted.means(Some(client)));
-        let speaks_for_others = relays || self.smtp().is_some_and(|own| own.speaks_for_others(client));
-        !client.is_loopback() && !self.guests.knows(client) && !speaks_for_others
+        let is_proxy = self.guests.proxy_from.iter().any(|trusted| trusted.means(Some(client)));
+        let speaks_for_others = is_proxy || self.smtp().is_some_and(|own| own.speaks_for_others(client));
+        let relays = self.smtp().is_some_and(|own| own.relays_for(Some(client)));
+        !client.is_loopback() && !self.guests.knows(client) && !speaks_for_others && !relays
     }
 
     /// Whether a client has to show that it can be trusted. Who logs in shows that by a password, and a connection that was
@@ -286,6 +288,7 @@ impl Listener {
     pub fn check(&self) -> Result<(), String> {
         self.check_forward()?;
         self.check_auth()?;
+        self.check_relay()?;
         self.check_unused()?;
         if self.protocol() == Protocol::Spamd && self.content.policy.actions().any(|action| action != Action::Pass) {
             return Err("who asks for a score is told nothing but a score: leave out on_infected and the like".into());
@@ -348,6 +351,24 @@ impl Listener {
             return Err("forward is missing".into());
         }
         if fits { Ok(()) } else { Err(format!("{forward} is not a next hop for {:?}", self.protocol()).to_lowercase()) }
+    }
+
+    /// Whether there is a queue for clients that may relay, and not everybody is one of them.
+    fn check_relay(&self) -> Result<(), String> {
+        let clients = self.smtp().map(|own| &*own.relay_clients).unwrap_or_default();
+        if clients.is_empty() {
+            return Ok(());
+        }
+        if self.protocol() != Protocol::Smtp || self.hop.forward != Forward::Store {
+            return Err(
+                "relay_clients: mail is relayed by the queue of the store: protocol = \"smtp\", forward = \"store:\""
+                    .into(),
+            );
+        }
+        match clients.iter().any(|trusted| matches!(trusted, Trusted::Network(network) if network.bits() == 0)) {
+            true => Err("relay_clients: a network of all addresses is an open relay".into()),
+            false => Ok(()),
+        }
     }
 
     /// Whether nothing that somebody counts on is without effect.

@@ -38,6 +38,8 @@ pub struct SmtpListener {
     pub xclient_from: Vec<Trusted>,
     /// Whether a next hop that offers XCLIENT is told by it who the client is.
     pub forward_xclient: bool,
+    /// Clients whose mail the store relays to any recipient.
+    pub relay_clients: Vec<Trusted>,
 }
 
 /// Whether clients may log in to the next hop.
@@ -78,11 +80,17 @@ impl Default for SmtpListener {
             xforward_from: Vec::new(),
             xclient_from: Vec::new(),
             forward_xclient: false,
+            relay_clients: Vec::new(),
         }
     }
 }
 
 impl SmtpListener {
+    /// Whether a client's mail is relayed to any recipient; one without an address is on a UNIX socket.
+    pub fn relays_for(&self, client: Option<IpAddr>) -> bool {
+        self.relay_clients.iter().any(|trusted| trusted.means(client))
+    }
+
     /// Whether a client may say that it speaks for others.
     pub fn speaks_for_others(&self, client: IpAddr) -> bool {
         self.xforward_from.iter().chain(&self.xclient_from).any(|trusted| trusted.means(Some(client)))

@@ -3,6 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use proto::smtp;
+
+use crate::net::listening::network_address;
 use crate::net::stream::Cipher;
 use crate::porch::door::Door;
 use crate::settings::SmtpListener;
@@ -24,4 +27,14 @@ pub struct Client {
     pub cipher: Option<Cipher>,
     /// Connections to the next hop that wait for their next transaction.
     pub leases: Leases,
+}
+
+impl Client {
+    /// Whether its mail is relayed to any recipient: it is named in `relay_clients`, and so is the client that it speaks for, if it names
+    /// one. A login counts for itself.
+    pub fn is_inside(&self, xforward: &[(String, String)]) -> bool {
+        !self.leases.logged_in
+            && self.settings.relays_for(network_address(self.address))
+            && smtp::address(xforward).is_none_or(|client| self.settings.relays_for(Some(client)))
+    }
 }

@@ -475,7 +475,8 @@ impl Session {
                 let peer =
                     peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol());
                 let hostname = self.shared.runtime.borrow().settings.hostname.clone();
-                let route = &self.client.door.route;
+                let insider = self.client.is_inside(&self.xforward).then(|| self.client.door.route.for_insider());
+                let route = insider.as_ref().unwrap_or(&self.client.door.route);
                 let (hop, reply) =
                     Hop::lease(route, &hostname, &self.client.leases, &envelope.mail, &rcpt, &peer).await;
                 *leased = hop;
@@ -720,11 +721,13 @@ fn offered(door: &Door, settings: &SmtpListener, client: SocketAddr, encrypted: 
         (ours, 0) => ours,
         (ours, theirs) => ours.min(theirs),
     };
-    // The store tells accounts alone what becomes of their mails: strangers may have forged their addresses.
+    // The store tells accounts and insiders alone what becomes of their mails: strangers may have forged their addresses.
     let later = hop.future_release.filter(|_| may_log_in);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0);
-    let is_for_strangers = listener.hop.forward == Forward::Store && listener.auth() == Auth::Off;
+    let is_for_strangers = listener.hop.forward == Forward::Store
+        && listener.auth() == Auth::Off
+        && !settings.relays_for(network_address(client));
     Extensions {
         pipelining: true,
         size: Some(size),

@@ -9,7 +9,7 @@ use proto::smtp::{Extensions, Protocol, Reply};
 use tokio::io::AsyncWriteExt;
 use tokio_rustls::rustls::{self, CertificateError};
 
-use super::within;
+use super::within::{self, Caller};
 use crate::net::stream::Stream;
 use crate::net::tls::Connector;
 use crate::settings::{Forward, ProxyVersion, Scheme, Target, Tls};
@@ -32,8 +32,8 @@ pub struct Route {
     source: Option<IpAddr>,
     /// PROXY header that connections begin with.
     proxy: Option<ProxyVersion>,
-    /// Whether the store is spoken to by LMTP.
-    is_lmtp: bool,
+    /// The client, as the store is told.
+    caller: Caller,
     /// The client, and the address that it has connected to, where connections begin with that.
     client: Option<(SocketAddr, SocketAddr)>,
 }
@@ -54,7 +54,7 @@ impl Route {
             xclient: target.xclient,
             source: None,
             proxy: target.proxy,
-            is_lmtp: target.is_lmtp,
+            caller: if target.is_lmtp { Caller::Lmtp } else { Caller::Smtp },
             client: None,
         })
     }
@@ -79,6 +79,12 @@ impl Route {
         Route { connector, forward, facts, key, client, is_private: true, ..*self }
     }
 
+    /// The same way for a client whose mail the store relays to any recipient.
+    pub fn for_insider(&self) -> Route {
+        let (forward, facts, connector) = (self.forward.clone(), self.facts.clone(), self.connector.clone());
+        Route { connector, forward, facts, key: format!("{} inside", self.key), caller: Caller::Insider, ..*self }
+    }
+
     /// The same way, where the server is asked for by this name.
     pub fn for_name(&self, name: &str) -> Route {
         let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
@@ -91,7 +97,7 @@ impl Route {
     /// When it cannot be reached, or not from where it is to be.
     pub async fn dial(&self, address: &str) -> io::Result<Stream> {
         if self.forward == Forward::Store {
-            return within::connect(self.to_store());
+            return within::connect(self.caller);
         }
         let mut stream = match (self.source, address.parse::<SocketAddr>()) {
             (Some(source), Ok(server)) => Stream::connect_from(source, server).await?,
@@ -129,7 +135,10 @@ impl Route {
 
     /// Protocol to the store: it replies as the client is to be answered.
     const fn to_store(&self) -> Protocol {
-        if self.is_lmtp { Protocol::Lmtp } else { Protocol::Smtp }
+        match self.caller {
+            Caller::Lmtp => Protocol::Lmtp,
+            Caller::Smtp | Caller::Insider => Protocol::Smtp,
+        }
     }
 
     /// The server at its end that has mailboxes, if there is one.

@@ -7,12 +7,26 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::OnceLock;
 
-use proto::smtp::Protocol;
-
 use crate::net::stream::Stream;
 
+/// The client of a connection, as the store has to know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A client by LMTP.
+    Lmtp,
+    /// A client by SMTP.
+    Smtp,
+    /// A client by SMTP whose mail is relayed to any recipient.
+    Insider,
+}
+
+impl Caller {
+    /// All of them.
+    pub const ALL: [Caller; 3] = [Caller::Lmtp, Caller::Smtp, Caller::Insider];
+}
+
 /// Serves a connection; gives it back if it does not any more.
-pub type Store = Box<dyn Fn(UnixStream, Protocol) -> Result<(), UnixStream> + Send + Sync>;
+pub type Store = Box<dyn Fn(UnixStream, Caller) -> Result<(), UnixStream> + Send + Sync>;
 
 static STORE: OnceLock<Store> = OnceLock::new();
 
@@ -25,11 +39,11 @@ pub fn offer(store: Store) {
 ///
 /// # Errors
 /// When there is none, or it takes no more mail.
-pub fn connect(protocol: Protocol) -> io::Result<Stream> {
+pub fn connect(caller: Caller) -> io::Result<Stream> {
     let store = STORE.get().ok_or_else(|| io::Error::other("there is no store in this process"))?;
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     theirs.set_nonblocking(true)?;
-    store(theirs, protocol).map_err(|_| io::Error::other("the store is closing"))?;
+    store(theirs, caller).map_err(|_| io::Error::other("the store is closing"))?;
     Ok(Stream::Unix(tokio::net::UnixStream::from_std(ours)?))
 }

@@ -2,7 +2,7 @@
 //!
 //! All recipients wait in the [queue](crate::queue) from the transaction on whose flush the client is told of. The sender has to be an
 //! address of the account. What a mail lacks is put in front of it (Date, Message-ID, From), and Bcc and Return-Path are taken out;
-//! nothing else is touched. A mail that nobody has logged in for goes to accounts here alone: nobody relays.
+//! nothing else is touched.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use proto::smtp::{RcptTo, Reply};
 use store::{Error, Refused};
 use text::base64;
 
-use super::{FAILED, FULL, Mail, Session, reply_to};
+use super::{APART, Content, FAILED, Mail, Session, reply_to};
 use crate::accounts::Account;
 use crate::header::missing;
 use crate::in_flight::Owner;
@@ -46,9 +46,6 @@ const BOUNCES_TO_ONE_MAX: u32 = 20;
 const BOUNCES_OF_CLIENT_MAX: u32 = 500;
 
 const TOO_MANY_BOUNCES: Reply = Reply::new(450, (4, 7, 1), "Too many bounces within an hour: try again later");
-
-/// The field `Return-Path` of the null sender, with which a mail of nobody who has logged in begins.
-const RETURN_PATH_BYTES: u64 = "Return-Path: <>\r\n".len() as u64;
 
 /// An exchange that goes on.
 pub(super) enum LogIn {
@@ -125,6 +122,9 @@ impl<S: Stream> Session<'_, S> {
     /// Takes a recipient, wherever it is.
     pub(super) fn outgoing(&mut self, recipient: &RcptTo) -> Reply {
         let Some(mail) = &mut self.mail else { return FAILED };
+        if mail.is_returned || !mail.recipients.is_empty() {
+            return APART;
+        }
         if mail.outgoing.len() >= RECIPIENTS_MAX {
             return TOO_MANY;
         }
@@ -181,18 +181,25 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
     };
     let bytes = content.incoming.size();
     let (name, sender) = (account.name.clone(), entry.from.clone());
+    let reply = queue(site, content, entry, Some(account)).await;
+    tracing::info!(account = name, from = sender, recipients = count, bytes, %reply, "submitted");
+    reply
+}
+
+/// Puts a mail into the queue, for an account that has written it or for nobody; what the client is told.
+pub(super) async fn queue(site: &Site, content: Content, entry: Entry, writer: Option<Arc<Account>>) -> Reply {
     let work = move |transaction: &mut store::Transaction<'_, crate::file::File>, sealed: &store::Sealed| {
-        // What does not go out comes back into its INBOX.
-        ensure(transaction, &account)?;
+        if let Some(account) = &writer {
+            // What does not go out comes back into its INBOX.
+            ensure(transaction, account)?;
+        }
         outbox::add(transaction, sealed, &entry)
     };
     let reply = match content.incoming.finish(content.digest.finish(), work).await {
         Ok(()) => Reply::new(250, (2, 0, 0), "Queued"),
         Err(Error::Refused(Refused::OverQuota)) => QUEUE_FULL,
-        Err(Error::Full) => FULL,
         Err(error) => reply_to(Some(error)),
     };
-    tracing::info!(account = name, from = sender, recipients = count, bytes, %reply, "submitted");
     site.queue.wake.wake();
     reply
 }
@@ -233,26 +240,11 @@ pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -
         );
         return TOO_MANY_BOUNCES;
     }
-    let skipped = RETURN_PATH_BYTES;
-    let entry = Entry {
-        since: seconds(),
-        is_answer: true,
-        is_inspected: true,
-        require_tls,
-        skipped,
-        recipients: outgoing,
-        ..Entry::default()
-    };
-    let work = move |transaction: &mut store::Transaction<'_, crate::file::File>, sealed: &store::Sealed| {
-        outbox::add(transaction, sealed, &entry)
-    };
-    let reply = match content.incoming.finish(content.digest.finish(), work).await {
-        Ok(()) => Reply::new(250, (2, 0, 0), "Queued"),
-        Err(Error::Refused(Refused::OverQuota)) => QUEUE_FULL,
-        Err(error) => reply_to(Some(error)),
-    };
+    let since = seconds();
+    let (is_answer, is_inspected) = (true, true);
+    let entry = Entry { since, is_answer, is_inspected, require_tls, recipients: outgoing, ..Entry::default() };
+    let reply = queue(site, content, entry, None).await;
     tracing::info!(to, %reply, "sent back to a sender whose mail was forwarded");
-    site.queue.wake.wake();
     reply
 }
 

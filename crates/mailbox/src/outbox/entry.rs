@@ -40,7 +40,7 @@ pub struct Entry {
     pub is_held: bool,
     /// A door of the gateway has inspected it.
     pub is_inspected: bool,
-    /// A command on this machine has written it.
+    /// A command on this machine has written it, or a client inside, whose mail is relayed.
     pub is_local: bool,
     /// The sender has been told that it waits.
     pub is_warned: bool,

@@ -42,9 +42,7 @@ pub(super) async fn deliver(site: &Site, mail: u32, entry: &Entry, mine: &[Recip
         is_ours |= fate.outcome == Outcome::Later;
         fates.push(fate);
     }
-    let is_home =
-        |one: &Recipient| one.destination() == site.hostname || site.accounts.directory().has_domain(one.destination());
-    let is_ours = is_ours || mine.first().is_some_and(is_home);
+    let is_ours = is_ours || mine.first().is_some_and(|one| site.is_home(one.destination()));
     is_ours.then_some(Report { fates, health: Health::Well })
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use edge::net::accept::accepted;
 use edge::net::listening::{Socket, network_address};
 use edge::net::stream::Stream;
-use proto::smtp::Protocol;
+use edge::upstream::within::Caller;
 use tokio::io::copy_bidirectional;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -24,10 +24,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// The name of a connection that a door of the gateway hands over, in place of that of a door.
-pub const fn within(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Lmtp => "gateway-lmtp",
-        Protocol::Smtp => "gateway-smtp",
+pub const fn within(caller: Caller) -> &'static str {
+    match caller {
+        Caller::Lmtp => "gateway-lmtp",
+        Caller::Smtp => "gateway-smtp",
+        Caller::Insider => "gateway-insider",
     }
 }
 
@@ -36,7 +37,7 @@ pub async fn serve(
     member: &Arc<Member>,
     doors: &[(Door, Arc<Socket>)],
     reception: Option<&Socket>,
-    waiting: &mut mpsc::Receiver<(std::os::unix::net::UnixStream, Protocol)>,
+    waiting: &mut mpsc::Receiver<(std::os::unix::net::UnixStream, Caller)>,
     sessions_max: usize,
 ) {
     let places = Arc::new(Semaphore::new(sessions_max));
@@ -59,9 +60,9 @@ pub async fn serve(
         }
     };
     let hand_on = async {
-        while let Some((stream, protocol)) = waiting.recv().await {
+        while let Some((stream, caller)) = waiting.recv().await {
             if let Ok(stream) = tokio::net::UnixStream::from_std(stream) {
-                relay(member, &places, Stream::Unix(stream), Handed { door: within(protocol).into(), client: None });
+                relay(member, &places, Stream::Unix(stream), Handed { door: within(caller).into(), client: None });
             }
         }
         std::future::pending().await

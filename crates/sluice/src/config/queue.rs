@@ -36,6 +36,8 @@ pub struct QueueSettings {
     pub lifetime_seconds: i64,
     /// Recipients that one login may send to in an hour; 0 is no bound.
     pub recipients_hour_max: u32,
+    /// Domains that mail of anybody is relayed to: `"example.org"`, and `".example.org"` for those below it.
+    pub relay_domains: Vec<String>,
     /// Next hops of domains, in place of the relay: `"example.org"`, and `".example.org"` for those below it.
     pub routes: BTreeMap<String, Forward>,
     /// The file of logins at next hops, `HOST:PORT NAME:PASSWORD`; none: mail goes there without a login.
@@ -71,6 +73,7 @@ impl Default for QueueSettings {
             warning_seconds: patience.warning,
             lifetime_seconds: patience.whole,
             recipients_hour_max: 1_000,
+            relay_domains: Vec::new(),
             routes: BTreeMap::new(),
             logins: None,
             logins_without_tls: false,
@@ -124,6 +127,13 @@ impl QueueSettings {
         }
         if self.lifetime_seconds < 1 || self.warning_seconds < 0 {
             return Err("lifetime_seconds is at least 1, and warning_seconds at least 0".into());
+        }
+        let is_domain = |text: &String| {
+            let name = text.strip_prefix('.').unwrap_or(text);
+            name.split('.').all(|label| !label.is_empty()) && !name.contains(['@', '*', '/', ' '])
+        };
+        if let Some(wrong) = self.relay_domains.iter().find(|text| !is_domain(text)) {
+            return Err(format!("relay_domains: {wrong:?} is not a domain, or a dot and a domain for those below it"));
         }
         match self.routes.iter().find(|(_, hop)| !takes_mail(hop)) {
             Some((domain, hop)) => {
@@ -182,6 +192,9 @@ mod tests {
             "retry_longest_seconds = 1",
             "routes = { 'a' = 'discard:' }",
             "tls_reports = 'x'",
+            "relay_domains = ['*']",
+            "relay_domains = ['.']",
+            "relay_domains = ['a@b.test']",
         ] {
             assert!(settings(wrong).unwrap().check().is_err(), "{wrong}");
         }

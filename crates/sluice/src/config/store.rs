@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use edge::settings::{Address, Asks, Forward, Network, size};
+use edge::settings::{Address, Asks, Forward, Listener, Network, size};
 use mailbox::Protocol;
 use mailbox::scripts::SiteScripts;
 use serde::Deserialize;
@@ -236,6 +236,14 @@ impl StoreSettings {
         if self.maildrop.is_some() && self.relay.is_none() {
             return Err("maildrop: mail from commands goes out by relay, and there is none".into());
         }
+        if !self.queue.relay_domains.is_empty() && self.relay.is_none() {
+            return Err("queue: relay_domains: relayed mail goes out by relay, and there is none".into());
+        }
+        let relays = |listener: &Listener| listener.smtp().is_some_and(|own| !own.relay_clients.is_empty());
+        if let Some(listener) = config.listeners.iter().find(|listener| relays(listener) && self.relay.is_none()) {
+            let address = &listener.place.address;
+            return Err(format!("listener {address}: relay_clients: their mail goes out by relay, and there is none"));
+        }
         self.scripts()?;
         let listeners = config.listeners.iter().map(|listener| &listener.place.address);
         let mut taken: Vec<&Address> = listeners.chain(&config.clamd.addresses).collect();
@@ -314,6 +322,7 @@ mod tests {
             ("[store]\nfolder='x'\nfodler='y'", "unknown field `fodler`"),
             ("[store]\nfolder='x'\nimap=['nowhere']", "is not an address"),
             ("[store]\nfolder='x'\nmaildrop='y'", "goes out by relay"),
+            ("[store]\nfolder='x'\n[store.queue]\nrelay_domains=['a.test']", "goes out by relay"),
         ] {
             let error = Config::parse(&format!("{text}\n{LISTENER}"), "test").unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

@@ -73,29 +73,38 @@ fn is_list(work: &mut Translation<'_>, list: &str) -> bool {
     false
 }
 
-/// Networks that are trusted are not tested; they send to others only when they have logged in.
+/// Networks of `mynetworks` beyond this machine, whose clients relay.
+pub fn inside(work: &mut Translation<'_>) -> Vec<String> {
+    let is_near =
+        |network: &String| network.starts_with("127.") || network.starts_with("::1") || network.contains("ffff:127.");
+    let all = if work.parameters.is_set("mynetworks") { work.names("mynetworks") } else { Vec::new() };
+    all.iter()
+        .filter_map(|name| network(name))
+        .filter(|network| !is_near(network) && !network.ends_with("/0"))
+        .collect()
+}
+
+/// Networks that are trusted are not tested.
 fn networks(work: &mut Translation<'_>, permit: &mut Vec<String>) {
     let is_set = work.parameters.is_set("mynetworks");
-    let mut found = Vec::new();
     for name in work.names("mynetworks") {
         match network(&name) {
-            Some(network) => found.push(network),
+            Some(network) if network.ends_with("/0") => {
+                work.note("mynetworks", "a network of all addresses is an open relay");
+            }
             None if is_set => {
                 let place = work.place("mynetworks");
                 let why = "it is no address and no network: nobody is trusted for it";
                 work.draft.note(place.as_ref(), format!("mynetworks: {name}"), why);
             }
-            None => {}
+            _ => {}
         }
     }
-    let is_near =
-        |network: &String| network.starts_with("127.") || network.starts_with("::1") || network.contains("ffff:127.");
-    let far: Vec<String> = found.into_iter().filter(|network| !is_near(network)).collect();
-    if is_set && !far.is_empty() {
+    let far = inside(work);
+    if !far.is_empty() && !work.has_way {
         work.note(
             "mynetworks",
-            "these clients are not tested, and relay nothing without a login: sluice account add for each, or sluice sendmail on this \
-             machine",
+            "these clients are not tested, and relay nothing, since mail has no way out: relay in [store], and relay_clients of a listener",
         );
     }
     permit.extend(far);

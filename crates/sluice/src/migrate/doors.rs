@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::access;
 use super::draft::Part;
 use super::services::{Service, endpoint};
 use super::translation::{Shape, Translation};
@@ -172,6 +173,11 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         () if is_submission => "require",
         () => level,
     };
+    let relays_inside = !own.is_set("smtpd_relay_restrictions")
+        || own.list("smtpd_relay_restrictions").iter().any(|word| word == "permit_mynetworks");
+    let is_inside = port == SMTP && *shape == Shape::Server && work.has_way && relays_inside;
+    let inside = if is_inside { access::inside(work) } else { Vec::new() };
+    let has_recipients = work.has_recipients;
     let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };
     for address in addresses(work, host.as_deref()) {
         let draft = &mut work.draft;
@@ -184,8 +190,11 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         if is_submission {
             draft.key(Part::Listeners, "auth", &json!("tls"), None);
         }
-        if matches!(shape, Shape::Gateway(_)) {
+        if has_recipients && !is_submission {
             draft.key(Part::Listeners, "recipients", &json!(["relayed"]), None);
+        }
+        if !inside.is_empty() {
+            draft.key(Part::Listeners, "relay_clients", &json!(inside), own.place("mynetworks"));
         }
         if let Ok(bytes @ 1..) = own.value("message_size_limit").parse::<u64>() {
             draft.key(Part::Listeners, "message_bytes_max", &json!(bytes), own.place("message_size_limit"));

@@ -142,9 +142,17 @@ fn alias(work: &mut Translation<'_>, domains: &BTreeSet<String>, accounts: &mut 
 /// Recipients of a gateway.
 pub fn of_gateway(work: &mut Translation<'_>) {
     let domains = work.names("relay_domains");
+    relayed(work, &domains, true);
+    work.set(Part::Recipients, "delimiter", "recipient_delimiter", |value| Some(json!(value)));
+    for name in ["mydestination", "local_recipient_maps", "alias_maps", "virtual_alias_maps", "local_transport"] {
+        work.note(name, "nobody has mail at a gateway: what is for this machine itself goes to the next hop");
+    }
+}
+
+/// A table of the recipients of domains that are relayed to. Without a source of them the next hop of a gateway is asked, and of a mail
+/// server there is no table.
+pub fn relayed(work: &mut Translation<'_>, domains: &[String], asks: bool) {
     let place = work.place("relay_domains");
-    work.draft.line(Part::Recipients, "[[recipients]]\nname = \"relayed\"");
-    work.draft.key(Part::Recipients, "domains", &json!(domains), place.as_ref());
     let (mut files, mut lookups) = (Vec::new(), Vec::new());
     work.done("relay_recipient_maps");
     for table in work.tables("relay_recipient_maps") {
@@ -158,17 +166,20 @@ pub fn of_gateway(work: &mut Translation<'_>) {
             ),
         }
     }
-    if files.is_empty() && lookups.is_empty() {
+    let has_source = !files.is_empty() || !lookups.is_empty();
+    if !has_source && !asks {
+        return;
+    }
+    work.has_recipients = true;
+    work.draft.line(Part::Recipients, "[[recipients]]\nname = \"relayed\"");
+    work.draft.key(Part::Recipients, "domains", &json!(domains), place.as_ref());
+    if !has_source {
         work.draft.line(Part::Recipients, "call_ahead = {}  # the next hop is asked who has a mailbox there");
     }
     for (key, list) in [("files", files), ("lookups", lookups)] {
         if !list.is_empty() {
             work.draft.key(Part::Recipients, key, &json!(list), work.place("relay_recipient_maps").as_ref());
         }
-    }
-    work.set(Part::Recipients, "delimiter", "recipient_delimiter", |value| Some(json!(value)));
-    for name in ["mydestination", "local_recipient_maps", "alias_maps", "virtual_alias_maps", "local_transport"] {
-        work.note(name, "nobody has mail at a gateway: what is for this machine itself goes to the next hop");
     }
 }
 

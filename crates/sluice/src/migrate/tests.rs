@@ -127,6 +127,7 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
             "retry_first_seconds = 300",
             "message_bytes_max = 52428800",
             "dnsbl.lists = [\"zen.example.com*12\", \"bl.example.com=127.0.0.[2..4]*12\"]",
+            "relay_clients = [\"192.0.2.0/24\"]",
             "permit = [\"192.0.2.0/24\", \"198.51.100.0/24\"]",
             "reject = [\"192.0.2.66/32\"]",
             "address = \"0.0.0.0:25\"",
@@ -152,7 +153,6 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
         ("198.51.100.7 PREPEND", "pass or are refused"),
         ("127.0.0.1:10025", "way back"),
         ("spam unix pipe", "programs"),
-        ("mynetworks", "relay nothing without a login"),
         ("no_such_thing", "no such setting"),
     ] {
         assert!(is_noted(&notes, setting, why), "{setting}: {notes:#?}");
@@ -325,6 +325,44 @@ fn a_gateway_relays_to_one_next_hop_and_knows_its_recipients() {
     assert!(!text.contains("[store]"), "{text}");
     assert!(is_noted(&notes, "reject_unverified_recipient", "call_ahead"), "{notes:#?}");
     assert!(is_noted(&notes, "maximal_queue_lifetime", "no queue"), "{notes:#?}");
+}
+
+#[test]
+fn a_mail_server_relays_by_its_queue() {
+    let main = "myhostname = mx.example.org\nmydestination = example.org\nmynetworks = 127.0.0.0/8, 10.0.0.0/8, 0.0.0.0/0\n\
+        relay_domains = example.org, inside.example, backup.example\nrelay_recipient_maps = hash:FOLDER/recipients\n\
+        transport_maps = hash:FOLDER/transport\nsmtpd_tls_cert_file = FOLDER/mx.pem\nsmtpd_tls_key_file = FOLDER/mx.key\n";
+    let master = format!("{MASTER}submission inet n - y - - smtpd\n  -o smtpd_sasl_auth_enable=yes\n");
+    let files = |main| {
+        [
+            ("main.cf", main),
+            ("master.cf", &*master),
+            ("recipients", "tim@inside.example x\n"),
+            ("transport", "inside.example smtp:[10.0.0.5]\n"),
+        ]
+    };
+    let (text, notes) = migrated(&files(main));
+    has(
+        &text,
+        &[
+            "relay = \"mx\"",
+            "relay_domains = [\"inside.example\", \"backup.example\"]",
+            "\"inside.example\" = \"smtp://10.0.0.5:25\"",
+            "domains = [\"inside.example\", \"backup.example\"]",
+            "recipients = [\"relayed\"]\nrelay_clients = [\"10.0.0.0/8\"]",
+        ],
+    );
+    assert_eq!(text.matches("relay_clients").count(), 1, "the listener of port 25: {text}");
+    assert!(is_noted(&notes, "mynetworks", "open relay"), "{notes:#?}");
+    // Backup MX of one domain, with no way of its own; and clients inside that may not relay.
+    let main = "myhostname = mx.example.org\nmydestination =\nrelay_domains = backup.example\nmynetworks = 10.0.0.0/8\n\
+        smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination\n";
+    let (text, notes) = migrated(&files(main));
+    has(&text, &["relay = \"mx\"", "relay_domains = [\"backup.example\"]", "forward = \"store:\""]);
+    for absent in ["relay_clients", "name = \"relayed\"", "[store.queue.routes]"] {
+        assert!(!text.contains(absent), "{absent}: {text}");
+    }
+    assert!(is_noted(&notes, "relay_domains", "call_ahead"), "{notes:#?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! From Postfix's configuration to one of Sluice: what is the same is set, and all else is noted.
 //!
-//! Two shapes are made: a mail server, whose recipients are accounts of the store, and a gateway, where all domains are relayed to
-//! one next hop.
+//! Two shapes are made: a mail server, whose recipients are accounts of the store and whose queue relays, and a gateway, where all domains
+//! are relayed to one next hop while the client waits.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,8 @@ use super::{access, doors, people, reasons, ways};
 /// Translates a configuration.
 pub fn translate(folder: &Path, parameters: &Parameters, services: &[Service]) -> Draft {
     let (draft, done) = (Draft::default(), BTreeSet::new());
-    let mut translation = Translation { folder, parameters, services, draft, done, lookups: Vec::new() };
+    let (lookups, has_way, has_recipients) = (Vec::new(), false, false);
+    let mut translation = Translation { folder, parameters, services, draft, done, lookups, has_way, has_recipients };
     all(&mut translation);
     translation.draft
 }
@@ -36,6 +37,10 @@ fn all(work: &mut Translation<'_>) {
             let at = json!("/var/lib/sluice/store");
             work.draft.key(Part::Store, "folder", &at, None);
             ways::relay(work);
+            let relayed = ways::relayed(work);
+            if !relayed.is_empty() {
+                people::relayed(work, &relayed, false);
+            }
             people::accounts(work);
         }
         Shape::Gateway(_) => people::of_gateway(work),

@@ -24,6 +24,10 @@ pub struct Translation<'a> {
     pub done: BTreeSet<String>,
     /// Tables that have become a `[[lookup]]`.
     pub lookups: Vec<Lookup>,
+    /// Mail has a way out.
+    pub has_way: bool,
+    /// Domains are relayed to, and their recipients are in a table.
+    pub has_recipients: bool,
 }
 
 /// A table that has become a `[[lookup]]`.

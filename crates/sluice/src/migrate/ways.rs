@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::access;
 use super::draft::Part;
 use super::logins;
 use super::tables::{Contents, Entry};
@@ -41,12 +42,7 @@ pub fn shape(work: &mut Translation<'_>) -> Shape {
         work.done("relay_domains");
         return Shape::Server;
     }
-    if is_server {
-        work.note(
-            "relay_domains",
-            "a listener has recipients here, or relays to one next hop: relayed domains need a listener of their own, with forward = \
-             \"smtp://HOST:PORT\" and [[recipients]]",
-        );
+    if is_server || !access::inside(work).is_empty() {
         return Shape::Server;
     }
     let domains = work.names("relay_domains");
@@ -64,19 +60,42 @@ pub fn shape(work: &mut Translation<'_>) -> Shape {
             Hop::Server(hop, _) => Some(hop),
             _ => None,
         }));
-        ["relay_transport", "relayhost"].iter().for_each(|name| work.done(name));
     }
     hops.dedup();
-    if hops.len() != 1 {
-        work.note("relay_domains", format!("they go to {} next hops, and a listener has one", hops.len()));
-    }
-    match hops.into_iter().next() {
+    match hops.pop().filter(|_| hops.is_empty()) {
         Some(hop) => {
-            work.done("transport_maps");
+            ["transport_maps", "relay_transport", "relayhost"].iter().for_each(|name| work.done(name));
             Shape::Gateway(hop)
         }
         None => Shape::Server,
     }
+}
+
+/// `relay_domains` of a mail server, by the queue; domains that are relayed to. Where `relay_transport` has a next hop, they have it.
+pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
+    let others: Vec<String> = ["mydestination", "virtual_mailbox_domains", "virtual_alias_domains"]
+        .iter()
+        .flat_map(|name| work.parameters.list(name))
+        .collect();
+    let mut domains = work.names("relay_domains");
+    domains.retain(|name| !others.contains(name) && !name.contains(['@', '*', '/', ' ']));
+    if domains.is_empty() || !work.has_way {
+        return Vec::new();
+    }
+    let place = work.place("relay_domains");
+    work.draft.key(Part::Queue, "relay_domains", &json!(domains), place.as_ref());
+    let transport = work.parameters.value("relay_transport");
+    if let Some(Hop::Server(hop, _)) = transport.contains(':').then(|| hop_of(&transport, "relay")) {
+        let routed: Vec<String> = routes(work).into_iter().map(|entry| entry.key.to_ascii_lowercase()).collect();
+        for name in domains.iter().filter(|name| !routed.contains(&name.to_ascii_lowercase())) {
+            let key = json!(name.to_ascii_lowercase()).to_string();
+            work.draft.key(Part::Routes, &key, &json!(hop), work.place("relay_transport").as_ref());
+        }
+    }
+    if !work.parameters.is_set("relay_recipient_maps") {
+        work.note("relay_domains", "recipients there are not known here, and what their server refuses comes back: [[recipients]] with call_ahead");
+    }
+    domains
 }
 
 /// `relay`, and the next hops of domains.
@@ -87,7 +106,7 @@ pub fn relay(work: &mut Translation<'_>) {
     let is_wrapped = work.parameters.is_yes("smtp_tls_wrappermode");
     work.done("smtp_tls_wrappermode");
     let hop = if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp").within(is_wrapped) };
-    let has_way = !matches!(hop, Hop::Other(_));
+    work.has_way = !matches!(hop, Hop::Other(_));
     match hop {
         Hop::Server(hop, asks) => {
             work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
@@ -102,7 +121,7 @@ pub fn relay(work: &mut Translation<'_>) {
         Hop::Other(why) => work.note("relayhost", why),
     }
     // Mail from commands goes out by `relay`.
-    if has_way {
+    if work.has_way {
         work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
     }
     for Entry { place, key, value } in routes(work) {

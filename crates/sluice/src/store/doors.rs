@@ -21,10 +21,10 @@ use edge::settings::{Bounds, Network, TrustSettings};
 use edge::trust::clients::{Clients, Who};
 use edge::trust::limit::Limit;
 use edge::trust::strangers::{Stranger, Strangers};
+use edge::upstream::within::Caller;
 use mailbox::lmtp::Peer;
 use mailbox::managesieve::{self, End, Tls};
 use mailbox::{Guest, Site};
-use proto::smtp::Protocol;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
@@ -202,9 +202,8 @@ impl Doors {
     }
 
     async fn received(self, stream: Stream, handed: &Handed) {
-        let peers = [(Protocol::Lmtp, Peer::Lmtp), (Protocol::Smtp, Peer::Smtp)];
-        if let Some((_, peer)) = peers.into_iter().find(|(protocol, _)| handed.door == standby::within(*protocol)) {
-            return self.hand_over(stream, peer);
+        if let Some(caller) = Caller::ALL.into_iter().find(|&caller| handed.door == standby::within(caller)) {
+            return self.hand_over(stream, caller);
         }
         let Some(door) = Door::named(&handed.door) else { return };
         self.held().await;
@@ -307,8 +306,13 @@ impl Doors {
     }
 
     /// Takes mails from a door of the gateway in this process.
-    pub fn hand_over(&self, stream: Stream, peer: Peer) {
+    pub fn hand_over(&self, stream: Stream, caller: Caller) {
         let doors = self.clone();
+        let peer = match caller {
+            Caller::Lmtp => Peer::Lmtp,
+            Caller::Smtp => Peer::Smtp,
+            Caller::Insider => Peer::Insider,
+        };
         tokio::spawn(async move {
             if let Err(error) = mailbox::lmtp::serve(stream, None, peer, &doors.site).await {
                 tracing::debug!(%error, "a connection to the store broke");

@@ -23,14 +23,12 @@ use edge::net::listening::{Owner, Socket, Sockets};
 use edge::net::stream::Stream;
 use edge::porch::runtime::Runtime;
 use edge::settings::{Address, SocketMode, Spam, Tls};
-use edge::upstream::within;
+use edge::upstream::within::{self, Caller};
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
 use mailbox::accounts::{self, Account, Accounts};
-use mailbox::lmtp::Peer;
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
 use mailbox::{Elsewhere, File, Handle, Relay, Remote, Rewriter, Site, Writer};
-use proto::smtp::Protocol;
 use store::{Format, Options, Volume};
 use tokio::runtime::Runtime as Loops;
 use tokio::sync::{mpsc, watch};
@@ -67,7 +65,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 
 /// A connection of a door.
-type Handed = (UnixStream, Protocol);
+type Handed = (UnixStream, Caller);
 
 /// The store, for the whole run.
 pub struct Store {
@@ -207,8 +205,8 @@ impl Store {
         let srs = queue.srs_secret.as_ref().map(|secret| Srs::read(secret, domain)).transpose()?;
         let volume = if self.member.is_none() { open(&path)? } else { None };
         let (handed, waiting) = mpsc::channel(WAITING_MAX);
-        let hand = move |stream, protocol| {
-            handed.try_send((stream, protocol)).map_err(|error| {
+        let hand = move |stream, caller| {
+            handed.try_send((stream, caller)).map_err(|error| {
                 let (stream, _) = error.into_inner();
                 stream
             })
@@ -395,6 +393,7 @@ impl Store {
         site.signer = Some(Arc::new(Signers::new(self.settings.dkim())));
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();
+        site.relay_domains = self.settings.queue.relay_domains.clone();
         site.recipients_hour_max = self.settings.queue.recipients_hour_max;
         let lent: Arc<dyn Inspector> = Arc::new(Lent(self.identity.clone()));
         site.inspector = self.settings.search_index.then(|| lent.clone());
@@ -450,9 +449,8 @@ impl Store {
             tokio::select! {
                 _ = program.wait_for(|&ending| ending) => break,
                 _ = here.wait_for(|&ending| ending) => break,
-                Some((stream, protocol)) = waiting.recv() => {
-                    let peer = if protocol == Protocol::Lmtp { Peer::Lmtp } else { Peer::Smtp };
-                    doors.hand_over(Stream::Unix(tokio::net::UnixStream::from_std(stream)?), peer);
+                Some((stream, caller)) = waiting.recv() => {
+                    doors.hand_over(Stream::Unix(tokio::net::UnixStream::from_std(stream)?), caller);
                 }
             }
         }

@@ -7,8 +7,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use edge::upstream::within;
-use proto::smtp::Protocol;
+use edge::upstream::within::{self, Caller};
 
 use super::control;
 use crate::config::Config;
@@ -16,8 +15,8 @@ use crate::config::Config;
 /// Mail for `store:` goes to the store of this configuration from here on, if it has one.
 pub fn offer(config: &Config) {
     let Some(volume) = config.store.as_ref().map(|store| store.volume()) else { return };
-    within::offer(Box::new(move |theirs, protocol| {
-        carry(&volume, protocol, &theirs).map_err(|error| {
+    within::offer(Box::new(move |theirs, caller| {
+        carry(&volume, caller, &theirs).map_err(|error| {
             eprintln!("sluice: {}: {error}", control::path(&volume).display());
             theirs
         })
@@ -25,9 +24,9 @@ pub fn offer(config: &Config) {
 }
 
 /// Begins a session with the server, and carries its bytes to and from `theirs`.
-fn carry(volume: &Path, protocol: Protocol, theirs: &UnixStream) -> io::Result<()> {
+fn carry(volume: &Path, caller: Caller, theirs: &UnixStream) -> io::Result<()> {
     let mut server = UnixStream::connect(control::path(volume))?;
-    server.write_all(if protocol == Protocol::Lmtp { b"deliver lmtp\n" } else { b"deliver smtp\n" })?;
+    server.write_all(if caller == Caller::Lmtp { b"deliver lmtp\n" } else { b"deliver smtp\n" })?;
     let theirs = theirs.try_clone()?;
     theirs.set_nonblocking(false)?;
     for (from, to) in [(server.try_clone()?, theirs.try_clone()?), (theirs, server)] {

@@ -1,0 +1,98 @@
+//! Mail that is relayed: for anybody to the domains of the site's list ([`Site::relay_domains`]), and for a client inside to everybody. It
+//! waits in the [queue](crate::queue) from the transaction on whose flush the client is told of.
+//!
+//! Mail of a client inside is signed like that of accounts, since nobody else has vouched for its sender. Of mail from strangers that was
+//! taken for spam nobody is told that it was not delivered: its sender may be forged.
+
+use std::net::IpAddr;
+
+use proto::smtp::Reply;
+
+use super::submission::queue;
+use super::{FAILED, Mail, Peer};
+use crate::filter::Said;
+use crate::outbox::Entry;
+use crate::site::{Site, seconds};
+
+/// Signs in a local part by which a next hop may send a mail on to another domain: a stranger could relay by them.
+const ROUTING: [char; 4] = ['%', '!', '@', '"'];
+
+/// Whether mail of a client inside goes to an address that no account has. In the domains of accounts others are unknown; a next hop of
+/// all mail may know them.
+pub(super) fn to_anybody(site: &Site, address: &str) -> bool {
+    let domain = address.rsplit_once('@').map_or(&*site.hostname, |(_, domain)| domain);
+    let is_home = site.is_home(&domain.to_ascii_lowercase());
+    site.relay.as_ref().is_some_and(|relay| !relay.is_the_world() || !is_home)
+}
+
+/// Whether mail of anybody goes to an address that no account has.
+pub(super) fn to_domain(site: &Site, address: &str) -> bool {
+    let Some((local, domain)) = address.rsplit_once('@').filter(|_| site.relay.is_some()) else { return false };
+    let domain = domain.to_ascii_lowercase();
+    !local.contains(ROUTING) && is_listed(&site.relay_domains, &domain) && to_anybody(site, address)
+}
+
+/// Whether a domain is in a list: as itself, or below one that begins with a dot.
+fn is_listed(list: &[String], domain: &str) -> bool {
+    list.iter().any(|one| match one.starts_with('.') {
+        true => domain.len() > one.len() && domain.ends_with(&one.to_ascii_lowercase()),
+        false => one.eq_ignore_ascii_case(domain),
+    })
+}
+
+/// Puts a mail into the queue; what the client is told.
+pub(super) async fn relay(site: &Site, client: Option<IpAddr>, peer: Peer, mail: Mail) -> Reply {
+    let Mail { from, mut outgoing, content: Some(content), ret, envid, smtputf8, require_tls, .. } = mail else {
+        return FAILED;
+    };
+    if let Some(reply) = content.failed {
+        return reply;
+    }
+    let is_inside = peer == Peer::Insider;
+    let is_spam = Said::of(&content.header.bytes, true).is_spam;
+    if is_spam && !is_inside {
+        outgoing.iter_mut().for_each(|one| one.notify = "NEVER".into());
+    }
+    let (bytes, recipients) = (content.incoming.size(), outgoing.len());
+    let entry = Entry {
+        since: seconds(),
+        address: from.clone(),
+        from: from.clone(),
+        ret,
+        envid,
+        smtputf8,
+        require_tls,
+        is_spam,
+        is_inspected: true,
+        is_local: is_inside,
+        recipients: outgoing,
+        ..Entry::default()
+    };
+    let reply = queue(site, content, entry, None).await;
+    let client = client.map(tracing::field::display);
+    tracing::info!(client, from, recipients, bytes, %reply, "relayed into the queue");
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_domains_and_those_below_others() {
+        let list = ["example.org", ".Example.net"].map(String::from);
+        for (domain, wanted) in [
+            ("example.org", true),
+            ("a.example.net", true),
+            ("b.a.example.net", true),
+            ("a.example.org", false),
+            ("example.net", false),
+            (".example.net", false),
+            ("badexample.net", false),
+            ("example.org.", false),
+            ("", false),
+        ] {
+            assert_eq!(is_listed(&list, domain), wanted, "{domain}");
+        }
+    }
+}
