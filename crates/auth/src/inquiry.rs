@@ -174,7 +174,7 @@ impl Inquiry {
 fn bytes_of(outcome: &Outcome) -> usize {
     let Outcome::Records(records) = outcome else { return 0 };
     let text = |record: &Record| match record {
-        Record::Mx(_, name) | Record::Ns(name) | Record::Ptr(name) => name.len(),
+        Record::Mx(_, name) | Record::Srv(_, name) | Record::Ns(name) | Record::Ptr(name) => name.len(),
         Record::Txt(text) => text.len(),
         Record::A(_) | Record::Aaaa(_) => 0,
     };

@@ -46,6 +46,8 @@ pub enum RecordKind {
     Ptr,
     /// Text.
     Txt,
+    /// Servers of a service (RFC 2782).
+    Srv,
 }
 
 impl RecordKind {
@@ -58,6 +60,7 @@ impl RecordKind {
             RecordKind::Ns => "NS",
             RecordKind::Ptr => "PTR",
             RecordKind::Txt => "TXT",
+            RecordKind::Srv => "SRV",
         }
     }
 }
@@ -101,6 +104,8 @@ pub enum Record {
     Ptr(Box<str>),
     /// The strings of a text record, joined.
     Txt(Box<[u8]>),
+    /// The port and the name of a server.
+    Srv(u16, Box<str>),
 }
 
 /// The DNSSEC status of an answer. A bogus answer is none: [`Outcome::Unavailable`].

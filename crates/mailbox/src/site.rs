@@ -30,6 +30,7 @@ use crate::rewriter::Rewriter;
 use crate::scripts::{Compiled, SiteScripts};
 use crate::signer::Signer;
 use crate::turns::Turns;
+use crate::webmail::discovery::Discovery;
 use crate::writer::Handle;
 
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
@@ -118,6 +119,8 @@ pub struct Site {
     pub(crate) uploads: Arc<Turns<u32>>,
     /// Snapshots and uploads of clients of JMAP.
     pub(crate) jmap: Mutex<Tables>,
+    /// The doors that programs are told of.
+    pub discovery: Discovery,
     /// Sessions of browsers.
     pub(crate) browsers: Mutex<Sessions>,
     /// How long such a command may work.
@@ -178,6 +181,7 @@ impl Site {
             fetches: Turns::new(FETCHES_MAX),
             uploads: Turns::new(UPLOADS_MAX),
             jmap: Mutex::default(),
+            discovery: Discovery::default(),
             browsers: Mutex::default(),
             work_max: WORK_MAX,
             numbers: Arc::default(),

@@ -9,6 +9,7 @@ mod clamd;
 mod clamd_peers;
 mod cluster;
 mod database;
+mod discovery;
 mod dnsbl;
 mod doors;
 mod evader;

@@ -11,6 +11,7 @@
 //! of an account. A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
 //! that account.
 
+pub mod discovery;
 mod door;
 mod host;
 mod jmap;
@@ -83,6 +84,15 @@ impl<S: Stream> Connection<'_, S> {
             self.jmap(&request, &call).await?;
             return Ok(!self.server.is_over());
         }
+        let is_head = request.method == "HEAD";
+        if let Some(asked) = discovery::asked(&call) {
+            let reply = match self.body(&request, discovery::REQUEST_BYTES_MAX, LOGIN_WAIT).await? {
+                Some(body) => self.site.discovery.answer(asked, &request, &call, &body, &self.site.hostname),
+                None => refusal(413, "This is too large."),
+            };
+            self.reply(reply, None, is_head).await?;
+            return Ok(!self.server.is_over());
+        }
         let user = User::find(self.site, &call).await;
         if let Some(user) = &user
             && !self.sit(user.session.account)
@@ -91,7 +101,6 @@ impl<S: Stream> Connection<'_, S> {
             self.reply(refusal(429, "Too many connections of this account."), None, false).await?;
             return Ok(false);
         }
-        let is_head = request.method == "HEAD";
         match user {
             Some(user) => self.user(&request, call, user, is_head).await?,
             None => {

@@ -46,6 +46,8 @@ pub mod kind {
     pub const TXT: u16 = 16;
     /// An IPv6 address.
     pub const AAAA: u16 = 28;
+    /// A server of a service.
+    pub const SRV: u16 = 33;
     /// The pseudo record of EDNS.
     pub const OPT: u16 = 41;
     /// Incremental zone transfer (RFC 1995).

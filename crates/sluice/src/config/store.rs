@@ -12,6 +12,9 @@ use super::{Config, Outward, QueueSettings};
 /// Room for a few segments.
 const SIZE_MIN: u64 = 64 << 20;
 
+/// How long others keep a policy of MTA-STS: a week.
+const STS_SECONDS: u32 = 604_800;
+
 /// A door of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
@@ -65,6 +68,31 @@ impl Door {
     }
 }
 
+/// The policy that other servers are told of this one (MTA-STS, RFC 8461).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StsPolicy {
+    /// None.
+    #[default]
+    Off,
+    /// Failures are reported, and mail is sent all the same.
+    Testing,
+    /// Mail comes in TLS with a certificate for the name of this server, or not at all.
+    Enforce,
+}
+
+impl StsPolicy {
+    /// Its text for a server.
+    pub fn text(self, hostname: &str) -> Option<String> {
+        let mode = match self {
+            StsPolicy::Off => return None,
+            StsPolicy::Testing => "testing",
+            StsPolicy::Enforce => "enforce",
+        };
+        Some(format!("version: STSv1\r\nmode: {mode}\r\nmx: {hostname}\r\nmax_age: {STS_SECONDS}\r\n"))
+    }
+}
+
 /// `[store]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -92,6 +120,8 @@ pub struct StoreSettings {
     pub webmail: Vec<Address>,
     /// The same within TLS, by HTTPS.
     pub webmails: Vec<Address>,
+    /// The policy of MTA-STS, which `webmails` serve at `mta-sts.DOMAIN`.
+    pub mta_sts_policy: StsPolicy,
     /// Where it comes in by LMTP, not inspected.
     pub lmtp: Vec<Address>,
     /// The way of what clients submit, what users write in the webmail, what their scripts redirect, and their answers: `mx` for the mail
@@ -140,6 +170,7 @@ impl Default for StoreSettings {
             sieve: Vec::new(),
             webmail: Vec::new(),
             webmails: Vec::new(),
+            mta_sts_policy: StsPolicy::Off,
             lmtp: Vec::new(),
             relay: None,
             queue: QueueSettings::default(),
@@ -233,6 +264,9 @@ impl StoreSettings {
             return Err("a limit of 0 would refuse everything".into());
         }
         self.queue.check().map_err(|reason| format!("queue: {reason}"))?;
+        if self.mta_sts_policy != StsPolicy::Off && self.webmails.is_empty() {
+            return Err("mta_sts_policy: webmails serve it, and there are none".into());
+        }
         if self.maildrop.is_some() && self.relay.is_none() {
             return Err("maildrop: mail from commands goes out by relay, and there is none".into());
         }
@@ -322,6 +356,7 @@ mod tests {
             ("[store]\nfolder='x'\nfodler='y'", "unknown field `fodler`"),
             ("[store]\nfolder='x'\nimap=['nowhere']", "is not an address"),
             ("[store]\nfolder='x'\nmaildrop='y'", "goes out by relay"),
+            ("[store]\nfolder='x'\nmta_sts_policy='testing'", "webmails serve it"),
             ("[store]\nfolder='x'\n[store.queue]\nrelay_domains=['a.test']", "goes out by relay"),
         ] {
             let error = Config::parse(&format!("{text}\n{LISTENER}"), "test").unwrap_err().to_string();

@@ -112,6 +112,7 @@ const fn wire_kind(kind: RecordKind) -> u16 {
         RecordKind::Ns => kind::NS,
         RecordKind::Ptr => kind::PTR,
         RecordKind::Txt => kind::TXT,
+        RecordKind::Srv => kind::SRV,
     }
 }
 
@@ -201,6 +202,11 @@ fn read(record: &dns::Record) -> Option<Record> {
         Data::Ns(name) => Record::Ns(plain(name)?),
         Data::Ptr(name) => Record::Ptr(plain(name)?),
         Data::Txt(_) => Record::Txt(record.text()?.into()),
+        // Priority, weight, port, and a name that is not compressed (RFC 2782).
+        Data::Other(raw) if record.kind == kind::SRV => {
+            let port = raw.get(4..6).and_then(|port| port.try_into().ok()).map(u16::from_be_bytes)?;
+            Record::Srv(port, plain(&Name::read(raw, 6).ok()?.0)?)
+        }
         _ => return None,
     })
 }

@@ -89,6 +89,7 @@ impl Entry {
             Record::Ns(_) => RecordKind::Ns,
             Record::Ptr(_) => RecordKind::Ptr,
             Record::Txt(_) => RecordKind::Txt,
+            Record::Srv(..) => RecordKind::Srv,
         };
         (own == kind).then(|| record.clone())
     }
@@ -114,6 +115,10 @@ fn entry(line: &str) -> Option<(String, Entry)> {
         "MX" => {
             let (preference, host) = word(data);
             Record::Mx(preference.parse().ok()?, plain(word(host).0).into())
+        }
+        "SRV" => {
+            let mut words = data.split_ascii_whitespace().skip(2);
+            Record::Srv(words.next()?.parse().ok()?, plain(words.next()?).into())
         }
         "TXT" => Record::Txt(strings(data).into_bytes().into()),
         _ => return None,

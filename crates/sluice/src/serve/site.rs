@@ -39,6 +39,7 @@ use crate::lookups::Lookups;
 use crate::output::Failure;
 use crate::resolver::Resolver;
 use crate::resolver::blocks::Blocks;
+use crate::store::discovery;
 use crate::store::gateway::Store;
 
 /// A socket that the event loop takes which serves the metrics.
@@ -293,7 +294,8 @@ fn memories(
 /// The mail store: the same through all reloads.
 fn local_store(config: &Config, old: Option<&Site>) -> Result<Option<Arc<Store>>, Failure> {
     let Some(old) = old else {
-        let open = |settings| Store::open(settings, config.cluster.as_ref(), &config.tls.authorities);
+        let told = || discovery::of(config);
+        let open = |settings| Store::open(settings, config.cluster.as_ref(), &config.tls.authorities, told());
         return Ok(config.store.as_ref().map(open).transpose()?.map(Arc::new));
     };
     let looked_up = |config: &Config| {

@@ -1,7 +1,7 @@
 //! `sluice domain`: the records of the DNS by which others find the mail server of a domain and believe its mail.
 //!
 //! Records are those of what this program does: where mail comes in (MX), who sends (SPF), what signs (DKIM), what is asked of those who
-//! see neither (DMARC), and the doors of clients (SRV, RFC 6186 and 8314).
+//! see neither (DMARC), the doors of clients (SRV, RFC 6186 and 8314), and the names at which the webmail answers programs.
 
 use std::collections::VecDeque;
 use std::process::ExitCode;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::dkim::{self, keys::Keys};
 use crate::cli::{self, DomainCommand};
@@ -35,6 +36,8 @@ enum Data {
         port: u16,
         host: String,
     },
+    /// Another name of this host: any address.
+    Alias(String),
     /// Any address.
     Host,
 }
@@ -60,7 +63,7 @@ pub fn run(args: &cli::Domain) -> Result<ExitCode, Failure> {
             for (record, state) in all.iter().zip(&states) {
                 println!("{}", shown(record, args.json, Some(state)));
             }
-            Ok(ExitCode::from(u8::from(states.iter().any(|state| !matches!(state, State::Right | State::Unasked)))))
+            Ok(ExitCode::from(u8::from(states.iter().any(|state| !matches!(state, State::Right)))))
         }
     }
 }
@@ -113,6 +116,15 @@ fn records(domain: &str, hostname: &str, settings: &StoreSettings, keys: &Keys) 
         let srv = |port| record(format!("{service}._tcp.{domain}"), Data::Srv { port, host: hostname.to_owned() });
         all.extend(port.map(srv));
     }
+    let alias = |name: &str| record(format!("{name}.{domain}"), Data::Alias(hostname.to_owned()));
+    if !settings.webmails.is_empty() {
+        all.extend(["autoconfig", "autodiscover"].map(alias));
+    }
+    if let Some(policy) = settings.mta_sts_policy.text(hostname) {
+        let id = text::hex::encode(&Sha256::digest(policy.as_bytes())[..8]);
+        all.push(record(format!("_mta-sts.{domain}"), Data::Txt(format!("v=STSv1; id={id};"))));
+        all.push(alias("mta-sts"));
+    }
     all
 }
 
@@ -122,8 +134,6 @@ enum State {
     Missing,
     Other(String),
     Unknown,
-    /// No resolver of ours asks for its kind.
-    Unasked,
 }
 
 /// Questions about records, and what was answered.
@@ -139,8 +149,8 @@ impl Check {
             let kinds: &[RecordKind] = match record.data {
                 Data::Mx(_) => &[RecordKind::Mx],
                 Data::Txt(_) => &[RecordKind::Txt],
-                Data::Host => &[RecordKind::A, RecordKind::Aaaa],
-                Data::Srv { .. } => &[],
+                Data::Host | Data::Alias(_) => &[RecordKind::A, RecordKind::Aaaa],
+                Data::Srv { .. } => &[RecordKind::Srv],
             };
             open.extend(kinds.iter().map(|&kind| (id, Question { name: record.name.as_str().into(), kind })));
         }
@@ -171,8 +181,13 @@ fn state(record: &Wanted, found: &[Outcome]) -> State {
         }
     }
     match &record.data {
-        Data::Srv { .. } => State::Unasked,
-        Data::Host => {
+        Data::Srv { port, host } => {
+            let servers: Vec<(u16, &str)> = all.iter().filter_map(|record| srv(record)).collect();
+            let is_right = servers.iter().any(|(found, name)| found == port && name.eq_ignore_ascii_case(host));
+            let servers: Vec<String> = servers.iter().map(|(port, name)| format!("{name}:{port}")).collect();
+            judged(is_right, servers.iter().map(String::as_str).collect())
+        }
+        Data::Host | Data::Alias(_) => {
             if all.is_empty() {
                 State::Missing
             } else {
@@ -192,6 +207,7 @@ fn state(record: &Wanted, found: &[Outcome]) -> State {
                 "v=DKIM1" => texts.iter().any(|found| key(found) == key(text)),
                 // Whoever has a policy has thought about it.
                 "v=DMARC1" => texts.len() == 1,
+                "v=STSv1" => texts.len() == 1 && texts.iter().all(|found| id(found) == id(text)),
                 _ => texts.len() == 1 && texts.iter().all(|found| names_us(found)),
             };
             judged(is_right, texts)
@@ -209,6 +225,15 @@ fn judged(is_right: bool, found: Vec<&str>) -> State {
 
 fn mx(record: &Record) -> Option<&str> {
     if let Record::Mx(_, host) = record { Some(host.trim_end_matches('.')) } else { None }
+}
+
+fn srv(record: &Record) -> Option<(u16, &str)> {
+    if let Record::Srv(port, host) = record { Some((*port, host.trim_end_matches('.'))) } else { None }
+}
+
+/// The mark of a policy of MTA-STS.
+fn id(text: &str) -> Option<&str> {
+    text.split(';').find_map(|tag| tag.trim().strip_prefix("id="))
 }
 
 fn txt(record: &Record) -> Option<&str> {
@@ -256,6 +281,7 @@ fn data(record: &Wanted) -> (&'static str, String) {
         Data::Mx(host) => ("MX", format!("10 {host}.")),
         Data::Txt(text) => ("TXT", dkim::keys::strings(text)),
         Data::Srv { port, host } => ("SRV", format!("0 1 {port} {host}.")),
+        Data::Alias(host) => ("CNAME", format!("{host}.")),
         Data::Host => ("A", "the addresses of this server, and AAAA".into()),
     }
 }
@@ -267,7 +293,6 @@ impl State {
             State::Missing => "missing",
             State::Other(_) => "other",
             State::Unknown => "no answer",
-            State::Unasked => "not asked",
         }
     }
 

@@ -28,6 +28,7 @@ use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfi
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
+use mailbox::webmail::discovery::Discovery;
 use mailbox::{Elsewhere, File, Handle, Relay, Remote, Rewriter, Site, Writer};
 use store::{Format, Options, Volume};
 use tokio::runtime::Runtime as Loops;
@@ -77,6 +78,8 @@ pub struct Store {
     member: Option<Arc<Member>>,
     /// Where the others hand connections over.
     reception: Option<Sockets>,
+    /// The doors that programs are told of.
+    discovery: Discovery,
     identity: Identity,
     teachers: Teachers,
     shown: Mutex<Weak<Site>>,
@@ -146,6 +149,7 @@ impl Store {
         settings: &StoreSettings,
         cluster: Option<&ClusterSettings>,
         authorities: &Path,
+        discovery: Discovery,
     ) -> Result<Store, String> {
         let owner = Owner { mode: SocketMode::default(), group: None };
         let member = |cluster| Member::new(cluster, authorities, settings.volume(), settings.size).map(Arc::new);
@@ -156,6 +160,7 @@ impl Store {
             sockets: sockets.collect::<Result<_, String>>()?,
             member: cluster.map(member).transpose()?,
             reception: cluster.map(reception).transpose()?,
+            discovery,
             identity: Arc::default(),
             teachers: Teachers::default(),
             shown: Mutex::default(),
@@ -386,6 +391,7 @@ impl Store {
         let most = self.settings.message_bytes_max;
         let mut site = Site::new(handle, parts.accounts.clone(), parts.hostname.clone(), most, ending.clone());
         site.junk = self.settings.junk;
+        site.discovery = self.discovery.clone();
         site.scripts = parts.scripts.clone();
         site.relay = parts.relay.clone();
         site.rewriter = parts.rewriter.clone();

@@ -5,6 +5,7 @@ mod acl;
 mod app_passwords;
 pub mod command;
 pub mod control;
+pub mod discovery;
 pub mod dkim;
 pub mod domain;
 pub mod doors;

@@ -72,7 +72,7 @@ pub fn show(view: &View) -> Reply {
             ),
         }
         records(page, all(&found["records"]));
-        put!(page, "<p class=\"soft\">Asked of the DNS just now. Records SRV are not asked for.</p>");
+        put!(page, "<p class=\"soft\">Asked of the DNS just now.</p>");
         Ok(())
     })
 }

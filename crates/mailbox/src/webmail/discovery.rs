@@ -1,0 +1,191 @@
+//! What programs ask a domain before anybody has logged in: Thunderbird's autoconfig (`config-v1.1.xml`), Outlook's autodiscover (POX), and the
+//! policy of MTA-STS (RFC 8461).
+//!
+//! The answers have the doors of this server, whatever domain and address are asked for: none is looked up, so nobody learns who has an
+//! account. A question is [`REQUEST_BYTES_MAX`] long at the most.
+
+use ::webmail::{Call, Reply, refusal};
+use proto::http::Request;
+use proto::smtp::Path;
+
+/// The longest question of autodiscover, in bytes.
+pub(super) const REQUEST_BYTES_MAX: u64 = 16 << 10;
+
+/// The doors of a server, as far as programs are told of them: those within TLS.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Discovery {
+    /// The port of IMAP within TLS.
+    pub imaps: Option<u16>,
+    /// The port of POP3 within TLS.
+    pub pop3s: Option<u16>,
+    /// Where accounts send.
+    pub submission: Option<Submission>,
+    /// The policy of MTA-STS, whole.
+    pub policy: Option<String>,
+}
+
+/// A door for mail that accounts send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Submission {
+    /// Its port.
+    pub port: u16,
+    /// Whether TLS begins with the connection; otherwise at STARTTLS.
+    pub is_implicit: bool,
+}
+
+/// A question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Autoconfig,
+    Autodiscover,
+    Policy,
+}
+
+/// The question of a request, if it is one.
+pub(super) fn asked(call: &Call) -> Option<Asked> {
+    match call.segments()[..] {
+        ["mail", "config-v1.1.xml"] | [".well-known", "autoconfig", "mail", "config-v1.1.xml"] => {
+            Some(Asked::Autoconfig)
+        }
+        [folder, file] if folder.eq_ignore_ascii_case("autodiscover") => {
+            file.eq_ignore_ascii_case("autodiscover.xml").then_some(Asked::Autodiscover)
+        }
+        [".well-known", "mta-sts.txt"] => Some(Asked::Policy),
+        _ => None,
+    }
+}
+
+impl Discovery {
+    /// Answers a question, whose body this is.
+    pub(super) fn answer(&self, asked: Asked, request: &Request, call: &Call, body: &[u8], hostname: &str) -> Reply {
+        let host = request.fields.get("host").map(|host| String::from_utf8_lossy(host).to_ascii_lowercase());
+        let host = host.as_deref().map_or("", |host| host.split(':').next().unwrap_or_default());
+        match asked {
+            Asked::Policy => self.told_policy(host),
+            _ if self.imaps.is_none() && self.pop3s.is_none() => not_here(),
+            Asked::Autoconfig => {
+                let domain = call.query.get("emailaddress").rsplit_once('@').map(|(_, domain)| domain);
+                let domain = domain.or_else(|| host.strip_prefix("autoconfig.")).filter(|domain| is_host(domain));
+                xml(self.autoconfig(domain.unwrap_or(hostname), hostname))
+            }
+            Asked::Autodiscover => match address(body) {
+                Some(address) => xml(self.autodiscover(address, hostname)),
+                None => refusal(400, "There is no address in this question."),
+            },
+        }
+    }
+
+    /// The policy, which is that of a domain: `mta-sts.DOMAIN` alone has it.
+    fn told_policy(&self, host: &str) -> Reply {
+        match self.policy.as_ref().filter(|_| host.starts_with("mta-sts.")) {
+            Some(policy) => text("text/plain; charset=utf-8", policy.clone()),
+            None => not_here(),
+        }
+    }
+
+    fn autoconfig(&self, domain: &str, hostname: &str) -> String {
+        let server = |element: &str, kind: &str, port: u16, socket: &str| {
+            format!(
+                "    <{element} type=\"{kind}\">\n      <hostname>{hostname}</hostname>\n      <port>{port}</port>\n      \
+                 <socketType>{socket}</socketType>\n      <authentication>password-cleartext</authentication>\n      \
+                 <username>%EMAILADDRESS%</username>\n    </{element}>\n"
+            )
+        };
+        let mut servers = String::new();
+        servers.extend(self.imaps.map(|port| server("incomingServer", "imap", port, "SSL")));
+        servers.extend(self.pop3s.map(|port| server("incomingServer", "pop3", port, "SSL")));
+        servers.extend(self.submission.map(|Submission { port, is_implicit }| {
+            server("outgoingServer", "smtp", port, if is_implicit { "SSL" } else { "STARTTLS" })
+        }));
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<clientConfig version=\"1.1\">\n  <emailProvider id=\"{domain}\">\n    \
+             <domain>{domain}</domain>\n    <displayName>{domain}</displayName>\n    <displayShortName>{domain}</displayShortName>\n\
+             {servers}  </emailProvider>\n</clientConfig>\n"
+        )
+    }
+
+    fn autodiscover(&self, address: &str, hostname: &str) -> String {
+        let protocol = |kind: &str, port: u16, security: &str| {
+            format!(
+                "      <Protocol>\n        <Type>{kind}</Type>\n        <Server>{hostname}</Server>\n        <Port>{port}</Port>\n        \
+                 <LoginName>{address}</LoginName>\n        <DomainRequired>off</DomainRequired>\n        <SPA>off</SPA>\n        \
+                 {security}\n        <AuthRequired>on</AuthRequired>\n      </Protocol>\n"
+            )
+        };
+        let mut protocols = String::new();
+        protocols.extend(self.imaps.map(|port| protocol("IMAP", port, "<SSL>on</SSL>")));
+        protocols.extend(self.pop3s.map(|port| protocol("POP3", port, "<SSL>on</SSL>")));
+        protocols.extend(self.submission.map(|Submission { port, is_implicit }| {
+            protocol("SMTP", port, if is_implicit { "<SSL>on</SSL>" } else { "<Encryption>TLS</Encryption>" })
+        }));
+        const NAMES: &str = "http://schemas.microsoft.com/exchange/autodiscover";
+        format!(
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<Autodiscover xmlns=\"{NAMES}/responseschema/2006\">\n  \
+             <Response xmlns=\"{NAMES}/outlook/responseschema/2006a\">\n    <Account>\n      <AccountType>email</AccountType>\n      \
+             <Action>settings</Action>\n{protocols}    </Account>\n  </Response>\n</Autodiscover>\n"
+        )
+    }
+}
+
+fn xml(content: String) -> Reply {
+    text("text/xml; charset=utf-8", content)
+}
+
+fn text(kind: &str, content: String) -> Reply {
+    let mut reply = Reply::json(200, content);
+    reply.set("Content-Type", kind.into());
+    reply
+}
+
+fn not_here() -> Reply {
+    refusal(404, "There is no such page.")
+}
+
+/// The address of a question: `<EMailAddress>ADDRESS</EMailAddress>`, of letters that no document reads as marks.
+fn address(body: &[u8]) -> Option<&str> {
+    let body = std::str::from_utf8(body).ok()?;
+    let (_, rest) = body.split_once("EMailAddress>")?;
+    let (address, _) = rest.split_once('<')?;
+    let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>&\"'".contains(&byte));
+    let address = address.trim();
+    (is_plain && address.contains('@') && address.parse::<Path>().is_ok()).then_some(address)
+}
+
+fn is_host(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-.".contains(&byte);
+    (1..=253).contains(&name.len()) && name.bytes().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_and_marks_are_refused() {
+        let question =
+            |address: &str| format!("<Autodiscover><Request><EMailAddress>{address}</EMailAddress></Request>");
+        assert_eq!(address(question("ann@example.org").as_bytes()), Some("ann@example.org"));
+        for wrong in ["", "ann", "a&b@example.org", "\"a\"@example.org", "a b@example.org", "ann@example.org\n"] {
+            assert_eq!(address(question(wrong).as_bytes()), None, "{wrong}");
+        }
+        assert_eq!((address(b""), address(b"EMailAddress>a@b"), address(b"\xff")), (None, None, None));
+        assert!(is_host("example.org") && !is_host("a<b") && !is_host("") && !is_host(&"x".repeat(300)));
+    }
+
+    #[test]
+    fn doors_that_are_there_are_told() {
+        let submission = Some(Submission { port: 587, is_implicit: false });
+        let discovery = Discovery { imaps: Some(993), submission, ..Discovery::default() };
+        let told = discovery.autoconfig("example.org", "mx.example.org");
+        assert!(told.contains("<port>993</port>\n      <socketType>SSL</socketType>"), "{told}");
+        assert!(
+            told.contains("<port>587</port>\n      <socketType>STARTTLS</socketType>") && !told.contains("pop3"),
+            "{told}"
+        );
+        let told = discovery.autodiscover("ann@example.org", "mx.example.org");
+        assert!(
+            told.contains("<Encryption>TLS</Encryption>") && told.contains("<LoginName>ann@example.org</LoginName>"),
+            "{told}"
+        );
+    }
+}
