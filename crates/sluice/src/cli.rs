@@ -5,6 +5,7 @@ mod cluster;
 mod config;
 mod database;
 mod dkim;
+mod dmarc;
 mod dnsbl;
 mod domain;
 mod ids;
@@ -31,6 +32,7 @@ pub use self::cluster::{Cluster, ClusterCommand};
 pub use self::config::{ConfigCommand, ConfigShow};
 pub use self::database::{Database, DatabaseArgs, DatabaseCommand, Update};
 pub use self::dkim::{Dkim, DkimCommand};
+pub use self::dmarc::{Dmarc, DmarcCommand};
 pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
@@ -125,6 +127,10 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 an error.
     Dkim(Dkim),
+    /// Read reports that other sites send about the mail of a domain.
+    ///
+    /// Exit status: 0 done, 2 a file has no report, or more than is read.
+    Dmarc(Dmarc),
     /// Print and check the records that the DNS has to have for a domain whose mail is here.
     ///
     /// Exit status: 0 done, and all records are right; 1 some are missing or wrong, or the DNS did not answer; 2 an

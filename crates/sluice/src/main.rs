@@ -13,6 +13,7 @@ mod cluster;
 mod command;
 mod config;
 mod database;
+mod dmarc;
 mod dnsbl;
 mod eve;
 mod intercept;
@@ -94,6 +95,7 @@ fn main() -> ExitCode {
         Command::Rules(args) => command::rules::run(&args),
         Command::Auth(args) => command::auth::run(&args),
         Command::Dkim(args) => store::dkim::run(&args),
+        Command::Dmarc(args) => dmarc::run(&args),
         Command::Domain(args) => store::domain::run(&args),
         Command::Migrate { command: MigrateCommand::Postfix(args) } => migrate::postfix(&args),
         Command::Sendmail { arguments } => return store::sendmail::run(&arguments),
