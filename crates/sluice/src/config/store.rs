@@ -344,6 +344,24 @@ mod tests {
     const LISTENER: &str = "[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='store:'\n";
 
     #[test]
+    fn mail_is_relayed_by_a_store_with_a_way_out_and_not_for_everybody() {
+        let check = |store: &str, forward: &str, clients: &str| {
+            let listener = LISTENER.replace("store:", forward);
+            Config::parse(&format!("{store}\n{listener}relay_clients=[{clients}]\n"), "test").map_err(|e| e.to_string())
+        };
+        let (store, relay) = ("[store]\nfolder='x'", "[store]\nfolder='x'\nrelay='mx'");
+        assert!(check(relay, "store:", "'10.0.0.0/8', 'unix'").is_ok());
+        for (store, forward, clients, wanted) in [
+            (relay, "discard:", "'10.0.0.0/8'", "by the queue of the store"),
+            (relay, "store:", "'10.0.0.0/8', '::/0'", "open relay"),
+            (store, "store:", "'10.0.0.0/8'", "goes out by relay"),
+        ] {
+            let error = check(store, forward, clients).unwrap_err();
+            assert!(error.contains(wanted), "{forward} {clients}: {error}");
+        }
+    }
+
+    #[test]
     fn a_store_is_checked_before_it_is_used() {
         for (text, wanted) in [
             ("", "store: needs a table [store]"),
