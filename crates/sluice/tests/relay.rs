@@ -159,6 +159,27 @@ fn a_mail_waits_for_a_dead_next_hop_through_a_kill_and_is_sent_once() {
     assert!(!text.contains("Return-Path") && !text.contains("Message-ID"), "nothing but the trace is added: {text}");
 }
 
+#[test]
+fn mail_of_clients_inside_is_signed_and_that_of_strangers_is_not() {
+    let hop = Sink::start(Behaviour::default());
+    let gateway = gateway(&hop.forward(), "");
+    let config = gateway.folder.path().join("sluice.toml");
+    std::fs::write(&config, format!("[store]\nfolder = \"{}/store\"\n", gateway.folder.path().display())).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    let output = command.args(["dkim", "create", "here.test", "--config"]).arg(&config).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    for address in ["10.1.2.3", "192.0.2.7"] {
+        let mut wire = client(&gateway, 0, address);
+        assert_eq!(send(&mut wire, "<ann@here.test>", &["<u@relay.test>"], MAIL), "250 2.0.0 Queued");
+    }
+    let mails: Vec<String> = hop.wait(2).iter().map(|mail| mail.text()).collect();
+    let is_signed = |address: &str| {
+        let mail = mails.iter().find(|mail| mail.contains(address)).unwrap();
+        mail.contains("DKIM-Signature: ") && mail.contains("d=here.test")
+    };
+    assert_eq!(["[10.1.2.3]", "[192.0.2.7]"].map(is_signed), [true, false], "{mails:?}");
+}
+
 /// Postfix takes what it knows; what it refuses comes back to the sender, by the same way out.
 #[test]
 fn postfix_as_the_next_hop_takes_mail_and_what_it_refuses_comes_back() {
