@@ -23,6 +23,7 @@ mod clock;
 mod content;
 mod deflate;
 mod delivery;
+pub mod discovery;
 mod elsewhere;
 mod file;
 mod filter;

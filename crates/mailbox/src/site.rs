@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::accounts::{Account, Accounts};
 use crate::behind::Behind;
 use crate::clock::Clock;
+use crate::discovery::Discovery;
 use crate::file::File;
 use crate::guest::Seats;
 use crate::in_flight::InFlight;
@@ -30,7 +31,6 @@ use crate::rewriter::Rewriter;
 use crate::scripts::{Compiled, SiteScripts};
 use crate::signer::Signer;
 use crate::turns::Turns;
-use crate::webmail::discovery::Discovery;
 use crate::writer::Handle;
 
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.

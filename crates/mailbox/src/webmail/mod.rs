@@ -11,7 +11,6 @@
 //! of an account. A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
 //! that account.
 
-pub mod discovery;
 mod door;
 mod host;
 mod jmap;
@@ -30,6 +29,7 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, timeout_at};
 
 use crate::accounts::Account;
+use crate::discovery;
 use crate::guest::{Guest, Seat};
 use crate::login::{Caller, Checked, WEBMAIL};
 use crate::site::Site;

@@ -31,7 +31,8 @@ fn all(work: &mut Translation<'_>) {
         work.draft.key(Part::Top, "hostname", &json!(host), None);
     }
     let has_tls = tls(work);
-    let shape = ways::shape(work);
+    let has_insiders = !access::inside(work).is_empty();
+    let shape = ways::shape(work, has_insiders);
     match &shape {
         Shape::Server => {
             let at = json!("/var/lib/sluice/store");

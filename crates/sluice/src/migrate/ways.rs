@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::access;
 use super::draft::Part;
 use super::logins;
 use super::tables::{Contents, Entry};
@@ -30,8 +29,8 @@ impl Hop {
     }
 }
 
-/// Whether the site is a gateway: domains are relayed, and nobody has mail here.
-pub fn shape(work: &mut Translation<'_>) -> Shape {
+/// Whether the site is a gateway: domains are relayed, nobody has mail here, and no clients inside relay.
+pub fn shape(work: &mut Translation<'_>, has_insiders: bool) -> Shape {
     let relayed = work.parameters.list("relay_domains");
     let virtuals = ["virtual_mailbox_maps", "virtual_mailbox_domains", "virtual_alias_maps"];
     let hosts = ["localhost", &work.parameters.value("myhostname")].map(str::to_owned);
@@ -42,7 +41,7 @@ pub fn shape(work: &mut Translation<'_>) -> Shape {
         work.done("relay_domains");
         return Shape::Server;
     }
-    if is_server || !access::inside(work).is_empty() {
+    if is_server || has_insiders {
         return Shape::Server;
     }
     let domains = work.names("relay_domains");

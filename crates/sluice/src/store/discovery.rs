@@ -1,7 +1,7 @@
 //! The doors of a configuration that programs are told of before anybody has logged in: those within TLS. They are read at the start.
 
 use edge::settings::{Address, Auth, Forward, Listener, ListenerTls};
-use mailbox::webmail::discovery::{Discovery, Submission};
+use mailbox::discovery::{Discovery, Submission};
 
 use crate::config::Config;
 

@@ -9,7 +9,7 @@ use proto::http::Request;
 use proto::smtp::Path;
 
 /// The longest question of autodiscover, in bytes.
-pub(super) const REQUEST_BYTES_MAX: u64 = 16 << 10;
+pub(crate) const REQUEST_BYTES_MAX: u64 = 16 << 10;
 
 /// The doors of a server, as far as programs are told of them: those within TLS.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,14 +35,14 @@ pub struct Submission {
 
 /// A question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     Autoconfig,
     Autodiscover,
     Policy,
 }
 
 /// The question of a request, if it is one.
-pub(super) fn asked(call: &Call) -> Option<Asked> {
+pub(crate) fn asked(call: &Call) -> Option<Asked> {
     match call.segments()[..] {
         ["mail", "config-v1.1.xml"] | [".well-known", "autoconfig", "mail", "config-v1.1.xml"] => {
             Some(Asked::Autoconfig)
@@ -57,7 +57,7 @@ pub(super) fn asked(call: &Call) -> Option<Asked> {
 
 impl Discovery {
     /// Answers a question, whose body this is.
-    pub(super) fn answer(&self, asked: Asked, request: &Request, call: &Call, body: &[u8], hostname: &str) -> Reply {
+    pub(crate) fn answer(&self, asked: Asked, request: &Request, call: &Call, body: &[u8], hostname: &str) -> Reply {
         let host = request.fields.get("host").map(|host| String::from_utf8_lossy(host).to_ascii_lowercase());
         let host = host.as_deref().map_or("", |host| host.split(':').next().unwrap_or_default());
         match asked {
