@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use edge::inspector::examine;
 use serde_json::json;
+use text::hazard::is_hazard;
 
 use self::documents::{Documents, FILE_BYTES_MAX};
 use self::report::{Checked, Record, Report};
@@ -111,7 +112,7 @@ fn row(record: &Record) -> String {
 
 /// Text of others as a terminal may show it.
 fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
+    text.chars().map(|letter| if is_hazard(letter) { '?' } else { letter }).collect()
 }
 
 #[cfg(test)]
