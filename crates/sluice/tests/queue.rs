@@ -326,7 +326,7 @@ fn an_operator_sees_why_mails_wait_and_moves_them() {
 /// A sender that is told of a delay, and then that it was given up.
 #[test]
 fn a_sender_is_warned_and_then_told_that_it_was_given_up() {
-    let site = Site::start_with("warning_seconds = 1\nlifetime_seconds = 4", Behaviour::default());
+    let site = Site::start_with("warning_seconds = 4\nlifetime_seconds = 10", Behaviour::default());
     send(&mut site.submit_as("ann@here.test"), "<ann@here.test>", &["<u@deferred.test>"], MAIL);
     let notices = site.mails("ann@here.test", 2);
     assert!(

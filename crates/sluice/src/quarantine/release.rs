@@ -29,7 +29,7 @@ pub struct Outcome {
 /// Sends a message to those of its recipients who do not have it; with `again`, to all.
 ///
 /// # Errors
-/// When somebody else is at it, a file cannot be read or written, or its envelope is none. What the hop says against it
+/// When another command is using it, a file cannot be read or written, or its envelope is none. What the hop says against it
 /// is no error.
 pub async fn release(kept: &mut Kept, route: &Route, hostname: &str, again: bool) -> Result<Outcome, Failure> {
     let mail = edge::quarantine::read(&kept.mail())?;
