@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use avfs::Mode;
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Gid, OFlags, RenameFlags, Uid, XattrFlags};
@@ -357,7 +358,15 @@ fn compare(how: How, first_seed: u64) {
             assert_eq!(outcomes.0, outcomes.1, "seed {seed}: mounted and bare, after {}", lines(&history));
         }
         (mounted.open, bare.open) = Default::default();
-        let trees = (mounted.tree(), bare.tree());
+        // FUSE tells the mount of a close after it has returned, and a listing may miss a file that takes its place meanwhile.
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let trees = loop {
+            let trees = (mounted.tree(), bare.tree());
+            if trees.0 == trees.1 || Instant::now() > deadline {
+                break trees;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
         assert_eq!(trees.0, trees.1, "seed {seed}: mounted and bare, after {}", lines(&history));
         let below = Side::new(&mount.below(&seed.to_string()), true).tree();
         assert_eq!(below, trees.1, "seed {seed}: below and bare, after {}", lines(&history));

@@ -2,7 +2,7 @@
 //! policy of MTA-STS (RFC 8461).
 //!
 //! The answers have the doors of this server, whatever domain and address are asked for: none is looked up, so nobody learns who has an
-//! account. A question is [`REQUEST_BYTES_MAX`] long at the most.
+//! account. A question is 16 KiB long at the most.
 
 use ::webmail::{Call, Reply, refusal};
 use proto::http::Request;

@@ -9,7 +9,7 @@
 //! A gateway in the same process may speak SMTP instead ([`Peer::Smtp`]), where its own client does: then there is one answer,
 //! and the mail is delivered to all recipients or to none. Who has no room for the announced size is deferred at RCPT, so that
 //! one full mailbox keeps nothing from the others. Over such a connection an account may log in, and submit mail. Mail for others than
-//! accounts is [relayed](relays) where the site relays for their domain, or for the client ([`Peer::Insider`]).
+//! accounts is relayed where the site relays for their domain, or for the client ([`Peer::Insider`]).
 
 mod relays;
 mod submission;
