@@ -45,6 +45,8 @@ pub enum PageOutcome {
     Banned(Box<str>, bool),
     /// It is blocked for its points.
     Weighted,
+    /// It is blocked since it has too many phrases to count.
+    Dense,
 }
 
 /// A phrase, or a combination of several, that counted.
@@ -69,6 +71,6 @@ impl PageScore {
 
     /// Whether the page would be blocked if scores block.
     pub const fn is_bad(&self) -> bool {
-        matches!(self.outcome, PageOutcome::Banned(..) | PageOutcome::Weighted)
+        matches!(self.outcome, PageOutcome::Banned(..) | PageOutcome::Weighted | PageOutcome::Dense)
     }
 }

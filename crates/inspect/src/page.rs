@@ -63,6 +63,7 @@ pub(crate) fn score(page: Page, paging: &Paging) -> PageScore {
         Outcome::Exception { phrase, is_together } => PageOutcome::Exception(phrase.into(), is_together),
         Outcome::Banned { phrase, is_together } => PageOutcome::Banned(phrase.into(), is_together),
         Outcome::Weighted => PageOutcome::Weighted,
+        Outcome::Dense => PageOutcome::Dense,
     };
     let phrase =
         |found: web::phrase::Found| Phrase { text: found.phrase.into(), count: found.count, weight: found.weight };

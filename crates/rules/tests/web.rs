@@ -1,9 +1,12 @@
 //! The configuration and the lists of E2Guardian: values that E2Guardian 5.3.5 and 5.5.8 give, or that ours gives instead of them.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use rules::web::phrase::{Dialect, Outcome, Page, Score};
-use rules::web::{Cause, Decision, Field, Filter, Limits, Moment, Notice, Request, Response, Tokens, Told, Verdict};
+use rules::web::{
+    Cause, Decision, Field, Filter, Limits, Moment, Notice, Request, Response, Suffixes, Tokens, Told, Verdict,
+};
 
 /// A configuration of these files, and nothing else.
 fn load(files: &[(&str, &str)], dialect: Dialect) -> Filter {
@@ -162,6 +165,29 @@ fn time_category_and_case_belong_to_the_lines_behind_them() {
     assert_eq!((points(&kept, "Caf\u{e9} x"), points(&kept, "Zork x"), points(&kept, "zork x")), (5, 6, 0));
     let decoded = phrases(Dialect::E2guardian535, "hexdecodecontent = on\n", [b"", b"<zork e><8>\n", b""]);
     assert_eq!(points(&decoded, "zor%6B%20e x"), 8);
+}
+
+#[test]
+fn a_page_in_which_phrases_are_too_dense_to_count_is_blocked() {
+    let nested: String = (1..=40).map(|count| format!("<{}><1>\n", "z".repeat(count))).collect();
+    let filter = phrases(Dialect::Sluice, "", [b"", nested.as_bytes(), b"<free>\n"]);
+    let score = |text: &[u8], cut: usize| {
+        let mut page = Page::new(filter.groups()[0].phrases());
+        text.chunks(cut).for_each(|piece| page.feed(piece));
+        page.finish(Moment::default())
+    };
+    let dense = [vec![b'z'; 100_000], b" free ".to_vec()].concat();
+    for cut in [1, 7, 8192, 70_000, 200_000] {
+        assert_eq!(score(&dense, cut), Score { outcome: Outcome::Dense, ..Score::default() }, "{cut}");
+    }
+    let decision = filter.groups()[0].scored(&score(&dense, 8192), Decision::default());
+    assert!(
+        decision.verdict == Verdict::Block
+            && decision.reason.is_some_and(|reason| reason.log.contains("too many phrases"))
+    );
+    // A page with much in it is none of these.
+    let much = b"zzzzz zzz zz ".repeat(10_000);
+    assert_eq!(score(&much, 8192).outcome, Outcome::Passed);
 }
 
 #[test]
@@ -445,7 +471,8 @@ fn folders_of_categories_and_hosts_files_are_lists() {
 
 /// A request of a client that may have tokens, at this second.
 fn with_tokens<'r>(url: &'r str, fields: &'r [Field<'r>], now: u64) -> Request<'r> {
-    let tokens = Some(Tokens { now, secret: b"secret" });
+    static SUFFIXES: LazyLock<Suffixes> = LazyLock::new(Suffixes::default);
+    let tokens = Some(Tokens { now, secret: b"secret", suffixes: &SUFFIXES });
     Request { method: b"GET", url: url.as_bytes(), fields, tokens, ..Request::default() }
 }
 

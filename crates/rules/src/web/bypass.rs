@@ -1,12 +1,13 @@
 //! Tokens that let a client past a block for some time: HMAC-SHA-256 over the subject, the client, its user and the end.
 //!
-//! `GBYPASS` lets past the blocks of a site and of the hosts below it, `GIBYPASS` spares one URL the scan for malware. A token comes
+//! `GBYPASS` lets past the blocks of a site and of the hosts below it (of a public suffix, as `co.uk`, of that host alone), `GIBYPASS` spares one URL the scan for malware. A token comes
 //! in the query of a URL, and from then on in a cookie: the client is sent to the URL without it, so that no other site reads it in
 //! `Referer`. E2Guardian's own tokens (MD5) are not taken.
 
 use core::net::IpAddr;
 
 use super::request::{Request, Tokens};
+use super::suffix::Suffixes;
 use super::url::Url;
 
 /// Bytes of a block of SHA-256.
@@ -23,7 +24,7 @@ const LINK_BYTES_MAX: usize = 8 << 10;
 /// The subject of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
-    /// A host without `www.`, and the hosts below it.
+    /// A host without `www.`, and the hosts below it unless it is a public suffix.
     Site,
     /// One URL.
     Url,
@@ -69,11 +70,13 @@ impl Bypass {
     /// The value of `Set-Cookie` by which a client comes past the next blocks of the subject.
     pub fn cookie(&self, url: &[u8], who: Who<'_>, tokens: &Tokens<'_>) -> Vec<u8> {
         let parsed = Url::read(url);
-        let site = site(&parsed);
+        let site = site(&parsed, tokens.suffixes);
         let token = self.token(url, who, tokens);
-        let mut cookie = format!("{}={token}; Path=/; Max-Age={}; HttpOnly", self.subject.name(), self.seconds);
         let is_of_site = self.subject == Subject::Site;
-        if is_of_site && parsed.address.is_none() && site.contains(&b'.') && site.iter().all(|byte| is_of_name(*byte)) {
+        let path = if is_of_site { "/" } else { cookie_path(&parsed) };
+        let mut cookie = format!("{}={token}; Path={path}; Max-Age={}; HttpOnly", self.subject.name(), self.seconds);
+        let has_below = parsed.address.is_none() && !tokens.suffixes.has(site);
+        if is_of_site && has_below && site.iter().all(|byte| is_of_name(*byte)) {
             cookie += &format!("; Domain={}", String::from_utf8_lossy(site));
         }
         cookie.into_bytes()
@@ -84,7 +87,7 @@ impl Bypass {
         let url = Url::read(url);
         let end = tokens.now.saturating_add(self.seconds);
         let subject = match self.subject {
-            Subject::Site => site(&url).to_vec(),
+            Subject::Site => site(&url, tokens.suffixes).to_vec(),
             Subject::Url => whole(&url),
         };
         format!("{}{end}", self.code(&subject, who, end, tokens))
@@ -99,7 +102,7 @@ impl Bypass {
         match self.subject {
             Subject::Url => is_it(&whole(&url)),
             Subject::Site if url.address.is_some() => is_it(&url.host),
-            Subject::Site => sites(&url.host).take(LABELS_MAX).any(is_it),
+            Subject::Site => sites(&url.host, tokens.suffixes).take(LABELS_MAX).any(is_it),
         }
     }
 
@@ -117,14 +120,21 @@ impl Bypass {
 }
 
 /// The site of a URL.
-fn site(url: &Url) -> &[u8] {
-    url.host.strip_prefix(b"www.").unwrap_or(&url.host)
+fn site<'u>(url: &'u Url, suffixes: &Suffixes) -> &'u [u8] {
+    url.host.strip_prefix(b"www.").filter(|rest| !suffixes.has(rest)).unwrap_or(&url.host)
 }
 
-/// The sites that a host may belong to: itself, and what stands behind each of its dots, but for a top-level domain.
-fn sites(host: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The path of a URL for a cookie: browsers send the cookie for it and what is below it.
+fn cookie_path(url: &Url) -> &str {
+    let path = url.raw_path.split(|byte| b"?#".contains(byte)).next().unwrap_or_default();
+    let is_clean = path.iter().all(|&byte| byte.is_ascii_graphic() && byte != b';');
+    std::str::from_utf8(path).ok().filter(|_| is_clean).unwrap_or("/")
+}
+
+/// The sites that a host may belong to: itself, and what stands behind each of its dots, but for public suffixes.
+fn sites<'h>(host: &'h [u8], suffixes: &Suffixes) -> impl Iterator<Item = &'h [u8]> {
     let starts = host.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at + 1);
-    let above = starts.map(|at| &host[at..]).filter(|site| site.contains(&b'.'));
+    let above = starts.map(|at| &host[at..]).filter(|site| !suffixes.has(site));
     std::iter::once(host).chain(above)
 }
 
@@ -233,14 +243,18 @@ fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
     fn bypass(subject: Subject) -> Bypass {
         Bypass { subject, seconds: 60, key: b"key"[..].into(), group: 1 }
     }
 
+    static REGISTRIES: LazyLock<Suffixes> = LazyLock::new(Suffixes::default);
+
     fn at(now: u64) -> Tokens<'static> {
-        Tokens { now, secret: b"secret" }
+        Tokens { now, secret: b"secret", suffixes: &REGISTRIES }
     }
 
     #[test]
@@ -297,7 +311,7 @@ mod tests {
         let own = Bypass { key: Box::default(), ..bypass(Subject::Site) };
         let token = own.token(b"http://a.test/", Who::default(), &at(1000));
         assert!(own.accepts(&token, b"http://a.test/", Who::default(), &at(1000)));
-        assert!(!own.accepts(&token, b"http://a.test/", Who::default(), &Tokens { now: 1000, secret: b"other" }));
+        assert!(!own.accepts(&token, b"http://a.test/", Who::default(), &Tokens { secret: b"other", ..at(1000) }));
         assert!(!Bypass { group: 2, ..own }.accepts(&token, b"http://a.test/", Who::default(), &at(1000)));
     }
 
@@ -326,6 +340,41 @@ mod tests {
         assert_eq!(carried.fields, wanted);
         let of_cookies = [(Subject::Site, "7"), (Subject::Url, "9"), (Subject::Site, "8")];
         assert_eq!(carried.of_cookies, of_cookies.map(|(subject, token)| (subject, token.to_string())));
+    }
+
+    #[test]
+    fn a_token_of_a_public_suffix_holds_for_that_host_alone() {
+        let bypass = bypass(Subject::Site);
+        for host in ["co.uk", "www.co.uk"] {
+            let url = format!("http://{host}/");
+            let token = bypass.token(url.as_bytes(), Who::default(), &at(1000));
+            assert!(bypass.accepts(&token, url.as_bytes(), Who::default(), &at(1000)), "{host}");
+            assert!(!bypass.accepts(&token, b"http://shop.co.uk/", Who::default(), &at(1000)), "{host}");
+            let cookie = String::from_utf8(bypass.cookie(url.as_bytes(), Who::default(), &at(1000))).expect("text");
+            assert_eq!(cookie.contains("Domain="), host != "co.uk", "{cookie}");
+        }
+        let listed = Suffixes::read("io\ngithub.io\n");
+        let tokens = Tokens { suffixes: &listed, ..at(1000) };
+        let token = bypass.token(b"http://github.io/", Who::default(), &tokens);
+        assert!(!bypass.accepts(&token, b"http://a.github.io/", Who::default(), &tokens));
+        let token = bypass.token(b"http://a.github.io/", Who::default(), &tokens);
+        assert!(bypass.accepts(&token, b"http://b.a.github.io/", Who::default(), &tokens));
+    }
+
+    #[test]
+    fn a_cookie_for_one_url_goes_to_its_path() {
+        let bypass = bypass(Subject::Url);
+        for (url, path) in [
+            ("http://a.test/x/y.zip?a=/b", "/x/y.zip"),
+            ("http://a.test", "/"),
+            ("http://a.test/x;y", "/"),
+            ("http://a.test/\u{e9}", "/"),
+            ("http://a.test/x#y", "/x"),
+        ] {
+            let cookie = bypass.cookie(url.as_bytes(), Who::default(), &at(1000));
+            let cookie = String::from_utf8(cookie).expect("text");
+            assert!(cookie.contains(&format!("; Path={path}; ")), "{url}: {cookie}");
+        }
     }
 
     #[test]

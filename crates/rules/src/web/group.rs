@@ -203,6 +203,7 @@ impl Group {
             Outcome::Banned { phrase, is_together } => {
                 (Verdict::Block, 300 + 100 * u32::from(*is_together), phrase.clone())
             }
+            Outcome::Dense => (Verdict::Block, 402, "too many phrases to count".to_owned()),
             Outcome::Weighted => {
                 let names: Vec<&str> = score.found.iter().map(|found| &*found.phrase).collect();
                 (Verdict::Block, 402, format!("{limit} : {} ({})", score.points, names.join("+")))

@@ -4,6 +4,7 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use super::moment::Moment;
+use super::suffix::Suffixes;
 
 /// A field of a head.
 pub type Field<'r> = (&'r [u8], &'r [u8]);
@@ -42,6 +43,8 @@ pub struct Tokens<'r> {
     pub now: u64,
     /// A secret of the host, for groups without a key.
     pub secret: &'r [u8],
+    /// Hosts below which a token does not hold.
+    pub suffixes: &'r Suffixes,
 }
 
 impl<'r> Request<'r> {

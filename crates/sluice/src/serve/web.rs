@@ -11,12 +11,17 @@ use inspect::{PageFiles, PageRules};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rules::web::phrase::{Found, Outcome, Score};
-use rules::web::{Cause, Field, Filter, Group, Limits, Moment, Request, Response, Severity, Tokens, Told, Verdict};
+use rules::web::{
+    Cause, Field, Filter, Group, Limits, Moment, Request, Response, Severity, Suffixes, Tokens, Told, Verdict,
+};
 
 use super::scorer::sealed;
 use crate::config::web::{main_file, moment, reader};
 use crate::config::{Config, Isolation};
 use crate::output::Failure;
+
+/// Public suffixes, in the form of publicsuffix.org.
+const SUFFIXES_PATH: &str = "/usr/share/publicsuffix/public_suffix_list.dat";
 
 /// Errors that the log names.
 const ERRORS_SHOWN: usize = 10;
@@ -73,6 +78,8 @@ impl WebLists {
         let is_here = config.isolation == Isolation::None;
         let pages = is_here.then(|| Arc::new(files.compile()));
         let file = if is_here { None } else { Some(sealed(&wire::write(&files, Vec::new()))?) };
+        // Before the rights of the process are cut down.
+        suffixes();
         let lists = Lists { filter, means: Means { zone: TimeZone::system(), secret: secret()? } };
         Ok(Some(WebLists { filter: Arc::new(lists), pages, file }))
     }
@@ -84,6 +91,12 @@ impl WebLists {
     pub fn file(&self) -> std::io::Result<Option<OwnedFd>> {
         self.file.as_ref().map(OwnedFd::try_clone).transpose()
     }
+}
+
+/// The list of public suffixes that the system has (Debian's `publicsuffix`), read once.
+fn suffixes() -> &'static Suffixes {
+    static SUFFIXES: OnceLock<Suffixes> = OnceLock::new();
+    SUFFIXES.get_or_init(|| Suffixes::read(&fs::read_to_string(SUFFIXES_PATH).unwrap_or_default()))
 }
 
 /// A secret of this process.
@@ -119,7 +132,7 @@ impl Means {
     /// The means of tokens, where a door takes them.
     fn tokens(&self, takes_tokens: bool) -> Option<Tokens<'_>> {
         let now = u64::try_from(Timestamp::now().as_second()).unwrap_or(u64::MAX);
-        takes_tokens.then_some(Tokens { now, secret: &self.secret })
+        takes_tokens.then_some(Tokens { now, secret: &self.secret, suffixes: suffixes() })
     }
 }
 
@@ -272,6 +285,7 @@ fn of_wire(score: &PageScore) -> Score {
             Outcome::Banned { phrase: phrase.to_string(), is_together: *is_together }
         }
         PageOutcome::Weighted => Outcome::Weighted,
+        PageOutcome::Dense => Outcome::Dense,
     };
     let found = score.phrases.iter().map(|phrase| Found {
         phrase: phrase.text.to_string(),

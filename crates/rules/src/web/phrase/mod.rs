@@ -5,7 +5,8 @@
 //! markup, and over the bytes with it.
 //!
 //! # Bounds
-//! A page keeps a counter for each phrase and view, and a few hundred bytes more, however long it is.
+//! A page keeps a counter for each phrase and view, and a few hundred bytes more, however long it is. One in whose text phrases of the list stand
+//! within each other more than sixteen times for each byte of 64 KiB is given up as [`Outcome::Dense`].
 
 mod fold;
 mod line;

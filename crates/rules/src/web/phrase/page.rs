@@ -6,13 +6,18 @@ use pattern::words::{Classes, Place};
 
 use super::fold::{self, Fold};
 use super::load::Phrases;
-use super::score::Score;
+use super::score::{Outcome, Score};
 use super::view::{Head, Percent, Text};
 use super::{Dialect, Settings};
 use crate::web::moment::Moment;
 
 /// So much of a page is looked at at once.
 const PIECE_BYTES: usize = 8192;
+
+/// The text of a view is counted in blocks of so many bytes, and a page with a block of more occurrences than this is given up: sixteen for each byte,
+/// where pages with all lists of Debian have one for 48. Blocks are those of the text, so that cuts do not matter.
+const BLOCK_BYTES: usize = 64 << 10;
+const OCCURRENCES_MAX: usize = 16 * BLOCK_BYTES;
 
 /// A page that is looked through for phrases: its bytes are fed as they come, decoded but else as the server sent them.
 ///
@@ -47,6 +52,10 @@ struct View {
     /// How often each phrase has occurred, and those that have.
     counts: Vec<u32>,
     occurred: Vec<u32>,
+    /// Bytes of the block under way, and occurrences in it.
+    block: (usize, usize),
+    /// A block had more than are counted.
+    is_dense: bool,
 }
 
 impl Page {
@@ -101,9 +110,12 @@ impl Page {
         if settings.dialect == Dialect::E2guardian535 && self.bytes > settings.page_bytes_max {
             return Score::default();
         }
+        self.views.iter_mut().for_each(|view| view.finish(&self.phrases));
+        if self.views.iter().any(|view| view.is_dense) {
+            return Score { outcome: Outcome::Dense, ..Score::default() };
+        }
         let mut score: Option<Score> = None;
-        for view in &mut self.views {
-            view.finish(&self.phrases);
+        for view in &self.views {
             let next = Score::of(&self.phrases, &view.occurred, &view.counts, now);
             let is_final = next.outcome.is_final();
             let is_better = is_final || score.as_ref().is_none_or(|score| score.points <= next.points.max(0));
@@ -137,6 +149,8 @@ impl View {
             place: Place::default(),
             counts: vec![0; phrases.texts.len()],
             occurred: Vec::new(),
+            block: (0, 0),
+            is_dense: false,
         };
         if dialect == Dialect::Sluice || matches!(view.cut, Cut::Text(_)) {
             view.scan(phrases, b" ");
@@ -161,14 +175,30 @@ impl View {
     }
 
     fn scan(&mut self, phrases: &Phrases, bytes: &[u8]) {
-        let (counts, occurred) = (&mut self.counts, &mut self.occurred);
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.is_dense {
+            let (part, behind) = rest.split_at(rest.len().min(BLOCK_BYTES - self.block.0));
+            self.scan_part(phrases, part);
+            rest = behind;
+        }
+    }
+
+    /// Scans bytes of one block.
+    fn scan_part(&mut self, phrases: &Phrases, bytes: &[u8]) {
+        let (counts, occurred, block) = (&mut self.counts, &mut self.occurred, &mut self.block);
         phrases.words.scan(&self.classes, &mut self.place, bytes, &mut |phrase| {
             let Some(count) = counts.get_mut(phrase as usize) else { return };
             if *count == 0 {
                 occurred.push(phrase);
             }
             *count = count.saturating_add(1);
+            block.1 += 1;
         });
+        self.is_dense = self.block.1 > OCCURRENCES_MAX;
+        self.block.0 += bytes.len();
+        if self.block.0 == BLOCK_BYTES {
+            self.block = (0, 0);
+        }
     }
 
     fn finish(&mut self, phrases: &Phrases) {

@@ -30,6 +30,8 @@ pub enum Outcome {
     },
     /// The page is blocked for its points.
     Weighted,
+    /// The page is blocked since phrases stand in it more densely than they are counted: no page is so but to be slow.
+    Dense,
 }
 
 impl Outcome {
