@@ -171,10 +171,9 @@ const OK: (&str, &str) = (":status", "200");
 fn a_response_that_no_good_server_sends_is_not_handed_on() {
     let site = Site::new();
     let answer = asked(&site, |stream, _| {
-        let early = head(END_HEADERS, stream, &[(":status", "103"), ("link", "</a>")]);
         let late = head(BOTH, stream, &[("x-trailer", "1")]);
         let begin = head(END_HEADERS, stream, &[OK, ("x-a", "b")]);
-        [early, begin, frame(DATA, 0, stream, b"hello"), late].concat()
+        [begin, frame(DATA, 0, stream, b"hello"), late].concat()
     });
     assert!(answer.is_whole && answer.status() == "200" && answer.text() == "hello", "{answer:?}");
     let bad: [(&str, Fields, &'static [u8]); 8] = [
@@ -196,6 +195,28 @@ fn a_response_that_no_good_server_sends_is_not_handed_on() {
     }
     let answer = asked(&site, |stream, _| head(BOTH, stream, &[(":status", "101"), ("upgrade", "websocket")]));
     assert_eq!(answer.status(), "502", "no version follows");
+}
+
+#[test]
+fn interim_responses_of_a_server_go_on() {
+    let site = Site::new();
+    let server = server(&Certificate::issued(Some(&site.servers), "localhost", (-1, 20)), |stream, _| {
+        let early = head(END_HEADERS, stream, &[(":status", "103"), ("link", "</a>")]);
+        let begin = head(END_HEADERS, stream, &[OK]);
+        [early.repeat(2), begin, frame(DATA, END_STREAM, stream, b"hello")].concat()
+    });
+    let port = server.address.port();
+    let gateway = site.gateway(&[port], "");
+    let mut wire = Client::trusting(site.own()).connect(&gateway, port, "localhost").unwrap();
+    let mut answer = get(&mut wire, &format!("localhost:{port}"), "/");
+    for _ in 0..2 {
+        assert!(answer.status() == "103" && answer.head.contains("link: </a>\n"), "{answer:?}");
+        answer = wire.answer(false);
+    }
+    assert!(answer.is_whole && answer.status() == "200" && answer.text() == "hello", "{answer:?}");
+    let told = curl(&site, &gateway, &["-v", &format!("https://localhost:{port}/")]);
+    let heads = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.stdout == b"hello" && heads.contains("< HTTP/2 103"), "{heads}");
 }
 
 #[test]

@@ -4,8 +4,7 @@
 //! passed the checks of that before anybody acts on it, and a pipe that is dropped before its end resets the stream.
 //!
 //! Bounds: 100 streams of a connection at a time, or as many as the origin allows; heads of 64 KiB; 64 KiB of a body that the origin sends ahead
-//! on a stream, so that one slow client holds up no other; 16 KiB in either direction between a stream and its pipe. Interim
-//! responses go no further.
+//! on a stream, so that one slow client holds up no other; 16 KiB in either direction between a stream and its pipe.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -206,9 +205,14 @@ async fn send_body(
 /// Writes the response as it comes.
 async fn download(
     server: &RefCell<Server>,
-    response: ResponseFuture,
+    mut response: ResponseFuture,
     mut to: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
+    while let Some(Ok(interim)) = poll_fn(|context| response.poll_informational(context)).await {
+        let head = http2::response_from(&interim.into_parts().0, true).ok_or_else(http2::malformed)?;
+        server.borrow_mut().interim(&head);
+        send(server, &mut to).await?;
+    }
     let (parts, mut body) = response.await.map_err(io::Error::other)?.into_parts();
     let head = http2::response_from(&parts, body.is_end_stream()).ok_or_else(http2::malformed)?;
     server.borrow_mut().respond(&head);
