@@ -168,6 +168,7 @@ numbers! {
     http_requests_total "counter" "Requests of HTTP.",
     http_refused_total "counter" "Requests answered by a page of the gateway, but for what was found in content.",
     http_origin_failures_total "counter" "Requests without a response that could be handed on.",
+    http_icap_failures_total "counter" "Messages about which a service of ICAP gave no answer.",
     http_tunnels_total "counter" "Tunnels opened (CONNECT).",
     http_opened_total "counter" "Tunnels whose TLS was opened.",
     http_tunnel_bytes_total "counter" "Bytes that went through tunnels.",

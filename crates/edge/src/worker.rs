@@ -32,6 +32,7 @@ use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
 use crate::smtp::session::{self, Came};
 use crate::upstream::hop::Hop;
+use crate::upstream::icap::Services;
 use crate::upstream::origins::Origins;
 use crate::upstream::smtp_hop::Leases;
 use crate::web::{http, icap};
@@ -57,6 +58,7 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
         runtime: RefCell::new(runtime),
         upstreams: Leases::default(),
         origins: Origins::default(),
+        services: Services::default(),
         control: control.clone(),
     });
     let mut accepting: HashMap<String, JoinHandle<()>> = HashMap::new();

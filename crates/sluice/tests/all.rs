@@ -78,6 +78,7 @@ mod watch;
 mod web;
 mod web_ahead;
 mod web_bypass;
+mod web_icap;
 mod web_lists;
 mod web_users;
 mod webmail;

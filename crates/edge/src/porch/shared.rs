@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use crate::porch::control::Control;
 use crate::porch::runtime::Runtime;
+use crate::upstream::icap::Services;
 use crate::upstream::origins::Origins;
 use crate::upstream::smtp_hop::Leases;
 
@@ -18,6 +19,8 @@ pub struct Shared {
     pub upstreams: Leases,
     /// Connections to origins of the web that wait for their next request.
     pub origins: Origins,
+    /// Services of ICAP that are asked.
+    pub services: Services,
     /// Says when to stop.
     pub control: watch::Receiver<Control>,
 }

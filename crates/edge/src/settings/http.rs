@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
+use super::icap::IcapFailure;
 use super::network::Network;
 
 /// `protocol = "http"`
@@ -20,6 +21,12 @@ pub struct HttpListener {
     pub upstream_password: Option<String>,
     /// Hosts, with all below them, and networks that are reached without the proxy ahead.
     pub upstream_except: Vec<String>,
+    /// The service of ICAP that is asked about requests (REQMOD), as `icap://HOST[:PORT]/PATH`.
+    pub icap_requests: Option<String>,
+    /// The service of ICAP that is asked about responses (RESPMOD).
+    pub icap_responses: Option<String>,
+    /// Messages about which a service gives no answer: `refuse` or `pass`.
+    pub icap_failure: IcapFailure,
     /// Ports that a request may ask for.
     pub ports: Vec<u16>,
     /// Ports that a tunnel (`CONNECT`) may lead to.
@@ -56,6 +63,9 @@ impl Default for HttpListener {
             upstream_user: None,
             upstream_password: None,
             upstream_except: Vec::new(),
+            icap_requests: None,
+            icap_responses: None,
+            icap_failure: IcapFailure::Refuse,
             ports: vec![80, 443, 8080],
             connect_ports: vec![443],
             destinations: Vec::new(),
@@ -179,7 +189,7 @@ impl HttpListener {
             (_, Mode::Reverse | Mode::Transparent) if self.pac.is_some() => {
                 Err("pac is for mode = \"explicit\": other clients do not know of a proxy".into())
             }
-            _ => self.check_ahead().and_then(|()| self.check_proxy_script()),
+            _ => self.check_ahead().and_then(|()| self.check_proxy_script()).and_then(|()| self.check_icap()),
         }
     }
 }

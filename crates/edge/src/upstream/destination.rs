@@ -69,6 +69,8 @@ pub enum Failure {
     Certificate,
     /// The proxy ahead answers with this status.
     Ahead(u16),
+    /// A service that has to be asked about it gives no answer.
+    Service(Box<str>),
 }
 
 impl From<io::Error> for Failure {
@@ -83,6 +85,7 @@ impl Failure {
         match self {
             Failure::Forbidden => 403,
             Failure::Late => 504,
+            Failure::Service(_) => 503,
             _ => 502,
         }
     }
@@ -105,6 +108,7 @@ impl Failure {
                 "The server wants a certificate of yours, which cannot be shown through this proxy."
             }
             Failure::Ahead(_) => "The proxy ahead does not let it through.",
+            Failure::Service(_) => "The content could not be inspected now. Try again later.",
         }
     }
 
@@ -112,7 +116,7 @@ impl Failure {
     pub fn detail(&self) -> String {
         match self {
             Failure::Client(error) | Failure::Unreachable(error) | Failure::Handshake(error) => error.to_string(),
-            Failure::Proof(fault) => fault.to_string(),
+            Failure::Proof(fault) | Failure::Service(fault) => fault.to_string(),
             Failure::Malformed(refusal) => refusal.reason().into(),
             Failure::Ahead(status) => format!("the proxy ahead answers {status}"),
             other => other.words().trim_end_matches('.').into(),

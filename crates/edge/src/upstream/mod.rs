@@ -2,6 +2,7 @@
 
 pub mod destination;
 pub mod hop;
+pub mod icap;
 pub mod leases;
 pub mod maildir;
 pub mod origin;

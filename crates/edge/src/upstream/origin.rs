@@ -1,9 +1,12 @@
 //! A connection to an origin, and what is said over it.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Duration;
 
 use proto::http::{Client, ClientEvent, Limits};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::destination::Failure;
@@ -23,6 +26,16 @@ pub struct Origin {
     pub is_reused: bool,
     /// It may have requests of other clients: who is there has been proved.
     pub is_proved: bool,
+    /// The task at the other end, where that is within the program.
+    pub behind: Option<Behind>,
+}
+
+/// A task within the program that stands before an origin. It ends when this is dropped.
+pub struct Behind {
+    /// The failure for which it ends the connection.
+    pub failure: Rc<RefCell<Option<Failure>>>,
+    /// Its end is told by the drop.
+    pub _alive: oneshot::Sender<()>,
 }
 
 impl Origin {
@@ -34,6 +47,7 @@ impl Origin {
             address,
             is_reused: false,
             is_proved: true,
+            behind: None,
         }
     }
 
@@ -59,6 +73,12 @@ impl Origin {
         }
     }
 
+    /// Why it has ended.
+    fn ended(&self) -> Failure {
+        let told = self.behind.as_ref().and_then(|behind| behind.failure.take());
+        told.unwrap_or(Failure::Ended)
+    }
+
     /// The next event that matters, and how many bytes of input are its own: the caller takes them. `wait`: how long the origin
     /// may say nothing.
     ///
@@ -73,14 +93,14 @@ impl Origin {
                     Ok(Ok(true)) => continue,
                     Ok(Ok(false)) => self.client.finish(),
                     Ok(Err(error)) if wants_certificate(&error) => return Err(Failure::Certificate),
-                    Ok(Err(_)) => return Err(Failure::Ended),
+                    Ok(Err(_)) => return Err(self.ended()),
                 },
                 event => event,
             };
             match event {
                 ClientEvent::Idle => self.wire.take(taken),
                 ClientEvent::Refused(proto::http::Refusal::Incomplete) | ClientEvent::Closed => {
-                    return Err(Failure::Ended);
+                    return Err(self.ended());
                 }
                 ClientEvent::Refused(refusal) => return Err(Failure::Malformed(refusal)),
                 event => return Ok((taken, event)),

@@ -77,7 +77,9 @@ impl Session {
             };
             match response {
                 Ok(response) => return Ok((origin, response)),
-                Err(Failure::Ended) if origin.is_reused && tries_left > 0 => origin = self.dial(order).await?,
+                Err(Failure::Ended) if origin.is_reused && tries_left > 0 => {
+                    origin = self.adapted(order, self.dial(order).await?);
+                }
                 Err(failure) => return Err(failure),
             }
             tries_left -= 1;
@@ -86,6 +88,11 @@ impl Session {
 
     /// A connection to the origin: one that is kept, if it may have this request.
     pub(super) async fn lease(&self, order: &Order) -> Result<Origin, Failure> {
+        Ok(self.adapted(order, self.plain(order).await?))
+    }
+
+    /// The same without services of ICAP before it.
+    async fn plain(&self, order: &Order) -> Result<Origin, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
         let (need, route, origins) = (order.need(), order.route(), &self.shared.origins);
         let meant = self.opened.as_ref().and_then(|opened| opened.address(&order.destination));

@@ -48,7 +48,7 @@ struct Asking {
     subject: Subject,
     /// The client of the proxy, as far as it is named.
     client: IpAddr,
-    /// The client has all of it, and takes 204 for it: nothing has to go back.
+    /// The client has all of it, and takes that for the answer: nothing has to go back.
     stays: bool,
     /// Lists have decided against it.
     blocked: Option<Reason>,
@@ -139,7 +139,7 @@ impl Session {
             Method::Reqmod => "REQMOD",
             Method::Respmod => "RESPMOD",
         };
-        let stays = request.allows_204;
+        let stays = request.keeps_body();
         let target = request.http_request.as_ref().map(Head::second_word).unwrap_or_default();
         let object = request.subject().map(|head| object::described(target, &head.fields)).unwrap_or_default();
         let flow = self.flow(request);

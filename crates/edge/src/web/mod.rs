@@ -1,5 +1,6 @@
 //! Doors of the web: a proxy for HTTP, and ICAP, by which another proxy asks about what it passes on.
 
+mod adapt;
 mod ahead;
 mod download;
 mod exchange;

@@ -1,8 +1,8 @@
 //! Tokens that let a client past a block for some time: HMAC-SHA-256 over the subject, the client, its user and the end.
 //!
-//! `GBYPASS` lets past the blocks of a site and of the hosts below it (of a public suffix, as `co.uk`, of that host alone), `GIBYPASS` spares one URL the scan for malware. A token comes
-//! in the query of a URL, and from then on in a cookie: the client is sent to the URL without it, so that no other site reads it in
-//! `Referer`. E2Guardian's own tokens (MD5) are not taken.
+//! `GBYPASS` lets past the blocks of a site and of the hosts below it (of a public suffix, as `co.uk`, of that host alone), `GIBYPASS`
+//! spares one URL the scan for malware. A token comes in the query of a URL, and from then on in a cookie: the client is sent to the URL
+//! without it, so that no other site reads it in `Referer`. E2Guardian's own tokens (MD5) are not taken.
 
 use core::net::IpAddr;
 

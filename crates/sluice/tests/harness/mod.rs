@@ -25,6 +25,7 @@ pub mod nginx;
 pub mod postfix;
 pub mod replicas;
 pub mod sendmail;
+pub mod services;
 pub mod squid;
 pub mod tls;
 pub mod web;
