@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 
-use super::icap::IcapFailure;
 use super::network::Network;
 
 /// `protocol = "http"`
@@ -192,6 +191,16 @@ impl HttpListener {
             _ => self.check_ahead().and_then(|()| self.check_proxy_script()).and_then(|()| self.check_icap()),
         }
     }
+}
+
+/// Treatment of messages about which a service of ICAP gives no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IcapFailure {
+    /// They are refused.
+    Refuse,
+    /// They pass, if nothing of them was lost.
+    Pass,
 }
 
 pub(super) fn is_host_and_port(text: &str) -> bool {

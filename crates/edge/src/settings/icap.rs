@@ -1,21 +1,9 @@
 //! Services of ICAP that an HTTP door asks about requests and responses.
 
-use serde::Deserialize;
-
 use super::http::{HttpListener, is_host_and_port};
 
 /// The port of a service that names none (RFC 3507, section 4.2).
 const PORT: u16 = 1344;
-
-/// What becomes of messages about which a service gives no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IcapFailure {
-    /// They are refused.
-    Refuse,
-    /// They pass, if nothing of them was lost.
-    Pass,
-}
 
 /// The host and port of a service; none where the URI is no `icap://HOST[:PORT]/PATH`.
 pub fn icap_authority(uri: &str) -> Option<String> {
