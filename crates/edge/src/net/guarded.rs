@@ -10,8 +10,8 @@
 //! checked: a name that changes its address meanwhile gains nothing. A request tells no more than its URL: no cookie, no `Referer`, no
 //! password, one `User-Agent` for all, and it goes through no proxy.
 //!
-//! The client knows nothing of mails, and resolves no names: it gets a [`Lookup`]. Bounds: those of [`Bounds`], [`REDIRECTIONS_MAX`],
-//! [`ADDRESSES_MAX`] of a name. Known gap: a translator of IPv6 with a prefix of its own network (RFC 6052) is not recognised.
+//! The client knows nothing of mails, and resolves no names: it gets a [`Lookup`]. Bounds: those of [`Bounds`], five
+//! redirections, eight addresses of a name. Known gap: a translator of IPv6 with a prefix of its own network (RFC 6052) is not recognised.
 
 use std::fmt::{self, Debug, Formatter};
 use std::io::Read as _;
