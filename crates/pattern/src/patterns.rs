@@ -275,7 +275,7 @@ impl Patterns {
         });
     }
 
-    /// Looks at what `view` has from the place `fresh` on; what is before it has been looked at.
+    /// Looks at what `view` has from the place `fresh` on, and tells what is found; what is before it has been looked at.
     fn pass(
         &self,
         state: &mut State,
@@ -284,6 +284,14 @@ impl Patterns {
         scratch: &mut Scratch,
         hit: &mut impl FnMut(Found<'_>),
     ) {
+        let before = state.position;
+        self.look(state, view, fresh, scratch);
+        tell(&mut scratch.work, before, view.last, hit);
+    }
+
+    /// Gathers the matches in `view` from the place `fresh` on. The sweeps are compiled here, once, and not with each caller's
+    /// closure.
+    fn look(&self, state: &mut State, view: View<'_>, fresh: usize, scratch: &mut Scratch) {
         let Scratch { probes, work } = scratch;
         let (before, lost) = (state.position, state.lost);
         let budget = &Budget::new(state.work_left);
@@ -312,7 +320,6 @@ impl Patterns {
         work.matches.dedup();
         let whole = state.lost == lost && !view.last && state.same > 2 * HISTORY as u64;
         state.steady = if whole { self.steady(state, &work.matches) } else { None };
-        tell(work, before, view.last, hit);
     }
 
     fn resume(&self, state: &mut State, view: View<'_>, budget: &Budget, work: &mut Work) {
