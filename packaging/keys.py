@@ -40,6 +40,7 @@ SOURCES = [
     ("doors/interception.md", "| key of `[intercept]`", "intercept."),
     ("operate/configuration.md", "## `[[listener]]`", "listener[]."),
     ("doors/interception.md", "| key of `[[listener]]`", "listener[]."),
+    ("doors/http.md", "| key of `[[listener]]`", "listener[]."),
     ("operate/policy.md", "| key of `[[listener.signature]]`", "listener[].signature[]."),
     ("operate/policy.md", "| key of `[[listener.rule]]`", "listener[].rule[]."),
 ]
