@@ -130,7 +130,7 @@ pub fn mount(options: Options, confine: impl FnOnce() -> Result<(), String> + Se
         return Err(outcome.err().unwrap_or_else(|| io::Error::other("unmounted at once")));
     }
     if let Err(error) = read_ahead(&point) {
-        tracing::debug!(%error, "the kernel reads ahead as it likes");
+        tracing::debug!(%error, "read-ahead of the kernel cannot be limited");
     }
     Ok(Mounted { point, shared, server, ended: Some(ended), aside: judges })
 }
@@ -349,7 +349,7 @@ fn attach(point: &Path, mode: u32, flags: MountFlags) -> io::Result<OwnedFd> {
                 tracing::warn!(point = %point.display(), "a mount without a process is replaced");
                 return Ok(device);
             }
-            Err(error) => tracing::debug!(%error, "there is a moment without a mount"),
+            Err(error) => tracing::debug!(%error, "the mount point is free for a moment"),
         }
     }
     clear_stale(point)?;

@@ -53,7 +53,7 @@ impl Pool {
         let coming = state.threads - state.working;
         if state.threads >= self.threads_max && state.waiting.len() >= coming + self.waiting_max {
             drop(state);
-            tracing::error!("too many wait for an inspection: refused");
+            tracing::error!("access refused: too many files wait for an inspection");
             return job(Turn::Refused);
         }
         state.waiting.push_back(Box::new(job));

@@ -127,7 +127,7 @@ impl Rescanning {
     /// One walk for each of these, until nobody has any more.
     pub fn run(&self, judges: &mpsc::Receiver<Box<dyn Judge>>) {
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-            tracing::debug!(%error, "the background has the priority of all");
+            tracing::debug!(%error, "the priority of background inspections cannot be lowered");
         }
         for judge in judges.iter().filter(|_| self.which != Rescan::Off) {
             self.inspect_all(&Current::new(judge));

@@ -180,7 +180,7 @@ impl Shared {
         let door = server.and_then(|server| door.towards(server, client));
         door.map(Arc::new).inspect_err(|error| {
             runtime.metrics.sessions_refused_total.add(1);
-            tracing::warn!(%client, %error, "a connection was not intercepted");
+            tracing::warn!(%client, %error, "a redirected connection was refused");
         })
     }
 

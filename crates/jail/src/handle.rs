@@ -160,7 +160,7 @@ impl Inspecting for Handle {
         }
         if line.suspects.is_banned(ward.sample.take(bytes)) {
             line.counts.banned.fetch_add(1, Relaxed);
-            tracing::warn!("content that inspection processes died of is not inspected again for a time");
+            tracing::warn!("content that killed inspection processes is not inspected again for an hour");
             ward.progress = Some(Progress::Lost(Unfinished::Gone));
             return bytes.len();
         }

@@ -254,7 +254,7 @@ impl Jail {
                     let status = ended.unwrap_or_else(|error| error.to_string());
                     if !is_over {
                         self.line.counts.lost.fetch_add(1, Relaxed);
-                        tracing::error!(pid = copied.id(), status, inspections = lost, "an inspection process is gone");
+                        tracing::error!(pid = copied.id(), status, inspections = lost, "an inspection process died");
                     }
                     let borrowed = ends.map_or(0, |ends| ends.reader.side().told(ring::Told::BorrowedBytes));
                     self.common.account.0.put_back(borrowed);
@@ -338,7 +338,7 @@ impl Jail {
                 }
                 give_way(link.wards.len());
                 if link.is_broken {
-                    tracing::error!("an inspection process makes no sense");
+                    tracing::error!("an inspection process sent invalid data");
                     return;
                 }
                 !link.is_awaited(OWN_BELL) || link.may_wait(OWN_BELL)
@@ -376,7 +376,7 @@ impl Jail {
         }
         let stands = seen.1.elapsed() > if works { STANDS_FOR } else { DEAF_FOR };
         if stands {
-            tracing::error!(seconds = seen.1.elapsed().as_secs(), "an inspection process stands still");
+            tracing::error!(seconds = seen.1.elapsed().as_secs(), "an inspection process makes no progress");
         }
         stands
     }

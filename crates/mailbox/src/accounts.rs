@@ -181,7 +181,9 @@ impl Accounts {
         if fs::metadata(&self.path).ok().map(|found| identity(&found)) != held.identity {
             match load(&self.path) {
                 Ok((directory, identity)) => (held.directory, held.identity) = (Arc::new(directory), Some(identity)),
-                Err(error) => tracing::warn!(file = %self.path.display(), %error, "accounts as before"),
+                Err(error) => {
+                    tracing::warn!(file = %self.path.display(), %error, "accounts not loaded, the old ones stay")
+                }
             }
         }
         held.directory.clone()

@@ -361,7 +361,7 @@ impl<'a, 'b> Delivery<'a, 'b> {
         if let Target::Named { name, create, .. } = target {
             match create.then(|| self.create(account, name)) {
                 Some(Ok(mailbox)) => return Ok(mailbox),
-                _ => tracing::warn!(account = recipient.account.name, mailbox = name, "not there, so INBOX"),
+                _ => tracing::warn!(account = recipient.account.name, mailbox = name, "no such mailbox, kept in INBOX"),
             }
         }
         Ok(inbox)

@@ -215,7 +215,7 @@ impl Case<'_> {
             Action::Discard => {}
             Action::Reject { reason, .. } => plan.reject = Some(reason),
             Action::Vacation(vacation) => match vacation.withheld {
-                Some(why) => tracing::debug!(account = self.recipient.account.name, why, "no answer is sent"),
+                Some(why) => tracing::debug!(account = self.recipient.account.name, why, "vacation answer not sent"),
                 None => plan.vacation = Some(vacation),
             },
         }

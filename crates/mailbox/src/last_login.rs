@@ -66,7 +66,7 @@ impl LastLogins {
                 }
             };
             if let Err(error) = note.await {
-                tracing::debug!(account = name, %error, "not noted when it has logged in");
+                tracing::debug!(account = name, %error, "time of the last login not stored");
             }
         }
     }

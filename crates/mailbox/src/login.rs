@@ -211,7 +211,7 @@ impl Logins {
         let outcome = check.await;
         match outcome {
             Ok(false) => {
-                tracing::warn!(account = name, "a password or a code of a session is wrong");
+                tracing::warn!(account = name, "wrong password or code within a session");
                 drop(attempt);
             }
             Ok(true) | Err(_) => attempt.give_up(),

@@ -52,7 +52,7 @@ pub async fn run(site: Arc<Site>) {
         return site.ended().await;
     }
     if let Err(error) = site.store.transact(take_over).await {
-        tracing::error!(%error, "the queue is not in order");
+        tracing::error!(%error, "mail of an earlier queue cannot be taken over");
     }
     let mut sender = Sender { site: &site, next_uid: 0, tasks: JoinSet::new(), jobs: HashMap::new() };
     loop {

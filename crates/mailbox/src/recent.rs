@@ -61,7 +61,7 @@ impl Recents {
             transaction.annotate(account, Some(number), NAME, Some(mark.to_string().as_bytes()))
         });
         if let Err(error) = note.await {
-            tracing::debug!(%error, "not noted what is recent");
+            tracing::debug!(%error, "recent flags not stored");
         }
     }
 }

@@ -259,7 +259,7 @@ impl Desk {
     fn lose(&mut self, error: &Error) {
         // What is there can be read on a full disk.
         if matches!(error, Error::Full(_)) {
-            tracing::warn!(%error, "nothing more is learned");
+            tracing::warn!(%error, "disk full, no more mails are learned");
         } else {
             tracing::warn!(%error, "learned data unavailable, mails are scored without it");
             self.file = Some(Err(Instant::now() + RETRY_WAIT));
@@ -292,7 +292,7 @@ impl Desk {
         let done = self.with(|file| {
             let forgotten = file.expire(&owner, words_max, now())?;
             if forgotten > 0 {
-                tracing::info!(user = &*owner, words = forgotten, "old words forgotten");
+                tracing::info!(user = &*owner, words = forgotten, "old tokens expired");
             }
             Ok(())
         });

@@ -175,7 +175,7 @@ fn what_was_meant_for_the_gateway_is_refused() {
             assert_eq!(connect(&machines, address).rest(), b"", "{how} {address}");
         }
         let log = gateway.wait_for_log("[2001:db8:1::1]:2525");
-        assert_eq!(log.matches("a connection was not intercepted").count(), 3, "{log}");
+        assert_eq!(log.matches("a redirected connection was refused").count(), 3, "{log}");
         // And what was meant for nobody is answered as if nobody was there.
         let mut wire = connect(&machines, "198.51.100.2:25");
         assert_eq!(wire.reply(), "421 4.4.1 The next hop cannot be reached now");

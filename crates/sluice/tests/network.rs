@@ -130,7 +130,7 @@ fn a_list_that_refuses_is_not_asked_again() {
             Gateway::start_with(&head(isolation, &dns, rules.path(), ""), "smtp", &sink.forward(), BEHIND_PROXY);
         let of_list = || dns.asked().iter().filter(|name| name.ends_with(".uri.test 1")).count();
         assert_eq!(scored(&gateway, &sink, 1, "192.0.2.9"), "1.0 tests=MONEY,REFUSED", "{isolation}");
-        gateway.wait_for_log("a list refuses, and is left alone");
+        gateway.wait_for_log("a DNS list refuses queries and is skipped");
         assert_eq!(of_list(), 1);
         let other = MAIL.replace("bad-shop", "good-shop");
         assert_eq!(scored_mail(&gateway, &sink, 2, "192.0.2.9", &other), "1.0 tests=MONEY", "{isolation}");

@@ -134,7 +134,7 @@ fn a_harvester_is_put_off_and_its_neighbour_is_not() {
     assert_eq!(sink.commands().len(), asked);
     let mut neighbour = from(&gateway, "192.0.2.2");
     assert_eq!(neighbour.deliver(b"From: a\r\n\r\nHello\r\n"), "250 2.0.0 Taken");
-    gateway.wait_for_log("tries out addresses");
+    gateway.wait_for_log("address harvesting suspected");
 }
 
 #[test]

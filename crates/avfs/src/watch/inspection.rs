@@ -56,8 +56,8 @@ impl Watch {
     fn see_to(&self, chore: Chore) {
         let allowed = self.options.allows_unjudged;
         match chore {
-            Chore::Late(file) => tracing::warn!(file, allowed, "no verdict in time"),
-            Chore::Deaf(error) => tracing::error!(error = error.desc(), "questions of the kernel cannot be read"),
+            Chore::Late(file) => tracing::warn!(file, allowed, "no verdict within the deadline"),
+            Chore::Deaf(error) => tracing::error!(error = error.desc(), "events of fanotify cannot be read"),
             Chore::Save => self.save(),
         }
     }

@@ -396,7 +396,7 @@ impl Passage {
             guard.conclude(self.hold.received(), &mut verdict);
         }
         if let Some(score) = &mut verdict.score {
-            score.complaints.iter().for_each(|error| tracing::warn!(%error, "what a user wants of scores"));
+            score.complaints.iter().for_each(|error| tracing::warn!(%error, "line of a user's preferences ignored"));
             self.remembering.settle(score);
             self.asking.hear(&score.hits);
         }

@@ -41,7 +41,7 @@ async fn of(folder: &Path, name: &str) -> Option<Preferences> {
         match read(&path).await {
             Ok(text) => return Some(Preferences { name: path.to_string_lossy().into(), text: text.into() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(file = %path.display(), %error, "what a user wants cannot be read"),
+            Err(error) => tracing::warn!(file = %path.display(), %error, "preferences of a user cannot be read"),
         }
     }
     None

@@ -325,7 +325,7 @@ fn judge(mut reply: Reply) -> Answer {
 
 /// A server that takes nothing from nobody cannot be asked: the real mail decides, or comes again.
 fn refused_sender(to: &Route, reply: Reply) -> Answer {
-    tracing::warn!(hop = %to.forward, %reply, "it refuses mail from <>, and so tells no recipients");
+    tracing::warn!(hop = %to.forward, %reply, "call-ahead impossible: the server refuses MAIL FROM:<>");
     if reply.is_permanent() { Answer::Valid } else { Answer::Unsure { reason: "it refuses the sender".into(), reply } }
 }
 

@@ -468,7 +468,7 @@ impl FilePlace {
             let give_back = async move {
                 tokio::time::sleep(time.saturating_add(GRACE)).await;
                 drop(permit.lock().expect("no holder panics").take());
-                tracing::warn!("a file cannot be read to its end: its place is given back");
+                tracing::warn!("a scan is overdue: its place is given to the next file");
             };
             handle.spawn(give_back).abort_handle()
         });

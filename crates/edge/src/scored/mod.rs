@@ -346,7 +346,7 @@ impl<D: Dialect> Session<D> {
             user = D::user(&mail.request).map(trace::printable),
             class = what.name(),
             changed,
-            "message told of"
+            "message learned"
         );
         match changed {
             Some(changed) => self.server.told(&mail.request, changed),

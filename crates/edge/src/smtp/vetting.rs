@@ -65,7 +65,7 @@ impl Vetting {
             Some(Right::Permit) => return Ok(None),
             Some(Right::Reject) => {
                 metrics.sessions_refused_total.add(1);
-                tracing::info!(client = %address, "turned away: trust.reject");
+                tracing::info!(client = %address, "client refused by trust.reject");
                 return Err(Reply::new(554, (5, 7, 1), "You may not come here"));
             }
             None => {}
@@ -74,7 +74,7 @@ impl Vetting {
         let arrived = warden.clients().arrive(&warden.settings, who, warden.now());
         let arrival = arrived.map_err(|limit| {
             metrics.sessions_refused_total.add(1);
-            tracing::info!(client = %address, limit = limit.name(), "turned away");
+            tracing::info!(client = %address, limit = limit.name(), "client refused: limit reached");
             limit.reply()
         })?;
         let until = Instant::now() + Duration::from_millis(warden.settings.dnsbl.wait_ms);
@@ -197,7 +197,7 @@ impl Vetting {
         let now = self.warden.now();
         if self.warden.clients().answered(&self.warden.settings, self.who, recipient, now) {
             self.metrics.trust_harvesters_total.add(1);
-            tracing::warn!(client = %self.client, "tries out addresses, told to come later");
+            tracing::warn!(client = %self.client, "address harvesting suspected, client deferred");
             self.note(Seen::Harvest);
         }
     }

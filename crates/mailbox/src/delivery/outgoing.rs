@@ -70,7 +70,7 @@ impl Leaving {
                     self.sent.insert(to);
                 }
                 Err(error) => {
-                    tracing::warn!(account = entry.account, %to, error, "not redirected, and kept");
+                    tracing::warn!(account = entry.account, %to, error, "mail not redirected, kept in INBOX");
                     all = false;
                 }
             }
@@ -87,7 +87,7 @@ impl Leaving {
         };
         match outcome {
             Ok(()) => self.is_queued = true,
-            Err(error) => tracing::warn!(to = vacation.to, %error, "no answer is sent"),
+            Err(error) => tracing::warn!(to = vacation.to, %error, "vacation answer not sent"),
         }
     }
 }

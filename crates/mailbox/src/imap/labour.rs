@@ -54,7 +54,7 @@ pub(super) async fn labour<S: Stream>(
         worked += began.elapsed();
         if worked >= site.work_max {
             site.numbers.ended.fetch_add(1, Relaxed);
-            tracing::warn!(account, seconds = worked.as_secs(), "a command was ended: it takes too long");
+            tracing::warn!(account, seconds = worked.as_secs(), "command ended: too much work");
             return Err(no("[LIMIT] This takes too long"));
         }
     }

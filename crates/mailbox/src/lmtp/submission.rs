@@ -157,7 +157,7 @@ pub(super) async fn submit(site: &Site, account: Arc<Account>, mail: Mail) -> Re
     }
     let (now, count) = (seconds(), u32::try_from(outgoing.len()).unwrap_or(u32::MAX));
     if !site.rates.take(&account.name, count, site.recipients_hour_max, now) {
-        tracing::warn!(account = account.name, recipients = count, "a login sends to too many within an hour");
+        tracing::warn!(account = account.name, recipients = count, "too many recipients of one login within an hour");
         return TOO_FAST;
     }
     // A mail that is sent later waits since then.
@@ -236,7 +236,7 @@ pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -
         tracing::warn!(
             to,
             client = client.map(tracing::field::display),
-            "too many bounces for a sender, or of a client"
+            "too many bounces for one sender or of one client"
         );
         return TOO_MANY_BOUNCES;
     }
@@ -244,7 +244,7 @@ pub(super) async fn send_back(site: &Site, client: Option<IpAddr>, mail: Mail) -
     let (is_answer, is_inspected) = (true, true);
     let entry = Entry { since, is_answer, is_inspected, require_tls, recipients: outgoing, ..Entry::default() };
     let reply = queue(site, content, entry, None).await;
-    tracing::info!(to, %reply, "sent back to a sender whose mail was forwarded");
+    tracing::info!(to, %reply, "bounce sent on to the sender of a forwarded mail");
     reply
 }
 

@@ -99,7 +99,7 @@ fn admit(site: &Site, account: &str, recipients: usize) -> Result<(), Failure> {
     }
     let count = u32::try_from(recipients).unwrap_or(u32::MAX);
     if !site.rates.take(account, count, site.recipients_hour_max, seconds()) {
-        tracing::warn!(account, recipients, "a login sends to too many within an hour");
+        tracing::warn!(account, recipients, "too many recipients of one login within an hour");
         return Err(Failure::Rate);
     }
     Ok(())

@@ -40,7 +40,7 @@ pub async fn run(database: Database, epoch: u64, file: File, notes: Arc<Notes>) 
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, flush = batch.flush, "the tail of the store is not folded");
+                tracing::warn!(%error, flush = batch.flush, "recent changes cannot be folded into the store in the database");
                 notes.unfold(batch);
                 is_clean = false;
                 pause = (pause * 2).min(Duration::from_secs(60));
@@ -64,6 +64,6 @@ async fn fold(database: &Database, epoch: u64, file: &File, batch: &Batch, is_cl
         session.block(epoch, batch.flush, block, piece).await?;
     }
     session.fold(epoch, batch.flush).await?;
-    tracing::debug!(flush = batch.flush, blocks = batch.blocks.len(), "the tail of the store is folded");
+    tracing::debug!(flush = batch.flush, blocks = batch.blocks.len(), "recent changes folded into the store");
     Ok(())
 }

@@ -212,7 +212,7 @@ fn keep(folder: &Path, seconds: u64, own: Own) -> Result<Life<()>, String> {
     let work = move || loop {
         let ended = end.recv_timeout(Duration::from_secs(seconds)) != Err(RecvTimeoutError::Timeout);
         if let Err(error) = exchange_ledger(&folder, &own) {
-            tracing::error!(%error, "observations of clients are not stored");
+            tracing::error!(%error, "reputation of clients cannot be stored");
         }
         if ended {
             return;

@@ -35,7 +35,7 @@ impl Renewal {
         let wanted = database::wanted(&args.database);
         let watcher = Watcher::new(&wanted.paths);
         if let Err(error) = &watcher {
-            tracing::warn!(%error, "changes of signatures are not watched for");
+            tracing::warn!(%error, "signature folders cannot be watched for changes");
         }
         let loaded = wanted.open_told()?;
         loaded.warn();
@@ -70,7 +70,7 @@ impl Renewal {
                     return;
                 }
                 Ok(None) => {}
-                Err(error) => tracing::error!(%error, "no new signatures, the old ones stay in force"),
+                Err(error) => tracing::error!(%error, "new signatures not loaded, the old ones stay in force"),
             }
         }
     }

@@ -90,7 +90,7 @@ impl Resolver for Blocks {
             let (now, end) = (Instant::now(), Instant::now() + self.rules.time);
             // Mails that were asking meanwhile say the same again.
             if until.get(domain).is_none_or(|until| *until <= now) {
-                tracing::warn!(%domain, seconds = self.rules.time.as_secs(), "a list refuses, and is left alone");
+                tracing::warn!(%domain, seconds = self.rules.time.as_secs(), "a DNS list refuses queries and is skipped");
                 until.insert(domain.clone(), end);
             }
         }

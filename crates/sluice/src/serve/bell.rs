@@ -14,7 +14,7 @@ pub async fn listen(bell: Option<(Bell, OwnedFd)>) {
     let Some((bell, end)) = bell else { return };
     let mut end = match Receiver::from_owned_fd(end) {
         Ok(end) => end,
-        Err(error) => return tracing::warn!(%error, "an event loop has no bell"),
+        Err(error) => return tracing::warn!(%error, "an event loop cannot be woken by inspection processes"),
     };
     bell.begin();
     let mut rung = [0; RUNG_BYTES];

@@ -58,13 +58,16 @@ impl Intrusion {
     ) -> Result<Option<Intrusion>, Failure> {
         let Some(settings) = config.ids.as_ref().filter(|ids| !ids.rules.is_empty()) else { return Ok(None) };
         let changes = settings.changes()?;
-        changes.problems().iter().for_each(|problem| tracing::warn!(%problem, "changes of intrusion rules"));
+        changes.problems().iter().for_each(|problem| tracing::warn!(%problem, "line of a rule change ignored"));
         let files = settings.collect(&changes)?;
         let rules = files.compile();
         let (set, census) = (rules.set(), rules.set().census());
-        set.problems().iter().take(PROBLEMS_SHOWN).for_each(|problem| tracing::warn!(%problem, "intrusion rule"));
+        set.problems()
+            .iter()
+            .take(PROBLEMS_SHOWN)
+            .for_each(|problem| tracing::warn!(%problem, "intrusion rule not loaded"));
         let refused: usize = census.refused.values().sum();
-        tracing::info!(rules = census.rules, active = census.active, refused, "intrusion rules");
+        tracing::info!(rules = census.rules, active = census.active, refused, "intrusion rules loaded");
         let lookout = Lookout {
             register: Register::of(set),
             counts: old.map(|old| old.lookout.counts.clone()).unwrap_or_default(),

@@ -101,9 +101,9 @@ pub fn start(
     tracing::info!(processes = threads, %confined, "inspections are isolated");
     let missing = confined.missing();
     if !confined.is_enough() {
-        tracing::warn!(missing, "inspections are not confined as they should be");
+        tracing::warn!(missing, "required layers of the isolation are missing");
     } else if !missing.is_empty() {
-        tracing::info!(missing, "not all layers of the isolation can be had here");
+        tracing::info!(missing, "some layers of the isolation are unavailable here");
     }
     let jails = Arc::new(jails);
     // The metrics do not keep jails that nobody inspects with any more.

@@ -230,7 +230,7 @@ fn watch(watcher: &mut Option<Watcher>, wanted: &[PathBuf]) -> bool {
     *watcher = None;
     match Watcher::new(wanted) {
         Ok(new) => *watcher = Some(new),
-        Err(error) => tracing::warn!(%error, "changes of files are not watched for"),
+        Err(error) => tracing::warn!(%error, "files cannot be watched for changes"),
     }
     true
 }

@@ -44,7 +44,9 @@ impl SpamRules {
     pub fn load(config: &Config) -> Result<Option<SpamRules>, Failure> {
         let Some(folders) = config.rule_folders() else { return Ok(None) };
         if folders.is_empty() {
-            tracing::warn!("mails are not scored: SpamAssassin's rules are not here, and spam.rules names no others");
+            tracing::warn!(
+                "mails are not scored: SpamAssassin's rules are not installed, and spam.rules names no others"
+            );
             return Ok(None);
         }
         let is_here = config.isolation == Isolation::None;
@@ -53,12 +55,12 @@ impl SpamRules {
         let words_max = words_max(&rules);
         let blocks = Arc::new(BlockRules::of(&rules));
         let errors = rules.problems().iter().filter(|problem| problem.severity == Severity::Error);
-        errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "rules of spam"));
+        errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "spam rule ignored"));
         tracing::info!(
             files = files.files.len(),
             rules = rules.names().len(),
             errors = rules.errors(),
-            "rules of spam"
+            "spam rules loaded"
         );
         let scorer = is_here.then(|| Arc::new(Scorer::of(rules, &files)));
         let file = if is_here { None } else { Some(sealed(&wire::write(&files, Vec::new()))?) };

@@ -230,7 +230,7 @@ impl Site {
         let recipients = Arc::new(recipients?);
         recipients
             .lists()
-            .for_each(|list| tracing::info!(file = %list.path.display(), recipients = list.len(), "recipients"));
+            .for_each(|list| tracing::info!(file = %list.path.display(), recipients = list.len(), "recipients loaded"));
         Some(Site { runtime: Arc::new(Runtime { recipients, ..Runtime::clone(&self.runtime) }), ..self.clone() })
     }
 

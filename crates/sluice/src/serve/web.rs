@@ -64,7 +64,7 @@ impl WebLists {
         let mut read = reader(&main, Limits::default());
         let filter = Filter::load(&path, settings.dialect, Limits::default(), &mut read);
         let errors = filter.problems().iter().filter(|problem| problem.severity == Severity::Error);
-        errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "lists of the web"));
+        errors.take(ERRORS_SHOWN).for_each(|error| tracing::warn!(%error, "line of a web list ignored"));
         let census = filter.census();
         tracing::info!(
             groups = filter.groups().len(),
@@ -72,7 +72,7 @@ impl WebLists {
             entries = census.entries,
             phrases = census.phrases,
             errors = filter.errors(),
-            "lists of the web"
+            "web lists loaded"
         );
         let files = PageFiles::collect(&path, settings.dialect, &mut read);
         let is_here = config.isolation == Isolation::None;
@@ -217,7 +217,7 @@ impl Course {
         }
         if self.decision.verdict == Verdict::Block {
             let (url, reason) = (String::from_utf8_lossy(&self.url), self.reason());
-            tracing::info!(client = ?self.client, %url, reason = &*reason.detail, action = "pass", "lists of the web");
+            tracing::info!(client = ?self.client, %url, reason = &*reason.detail, action = "pass", "would be blocked by web lists");
         }
         if let Some(location) = &self.decision.redirect {
             let cookie = self.decision.cookie.as_deref().map(Into::into);

@@ -122,7 +122,7 @@ impl Lead {
 
     fn say(&self, line: &str, beside: &[BorrowedFd<'_>]) {
         if let Err(error) = self.channel.send(line, beside) {
-            tracing::debug!(%error, "the supervisor does not listen");
+            tracing::debug!(%error, "the supervisor cannot be told");
         }
     }
 
