@@ -58,7 +58,7 @@ impl Host {
                     ServerEvent::Auth { initial: None, .. } => self.server.challenge(b"Pw=="),
                     ServerEvent::Auth { initial: Some(secret), .. } | ServerEvent::Response(secret) => {
                         self.server.reply(&match secret.as_bytes() {
-                            b"*" => Reply::new(501, (5, 7, 0), "Given up"),
+                            b"*" => Reply::new(501, (5, 7, 0), "Authentication cancelled"),
                             b"c2VjcmV0" => Reply::new(235, (2, 7, 0), "Welcome"),
                             _ => Reply::new(535, (5, 7, 8), "Wrong"),
                         });

@@ -444,7 +444,7 @@ fn one_gateway_may_have_an_address_twice_and_keeps_it_over_a_reload() {
 #[test]
 fn who_may_come_is_said_by_the_listener() {
     let gateway = Gateway::start("discard:", "clients = [\"192.0.2.0/24\"]");
-    assert_eq!(gateway.connect().reply(), "554 5.7.1 You may not come here");
+    assert_eq!(gateway.connect().reply(), "554 5.7.1 Access denied");
     let gateway = Gateway::start("discard:", "clients = [\"192.0.2.0/24\", \"127.0.0.1\"]");
     assert!(gateway.connect().reply().starts_with("220 "));
 }

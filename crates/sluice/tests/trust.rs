@@ -168,10 +168,10 @@ fn lists_say_who_is_trusted_and_who_is_turned_away() {
     let trust = format!("reject = [\"192.0.2.0/24\", \"2001:db8::/32\"]\npermit = [\"{}\"]", permitted.display());
     let gateway = gateway("discard:", &trust, "");
     for (address, greeting) in [
-        ("192.0.2.1", "554 5.7.1 You may not come here"),
+        ("192.0.2.1", "554 5.7.1 Access denied"),
         ("192.0.2.7", "220 mx.test ESMTP Sluice"),
         ("198.51.100.1", TEASER),
-        ("2001:db8::1", "554 5.7.1 You may not come here"),
+        ("2001:db8::1", "554 5.7.1 Access denied"),
         ("2001:db8:1::1", "220 mx.test ESMTP Sluice"),
     ] {
         assert_eq!(from(&gateway, address).line(), greeting, "{address}");

@@ -279,7 +279,7 @@ impl Refusal {
             Refusal::Full => ("421 4.3.2", "Too many sessions, try again later"),
             Refusal::TooMany => ("421 4.7.0", "Too many sessions from your address"),
             Refusal::TooFast => ("421 4.7.0", "Too many sessions from your address in a minute"),
-            Refusal::NotWanted => ("554 5.7.1", "You may not come here"),
+            Refusal::NotWanted => ("554 5.7.1", "Access denied"),
         }
     }
 }

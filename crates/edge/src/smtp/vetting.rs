@@ -66,7 +66,7 @@ impl Vetting {
             Some(Right::Reject) => {
                 metrics.sessions_refused_total.add(1);
                 tracing::info!(client = %address, "client refused by trust.reject");
-                return Err(Reply::new(554, (5, 7, 1), "You may not come here"));
+                return Err(Reply::new(554, (5, 7, 1), "Access denied"));
             }
             None => {}
         }

@@ -34,7 +34,7 @@ impl<S: Stream> Session<'_, S> {
 
     pub(super) async fn authenticate(&mut self, tag: Vec<u8>, response: &[u8]) -> io::Result<()> {
         let step = match self.exchange.take() {
-            _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Given up"))),
+            _ if response == b"*" => return self.answer(&tag, Err(Refusal::Bad("Authentication cancelled"))),
             Some(exchange) => {
                 let responding =
                     exchange.respond(self.site, Caller { door: "imap", client: self.guest.client }, response);

@@ -78,7 +78,7 @@ impl<S: Stream> Session<'_, S> {
     /// It has answered a challenge.
     pub(super) async fn respond(&mut self, exchange: LogIn, response: &[u8]) {
         if response == b"*" {
-            return self.server.reply(&Reply::new(501, (5, 7, 0), "Given up"));
+            return self.server.reply(&Reply::new(501, (5, 7, 0), "Authentication cancelled"));
         }
         let plain;
         let (exchange, response) = match exchange {
