@@ -105,7 +105,7 @@ impl Newest {
         for (at, set) in chain.sets.iter().enumerate() {
             match set.seal.says {
                 Says::Fail => return Err("a seal says that the chain has failed"),
-                says if (says == Says::None) != (at == 0) => return Err("a seal says what cannot be"),
+                says if (says == Says::None) != (at == 0) => return Err("a seal has an impossible result"),
                 _ => {}
             }
         }
@@ -265,8 +265,8 @@ impl Seal {
         };
         let base = Base {
             algorithm,
-            domain: tags.text("d").and_then(domain::host).ok_or("domain of a seal is none")?,
-            selector: tags.text("s").and_then(domain::host).ok_or("selector of a seal is none")?,
+            domain: tags.text("d").and_then(domain::host).ok_or("invalid domain of a seal")?,
+            selector: tags.text("s").and_then(domain::host).ok_or("invalid selector of a seal")?,
             signature: tags.base64("b").flatten().ok_or("signature of a seal is no Base64")?,
             body_hash: Vec::new(),
             wanted: Wanted { form: Canonicalization::Relaxed, hash: algorithm.hash(), len: Some(0) },

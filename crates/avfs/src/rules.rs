@@ -176,7 +176,7 @@ impl Rule {
         }
         let decides = rule.mode.is_some() || rule.on_infected.is_some();
         match (rule.skips, decides) {
-            (true, true) => Err("what is skipped has no mode".into()),
+            (true, true) => Err("a rule with skip has no mode".into()),
             (false, false) => Err("nothing is done: skip, mode=... or on-infected=...".into()),
             _ => Ok(rule),
         }

@@ -193,7 +193,7 @@ impl<S: Stream> Session<'_, S> {
                 self.next = Next::Tls;
             }
             Command::StartTls if self.tls == Tls::Offered && self.user.is_none() => {
-                self.server.answer(Answer::No, "", "Something came behind STARTTLS before the handshake");
+                self.server.answer(Answer::No, "", "Data after STARTTLS before the handshake");
             }
             Command::StartTls => self.server.answer(Answer::No, "", "TLS is not offered here"),
             Command::Authenticate { .. } if !self.may_log_in() => {

@@ -73,7 +73,7 @@ impl Password {
             ("SSHA512" | "SHA512", rest) => digest_of(Scheme::Sha512, named, rest)?,
             ("PLAIN" | "CLEARTEXT", rest) if !rest.is_empty() => Scheme::Plain,
             ("", _) => return Err("a hash without a scheme".into()),
-            (name, _) => return Err(format!("hashes of {name:?} are not known, or this is none")),
+            (name, _) => return Err(format!("not a password hash, or its scheme is not known: {name:?}")),
         };
         Ok(Password { scheme, text: text.to_owned() })
     }

@@ -45,7 +45,7 @@ impl Lookups {
         type Count = fn(&Counts) -> &AtomicU64;
         let kinds: [(&str, &str, Count); 3] = [
             ("asked", "Questions to the servers of lookups.", |counts| &counts.asked),
-            ("spared", "Questions that were answered by what is remembered or asked already.", |counts| &counts.spared),
+            ("spared", "Queries answered from the cache, or joined with one under way.", |counts| &counts.spared),
             ("failed", "Questions that no server has answered.", |counts| &counts.failed),
         ];
         let mut text = String::new();

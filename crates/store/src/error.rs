@@ -136,7 +136,7 @@ impl fmt::Display for Refused {
             Refused::TransactionTooLarge => "too many operations for one transaction",
             Refused::TooLarge => "the message or its digest is too large",
             Refused::NoMoreUids => "the mailbox has no more UIDs",
-            Refused::Inconsistent => "the operation does not follow from what was before",
+            Refused::Inconsistent => "the operation does not fit the state before it",
         })
     }
 }

@@ -120,8 +120,8 @@ impl Base {
         };
         Ok(Base {
             algorithm,
-            domain: tags.text("d").and_then(domain::host).ok_or("domain is none")?,
-            selector: tags.text("s").and_then(domain::host).ok_or("selector is none")?,
+            domain: tags.text("d").and_then(domain::host).ok_or("invalid domain")?,
+            selector: tags.text("s").and_then(domain::host).ok_or("invalid selector")?,
             signature: tags.base64("b").flatten().ok_or("signature is no Base64")?,
             body_hash: tags.base64("bh").flatten().ok_or("body hash is no Base64")?,
             wanted: Wanted { form: body_form, hash: algorithm.hash(), len },

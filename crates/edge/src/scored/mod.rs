@@ -350,7 +350,7 @@ impl<D: Dialect> Session<D> {
         );
         match changed {
             Some(changed) => self.server.told(&mail.request, changed),
-            None => self.refuse("what was learned cannot be reached now"),
+            None => self.refuse("the ledger is unavailable"),
         }
     }
 }

@@ -291,7 +291,7 @@ impl Listener {
         self.check_relay()?;
         self.check_unused()?;
         if self.protocol() == Protocol::Spamd && self.content.policy.actions().any(|action| action != Action::Pass) {
-            return Err("who asks for a score is told nothing but a score: leave out on_infected and the like".into());
+            return Err("the answer of this protocol is a score alone: leave out on_infected and the like".into());
         }
         if self.quarantines() && self.content.quarantine.is_none() && !self.protocol().answers() {
             return Err("an action is \"quarantine\", but no folder is set: quarantine = \"PATH\"".into());
@@ -330,7 +330,7 @@ impl Listener {
         let is_open = self.guests.clients.is_empty()
             && self.place.address.tcp().is_some_and(|address| !address.ip().is_loopback());
         if own.mode == Mode::Explicit && is_open {
-            return Err("a proxy that anybody may use: name who may come, clients = [\"192.0.2.0/24\"]".into());
+            return Err("an open proxy: list its clients, clients = [\"192.0.2.0/24\"]".into());
         }
         own.check()
     }
@@ -378,7 +378,7 @@ impl Listener {
             return Err("rules go by envelopes, which only smtp, lmtp and milter have".into());
         }
         if is_unused("recipients") {
-            return Err("recipients are asked for with smtp and lmtp".into());
+            return Err("recipients have a meaning with smtp and lmtp only".into());
         }
         if is_unused("auth") {
             return Err("auth is for protocol = \"smtp\"".into());

@@ -71,7 +71,7 @@ impl NoticeSettings {
         }
         if !self.sender.is_empty() && (self.sender_networks.is_empty() || self.sender_domains.is_empty()) {
             return Err(
-                "notices: sender needs sender_networks and sender_domains, or forged senders would be told".into()
+                "notices: sender needs sender_networks and sender_domains, or forged senders would get notices".into(),
             );
         }
         Ok(())

@@ -331,7 +331,7 @@ impl Client {
             State::Start if word == b"+" => State::Line(LineOf::Continue),
             State::Start => {
                 if !self.request.is_answered_under(&word) {
-                    return Err("it answers what was not asked");
+                    return Err("unsolicited answer");
                 }
                 State::Line(LineOf::Status { tagged: true, kind: None })
             }

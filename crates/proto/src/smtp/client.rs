@@ -303,7 +303,7 @@ impl Client {
         let asked = match self.expected.pop_front() {
             Some(asked) => asked,
             None if code == 421 => return ClientEvent::Broken("the hop closes the session"),
-            None => return ClientEvent::Broken("a reply that nobody asked for"),
+            None => return ClientEvent::Broken("an unsolicited reply"),
         };
         // Only two of them ask for more.
         let fits = match (asked, code / 100) {

@@ -71,7 +71,8 @@ impl Authorities {
     fn signed(&self, der: &[u8], sha256: &[u8; 32], now: i64) -> Result<String, Wrong> {
         let message = Message::read(der).ok_or(Wrong::Signer("the signature cannot be read"))?;
         let signer = message.signer.as_ref().ok_or(Wrong::Signer("the signature cannot be read"))?;
-        let certificate = message.signers_certificate().ok_or(Wrong::Signer("who signed is not named"))?;
+        let certificate =
+            message.signers_certificate().ok_or(Wrong::Signer("the certificate of the signer is missing"))?;
         if signer.algorithm != Algorithm::Sha256 || signer.content_type != DATA || message.content_type != DATA {
             return Err(Wrong::Signer("a signature of another form"));
         }
@@ -80,7 +81,7 @@ impl Authorities {
         }
         let may = certificate.purposes.is_none_or(|purposes| purposes.code || purposes.mail || purposes.any);
         if !may || !certificate.may_sign() {
-            return Err(Wrong::Signer("who signed it may not sign databases"));
+            return Err(Wrong::Signer("the signer's certificate is for another purpose"));
         }
         self.vouch(certificate, &message.certificates, now)?;
         Ok(certificate.common_name())
@@ -105,7 +106,7 @@ impl Authorities {
             }
             let above =
                 others.iter().find(|one| one.whole != current.whole && one.is_authority() && one.signed(&current));
-            current = *above.ok_or(Wrong::Signer("no authority that is trusted vouches for who signed it"))?;
+            current = *above.ok_or(Wrong::Signer("the signer's certificate does not chain to a trusted authority"))?;
         }
         Err(Wrong::Signer("too many certificates up to an authority"))
     }

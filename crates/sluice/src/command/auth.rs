@@ -37,7 +37,7 @@ fn check(args: &AuthCheck) -> Result<ExitCode, Failure> {
     let mut check = read(args)?;
     source.settle(&mut check)?;
     let questions = check.questions();
-    let results = check.results().ok_or("the check has come to no result")?;
+    let results = check.results().ok_or("the check has no result")?;
     match args.json {
         true => println!("{:#}", described(args, results, questions)),
         false => print(args, results),

@@ -126,7 +126,7 @@ fn ask(lookups: &Lookups, lacks_credentials: bool, said: &mut Vec<String>) -> Re
         let (kind, name) = (table.kind(), &table.settings().name);
         match runtime.block_on(table.find(&nobody)) {
             Ok(rows) if rows.is_empty() => said.push(format!("lookup {name:?} answers ({kind})")),
-            Ok(_) => eprintln!("sluice: warning: lookup {name:?}: everybody is in it, {nobody} too"),
+            Ok(_) => eprintln!("sluice: warning: lookup {name:?}: it has every recipient, even {nobody}"),
             Err(Error::Away(error)) => eprintln!("sluice: warning: lookup {name:?} cannot be asked now: {error}"),
             Err(Error::Refused(error)) if lacks_credentials => {
                 eprintln!("sluice: warning: lookup {name:?} cannot be asked without its credentials: {error}");

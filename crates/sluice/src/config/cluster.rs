@@ -68,7 +68,7 @@ impl ClusterSettings {
             return Err("lease_seconds is between 2 and 600".into());
         }
         if self.address.port() == 0 || self.address.ip().is_unspecified() {
-            return Err(format!("address = \"{}\" is not one that other nodes can connect to", self.address));
+            return Err(format!("address = \"{}\" cannot be reached by other nodes", self.address));
         }
         let url: Result<tokio_postgres::Config, _> = self.database.parse();
         url.map(drop).map_err(|error| format!("database: {error}"))
@@ -80,7 +80,7 @@ impl Config {
     pub(super) fn check_cluster(&self) -> Result<(), String> {
         let Some(cluster) = &self.cluster else { return Ok(()) };
         if self.store.is_none() {
-            return Err("cluster: what nodes share is a table [store]".into());
+            return Err("cluster: the nodes share a [store], and there is none".into());
         }
         cluster.check().map_err(|reason| format!("cluster: {reason}"))
     }
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(config.cluster.unwrap().lease(), Duration::from_secs(10));
         for (from, to, wanted) in [
             ("node='a'", "node='a b'", "is not a name"),
-            ("127.0.0.1:2086", "0.0.0.0:2086", "is not one that other nodes can connect to"),
+            ("127.0.0.1:2086", "0.0.0.0:2086", "cannot be reached by other nodes"),
             ("secret_file='s'", "secret_file='s'\nlease_seconds=1", "between 2 and 600"),
             ("postgresql:", "mysql:", "cluster: database"),
             ("secret_file='s'", "", "missing field `secret_file`"),
@@ -112,6 +112,6 @@ mod tests {
         }
         let without = "[[listener]]\nprotocol='smtp'\naddress='127.0.0.1:2525'\nforward='discard:'\n";
         let error = Config::parse(&format!("{CLUSTER}{without}"), "test").unwrap_err().to_string();
-        assert!(error.contains("what nodes share is a table [store]"), "{error}");
+        assert!(error.contains("the nodes share a [store]"), "{error}");
     }
 }

@@ -67,7 +67,7 @@ impl Config {
             return Err("keep_source needs transparent = \"tproxy\"".into());
         }
         if transparent == Transparent::Redirect && address.ip().is_loopback() {
-            return Err("what is redirected cannot come to a loopback address".into());
+            return Err("redirected connections cannot reach a loopback address".into());
         }
         let ports = listener.intercepted_ports();
         let same = |other: &Listener| {

@@ -18,7 +18,7 @@ impl Config {
             }
             if attachment.way == Way::Bypass && attachment.types.is_empty() {
                 return Err(format!(
-                    "attachment {name:?}: a bypass needs types; names and media types are what the sender says"
+                    "attachment {name:?}: a bypass needs types, since the sender chooses names and media types"
                 ));
             }
         }

@@ -20,20 +20,13 @@ impl Config {
         }
         let has_ledger = self.spam.as_ref().is_some_and(|spam| spam.bayes.is_some());
         if listener.greylists(self.spam.as_ref()) && !has_ledger {
-            return Err(
-                "who has waited is kept with what was learned, but nothing says where: spam.bayes.ledger".into()
-            );
+            return Err("spam.greylist needs spam.bayes.ledger, the folder that its keys are kept in".into());
         }
         if self.spam.as_ref().is_some_and(|spam| spam.reputation.is_some()) && !has_ledger {
-            return Err(
-                "what senders are known for is kept with what was learned, but nothing says where: spam.bayes.ledger"
-                    .into(),
-            );
+            return Err("spam.reputation needs spam.bayes.ledger, the folder that it is kept in".into());
         }
         if self.spam.as_ref().is_some_and(|spam| spam.fuzzy.is_some()) && !has_ledger {
-            return Err(
-                "what was reported is kept with what was learned, but nothing says where: spam.bayes.ledger".into()
-            );
+            return Err("spam.fuzzy needs spam.bayes.ledger, the folder that reports are kept in".into());
         }
         if keeps && listener.content.quarantine.is_none() && !listener.protocol().answers() {
             return Err("spam is to be quarantined, but no folder is set: quarantine = \"PATH\"".into());

@@ -265,18 +265,18 @@ impl StoreSettings {
         }
         self.queue.check().map_err(|reason| format!("queue: {reason}"))?;
         if self.mta_sts_policy != StsPolicy::Off && self.webmails.is_empty() {
-            return Err("mta_sts_policy: webmails serve it, and there are none".into());
+            return Err("mta_sts_policy: the policy is served by store.webmails, and there are none".into());
         }
         if self.maildrop.is_some() && self.relay.is_none() {
-            return Err("maildrop: mail from commands goes out by relay, and there is none".into());
+            return Err("maildrop: mail from commands needs store.relay".into());
         }
         if !self.queue.relay_domains.is_empty() && self.relay.is_none() {
-            return Err("queue: relay_domains: relayed mail goes out by relay, and there is none".into());
+            return Err("queue: relay_domains: relayed mail needs store.relay".into());
         }
         let relays = |listener: &Listener| listener.smtp().is_some_and(|own| !own.relay_clients.is_empty());
         if let Some(listener) = config.listeners.iter().find(|listener| relays(listener) && self.relay.is_none()) {
             let address = &listener.place.address;
-            return Err(format!("listener {address}: relay_clients: their mail goes out by relay, and there is none"));
+            return Err(format!("listener {address}: relay_clients: their mail needs store.relay"));
         }
         self.scripts()?;
         let listeners = config.listeners.iter().map(|listener| &listener.place.address);
@@ -302,7 +302,7 @@ impl Config {
     pub(super) fn check_store(&self) -> Result<(), String> {
         let moves = self.spam.as_ref().and_then(|spam| spam.bayes.as_ref()).is_some_and(|bayes| bayes.moves);
         if moves && self.store.is_none() {
-            return Err("spam.bayes.moves: what users move is in a table [store]".into());
+            return Err("spam.bayes.moves: moved mail needs a table [store]".into());
         }
         if let Some(store) = &self.store {
             return store.check(self).map_err(|reason| format!("store: {reason}"));
@@ -325,12 +325,12 @@ impl Config {
             |address: &Address| address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback());
         doors.filter(move |(_, address)| is_exposed(address)).filter_map(move |(door, address)| match door {
             Door::Imap | Door::Pop3 | Door::Webmail => {
-                Some(format!("store: {address}: passwords come in the clear; {}s is within TLS", door.name()))
+                Some(format!("store: {address}: passwords without TLS; {}s has TLS", door.name()))
             }
-            Door::Lmtp => Some(format!("store: {address}: whoever reaches it delivers to everybody, uninspected")),
+            Door::Lmtp => Some(format!("store: {address}: every client can deliver uninspected mail to all accounts")),
             // The one asks for STARTTLS where there is a certificate.
             Door::Sieve if !has_tls => {
-                Some(format!("store: {address}: passwords come in the clear: there is no [[tls.certificate]]"))
+                Some(format!("store: {address}: passwords without TLS: there is no [[tls.certificate]]"))
             }
             Door::Imaps | Door::Pop3s | Door::Sieve | Door::Webmails => None,
         })
@@ -354,7 +354,7 @@ mod tests {
         for (store, forward, clients, wanted) in [
             (relay, "discard:", "'10.0.0.0/8'", "by the queue of the store"),
             (relay, "store:", "'10.0.0.0/8', '::/0'", "open relay"),
-            (store, "store:", "'10.0.0.0/8'", "goes out by relay"),
+            (store, "store:", "'10.0.0.0/8'", "needs store.relay"),
         ] {
             let error = check(store, forward, clients).unwrap_err();
             assert!(error.contains(wanted), "{forward} {clients}: {error}");
@@ -365,7 +365,7 @@ mod tests {
     fn a_store_is_checked_before_it_is_used() {
         for (text, wanted) in [
             ("", "store: needs a table [store]"),
-            ("[spam.bayes]\nledger='x'\nmoves=true", "spam.bayes.moves: what users move"),
+            ("[spam.bayes]\nledger='x'\nmoves=true", "spam.bayes.moves: moved mail"),
             ("[store]", "folder is missing"),
             ("[store]\nfolder='x'\nsize='1M'", "size is less"),
             ("[store]\nfolder='x'\nsessions_max=0", "a limit of 0"),
@@ -373,9 +373,9 @@ mod tests {
             ("[store]\nfolder='x'\nimaps=['127.0.0.1:993']", "needs a [[tls.certificate]]"),
             ("[store]\nfolder='x'\nfodler='y'", "unknown field `fodler`"),
             ("[store]\nfolder='x'\nimap=['nowhere']", "is not an address"),
-            ("[store]\nfolder='x'\nmaildrop='y'", "goes out by relay"),
-            ("[store]\nfolder='x'\nmta_sts_policy='testing'", "webmails serve it"),
-            ("[store]\nfolder='x'\n[store.queue]\nrelay_domains=['a.test']", "goes out by relay"),
+            ("[store]\nfolder='x'\nmaildrop='y'", "needs store.relay"),
+            ("[store]\nfolder='x'\nmta_sts_policy='testing'", "store.webmails"),
+            ("[store]\nfolder='x'\n[store.queue]\nrelay_domains=['a.test']", "needs store.relay"),
         ] {
             let error = Config::parse(&format!("{text}\n{LISTENER}"), "test").unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

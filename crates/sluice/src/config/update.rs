@@ -75,7 +75,7 @@ pub fn needs_pin(url: &str) -> Option<&'static str> {
     } else if is_disarming {
         Some("it can take signatures out of force: name its digest, URL#sha256=HEX")
     } else if url.starts_with("http://") && !is_local(url) {
-        Some("whoever is on the way can change it: https://, or its digest, URL#sha256=HEX")
+        Some("the transfer is unprotected: use https://, or a digest, URL#sha256=HEX")
     } else {
         None
     }

@@ -143,7 +143,7 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         work.draft.note(
             Some(&service.place),
             setting,
-            "without a certificate nobody can log in safely: set [[tls.certificate]], and add it",
+            "logins need a certificate: set [[tls.certificate]], and add it",
         );
         return false;
     }

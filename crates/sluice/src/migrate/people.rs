@@ -145,7 +145,7 @@ pub fn of_gateway(work: &mut Translation<'_>) {
     relayed(work, &domains, true);
     work.set(Part::Recipients, "delimiter", "recipient_delimiter", |value| Some(json!(value)));
     for name in ["mydestination", "local_recipient_maps", "alias_maps", "virtual_alias_maps", "local_transport"] {
-        work.note(name, "nobody has mail at a gateway: what is for this machine itself goes to the next hop");
+        work.note(name, "a gateway has no mailboxes: mail to this machine goes to the next hop");
     }
 }
 
@@ -207,7 +207,7 @@ fn lookup(
     let name: String = stem.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
     let is_alias = parameter == "virtual_alias_maps";
     if work.lookups.iter().any(|known| known.path == path && known.is_alias == is_alias) {
-        return refuse(work, "the table is named twice: one [[lookup]] is made of it");
+        return refuse(work, "the table is named twice: it becomes one [[lookup]]");
     }
     let name = unused(&name, &work.lookups);
     let get = |key: &str| query.get(key).map(String::as_str).unwrap_or_default();

@@ -57,7 +57,7 @@ fn printed(outcome: io::Result<()>) -> Result<ExitCode, Failure> {
 /// Nothing named would mean everything, which is too easily said.
 fn named(selection: &Selection) -> Result<(), Failure> {
     if selection.is_empty() {
-        return Err("which? Name ids, or say what they are: --older, --newer, --from, --to, --found, --state".into());
+        return Err("no messages selected: name ids, or use --older, --newer, --from, --to, --found, --state".into());
     }
     Ok(())
 }

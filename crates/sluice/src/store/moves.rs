@@ -133,7 +133,7 @@ impl Teacher {
         }
         let verdict = passage.finish().await.map_err(|unfinished| unfinished.words())?;
         let lesson = verdict.score.and_then(|score| score.lesson).ok_or("there is nothing in it to learn")?;
-        passage.learn(what, *lesson).await.ok_or("what was learned cannot be reached now")
+        passage.learn(what, *lesson).await.ok_or("the ledger is unavailable")
     }
 
     fn lose(&self, user: &str, message: u64, why: &str) {

@@ -190,7 +190,7 @@ impl Folder {
         let bytes = self.coming.read(name).map_err(|error| error.to_string())?;
         let is = || Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         if sha256.is_some_and(|wanted| wanted != is()) {
-            return Err(format!("its SHA-256 is {}, and not the one that is named", is()));
+            return Err(format!("its SHA-256 is {}, not the expected one", is()));
         }
         let current = self.in_force(name).map(|(_, bytes)| bytes);
         if current.as_ref() == Some(&bytes) {

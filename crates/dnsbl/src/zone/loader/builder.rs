@@ -54,7 +54,7 @@ type Why = &'static str;
 
 const ADDRESS: Why = "not an address";
 
-const HOST_PART: Why = "bits behind the prefix are set";
+const HOST_PART: Why = "host bits are set";
 
 const TOO_LARGE: Why = "a range larger than $MAXRANGE4 allows";
 

@@ -87,7 +87,7 @@ impl Session {
             }
             Work::Fetch(fetching) => self.fetched(fetching, status),
             Work::Append(appending) => self.appended(appending, status),
-            Work::Nothing => self.distrust("it answers what was not asked"),
+            Work::Nothing => self.distrust("unsolicited answer"),
         }
     }
 

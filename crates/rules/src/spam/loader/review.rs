@@ -107,7 +107,7 @@ impl Loader {
         let mut found = Vec::new();
         for rule in &self.rules.rules {
             if rule.test.is_none() {
-                let fault = Fault::new("there is no rule of this name", "what is said of it has no effect");
+                let fault = Fault::new("there is no rule of this name", "the line has no effect");
                 found.push((rule.place.clone(), rule.name.clone(), fault));
             }
             let Some(Test::Meta(meta)) = &rule.test else { continue };

@@ -125,7 +125,7 @@ fn place(path: &Path, file: &File) -> io::Result<(OwnedFd, PathBuf)> {
     let there = statat(&parent, &name, AtFlags::SYMLINK_NOFOLLOW)?;
     let facts = file.metadata()?;
     if (there.st_dev, there.st_ino) != (facts.dev(), facts.ino()) {
-        return Err(io::Error::other("not the file that was looked at, or a link to it: left as it is"));
+        return Err(io::Error::other("the file was replaced since its inspection, or is a link: left as it is"));
     }
     Ok((parent, name))
 }

@@ -73,7 +73,7 @@ impl Known {
 
 fn warn(verdicts: &Verdicts) {
     if let Err(error) = verdicts.save() {
-        eprintln!("sluice: what is clean cannot be written down: {error}");
+        eprintln!("sluice: the list of clean files cannot be written: {error}");
     }
 }
 

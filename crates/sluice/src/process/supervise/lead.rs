@@ -133,7 +133,7 @@ impl Lead {
         self.channel.send(what, beside)?;
         match self.wait(|heard| heard.started.take()) {
             Some(pid @ 1..) => Ok(Started { lead: self, pid }),
-            _ => Err(io::Error::other(format!("the supervisor has not started a process ({what})"))),
+            _ => Err(io::Error::other(format!("the supervisor could not start a process ({what})"))),
         }
     }
 
