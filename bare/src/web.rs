@@ -19,7 +19,7 @@ use crate::run::Conversation;
 /// A form takes so many times its bytes until it is a page or a mail: there has to be as much memory.
 const FORM_TIMES: usize = 6;
 
-/// With less memory no request is begun, in bytes.
+/// Bytes of free memory below which no request is begun.
 const MEMORY_MIN: usize = 8 << 20;
 
 /// How long the head of a request may take since the last answer, in milliseconds. Each byte of a form or a file prolongs it by one, up

@@ -20,6 +20,6 @@ pub struct Results {
     /// `Authentication-Results` that claim to be ours, counted from 0 among the fields of that name from the top. They are to be
     /// removed before our own is added.
     pub forged: Vec<usize>,
-    /// The header is longer than is read, so that nothing of it counts.
+    /// The header exceeds the bound, and its fields are ignored.
     pub header_cut: bool,
 }

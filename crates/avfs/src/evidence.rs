@@ -46,7 +46,7 @@ pub struct Found<'a> {
     pub process: &'a Process,
 }
 
-/// Tells of a hit, and keeps the content where there is a folder for it.
+/// Logs a hit, and keeps the content if there is a folder for evidence.
 pub fn report(evidence: Option<&Evidence>, found: &Found<'_>, content: Option<impl Read>, before: Option<impl Read>) {
     let keep = |(evidence, content): (&Evidence, _)| {
         evidence.keep(found, content, before).unwrap_or_else(|error| {

@@ -15,7 +15,7 @@ struct Waiting {
     is_over: bool,
 }
 
-/// One of them, until it is dropped.
+/// A foreground request that waits, until it is dropped.
 pub struct Waits<'a>(&'a Front);
 
 impl Front {

@@ -195,7 +195,7 @@ impl Guard {
         self.rules.ruling(&subject, self.otherwise)
     }
 
-    /// Whether a rule says that nothing is inspected of what somebody does with an open file.
+    /// Whether a rule exempts this opening of a file from inspection.
     pub fn skips(&self, node: &Node, below: &File, who: Who) -> bool {
         self.ruling(node, below, who).skips
     }

@@ -30,7 +30,7 @@ impl Generation {
         Generation(*whole.first_chunk().unwrap_or(&[0; 16]))
     }
 
-    /// It, to be digested with more.
+    /// The bytes of the generation, for a digest together with other data.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -56,7 +56,7 @@ impl Current {
 pub struct InForce(RwLock<Arc<Current>>);
 
 impl InForce {
-    /// These.
+    /// Starts with this judge.
     pub fn new(judge: Box<dyn Judge>) -> InForce {
         InForce(RwLock::new(Arc::new(Current::new(judge))))
     }
@@ -71,7 +71,7 @@ impl InForce {
         self.0.read().unwrap_or_else(PoisonError::into_inner).generation
     }
 
-    /// Others, from here on.
+    /// Replaces the judge for all later inspections.
     pub fn renew(&self, judge: Box<dyn Judge>) {
         let new = Arc::new(Current::new(judge));
         let old = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), new);
@@ -130,10 +130,10 @@ impl fmt::Display for Unjudged {
     }
 }
 
-/// Does something of an inspection; one that panics has no verdict.
+/// Runs a piece of an inspection; a panic means no verdict.
 ///
 /// # Errors
-/// Those of `work`, and that.
+/// The errors of `work`, and a panic.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T, Unjudged>) -> Result<T, Unjudged> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Unjudged("the inspection panicked".into())))
 }

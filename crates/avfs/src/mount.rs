@@ -35,7 +35,7 @@ const KIND: &str = "fuse.sluice";
 /// Threads that answer the kernel. They wait for nothing but the folder below.
 const ANSWERING: usize = 8;
 
-/// The kernel's number for what it is told so.
+/// Code of the notification that prunes cached entries of the kernel.
 const NOTIFY_PRUNE: i32 = 9;
 
 /// Bytes that the kernel reads ahead in one request; its own default is 128 KiB.
@@ -57,7 +57,7 @@ pub struct Options {
     pub point: PathBuf,
     /// Threads that wait for inspections; others answer the kernel.
     pub threads: usize,
-    /// Descriptors for files that nobody has open; nothing: as the limit of open files allows.
+    /// Descriptors kept for files without an opening; `None`: as many as the limit of open files allows.
     pub held_max: Option<usize>,
     /// Files and folders that the kernel may remember, roughly; nothing: 40,000.
     pub known_max: Option<usize>,

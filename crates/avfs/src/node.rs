@@ -145,9 +145,9 @@ pub struct Content {
     pub handles: u32,
     /// How often for writing.
     pub writers: u32,
-    /// How often something that was written was taken back.
+    /// How often written data was dropped.
     pub taken_back: u32,
-    /// How often that was so, and its writer noticed nothing.
+    /// How often data was dropped without an error for its writer.
     pub withheld: u64,
     /// The last that was written was taken back: it goes nowhere under another name until something else is written.
     pub is_tainted: bool,
@@ -193,7 +193,7 @@ pub struct Node {
     pub held: OwnedFd,
     content: RwLock<Content>,
     inspected: Mutex<()>,
-    /// It was asked for since somebody last asked whether it was.
+    /// Whether the node was used since the last look.
     is_used: AtomicBool,
     /// The minute since 1970 in which it was last opened.
     opened: AtomicU32,
@@ -206,7 +206,7 @@ impl Node {
         Node { id, kind, inode, held, content, inspected, is_used, opened: AtomicU32::new(0) }
     }
 
-    /// Somebody asks for it.
+    /// Marks the node as used.
     pub fn use_it(&self) {
         self.is_used.store(true, Relaxed);
     }

@@ -59,7 +59,7 @@ const KNOWN_MAX: usize = 40_000;
 /// How many files are held and known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Descriptors for files that nobody has open.
+    /// Descriptors kept for files without an opening.
     pub held: usize,
     /// Files that the kernel remembers.
     pub known: usize,
@@ -402,7 +402,7 @@ impl Table {
         }
     }
 
-    /// Lets go of the oldest that nobody uses.
+    /// Drops the oldest unused nodes.
     fn make_room(&mut self, most: usize, looks: usize) {
         for _ in 0..looks {
             if self.held_count <= most {

@@ -122,7 +122,7 @@ pub struct Stream {
     judging: Mutex<Box<dyn Judging>>,
     /// By which signatures.
     pub generation: Generation,
-    /// How far it has come: a write there goes on with it.
+    /// Offset up to which data was inspected: a write there continues the stream.
     at: u64,
     /// Gives its place back.
     place: Slot,

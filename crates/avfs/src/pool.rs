@@ -13,9 +13,9 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Fate of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// It is done, by whoever calls it.
+    /// The job runs now, in the calling thread.
     Now,
-    /// Too many wait already.
+    /// The queue of jobs is full.
     Refused,
 }
 

@@ -124,7 +124,7 @@ impl Rescanning {
         Ok(Rescanning { shared, root, device, which, held_max: HELD_MAX })
     }
 
-    /// One walk for each of these, until nobody has any more.
+    /// Walks once for each judge that arrives, until the sender is gone.
     pub fn run(&self, judges: &mpsc::Receiver<Box<dyn Judge>>) {
         if let Err(error) = rustix::process::setpriority_process(None, NICE) {
             tracing::debug!(%error, "the priority of background inspections cannot be lowered");

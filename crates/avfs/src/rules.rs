@@ -115,7 +115,7 @@ impl Rules {
         Ok(Rules(rules))
     }
 
-    /// Whether there are none.
+    /// Whether there is no rule.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -88,7 +88,7 @@ pub struct Watching {
 /// One path that is watched.
 struct Place {
     path: PathBuf,
-    /// The file system that is meant as a whole.
+    /// Identity of the file system if the path stands for a whole one.
     whole: Option<(u32, u32)>,
 }
 

@@ -88,7 +88,7 @@ pub struct Batch {
 /// A stream.
 #[derive(Debug, Default)]
 struct Slot {
-    /// None if nobody has it.
+    /// `None` if the slot is free.
     life: Option<Arc<()>>,
     states: States,
     /// Bytes that came, those that wait among them.

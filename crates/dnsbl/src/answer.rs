@@ -130,7 +130,7 @@ impl Found {
         }
     }
 
-    /// Returns whether there are none.
+    /// Returns whether nothing was found.
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
     }

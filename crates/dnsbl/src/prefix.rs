@@ -62,7 +62,7 @@ impl Hosts {
         self.bits.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// They as runs, both ends included.
+    /// The hosts as runs, both ends included.
     fn runs(&self) -> Vec<(u8, u8)> {
         let mut runs: Vec<(u8, u8)> = Vec::new();
         for host in (0..=255).filter(|&host| self.contains(host)) {

@@ -13,7 +13,7 @@ pub const BEAT_EVERY: Duration = Duration::from_secs(1);
 /// The progress of one event loop.
 #[derive(Debug, Default)]
 pub struct Beat {
-    /// How often it has come round, and turns of inspections in it.
+    /// Number of rounds of the loop, and of turns of inspections in it.
     progress: AtomicU64,
     /// Whether it is in such a turn.
     inspecting: AtomicBool,

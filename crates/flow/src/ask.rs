@@ -72,7 +72,7 @@ pub struct Answer {
     pub id: u32,
     /// The outcome.
     pub outcome: Outcome,
-    /// Whether DNSSEC vouches for it.
+    /// DNSSEC status of the answer.
     pub security: Security,
 }
 
@@ -111,7 +111,7 @@ pub enum Record {
 /// The DNSSEC status of an answer. A bogus answer is none: [`Outcome::Unavailable`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Security {
-    /// Nobody has looked.
+    /// Not looked up.
     #[default]
     Unknown,
     /// The zone is not signed.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Flow {
     /// The protocol of the door.
     pub protocol: Protocol,
-    /// Where the client is, where there is one.
+    /// Address of the client, if there is a client.
     pub client: Option<IpAddr>,
     /// The client's name in its greeting.
     pub hello: Box<str>,

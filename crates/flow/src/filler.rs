@@ -102,7 +102,7 @@ impl Filler {
         self.before = original_end;
     }
 
-    /// Lines that say where the content begins and ends, and not what it is.
+    /// Whether a line delimits the content and is not part of it.
     fn is_structure(&self, line: &[u8]) -> bool {
         match self.coding {
             Coding::Uuencode => line.starts_with(b"begin") || line.starts_with(b"end"),

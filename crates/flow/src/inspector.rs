@@ -56,7 +56,7 @@ pub enum Progress {
     Hungry,
     /// It has ended before its content: what is fed is counted only, and the verdict follows upon the end.
     Stopped,
-    /// The object is complete, and without an answer to what it has asked it comes no further.
+    /// The object is complete, and the inspection needs an answer to its questions to continue.
     Waiting,
     /// The verdict has been given.
     Done,

@@ -45,7 +45,7 @@ pub enum Spared {
     Nothing,
     /// Faults of content that cannot be inspected.
     Faults,
-    /// Such faults, and malware.
+    /// Faults, and malware.
     Malware,
 }
 
@@ -75,7 +75,7 @@ pub struct Policy {
     pub on_encrypted: Action,
     /// Content that has its reader fetch more from elsewhere.
     pub on_external: Action,
-    /// All was inspected, but for what asks for more of one object than is kept.
+    /// All was inspected, except by signatures that need more of one object than is kept.
     pub on_partial: Action,
     /// Broken or cut-off content.
     pub on_malformed: Action,

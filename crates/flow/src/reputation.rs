@@ -33,7 +33,7 @@ pub struct Conduct {
     pub recipients: Vec<Name>,
     /// Its score before the reputation, in millionths.
     pub micros: i64,
-    /// Its score with it.
+    /// Its score after the reputation, in millionths.
     pub moved_micros: i64,
     /// The worth of being written to, in millionths.
     pub welcome_micros: i64,

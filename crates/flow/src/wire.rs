@@ -14,9 +14,9 @@ pub const VERSION: u8 = 5;
 /// Why bytes are no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireError {
-    /// They are of another version.
+    /// The bytes are of another version.
     Version(u8),
-    /// They are cut off, or none of ours.
+    /// The bytes are truncated, or not written by this crate.
     Malformed,
 }
 

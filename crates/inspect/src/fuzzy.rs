@@ -13,7 +13,7 @@ use rules::spam::run::Engine;
 /// The smallest attachment that counts, in bytes.
 pub const PART_BYTES_MIN: usize = 4_096;
 
-/// Functions of rules that ask for it.
+/// Functions of rules that need the comparison.
 const FUNCTIONS: [&str; 2] = ["check_fuzzy", "check_fuzzy_attachment"];
 
 /// The values of a mail to compare; `None` where no rule asks, or there is too little text.

@@ -107,14 +107,14 @@ pub struct Inspection {
     facts: Facts,
     /// Words of the mail that may be passwords.
     words: Words,
-    /// They and the operator's: what readers are given.
+    /// Candidates of the message and of the operator, as readers get them.
     passwords: Passwords,
     /// The phrases of web pages, and the score of this one.
     pages: Option<Arc<PageRules>>,
     page: Option<PageScore>,
     /// The intrusion rules over it.
     watch: Option<Shared>,
-    /// They have looked at as much as they may.
+    /// Intrusion rules have used up their budget.
     is_watch_spent: bool,
     /// The text that was looked for is there.
     is_present: bool,
@@ -203,14 +203,14 @@ impl Inspection {
         self
     }
 
-    /// Scores the content by these phrases, where the context asks for it.
+    /// Scores the content by these phrases, if the context asks for that.
     #[must_use]
     pub fn with_pages(mut self, pages: Option<Arc<PageRules>>) -> Inspection {
         self.pages = pages;
         self
     }
 
-    /// Tries these intrusion rules on it, where the context asks for it.
+    /// Matches these intrusion rules, if the context asks for that.
     #[must_use]
     pub fn with_intrusion(mut self, rules: Option<&IntrusionRules>) -> Inspection {
         if let (Some(rules), Some(watched)) = (rules, &self.context.watched) {

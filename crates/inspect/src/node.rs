@@ -43,7 +43,7 @@ pub(crate) struct Node {
     pub depth: u32,
     /// Where its bytes begin in the object that is fed, if they are a run of it, unchanged.
     pub raw_start: Option<u64>,
-    /// How many bytes have to come before it can be said what it is.
+    /// Bytes that are needed to recognise the object.
     pub head_bytes: usize,
     /// Type; unknown until enough content has come.
     pub file_type: Option<FileType>,
@@ -84,7 +84,7 @@ pub(crate) enum Form {
 /// Next task of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// Decide what it is, and who reads it.
+    /// Recognise the type and choose the readers.
     Recognise,
     /// Let this reader take bytes.
     Step(usize),

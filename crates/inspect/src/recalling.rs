@@ -22,11 +22,11 @@ pub struct Recalling {
 /// Subject of the question about reputation.
 #[derive(Debug)]
 enum Who {
-    /// Nobody's.
+    /// No sender.
     Nobody,
     /// That of the sender, once it is known who has signed.
     Unsigned(Box<Sent>),
-    /// These names'.
+    /// The reputation of these names.
     Named(Named),
 }
 
@@ -64,7 +64,7 @@ impl Recalling {
         self.answer.get_or_insert(answer);
     }
 
-    /// Whether there is one.
+    /// Whether the answer has arrived.
     pub fn is_settled(&self) -> bool {
         self.answer.is_some()
     }

@@ -69,7 +69,7 @@ impl Study {
         self.learns_by_itself
     }
 
-    /// Whether they are forgotten without anybody asking for it.
+    /// Whether old tokens expire automatically.
     pub fn expires(&self) -> bool {
         self.expires
     }

@@ -81,7 +81,7 @@ impl Account {
         unsafe { &*self.map.as_mut_ptr().cast::<AtomicU64>() }
     }
 
-    /// Bytes that nobody has borrowed.
+    /// Free bytes of the pool.
     pub fn free_bytes(&self) -> u64 {
         self.free().load(Relaxed).min(self.bytes)
     }

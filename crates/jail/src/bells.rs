@@ -24,7 +24,7 @@ thread_local! {
     static HERE: Cell<Option<(usize, u8)>> = const { Cell::new(None) };
 }
 
-/// The bells of all event loops; the default is none.
+/// The bells of all event loops; by default there is no bell.
 #[derive(Default)]
 pub struct Bells {
     /// The ends to hear, until their event loops have them, and those to ring.

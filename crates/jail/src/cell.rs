@@ -588,7 +588,7 @@ mod tests {
         (stream, Asked::Open.kind(), wire::write(&(OWN_BELL, context), Vec::new()))
     }
 
-    /// Whether the host hears of room once the jail has read what the host could write, of this many frames at most.
+    /// Whether the host is woken when the jail has read a ring that this many frames have filled.
     fn hears_of_room(frames_max: usize) -> bool {
         with_cell(|cell, host, listener| {
             let (stream, kind, context) = open(7, Object::default());

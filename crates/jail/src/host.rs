@@ -281,7 +281,7 @@ impl Jail {
         drop(template);
     }
 
-    /// Whether nobody wants it any more, and nobody has anything in it.
+    /// Whether the process is retired and has no inspections left.
     fn is_over(&self) -> bool {
         self.line.is_over() && self.line.lock().wards.is_empty()
     }

@@ -22,7 +22,7 @@ pub trait Launched: Send {
 
 /// The process as a child of this one.
 pub struct Children {
-    /// The user that it becomes, where the process may do that.
+    /// The user that the child becomes, if the process is allowed to change it.
     pub user: Option<u32>,
 }
 

@@ -16,7 +16,7 @@ use crate::protocol::{Asked, MESSAGE_BYTES_MAX, Told};
 use crate::ring::{Broken, HEADER_BYTES, OWN_BELL, PAYLOAD_BYTES_MAX, Reader, Whom, Writer};
 use crate::suspects::{Sample, Suspects};
 
-/// Reports of one inspection that nobody has taken; a jail that sends more is broken.
+/// Unread reports of one inspection; a jail that sends more is broken.
 const REPORTS_MAX: usize = 100_000;
 
 /// Seconds that an inspection may keep whoever waits for it. Mail servers wait ten minutes for the reply to a message (RFC 5321
@@ -109,7 +109,7 @@ pub struct Ward {
     pub is_begun: bool,
     /// Whether it may wait for room to write, and not for the jail.
     pub wants_room: bool,
-    /// Seconds that somebody has waited for what comes next; none while nobody does.
+    /// Seconds that the client has waited for the next report; `None` while it does not wait.
     pub waited: Option<u32>,
 }
 

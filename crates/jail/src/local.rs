@@ -31,13 +31,13 @@ impl Local {
         Local { engine, memory, desk: None, pages: None, intrusion: None }
     }
 
-    /// Scores web pages by these phrases, where the context asks for it.
+    /// Scores web pages by these phrases, if the context asks for that.
     #[must_use]
     pub fn with_pages(self, pages: Option<Arc<PageRules>>) -> Local {
         Local { pages, ..self }
     }
 
-    /// Tries these intrusion rules, where the context asks for it.
+    /// Matches these intrusion rules, if the context asks for that.
     #[must_use]
     pub fn with_intrusion(self, intrusion: Option<IntrusionRules>) -> Local {
         Local { intrusion, ..self }
@@ -81,7 +81,7 @@ impl Inspector for Local {
     }
 }
 
-/// An examination, and what it has borrowed.
+/// An examination, and the memory that it has borrowed.
 struct Running {
     examination: Examination,
     loan: Option<Loan>,

@@ -90,7 +90,7 @@ impl Memory {
         Memory { free: AtomicUsize::new(bytes), share, account: Some(account) }
     }
 
-    /// Whether there is so much, for the one who asks to have.
+    /// Takes so many bytes from the pool; returns whether there were enough.
     fn take(&self, bytes: usize) -> bool {
         if self.free.fetch_update(Relaxed, Relaxed, |free| free.checked_sub(bytes)).is_ok() {
             return true;
@@ -115,7 +115,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that nobody has borrowed.
+    /// Free bytes of the pool.
     pub fn free_bytes(&self) -> usize {
         self.free.load(Relaxed)
     }

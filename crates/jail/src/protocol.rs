@@ -111,7 +111,7 @@ pub enum Asked {
     Stop,
     /// Nobody wants it any more.
     Close,
-    /// A piece of an answer to what it has asked.
+    /// A further piece of an answer to a question of the jail.
     AnswerMore,
     /// The last piece of an answer.
     Answer,

@@ -206,7 +206,7 @@ impl Side {
 pub enum Told {
     /// Grows as long as it makes progress.
     Progress,
-    /// The stream that it works on, and one more; 0 is none.
+    /// Number of the stream in work plus one; 0: no stream.
     Working,
     /// Bytes of memory that it has, and no inspection holds.
     FreeBytes,
@@ -308,7 +308,7 @@ impl Writer {
         self
     }
 
-    /// Bytes that nobody has written yet or that were taken.
+    /// Free bytes: not written yet, or read already.
     pub fn free_bytes(&self) -> usize {
         let head = self.side.control().head.0.load(Ordering::Acquire);
         // A head that cannot be is that of a full queue.

@@ -44,7 +44,7 @@ pub const CHANGES: Rights =
 /// Everybody who has an account.
 pub const ANYONE: &str = "anyone";
 
-/// A mailbox, and what somebody may do with it.
+/// A mailbox with the rights of a user.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Account that owns the mailbox.

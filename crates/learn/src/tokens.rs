@@ -134,7 +134,7 @@ impl<'t> Collector<'t> {
         Collector { terms, keys: HashSet::new(), room, known: HashMap::new(), counts: [0; 4] }
     }
 
-    /// A paragraph that a reader sees; the subject is one.
+    /// Takes a paragraph that a reader sees; the subject counts as a paragraph.
     pub fn visible(&mut self, line: &[u8]) {
         if self.terms.sources.visible {
             self.line(line, b"", Region::Visible);

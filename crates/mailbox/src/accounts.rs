@@ -84,7 +84,7 @@ impl Accounts {
         Ok(Accounts { path: path.into(), held: Mutex::new(held), elsewhere: None })
     }
 
-    /// Accounts without a file: nobody has one, unless elsewhere.
+    /// No accounts file: all accounts are in databases or directories.
     pub fn without_file() -> Accounts {
         let held = Held { directory: Arc::default(), identity: None, looked: Instant::now() };
         Accounts { path: PathBuf::new(), held: Mutex::new(held), elsewhere: None }
@@ -292,7 +292,7 @@ fn unquoted(local: &str) -> Option<String> {
     Some(plain)
 }
 
-/// An address without what stands behind `+`, and that.
+/// Splits an address into the part without `+detail`, and the detail.
 fn split(address: &str) -> Option<(String, String)> {
     let (local, domain) = address.rsplit_once('@').map_or((address, None), |(local, domain)| (local, Some(domain)));
     let (base, detail) = local.split_once('+').filter(|(base, detail)| !base.is_empty() && !detail.is_empty())?;

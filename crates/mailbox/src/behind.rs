@@ -16,7 +16,7 @@ pub(crate) struct Behind {
 struct Queue {
     /// By number, those that have waited longest first; and whether what there is of the index is damaged.
     accounts: VecDeque<(u32, bool)>,
-    /// One of them is being brought up to date.
+    /// An account is being indexed.
     is_busy: bool,
 }
 

@@ -124,7 +124,7 @@ pub(crate) struct Attempt {
 }
 
 impl Logins {
-    /// Nobody has tried yet.
+    /// Starts without failed logins.
     pub fn new(accounts: Arc<Accounts>) -> Logins {
         Logins {
             accounts,

@@ -44,9 +44,9 @@ pub struct Queue {
 pub struct Counts {
     /// A next hop or a mailbox has taken them.
     pub sent: AtomicU64,
-    /// They wait on after an attempt.
+    /// Recipients that wait on after an attempt.
     pub deferred: AtomicU64,
-    /// They were given up.
+    /// Recipients that were given up.
     pub failed: AtomicU64,
 }
 

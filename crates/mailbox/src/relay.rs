@@ -78,7 +78,7 @@ pub struct Report {
 /// The outcome of one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fate {
-    /// Whether somebody else is answerable for it now.
+    /// Whether the host has taken responsibility.
     pub outcome: Outcome,
     /// The status (RFC 3463).
     pub status: (u8, u16, u16),
@@ -90,7 +90,7 @@ pub struct Fate {
     pub host_notifies: bool,
 }
 
-/// Whether somebody else is answerable for a recipient now.
+/// Whether a host has taken responsibility for a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names say it")]
 pub enum Outcome {

@@ -70,7 +70,7 @@ impl<K: Key> Turns<K> {
         Arc::new(Turns { most, most_of_one, queue: Mutex::new(queue) })
     }
 
-    /// A turn, if nobody has to be waited for.
+    /// A turn, if it is free at once.
     pub fn at_once(self: &Arc<Self>, key: K) -> Option<Turn<K>> {
         let mut queue = self.lock();
         let is_free = self.has_room(&queue, &key) && !queue.waiting.contains_key(&key);

@@ -39,7 +39,7 @@ pub struct Writer {
     thread: JoinHandle<Result<(), Error>>,
 }
 
-/// The way to the writer, and to what it has written.
+/// A handle on the writer and the committed state.
 #[derive(Clone)]
 pub struct Handle {
     jobs: mpsc::Sender<Job>,

@@ -59,7 +59,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Collects parts. What they are looked for by is chosen when all are there.
+/// Collects parts. Their windows are chosen when all parts are there.
 #[derive(Debug, Clone, Default)]
 pub struct Builder {
     programs: Assembly,

@@ -101,7 +101,7 @@ impl Patterns {
         self.parts as usize
     }
 
-    /// Whether there are none.
+    /// Whether there is no pattern.
     pub fn is_empty(&self) -> bool {
         self.parts == 0
     }

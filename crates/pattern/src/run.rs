@@ -1,4 +1,4 @@
-//! The runs of fixed bytes in a part, and how far from its start they may begin: windows of them are what it is found by.
+//! Runs of fixed bytes in a part, with the range of their offsets from its start. Windows of them find the part.
 
 use crate::piece::Piece;
 use crate::shape::Shape;

@@ -24,11 +24,11 @@ const THREAD_BYTES: usize = 16;
 /// Why stored bytes are no state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadState {
-    /// They were stored by another version of this crate.
+    /// The bytes were stored by another version of this crate.
     Version,
-    /// They were stored with other patterns.
+    /// The bytes were stored with other patterns.
     OtherPatterns,
-    /// They are cut off, too long, or hold what no scan stores.
+    /// The bytes are truncated, too long, or invalid.
     Malformed,
 }
 

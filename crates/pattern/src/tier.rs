@@ -47,7 +47,7 @@ enum InBase64 {
     Many(Filter),
 }
 
-/// Where probes leave what they have found so far.
+/// Working memory of probes.
 #[derive(Debug)]
 pub(crate) struct Probes {
     /// The answers of the filter, a bit each.

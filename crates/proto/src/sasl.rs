@@ -13,7 +13,7 @@ pub(crate) fn is_passable(mechanism: &str) -> bool {
     known.contains(&mechanism.as_str()) || mechanism.starts_with("SCRAM-") && !mechanism.ends_with("-PLUS")
 }
 
-/// The name in a client's first response that is not empty, in Base64, if this mechanism tells it there.
+/// The user name in the first non-empty response of a client, in Base64, if the mechanism sends it there.
 pub(crate) fn user(mechanism: &str, response: &[u8]) -> Option<String> {
     let response = base64(response)?;
     let name = match mechanism.to_ascii_uppercase().as_str() {

@@ -19,7 +19,7 @@ impl Default for Packed {
 }
 
 impl Packed {
-    /// These numbers.
+    /// Packs numbers.
     pub(crate) fn new(numbers: impl Iterator<Item = u64> + Clone) -> Packed {
         let most = numbers.clone().max().unwrap_or(0);
         let width = (u64::BITS - most.leading_zeros()).div_ceil(8).max(1) as usize;

@@ -36,7 +36,7 @@ const RETRY_WAIT: Duration = Duration::from_secs(5);
 /// How often old words are looked for.
 const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
 
-/// A date that lies further ahead is none.
+/// Seconds in the future beyond which a date is ignored.
 const AHEAD_SECONDS: i64 = 86_400;
 
 const DAY_SECONDS: i64 = 86_400;

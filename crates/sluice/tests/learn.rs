@@ -324,7 +324,7 @@ fn the_same_mails_are_learned_as_sa_learn_does_and_rated_as_spamassassin_does() 
     assert!(count >= 24 && probabilities * 10 < count && rules * 100 < count, "{count} {probabilities} {rules}");
 }
 
-/// Rules that show what was learned says, for a gateway.
+/// Rules of a gateway whose hits show the result of the classifier.
 pub const DOOR_RULES: &str = "body BAYES_00 eval:check_bayes('0.00', '0.01')\ntflags BAYES_00 nice learn\nscore BAYES_00 0 0 -1.5 -1.9\n\
                           body BAYES_99 eval:check_bayes('0.99', '1.00')\ntflags BAYES_99 learn\nscore BAYES_99 0 0 3.8 3.5\n\
                           body MONEY /money/i\nscore MONEY 1\nheader MUCH Subject =~ /much/\nscore MUCH 20\nbody MORE /more/\nscore MORE 20\n\

@@ -132,7 +132,7 @@ fn doors_note_what_a_sender_is_known_for() {
     }
 }
 
-/// A mail with one host on its way, which depends on the author's domain alone.
+/// A mail with one relay, derived from the author's domain alone.
 fn rerouted(bytes: &[u8], number: usize) -> Vec<u8> {
     let head = bytes.windows(2).position(|window| window == b"\n\n").unwrap_or(bytes.len());
     let (head, rest) = bytes.split_at(head);

@@ -53,7 +53,7 @@ impl Memory {
         Memory { stable: vec![0; length], ..Memory::default() }
     }
 
-    /// These bytes, all of them stable.
+    /// A device with these bytes, all stable.
     pub fn from_bytes(bytes: Vec<u8>) -> Self {
         Memory { stable: bytes, ..Memory::default() }
     }

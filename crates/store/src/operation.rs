@@ -22,7 +22,7 @@ impl Uids {
         Uids(Vec::from([(1, u32::MAX)]))
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there is no operation.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

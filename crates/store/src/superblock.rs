@@ -86,11 +86,11 @@ const SEGMENTS_MIN: u32 = 12;
 pub(crate) struct Root {
     pub number: u64,
     pub position: u64,
-    /// The first record of it.
+    /// Sequence number of the first record.
     pub sequence: u64,
-    /// The segment that it begins in.
+    /// Epoch of the segment that the checkpoint begins in.
     pub epoch: u64,
-    /// How many records it has.
+    /// Number of records of the checkpoint.
     pub records: u64,
 }
 

@@ -48,7 +48,7 @@ enum Holes {
     High,
 }
 
-/// The names, in lower case, that count.
+/// Names of charsets, in lower case.
 const NAMES: [(&str, &tables::Encoding, Holes); 57] = [
     ("windows-1250", tables::WINDOWS_1250, Holes::Controls),
     ("windows-1251", tables::WINDOWS_1251, Holes::Controls),
@@ -109,7 +109,7 @@ const NAMES: [(&str, &tables::Encoding, Holes); 57] = [
     ("cp932", tables::SHIFT_JIS, Holes::None),
 ];
 
-/// Other names of the same.
+/// Aliases.
 const ALIASES: [(&str, &str); 9] = [
     ("uhc", "cp949"),
     ("x-euc-jp", "euc-jp"),

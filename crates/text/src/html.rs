@@ -103,7 +103,7 @@ pub struct Tokeniser {
     at: u64,
     /// Where the text that comes stands.
     within: Within,
-    /// Whether the tag that is open closes an element: its attributes are none.
+    /// Whether the open tag is an end tag, whose attributes are ignored.
     is_closing: bool,
     /// Where the name, the tag or the attribute began.
     begin: u64,

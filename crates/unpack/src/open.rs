@@ -42,7 +42,7 @@ pub struct Claim<'a> {
     /// Whether it follows an archive, or lies between its members ([`Kind::Rest`](stream::Kind::Rest)): then more
     /// archives may follow each other.
     pub is_rest: bool,
-    /// How it begins, as far as [`head_bytes`](crate::head_bytes) asks for it.
+    /// The first bytes of the object, as many as [`head_bytes`](crate::head_bytes) needs.
     pub head: &'a [u8],
 }
 

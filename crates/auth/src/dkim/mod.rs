@@ -44,7 +44,7 @@ pub enum Outcome {
     Pass,
     /// It does not.
     Fail,
-    /// It may verify, and is not taken: SHA-1, a short key, out of date, one too many.
+    /// The signature is not evaluated by policy: SHA-1, a short key, expired, one too many.
     Policy,
     /// It cannot be understood.
     Neutral,
@@ -87,7 +87,7 @@ pub struct Report {
     pub covered: Box<[Box<str>]>,
     /// The first characters of `b=`, which tell signatures apart (RFC 6008).
     pub mark: Box<str>,
-    /// The length of the key, where there is one.
+    /// The length of the key, if a key was found.
     pub key_bits: Option<u32>,
     /// Whether the key's owner is testing.
     pub testing: bool,

@@ -91,7 +91,7 @@ fn look(base: &Base, inquiry: &mut Inquiry) -> Result<crate::inquiry::Found, Pen
     inquiry.look(&format!("{}._domainkey.{}", base.selector, base.domain), RecordKind::Txt)
 }
 
-/// The key of a signature: of the texts of its name the first that is one.
+/// The key of a signature: the first TXT record at its name that is a key.
 pub(crate) fn key(base: &Base, inquiry: &mut Inquiry, report: &mut Report) -> Result<Result<Key, Stop>, Pending> {
     let found = look(base, inquiry)?;
     report.security = found.security;

@@ -53,7 +53,7 @@ impl Shared {
         attr
     }
 
-    /// Changes attributes, and says what they are then.
+    /// Changes attributes and returns the new ones.
     pub fn change(&self, node: &Node, number: Option<FileHandle>, change: Change, who: Who) -> Done<FileAttr> {
         let Change { uid, gid, mode, size, atime, mtime } = change;
         if uid.is_some() || gid.is_some() {

@@ -39,7 +39,7 @@ impl Shared {
         Mode::from_raw_mode(if has_list { mode } else { mode & !umask } & 0o7777)
     }
 
-    /// Gives what was made to who asked for it.
+    /// Gives a new file the owner and group of the user who made it.
     pub(super) fn give(&self, parent: &Node, made: &OwnedFd, who: Who, mode: Mode) -> Done<()> {
         let above = facts(&parent.held)?;
         let group =

@@ -102,7 +102,7 @@ impl Ancestors {
         Ancestors(all)
     }
 
-    /// Whether a name is one.
+    /// Whether a name is an ancestor of a listed name.
     pub fn has(&self, name: &[u8]) -> bool {
         self.0.binary_search(&hash(name)).is_ok()
     }

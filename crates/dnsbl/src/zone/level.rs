@@ -233,7 +233,7 @@ impl Groups {
         self.counts.push(0);
     }
 
-    /// Says of all tops up to this one where their groups begin.
+    /// Records where the groups of all tops up to this one begin.
     fn close_tops(&mut self, top: usize) {
         let at = u32::try_from(self.mids.len()).unwrap_or(u32::MAX);
         while self.tops.len() <= top {

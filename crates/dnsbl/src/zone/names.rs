@@ -59,7 +59,7 @@ fn record(names: &[u8], at: u32) -> &[u8] {
 #[derive(Debug, Default)]
 pub struct Table {
     names: Vec<u8>,
-    /// Index of an entry and one, or 0.
+    /// Index of an entry plus one; 0 is free.
     slots: Vec<u32>,
     /// Where the name of an entry is. Entries of one name stand side by side.
     offsets: Vec<u32>,

@@ -23,7 +23,7 @@ pub trait Resolver: Send + Sync {
     /// question; whoever has asked may have gone.
     fn look_up(&self, ask: Ask, tell: &UnboundedSender<Answer>);
 
-    /// These rules have hit a mail: some say that a list does not want to be asked.
+    /// Takes the rules that hit a mail: some mean that a list refuses queries.
     fn hear(&self, _hits: &[Hit]) {}
 }
 

@@ -46,7 +46,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Rules over this object; none where there are none, or its protocol is none of theirs.
+    /// Begins to match intrusion rules against this object; `None` without rules, or without any for its protocol.
     pub(super) fn over(
         sentinel: Option<&Arc<dyn Sentinel>>,
         id: &str,

@@ -32,7 +32,7 @@ pub trait Memory: Send + Sync {
     fn wait(&self) -> Duration;
     /// Asks what is known of words. Whoever has asked may have gone; where nobody can say, the channel is closed.
     fn recall(&self, owner: &str, recall: Recall, tell: oneshot::Sender<Recalled>);
-    /// These words have decided about a mail.
+    /// Marks tokens as used for a score.
     fn touch(&self, owner: &str, keys: Vec<Key>);
     /// Has a mail learned or forgotten. `tell` is told whether anything was changed; it is closed where nobody can say.
     fn learn(&self, owner: &str, what: What, lesson: Lesson, tell: Option<oneshot::Sender<bool>>);
@@ -40,7 +40,7 @@ pub trait Memory: Send + Sync {
     fn count(&self, owner: &str, conduct: Conduct);
     /// Asks whether a mail has waited, and notes that it has come. The channel is closed where nobody can say.
     fn greet(&self, greeting: Greeting, tell: oneshot::Sender<bool>);
-    /// These have delivered a mail.
+    /// Marks senders as having delivered a mail.
     fn vouch(&self, vouchers: Vec<Mark>);
 }
 

@@ -24,7 +24,7 @@ impl Pool {
         Pool(Arc::new(Shared { free: AtomicUsize::new(bytes), spare: Mutex::default() }))
     }
 
-    /// Bytes that nobody has borrowed.
+    /// Free bytes of the pool.
     pub fn free_bytes(&self) -> usize {
         self.0.free.load(Relaxed)
     }

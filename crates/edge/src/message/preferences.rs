@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt as _;
 
 use crate::settings::Spam;
 
-/// One byte more than is taken, so that what is too long is seen to be.
+/// One byte more than the bound, so that a longer file is noticed.
 const BYTES_MAX: u64 = (64 << 10) + 1;
 
 /// Recipients of a mail that are looked at.
@@ -47,7 +47,7 @@ async fn of(folder: &Path, name: &str) -> Option<Preferences> {
     None
 }
 
-/// Nothing that leads out of the folder, and nothing that is hidden in it.
+/// Whether a name is a plain file name: it cannot lead out of the folder, and is not hidden.
 fn is_file_name(name: &str) -> bool {
     const NAME_BYTES_MAX: usize = 255;
     let is_fit = |byte: u8| !byte.is_ascii_control() && byte != b'/';

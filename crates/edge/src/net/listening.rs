@@ -34,7 +34,7 @@ pub fn inherit(name: String, sockets: Vec<OwnedFd>) {
     INHERITED.lock().unwrap_or_else(PoisonError::into_inner).push((name, sockets));
 }
 
-/// Closes those that nobody has asked for.
+/// Closes inherited sockets that no listener has taken.
 pub fn forget_inherited() {
     INHERITED.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
@@ -275,7 +275,7 @@ pub fn network_address(client: SocketAddr) -> Option<std::net::IpAddr> {
     (client != LOCAL).then_some(client.ip())
 }
 
-/// Where a client on a UNIX socket is. On TCP nobody has port 0.
+/// Address of clients on UNIX sockets. Port 0 occurs in no TCP address.
 pub const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub struct Proof {
     pub fault: Option<Box<str>>,
 }
 
-/// An authority, and what it has made.
+/// A certificate authority with its cache of certificates.
 pub struct Mirror {
     issuer: Issuer<'static, KeyPair>,
     authority: CertificateDer<'static>,

@@ -169,7 +169,7 @@ impl House {
         House { open: AtomicU32::new(0), most: AtomicU32::new(most) }
     }
 
-    /// So many may be in from here on.
+    /// Sets the maximum of sessions.
     pub fn allow(&self, most: u32) {
         self.most.store(most, Relaxed);
     }
@@ -268,7 +268,7 @@ pub enum Refusal {
     TooMany,
     /// This client comes too often.
     TooFast,
-    /// This client is none of those who may come.
+    /// The client is not in the access list.
     NotWanted,
 }
 

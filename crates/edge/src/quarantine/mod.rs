@@ -192,7 +192,7 @@ fn is_graphic(text: &str) -> bool {
 /// How far a message has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has it.
+    /// No recipient has the message.
     Held,
     /// Some of its recipients have it.
     Partly,
@@ -221,12 +221,12 @@ impl Facts {
         }
     }
 
-    /// Whether somebody does not have it.
+    /// Whether a recipient does not have the message.
     pub fn waits(&self) -> bool {
         self.state() != State::Released
     }
 
-    /// The recipients that do not have it.
+    /// The recipients that do not have the message.
     pub fn waiting(&self) -> impl Iterator<Item = &Recipient> {
         let has = |rcpt: &&Recipient| self.releases.iter().any(|release| release.to.contains(&rcpt.address));
         self.envelope.to.iter().filter(move |rcpt| !has(rcpt))

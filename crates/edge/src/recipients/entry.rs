@@ -6,7 +6,7 @@
 
 use super::address::quoted_end;
 
-/// The longest line, with those that go on with it.
+/// The longest line, continuation lines included.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The longest key.

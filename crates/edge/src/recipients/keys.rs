@@ -65,7 +65,7 @@ impl Keys {
         self.numbers.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no key.
     pub const fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }

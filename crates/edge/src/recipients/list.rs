@@ -144,7 +144,7 @@ impl List {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

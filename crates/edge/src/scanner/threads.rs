@@ -71,7 +71,7 @@ pub enum Answer {
 pub struct Line {
     /// The path, `stream`, or `fd[n]`.
     pub subject: Vec<u8>,
-    /// Outcome for it.
+    /// Outcome of the file.
     pub outcome: Outcome,
 }
 

@@ -146,7 +146,7 @@ pub enum Refusal {
     Forbidden,
     /// The request makes no sense.
     Malformed(&'static str),
-    /// The mail is larger than is scored.
+    /// The mail exceeds `size_max`.
     TooLarge,
     /// It cannot be had now.
     Unavailable(String),

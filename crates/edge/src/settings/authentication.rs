@@ -26,7 +26,7 @@ pub struct AuthenticationSettings {
     pub authserv_id: Box<str>,
     /// Whether the field is added.
     pub header: bool,
-    /// Mails up to this many bytes are held for it.
+    /// Mails up to this many bytes are held whole for the field.
     #[serde(deserialize_with = "size")]
     pub size_max: u64,
     /// Action for SPF's `fail`.
@@ -71,7 +71,7 @@ pub struct Authentication {
     pub authserv_id: Box<str>,
     /// Whether the field is added.
     pub header: bool,
-    /// Mails up to this many bytes are held for it.
+    /// Mails up to this many bytes are held whole for the field.
     pub size_max: u64,
     /// Action for SPF's `fail`.
     pub on_spf_fail: Action,

@@ -45,7 +45,7 @@ pub struct ClamdSettings {
     pub command_seconds_max: u64,
     /// Seconds for the next piece of a stream, and for the next command of a session.
     pub read_seconds_max: u64,
-    /// Seconds for a client to take what it is told.
+    /// Seconds for a client to read its reply.
     pub send_seconds_max: u64,
     /// Connections at a time; more wait to be accepted.
     pub connections_max: usize,
@@ -75,7 +75,7 @@ pub struct ClamdSettings {
     pub on_ambiguous: Said,
     /// When content needs a key.
     pub on_encrypted: Said,
-    /// When all was inspected, but for signatures that ask for more of one object than is kept.
+    /// When all was inspected, except by signatures that need more of one object than is kept.
     pub on_partial: Said,
     /// When content is broken.
     pub on_malformed: Said,

@@ -44,7 +44,7 @@ impl Default for Guests {
 }
 
 impl Guests {
-    /// Whether a client is named as one of those that may come.
+    /// Whether a client is in the access list.
     pub fn knows(&self, client: IpAddr) -> bool {
         self.clients.iter().any(|network| network.holds(client))
     }

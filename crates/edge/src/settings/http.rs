@@ -16,7 +16,7 @@ pub struct HttpListener {
     pub upstream: Option<String>,
     /// The name for the proxy ahead.
     pub upstream_user: Option<String>,
-    /// The password for it.
+    /// The password at the proxy ahead.
     pub upstream_password: Option<String>,
     /// Hosts, with all below them, and networks that are reached without the proxy ahead.
     pub upstream_except: Vec<String>,
@@ -100,7 +100,7 @@ pub enum Mode {
 pub enum Ranges {
     /// The whole object is asked for.
     Whole,
-    /// They pass: parts are inspected as what they are.
+    /// Ranges pass, and each part is inspected alone.
     Pass,
 }
 
@@ -140,7 +140,7 @@ pub enum Https {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pinned {
-    /// They are not reached.
+    /// Such hosts are refused.
     Refuse,
     /// Their TLS passes as it is for an hour.
     Tunnel,
@@ -197,9 +197,9 @@ impl HttpListener {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IcapFailure {
-    /// They are refused.
+    /// Such messages are refused.
     Refuse,
-    /// They pass, if nothing of them was lost.
+    /// Such messages pass, if they are still complete.
     Pass,
 }
 

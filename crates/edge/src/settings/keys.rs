@@ -76,7 +76,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// A table, as far as nobody has taken its keys yet.
+/// A table of the configuration with the keys that were not read yet.
 pub struct Keys<'i> {
     table: DeTable<'i>,
     span: Range<usize>,
@@ -114,7 +114,7 @@ impl<'i> Keys<'i> {
         Fault { message, span: Some(key.span()) }
     }
 
-    /// The keys that nobody has taken.
+    /// The keys that were not read.
     pub fn left(&self) -> impl Iterator<Item = &str> {
         self.table.keys().map(|key| key.get_ref().as_ref())
     }

@@ -104,7 +104,7 @@ pub enum Trusted {
 }
 
 impl Trusted {
-    /// Whether a client is meant; one without an address is on a UNIX socket.
+    /// Whether the entry matches a client; a client without an address is on a UNIX socket.
     pub fn means(&self, client: Option<IpAddr>) -> bool {
         match (self, client) {
             (Trusted::Socket, None) => true,

@@ -230,7 +230,7 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Whether this domain, in small letters, is meant.
+    /// Whether the pattern matches this domain, in lower case.
     pub fn holds(&self, domain: &str) -> bool {
         match domain.strip_suffix(&self.name) {
             Some(front) if self.is_below => !front.is_empty(),

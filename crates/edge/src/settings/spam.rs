@@ -51,7 +51,7 @@ pub struct SpamSettings {
     /// From which score on it is refused.
     #[serde(deserialize_with = "points")]
     pub reject: Option<Points>,
-    /// A folder with a file for each user who wants other scores. None: nobody does.
+    /// A folder with a file of preferences for each user; `None`: no preferences.
     pub preferences: Option<PathBuf>,
     /// Whether header fields are added.
     pub headers: bool,
@@ -112,7 +112,7 @@ impl Default for ReputationSettings {
 pub struct BayesSettings {
     /// The folder that holds what was learned.
     pub ledger: PathBuf,
-    /// How long a mail waits for it, in milliseconds.
+    /// How long a mail waits for the ledger, in milliseconds.
     #[serde(default = "usual_wait_ms")]
     pub wait_ms: u64,
     /// Whether mails are learned of which the rules are sure.
@@ -288,7 +288,7 @@ impl SpamSettings {
 }
 
 impl SpamSettings {
-    /// Whether mails are learned where nobody says what they are.
+    /// Whether and how mails are learned automatically.
     fn study(&self) -> Study {
         let learns = self.bayes.as_ref().is_some_and(|bayes| bayes.autolearn);
         if learns { Study::WhenSure } else { Study::Never }

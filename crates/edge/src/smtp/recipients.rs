@@ -23,7 +23,7 @@ pub struct Asked<'a> {
     pub from: &'a Path,
     /// The forward-path.
     pub to: &'a Path,
-    /// Whether the next hop is leased for it.
+    /// Whether the next hop is leased for the message.
     pub has_hop: bool,
 }
 

@@ -140,7 +140,7 @@ impl Vetting {
         }
     }
 
-    /// It begins a message: what it is told, if not that it may.
+    /// The client begins a message; returns the reply that refuses it, if any.
     pub fn message(&mut self) -> Option<Reply> {
         let begun = self.warden.clients().message(&self.warden.settings, self.who, self.warden.now());
         begun.err().map(|limit| self.defer(limit))

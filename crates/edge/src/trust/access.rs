@@ -13,9 +13,9 @@ const NETWORKS_MAX: usize = 1_000_000;
 /// Right of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// It is not tested, and bounds do not hold for it.
+    /// The client is exempt from tests and limits.
     Permit,
-    /// It is turned away.
+    /// The client is refused.
     Reject,
 }
 

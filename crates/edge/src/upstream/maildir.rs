@@ -26,7 +26,7 @@ pub fn prepare(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes files of ours from `tmp` that nobody has written to for [`TMP_KEPT`]; how many.
+/// Removes our files from `tmp` that were not written to for [`TMP_KEPT`]; returns their number.
 fn clean(tmp: &Path, now: SystemTime) -> io::Result<usize> {
     let mut removed = 0;
     for entry in std::fs::read_dir(tmp)? {

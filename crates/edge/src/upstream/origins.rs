@@ -61,7 +61,7 @@ pub enum Reached {
 }
 
 impl Reached {
-    /// Goes on in the version that both sides have agreed on. `is_proved`: it may have requests of other clients.
+    /// Continues in the HTTP version that was negotiated. `is_proved`: the connection may carry requests of several clients.
     ///
     /// # Errors
     /// When the connection has ended.

@@ -72,7 +72,7 @@ impl Route {
         }
     }
 
-    /// The way of one client that has connected to `to`, where the server is told that in front of everything else.
+    /// The route of one client that has connected to `to`, for a server that gets a PROXY header.
     pub fn for_client(&self, client: SocketAddr, to: SocketAddr) -> Route {
         let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
         let (connector, client) = (self.connector.clone(), Some((client, to)));

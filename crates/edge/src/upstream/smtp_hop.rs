@@ -69,7 +69,7 @@ pub struct SmtpHop {
     due: u32,
     /// Whether a message may have several recipients.
     many_recipients: bool,
-    /// Whether it is told by XCLIENT who the client is; and as what it has been told last.
+    /// Whether the hop gets the client by XCLIENT, and the client that it was sent last.
     xclient: bool,
     told: String,
     /// Somebody has logged in over it: it serves nobody else, and is kept as long as it lives.
@@ -510,7 +510,7 @@ impl SmtpHop {
     }
 }
 
-/// TLS keeps what is written until it is flushed.
+/// Writes and flushes, since TLS buffers what is written.
 async fn send(stream: &mut Stream, bytes: &[u8]) -> std::io::Result<()> {
     stream.write_all(bytes).await?;
     stream.flush().await

@@ -71,7 +71,7 @@ pub(super) struct Page {
     is_xml: bool,
     /// The value of an attribute under way, if it is told.
     value: Option<Vec<u8>>,
-    /// The tag is none, but something in angle brackets.
+    /// The text in angle brackets is no tag.
     is_odd: bool,
 }
 

@@ -18,7 +18,7 @@ const COMMAND_BYTES_MAX: usize = 40;
 #[derive(Debug, Default)]
 pub(super) struct Rtf {
     state: State,
-    /// The command under way, its number with it.
+    /// The command in progress, with its number.
     command: Vec<u8>,
     /// Groups that are open.
     depth: u32,

@@ -9,7 +9,7 @@ use crate::{Learned, Lesson};
 /// Beyond so many times the bound the oldest words are forgotten, however new.
 const SURPLUS_FACTOR: u64 = 2;
 
-/// A date that is further ahead than this is none.
+/// Seconds in the future beyond which a date is ignored.
 const AHEAD_SECONDS: i64 = 86_400;
 
 /// How a mail is known: the id, and whether as spam.

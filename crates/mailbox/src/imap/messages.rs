@@ -213,7 +213,7 @@ impl<S: Stream> Session<'_, S> {
         Ok(Done { text: format!("{code} Copied"), untold: Vec::new() })
     }
 
-    /// From here on MODSEQ is told; if that is new, with what it is now (RFC 7162, section 3.1).
+    /// Reports MODSEQ from here on; when first enabled, with HIGHESTMODSEQ (RFC 7162, section 3.1).
     fn enable_condstore(&mut self, wanted: bool) {
         if !wanted || std::mem::replace(&mut self.enabled.condstore, true) {
             return;

@@ -9,7 +9,7 @@ use crate::acl::{self, Place};
 use crate::wire::Stream;
 
 impl<S: Stream> Session<'_, S> {
-    /// The mailbox that a user calls so, if he may do this with it.
+    /// The mailbox of this name for a user, if the user has this right.
     pub(super) fn place(&self, user: &User, name: &[u8], needed: Rights) -> Result<Place, Refusal> {
         let state = self.site.store.state();
         let place = acl::place(&state, user.number, name).ok_or_else(nonexistent)?;

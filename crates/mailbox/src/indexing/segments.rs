@@ -81,7 +81,7 @@ fn mailbox(state: &State, account: u32) -> Option<u32> {
     Some(state.mailbox_named(index, account.to_string().as_bytes())?.0)
 }
 
-/// Puts a segment where there are none in its place.
+/// Adds a segment, and replaces those that it covers.
 pub(super) async fn add(
     site: &Site,
     account: u32,

@@ -82,7 +82,7 @@ enum Outcome {
 }
 
 impl Guard {
-    /// Nobody has tried yet.
+    /// Starts without failed logins.
     pub fn new() -> Arc<Guard> {
         Arc::new(Guard { places: Mutex::default(), proven: Mutex::default(), attempts: Turns::new(usize::MAX) })
     }

@@ -26,7 +26,7 @@ pub(super) struct Proven {
 }
 
 impl Proven {
-    /// Nobody has been let in yet. `key` is a secret.
+    /// Starts without proven logins. `key` is a secret.
     pub fn new(key: [u8; 32]) -> Proven {
         Proven { key, until: Mutex::default() }
     }

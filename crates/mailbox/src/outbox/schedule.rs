@@ -149,7 +149,7 @@ impl Schedule {
         self.jobs.len()
     }
 
-    /// Whether there are none.
+    /// Whether nothing is scheduled.
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
     }

@@ -56,7 +56,7 @@ pub(super) enum Certainty {
 #[derive(Debug)]
 pub(super) struct Readings {
     pub first: Entity,
-    /// The others, each with the name of the ambiguity.
+    /// Other readings, each with the name of the ambiguity.
     pub others: Vec<(&'static str, Entity)>,
     /// Whether more readings were left out.
     pub more: bool,

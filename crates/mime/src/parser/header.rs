@@ -65,7 +65,7 @@ enum At {
 /// Treatment of a line that is not a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Garbage {
-    /// The body begins with it.
+    /// The body begins with this line.
     EndsHeader,
     /// It is emitted as a field and the header goes on.
     Field,

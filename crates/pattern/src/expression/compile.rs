@@ -81,7 +81,7 @@ struct Compiler {
     remembered: Vec<bool>,
     /// Whether failures depend on more than place and instruction.
     is_forgetful: bool,
-    /// One of these has to follow what is compiled; nothing if that is not known.
+    /// Bytes of which one has to follow the compiled part; `None` if unknown.
     follow: Option<ByteSet>,
 }
 

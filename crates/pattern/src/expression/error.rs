@@ -33,7 +33,7 @@ pub enum Wrong {
     BadRange,
     /// A POSIX class that does not exist.
     UnknownClass,
-    /// An escape that is not complete, or whose digits are none.
+    /// An incomplete escape, or one with wrong digits.
     BadEscape,
     /// A reference to a group that does not exist.
     NoSuchGroup,

@@ -1,4 +1,4 @@
-//! A search: what it has found, and where it stands while it is left.
+//! A search: its matches, and its position while it is suspended.
 
 use std::fmt;
 use std::ops::Range;

@@ -34,7 +34,7 @@ pub(super) struct Found {
 pub(super) struct Strings {
     bytes: Vec<u8>,
     count: usize,
-    /// They are of one length, and in order, each once.
+    /// The strings have one length, are sorted, and are distinct.
     pub is_even: bool,
 }
 
@@ -110,7 +110,7 @@ impl Strings {
         }
     }
 
-    /// Puts them in order, each once.
+    /// Sorts the strings and removes duplicates.
     pub fn sort(&mut self) {
         if self.is_even || self.iter().zip(self.iter().skip(1)).all(|(one, next)| one < next) {
             return;
@@ -139,7 +139,7 @@ impl Strings {
 /// Literals of alternatives.
 #[derive(Clone)]
 pub(super) enum Alternatives {
-    /// They match these, and nothing else.
+    /// Exactly these strings match.
     Exact(Rc<Strings>),
     /// Each match has one of these, if there are any.
     Needed(Option<Rc<Found>>),

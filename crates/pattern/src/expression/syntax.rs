@@ -218,7 +218,7 @@ impl Node {
         }
     }
 
-    /// Whether something of it is so.
+    /// Whether any node of the tree satisfies `holds`.
     pub fn any(&self, holds: &mut impl FnMut(&Node) -> bool) -> bool {
         holds(self) || self.children().iter().any(|node| node.any(holds))
     }

@@ -46,7 +46,7 @@ pub enum Scan {
 }
 
 impl Scan {
-    /// The command that asks for it.
+    /// The command that requests it.
     pub const fn command(self) -> &'static str {
         match self {
             Scan::First => "SCAN",

@@ -78,7 +78,7 @@ pub mod rcode {
     pub const SERVFAIL: u16 = 2;
     /// The name does not exist.
     pub const NXDOMAIN: u16 = 3;
-    /// Such questions are not answered.
+    /// The server does not implement this kind of query.
     pub const NOTIMP: u16 = 4;
     /// This question is not answered.
     pub const REFUSED: u16 = 5;
@@ -115,7 +115,7 @@ pub mod flag {
 pub enum Malformed {
     /// It ends too soon.
     Short,
-    /// A label or a pointer that is none, a name that is too long or runs in circles.
+    /// An invalid label or pointer, or a name that is too long or circular.
     Name,
     /// Data that does not fit its type.
     Data,

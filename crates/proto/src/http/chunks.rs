@@ -73,7 +73,7 @@ const NOT_IN_TRAILERS: [&str; 9] = [
 ];
 
 impl Chunks {
-    /// Takes a prefix of the input and tells what it is.
+    /// Takes a prefix of the input and returns its meaning.
     pub fn step(&mut self, input: &[u8], limits: &Limits) -> Result<Piece, Refusal> {
         match &mut self.state {
             State::Content(left) => {

@@ -236,7 +236,7 @@ impl Client {
         }
     }
 
-    /// OPTIONS is answered. A body of it, which nobody has defined, ends the connection.
+    /// OPTIONS is answered. A body, which RFC 3507 does not define, ends the connection.
     fn offered(&mut self, fields: &Fields) -> ClientEvent {
         let is_body = |section: &[u8]| section.starts_with(b"opt-body");
         self.keeps_alive &= !fields.elements("encapsulated").any(is_body);

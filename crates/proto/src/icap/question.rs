@@ -105,7 +105,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Reads the fields of an answer to OPTIONS. Numbers that are none are taken as missing.
+    /// Reads the fields of an answer to OPTIONS. Invalid numbers count as missing.
     pub(super) fn of(fields: &Fields) -> Offer {
         let number = |name| core::str::from_utf8(fields.get(name)?).ok()?.parse::<u32>().ok();
         Offer {

@@ -33,7 +33,7 @@ impl Rights {
     pub const DELETE: Rights = Rights(1 << 7);
     /// `t`: `\Deleted`.
     pub const MARK: Rights = Rights(1 << 8);
-    /// `e`: what is so marked goes.
+    /// `e`: expunge messages with `\Deleted`.
     pub const EXPUNGE: Rights = Rights(1 << 9);
     /// `a`: rights are told and changed.
     pub const ADMINISTER: Rights = Rights(1 << 10);
@@ -109,11 +109,11 @@ impl fmt::Display for Rights {
 /// Change of rights that SETACL asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Modification {
-    /// They are these.
+    /// The rights become these.
     Replace(Rights),
-    /// These are added.
+    /// These rights are added.
     Add(Rights),
-    /// These are taken away.
+    /// These rights are removed.
     Remove(Rights),
 }
 

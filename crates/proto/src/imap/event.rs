@@ -23,7 +23,7 @@ pub enum ClientEvent {
     Item(Vec<u8>),
     /// The message's UID.
     Uid(u32),
-    /// An item of it that passes, its value, which is what it is told by beside its UID.
+    /// An item that passes, with its value: one of the names of the message besides its UID.
     Fact(Fact, Vec<u8>),
     /// An item with content: its name, and its size unless it is NIL.
     Section(Section, Option<Message>),
@@ -97,7 +97,7 @@ pub enum Kind {
     Bad,
     /// It ends.
     Bye,
-    /// Nobody has to log in.
+    /// The session is authenticated from the start.
     Preauth,
 }
 

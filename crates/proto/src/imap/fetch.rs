@@ -120,7 +120,7 @@ impl Fetch {
             .any(|item| matches!(item.as_slice(), b"ALL" | b"FAST" | b"FULL") || *item == fact.name().as_bytes())
     }
 
-    /// The UID of this message, and what it is told by beside that; no content.
+    /// A FETCH of UID, size and date of this message, without content.
     pub fn of_names(&self, number: u32) -> Fetch {
         let names = ["UID", Fact::Size.name(), Fact::Date.name()];
         Fetch { plain: names.map(|name| name.as_bytes().to_vec()).to_vec(), ..self.of_one(number, Vec::new()) }

@@ -102,7 +102,7 @@ fn entry(cursor: &mut Cursor<'_>, may_be_all: bool) -> Result<String, Wrong> {
 }
 
 impl Asked {
-    /// Whether an entry is meant.
+    /// Whether the request covers an entry.
     pub fn is_for(&self, entry: &str) -> bool {
         self.entries.iter().any(|asked| match entry.strip_prefix(asked.as_str()) {
             Some("") => true,

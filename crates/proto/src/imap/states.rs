@@ -9,7 +9,7 @@ use super::command::Verb;
 /// State of a session between two commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Nobody has logged in.
+    /// Before login.
     NotAuthenticated,
     /// Somebody has, or need not.
     Authenticated,

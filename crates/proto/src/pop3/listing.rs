@@ -17,7 +17,7 @@ const LINES_MAX: u32 = 100;
 /// Bytes of an id; the standard has 70, and some servers are more generous.
 const ID_BYTES_MAX: usize = 255;
 
-/// Bytes of a language and what it is called.
+/// Bytes of a language tag with its description.
 const LANGUAGE_BYTES_MAX: usize = 200;
 
 /// Line to send to the client for line `number` of the server's listing; none if it is dropped.

@@ -51,7 +51,7 @@ pub enum ServerEvent {
     Idle,
     /// A command, to be answered in its turn.
     Command(Command),
-    /// A line that is none, or a command out of turn; the client is to be told why, in its turn.
+    /// An invalid line, or a command out of turn; the reply with the reason has to keep its order.
     Wrong(&'static str),
     /// Its response in a SASL exchange, without the line end.
     Response(Vec<u8>),

@@ -36,7 +36,7 @@ pub enum Refusal {
     Unknown,
     /// The client may not do that.
     Forbidden,
-    /// The mail is larger than is scored.
+    /// The mail exceeds `size_max`.
     TooLarge,
     /// The client takes no form of answer that there is.
     NotAcceptable,

@@ -109,7 +109,7 @@ pub enum ServerEvent {
     StartTls,
     /// It wants to log in. To be answered by [`Server::challenge`], or by the reply to the whole exchange.
     Auth {
-        /// One of those that are offered.
+        /// A mechanism that is offered.
         mechanism: &'static str,
         /// Its first response, if it has sent one.
         initial: Option<Secret>,

@@ -9,7 +9,7 @@ use super::reply::Reply;
 /// State of a session between two commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Nobody has greeted, or what was said was forgotten.
+    /// Before EHLO or HELO, or after a reset of the session.
     Fresh,
     /// The client has greeted; no mail is under way.
     Ready,

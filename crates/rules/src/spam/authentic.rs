@@ -47,7 +47,7 @@ pub enum Spf {
 pub struct Signature {
     /// `d=`, in lower case.
     pub domain: Box<str>,
-    /// `i=`, or what stands for it.
+    /// `i=`, or its default.
     pub identity: Box<str>,
     /// `s=`
     pub selector: Box<str>,

@@ -14,7 +14,7 @@ pub struct Census {
     pub existence: usize,
     /// Functions that are called, and by how many rules.
     pub functions: BTreeMap<Box<str>, usize>,
-    /// Rules that are `net`, themselves or by what they are made of.
+    /// Rules that are `net`, themselves or by their parts.
     pub net: usize,
 }
 

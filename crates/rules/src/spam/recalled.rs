@@ -16,7 +16,7 @@ pub struct Recalled {
 }
 
 impl Recalled {
-    /// A tag of a template, by its name; none where it is none of these.
+    /// A tag of a template, by its name; `None` for any other name.
     pub(super) fn tag(recalled: Option<&Recalled>, name: &str) -> Option<String> {
         let of = |count: fn(&Recalled) -> u32| recalled.map(count).unwrap_or_default().to_string();
         Some(match name {

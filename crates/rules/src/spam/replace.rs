@@ -181,7 +181,7 @@ struct Chosen<'a> {
 enum Piece<'a> {
     Text(&'a [u8]),
     Tag(&'a [u8]),
-    /// One that nobody has defined.
+    /// An undefined tag.
     Unknown(&'a [u8]),
 }
 

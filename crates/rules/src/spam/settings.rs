@@ -157,7 +157,7 @@ const LISTS: [&str; 15] = [
 ];
 
 impl Settings {
-    /// Reads the settings; `reading`: how mails are read for it.
+    /// Derives the settings from rules; `reading` says how mails are read.
     pub fn of(rules: &Rules, reading: Reading) -> Settings {
         let mut settings = Settings { networks: Networks::of(rules), reading, ..Settings::default() };
         for setting in &rules.settings {

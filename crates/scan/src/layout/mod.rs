@@ -23,7 +23,7 @@ pub(crate) use pe::{Imports, PeHead, Places, SectionHead};
 
 /// How much of the head is looked at first.
 pub(crate) const HEAD_BYTES: usize = 4096;
-/// How much of the head is looked at if it asks for it.
+/// Bytes of the head that are read at most for a layout.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// Offsets in the file.
@@ -126,7 +126,7 @@ pub(crate) fn raw_of(sections: &[Section], address: u64) -> Option<u64> {
 enum Missing {
     /// It ends too early: it is needed up to there.
     Until(usize),
-    /// It is none.
+    /// The file has no layout.
     Nothing,
 }
 

@@ -139,7 +139,7 @@ impl Resources {
         all
     }
 
-    /// The entries of one directory: what they are called by, and where they lead.
+    /// The entries of one directory: ids or names, and offsets.
     fn entries(&mut self, directory: &Copied, at: u32) -> Vec<(u32, u32)> {
         let at = (at & !IS_DIRECTORY) as usize;
         let Some((named, numbered)) = directory.u16(at.saturating_add(12)).zip(directory.u16(at.saturating_add(14)))

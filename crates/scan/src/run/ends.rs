@@ -16,7 +16,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Where it is so many ends on.
+    /// The start after so many more ends.
     pub(crate) const fn beyond(self, by: u64) -> u64 {
         if self.moves { self.at.saturating_add(by) } else { self.at }
     }

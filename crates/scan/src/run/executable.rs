@@ -37,7 +37,7 @@ pub(crate) struct Executable {
     /// Tables that rules of YARA ask for.
     asked: Asked,
     tables: Tables,
-    /// Count of unreadable version information, though a body is placed by it.
+    /// Number of unreadable version blocks on which the offset of a body depends.
     lost: u64,
 }
 

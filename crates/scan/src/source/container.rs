@@ -74,7 +74,7 @@ pub struct Container {
     pub level: u32,
     /// Builder.
     pub builder: Box<str>,
-    /// Authority that vouches for it.
+    /// Authority that vouches for the container.
     pub verified: Verified,
     /// How many members have the SHA-256 that the info file lists.
     pub members: u32,

@@ -89,7 +89,7 @@ pub(crate) enum Turn {
 }
 
 impl Pcre {
-    /// Whether a subsignature is one.
+    /// Whether a subsignature is a regular expression.
     pub(crate) fn looks_like_one(text: &str) -> bool {
         text.contains('/')
     }

@@ -31,7 +31,7 @@ pub(crate) struct Picture {
 }
 
 impl Picture {
-    /// Whether a subsignature is one.
+    /// Whether a subsignature is a picture hash.
     pub(crate) fn looks_like_one(text: &str) -> bool {
         text.starts_with("fuzzy_img#")
     }

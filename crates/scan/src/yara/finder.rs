@@ -93,7 +93,7 @@ pub(super) struct Part {
     pub(super) gap: (u64, u64),
     /// Where it is begun if it has no atoms, and the bytes with which a match may begin then.
     pub(super) bare: Option<(u32, ByteSet)>,
-    /// The bytes of a text that its atoms are all of.
+    /// Length of the text, if atoms cover all of it.
     pub(super) fits: Option<usize>,
 }
 

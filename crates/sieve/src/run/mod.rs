@@ -107,7 +107,7 @@ pub enum Action {
     Keep {
         /// Flags and keywords.
         flags: Vec<String>,
-        /// Nothing asked for it.
+        /// The keep is implicit.
         is_implicit: bool,
         /// The header, if it was edited.
         header: Option<Arc<[u8]>>,

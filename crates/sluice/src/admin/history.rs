@@ -45,7 +45,7 @@ struct Inner {
     coarse: VecDeque<Point>,
     taken: usize,
     last: BTreeMap<String, f64>,
-    /// Why there are none.
+    /// The reason for missing numbers.
     error: Option<String>,
 }
 

@@ -77,7 +77,7 @@ impl Updates {
     }
 }
 
-/// Waits for a run: whether it did what it should, and what it has printed.
+/// Waits for a run; returns whether it succeeded, and its output.
 fn watched(mut child: std::process::Child) -> (bool, String) {
     let (out, error) = (child.stdout.take(), child.stderr.take());
     let read = |pipe: &mut dyn std::io::Read| {

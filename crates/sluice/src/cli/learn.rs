@@ -62,7 +62,7 @@ pub struct LearnMails {
     /// Each FILE is a mailbox of many mails (mbox).
     #[arg(long)]
     pub mbox: bool,
-    /// Each FILE is a folder: what is none is an error.
+    /// Each FILE is a folder; anything else is an error.
     #[arg(long, conflicts_with = "mbox")]
     pub dir: bool,
     /// Leave out mails of more bytes; 0: 64 MiB.

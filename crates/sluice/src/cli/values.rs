@@ -47,7 +47,7 @@ pub fn resolver(text: &str) -> Result<SocketAddr, String> {
 /// How far a message has come, as it is typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Stage {
-    /// Nobody has it.
+    /// No recipient has the message.
     Held,
     /// Some of its recipients have it.
     Partly,

@@ -101,7 +101,7 @@ impl Engine for Link {
         self.notes.touch(block);
     }
 
-    /// An owner that cannot write is none: its process ends, and another waits for its turn.
+    /// An owner that cannot write gives up: its process ends, and a new one waits for its turn.
     fn lose(&mut self, lost: Lost) {
         let why = match lost {
             Lost::Taken => "another node has the store",

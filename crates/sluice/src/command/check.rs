@@ -86,7 +86,7 @@ fn located(config: &Path, error: String) -> String {
     named.map_or(error.clone(), |entry| format!("{}: {error}", entry.place))
 }
 
-/// Loads what the configuration names, and says in lines what it is.
+/// Loads the parts of the configuration, and returns lines that describe them.
 fn parts(config: &Config, args: &Check) -> Result<Vec<String>, Failure> {
     let mut said = first_start::said(config);
     let tls = first_start::without_credentials(&config.tls)?;

@@ -342,7 +342,7 @@ fn rounded(score: f64) -> f64 {
     if score == 0.0 { 0.0 } else { score }
 }
 
-/// One byte more than is taken, so that what is too long is seen to be.
+/// Reads one byte more than the bound, so that a longer file is noticed.
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if file == Path::new("-") {

@@ -119,7 +119,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, std::io::Error> {
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
 }
 
-/// One byte more than is taken, so that what is too long is seen to be.
+/// Reads one byte more than the bound, so that a longer file is noticed.
 fn read(path: &Path, limits: &Limits) -> Result<File, std::io::Error> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(limits.file_bytes_max as u64 + 1).read_to_end(&mut bytes)?;

@@ -27,7 +27,7 @@ pub struct Source {
 
 struct Text {
     name: String,
-    /// Where it begins; so many blanks stand before it.
+    /// Offset of the text in the joined source, which is padded with blanks up to it.
     start: usize,
     text: String,
 }

@@ -1,4 +1,4 @@
-//! Whether what is said of scores goes together: `[spam]`, and what listeners and their rules say in its place.
+//! Checks `[spam]` and its overrides in listeners and rules for contradictions.
 
 use std::path::PathBuf;
 

@@ -13,7 +13,7 @@ const OVERLAY_BYTES_MAX: u64 = 4 << 20;
 pub struct Changes<'a> {
     /// Paths whose signatures in the large database are not reported any more.
     pub replaced: Vec<&'a str>,
-    /// These are to be compiled.
+    /// Files to compile.
     pub added: Vec<PathBuf>,
     /// Whether that is not all.
     pub is_due: bool,

@@ -68,7 +68,7 @@ pub struct Done {
     pub confined: String,
 }
 
-/// Is told how many bytes of how many have been handed over.
+/// Called with the bytes handed over, and their total.
 pub type Progress<'p> = dyn FnMut(u64, u64) + Send + 'p;
 
 /// Compiles `files` into `sink`.

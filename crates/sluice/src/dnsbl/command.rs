@@ -1,4 +1,4 @@
-//! `sluice dnsbl`: which of its commands is meant.
+//! `sluice dnsbl`: chooses the subcommand.
 
 use std::process::ExitCode;
 

@@ -49,7 +49,7 @@ pub struct Counts {
 }
 
 impl Shared {
-    /// These zones, to begin with.
+    /// Starts with these zones.
     pub fn new(zones: Zones, options: Options, settings: Settings) -> Shared {
         Shared {
             zones: RwLock::new(Arc::new(zones)),

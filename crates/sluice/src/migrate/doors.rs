@@ -67,7 +67,7 @@ pub fn listeners(work: &mut Translation<'_>, shape: &Shape, has_tls: bool) {
     }
 }
 
-/// Notes options of a service that come to something.
+/// Notes options of a service that have an effect.
 fn options(work: &mut Translation<'_>, service: &Service, is_known: impl Fn(&str, &str) -> bool) {
     for (place, name, value) in service.options.iter().filter(|(_, name, value)| !is_known(name, value)) {
         let why = super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default());

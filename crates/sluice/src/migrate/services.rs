@@ -17,7 +17,7 @@ pub struct Service {
     pub options: Vec<(Place, String, String)>,
 }
 
-/// Reads the services; a line that is none comes back as it stands.
+/// Reads the services; an invalid line is returned unchanged.
 pub fn services(file: &str, text: &str) -> Vec<Result<Service, (Place, String)>> {
     logical_lines(file, text).into_iter().map(|(place, line)| service(&place, &line).ok_or((place, line))).collect()
 }

@@ -43,7 +43,7 @@ pub enum Contents {
     Patterns(Vec<Entry>),
     /// A query of a database or directory.
     Query(BTreeMap<String, String>),
-    /// They are not read; the reason.
+    /// The table is not read; the reason.
     Unread(String),
 }
 

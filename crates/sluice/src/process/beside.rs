@@ -1,4 +1,4 @@
-//! A process that goes with another one: it is started by it, and ends with it.
+//! A child process that ends with its parent.
 
 use std::process::{Command, Stdio};
 

@@ -61,7 +61,7 @@ pub fn train(kept: &mut Kept, kind: Kind, learners: &Learners) -> Result<(), Fai
     kept.rewrite().map_err(|error| format!("it was learnt, and could not be marked: {error}").into())
 }
 
-/// Waits for its end; without one in time, it and what it has started is killed.
+/// Waits for the program to end; after the timeout the program and its children are killed.
 fn wait(child: &mut Child, most: Duration) -> io::Result<Option<ExitStatus>> {
     let started = Instant::now();
     while started.elapsed() < most {

@@ -33,7 +33,7 @@ pub struct Signed {
 pub struct Unavailable;
 
 impl Signed {
-    /// These are asked.
+    /// A resolver of these servers.
     pub fn new(servers: Vec<SocketAddr>, wait: Duration) -> Signed {
         Signed { servers, wait }
     }

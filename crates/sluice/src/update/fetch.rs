@@ -35,7 +35,7 @@ pub struct Client {
 pub enum Fetched {
     /// The file has not changed.
     NotModified,
-    /// Its first bytes say that it is so far ahead of what is in force; the rest was not read.
+    /// The header is newer than the installed file by this many versions; the rest was not read.
     Ahead {
         /// The versions to go.
         steps: Steps,

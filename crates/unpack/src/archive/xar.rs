@@ -55,7 +55,7 @@ pub(crate) struct Xar {
 
 enum State {
     Header,
-    /// The table is so many bytes long, packed.
+    /// The table has so many packed bytes.
     Table(u64),
     /// The members by their place in the heap, which begins here.
     Heap {

@@ -98,7 +98,7 @@ pub(crate) struct Zip {
     state: State,
     notes: VecDeque<Finding>,
     held: Held,
-    /// The beginning of what may be a record.
+    /// The beginning of a possible record.
     head: Collected<HEAD>,
     /// Where something that began like a record turned out to be none.
     refused_at: u64,
@@ -194,7 +194,7 @@ impl Zip {
         turn
     }
 
-    /// It stood still: what is open is closed, and the rest is none of its business.
+    /// Stops after no progress: open members are closed, and the rest is ignored.
     fn cut_off(&mut self, fuel: &mut Fuel) -> Turn {
         fuel.burn(1);
         if !std::mem::replace(&mut self.stall_told, true) {

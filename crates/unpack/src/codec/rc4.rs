@@ -1,4 +1,4 @@
-//! RC4, as old documents are encrypted with it.
+//! RC4, the cipher of old documents.
 
 /// The RC4 key stream.
 #[derive(Clone)]

@@ -58,7 +58,7 @@ struct Entry {
 /// A file, as far as its nodes were met.
 #[derive(Default)]
 struct File {
-    /// The latest version, and how long the file is by it.
+    /// The latest version, with the length of the file.
     version: u32,
     bytes: u32,
     pieces: Vec<Piece>,

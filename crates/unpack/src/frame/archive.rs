@@ -451,7 +451,7 @@ mod tests {
 
     use super::{Archive, Content, Fault, Faults, Limits, Member, Progress, Record, Records, STALL};
 
-    /// More than is passed as slack.
+    /// More bytes than are skipped as slack.
     const BYTES: usize = 100;
 
     /// A format that comes to the same record again and again.

@@ -68,7 +68,7 @@ pub(crate) enum Told {
     /// A second reading, with its events if it was run.
     Fork(Finding, Vec<Told>),
     End(usize),
-    /// More content than is looked at.
+    /// The content exceeds the bound of the search.
     Enough,
 }
 

@@ -35,7 +35,7 @@ impl Default for Passwords {
 }
 
 impl Passwords {
-    /// These candidates, and `key_bytes_max` of work.
+    /// Starts with these candidates and a budget of `key_bytes_max`.
     pub fn new(candidates: impl IntoIterator<Item = Box<[u8]>>, limits: &Limits) -> Passwords {
         Passwords {
             candidates: candidates.into_iter().collect(),
@@ -49,7 +49,7 @@ impl Passwords {
         Passwords { candidates: candidates.into_iter().collect(), opened: 0, work_left: self.work_left.clone() }
     }
 
-    /// These behind another one.
+    /// The same candidates after another one.
     pub(crate) fn behind(&self, first: &[u8]) -> Passwords {
         self.with(std::iter::once(first.into()).chain(self.candidates.iter().cloned()))
     }

@@ -91,7 +91,7 @@ pub(crate) fn find(bytes: &[u8]) -> Option<usize> {
 /// The length of the mark.
 pub(crate) const MARK_BYTES: usize = WHOLE_MARK.len();
 
-/// A reader of what stands behind the mark, or begins with it.
+/// A reader of the script after the mark, or from the mark on.
 pub(crate) struct AutoIt {
     at: u64,
     held: Vec<u8>,

@@ -153,7 +153,7 @@ impl Stowaway {
         Stowaway { set: &ALL, from: 0, is_bounded: true, ..Stowaway::new(reader, limits, passwords) }
     }
 
-    /// Whether archives of this type are read by it.
+    /// Whether embedded archives of this type are read.
     pub fn reads(file_type: FileType) -> bool {
         SIGNATURES.iter().any(|signature| signature.read_as == Some(file_type))
     }

@@ -59,7 +59,7 @@ pub struct Session {
     count: Option<u32>,
     /// Lines of the listing under way.
     lines: u32,
-    /// A listing held what is none, which was told in the log.
+    /// A listing had a line that is no entry, which was logged.
     has_strayed: bool,
     /// The message under way, and what the server said before it, until the client has heard that.
     retrieval: Option<(Box<Retrieval>, Option<Vec<u8>>)>,

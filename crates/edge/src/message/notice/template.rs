@@ -72,7 +72,7 @@ impl Templates {
     }
 }
 
-/// `recipient.en.txt`; other files are none of ours.
+/// Audience and language of a name such as `recipient.en.txt`; `None` for other files.
 fn key(path: &Path) -> Option<(Audience, String)> {
     let name = path.file_name()?.to_str()?.strip_suffix(".txt")?;
     let (audience, language) = name.split_once('.')?;

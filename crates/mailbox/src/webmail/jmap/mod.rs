@@ -25,7 +25,7 @@ use crate::login::{Caller, Denied};
 use crate::site::{Site, ensure};
 use crate::wire::Stream;
 
-/// How often it is looked whether the account has changed, for those who wait for it.
+/// How often an account is checked for changes while clients wait for them.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The bounds of the time between two signs of life, in seconds (RFC 8620, section 7.3).

@@ -32,7 +32,7 @@ pub(in crate::parser) struct Multipart {
     others: Vec<Box<[u8]>>,
     /// A delimiter of another one that is declared was seen.
     other_seen: bool,
-    /// They are guessed, not declared.
+    /// The boundary is guessed, not declared.
     guessed: bool,
     /// A line looks like a delimiter, and is one of no reading.
     stray: bool,

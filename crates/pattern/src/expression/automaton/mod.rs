@@ -232,7 +232,7 @@ impl Walkthrough {
         Walkthrough { seen: vec![0; steps.div_ceil(64)], ahead: Vec::new(), followed: 0 }
     }
 
-    /// These need not be followed.
+    /// Marks steps as done, so that they are not followed.
     fn pass(&mut self, steps: &[u32]) {
         for &step in steps {
             self.is_new(step);

@@ -53,7 +53,7 @@ pub enum Does {
     Look(fn(&Context<'_>, &Arguments<'_>) -> f64),
     /// It looks at the views of the mail alone ([`super::message::eval`]).
     View(message::eval::View),
-    /// It looks at what is known of who has sent the mail: it is not called where nobody has looked.
+    /// Looks at the reputation of the sender; not called if that is unknown.
     Know(fn(&Context<'_>, &Arguments<'_>, &Known<'_>) -> f64),
     /// It asks lists in the DNS: its rules are decided by [`network`](crate::spam::network).
     List,
@@ -153,7 +153,7 @@ impl<'a> Arguments<'a> {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no argument.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -215,7 +215,7 @@ pub struct Context<'m> {
     pub known: Option<Known<'m>>,
     /// Bayes result; none where too little is learned.
     pub recalled: Option<Recalled>,
-    /// How much it is like a mail that was reported; none where nobody has looked.
+    /// Similarity to reported mails; `None` if they were not compared.
     pub alike: Option<Alike>,
     /// Remaining budget of searches by functions.
     pub(crate) budget: &'m core::cell::RefCell<Budget>,

@@ -18,12 +18,12 @@ struct Frame {
 #[derive(Default)]
 struct Frames {
     open: Vec<Frame>,
-    /// Conditions within the innermost of them that stand deeper than is followed.
+    /// Number of conditions nested beyond the bound within the innermost open one.
     too_deep: usize,
 }
 
 impl Frames {
-    /// Whether what stands in them is read.
+    /// Whether lines within the open conditions are read.
     fn are_read(&self) -> bool {
         self.too_deep == 0 && self.open.last().is_none_or(|frame| frame.outer && frame.holds)
     }

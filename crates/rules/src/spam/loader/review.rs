@@ -20,7 +20,7 @@ impl Loader {
         }
     }
 
-    /// Replaces tags in the rules that are named for it.
+    /// Replaces tags in the rules of `replace_rules`.
     pub(super) fn replace(&mut self) {
         let mut left = self.limits.replaced_bytes_max;
         for name in std::mem::take(&mut self.tagged) {

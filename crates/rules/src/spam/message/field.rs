@@ -70,7 +70,7 @@ pub(crate) fn decoded(value: &[u8], name: &[u8]) -> Vec<u8> {
     words_undone(&text)
 }
 
-/// Fields in which encoded words are none.
+/// Whether encoded words are not decoded in a field.
 fn has_no_words(name: &[u8]) -> bool {
     let known: [&[u8]; 8] = [
         b"received",

@@ -10,7 +10,7 @@ use crate::spam::rule::Rule;
 pub(super) enum About {
     /// Relays, by the name of the set.
     Relays,
-    /// Relays, where the mail names somebody who vouches for it.
+    /// Relays, if the mail names an accreditor.
     Accredited(Box<[u8]>),
     /// The hosts of all senders.
     FromHosts,
@@ -18,7 +18,7 @@ pub(super) enum About {
     FromDomains,
     /// The host of the envelope's sender.
     Envelope,
-    /// The name servers of that.
+    /// The name servers of that host.
     NameServers,
     /// Hosts in these fields.
     Fields(Vec<Box<str>>),

@@ -20,11 +20,11 @@ const RECORDS_MAX: usize = 64;
 /// A number, a range or a mask, as rules write them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
-    /// One of these bits, in an address of 127.0.0.0/8.
+    /// Any of these bits is set, in an address of 127.0.0.0/8.
     Bits(u32),
     /// From this to that.
     Range(u32, u32),
-    /// This, in the bits of that.
+    /// The first value, in the bits of the second.
     Masked(u32, u32),
 }
 

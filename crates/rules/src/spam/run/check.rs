@@ -1,4 +1,4 @@
-//! One mail, checked: which rules hit, and what they come to.
+//! Check of one mail: the rules that hit, and the score.
 
 mod fields;
 mod parts;
@@ -42,7 +42,7 @@ pub struct Hit {
     pub matched: Option<Box<[u8]>>,
     /// Notes of functions.
     pub notes: Vec<Box<[u8]>>,
-    /// Points that it has added, where that is not the rule's score.
+    /// Points that the hit has added, if they differ from the score of the rule.
     pub points: Option<f64>,
 }
 
@@ -75,7 +75,7 @@ pub struct Beside<'b> {
     pub recalled: Option<Recalled>,
     /// Preferences of its recipient.
     pub preferences: Option<&'b Preferences>,
-    /// How much it is like a mail that was reported; none where nobody has looked.
+    /// Similarity to reported mails; `None` if they were not compared.
     pub alike: Option<Alike>,
 }
 

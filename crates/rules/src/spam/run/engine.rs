@@ -49,7 +49,7 @@ pub struct Engine {
     /// From which score on a mail is spam.
     pub(super) required: f64,
     pub(super) schedule: Schedule,
-    /// Rules that are not run: without what was learned, and with it.
+    /// Rules that are not run: without learned data, and with it.
     silent: [Vec<bool>; 2],
     pub(super) header: HeaderPass,
     pub(super) body: ViewPass,
@@ -350,7 +350,7 @@ impl Engine {
         &self.lists
     }
 
-    /// How mails are to be read for it.
+    /// Settings by which mails are read for these rules.
     pub fn reading(&self) -> &Reading {
         &self.settings.reading
     }

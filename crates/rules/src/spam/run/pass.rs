@@ -184,7 +184,7 @@ impl Joined {
 }
 
 impl Outlined {
-    /// No outline in any of so many haystacks, of so many expressions.
+    /// Clears the table of outlines for this number of haystacks and expressions.
     fn begin(&mut self, haystacks: usize, expressions: usize) {
         self.width = expressions.div_ceil(64);
         self.bits.clear();

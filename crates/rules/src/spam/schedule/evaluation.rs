@@ -21,7 +21,7 @@ pub(super) struct Evaluation<'e, F> {
     /// Possible values of rules that are not known.
     spans: Vec<Span>,
     due: Due,
-    /// The places of metas that may have come to something.
+    /// The places of metas that may have hit.
     hits: Vec<u32>,
     stack: Vec<Span>,
     /// A meta that is to be known, a part of it that has to be for that, a part of that...
@@ -161,7 +161,7 @@ impl<'e, F: FnMut(u32) -> f64> Evaluation<'e, F> {
         Some(self.span(self.schedule.order[place as usize].0))
     }
 
-    /// Whether a part has not hit without which a meta comes to nothing.
+    /// Whether a required part of a meta has not hit, so that the meta is 0.
     fn is_nothing(&self, place: u32) -> bool {
         let is_zero = |rule: &u32| self.slots[*rule as usize] == 0 && self.values[*rule as usize] == 0.0;
         self.schedule.needed[place as usize].iter().any(is_zero)
@@ -221,7 +221,7 @@ impl Due {
         Due { left: schedule.least.clone(), bits: vec![0; schedule.order.len().div_ceil(64)] }
     }
 
-    /// A part of these comes to something else.
+    /// Counts a changed part of these metas, and marks those that may hit now.
     fn mark(&mut self, users: &[u32]) {
         for &place in users {
             let left = &mut self.left[place as usize];

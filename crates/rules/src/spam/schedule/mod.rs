@@ -36,7 +36,7 @@ pub struct Schedule {
     rules: usize,
     /// Value of each rule when nothing has hit.
     resting: Vec<f64>,
-    /// The places of the metas that then come to something.
+    /// The places of the metas that hit when no rule has hit.
     hits_at_rest: Vec<u32>,
     /// Of each rule, metas that are made of it, by their places in the order; and of each meta, by its place, how many of the
     /// rules that name it here have to come to something else before it can.
@@ -50,7 +50,7 @@ pub struct Schedule {
     made_of: Vec<u32>,
     /// Largest value of each rule, by its id.
     most: Vec<f64>,
-    /// Sub-rules, by their ids: nobody but a meta asks what they come to.
+    /// Sub-rules, by their ids: only metas use their values.
     subrules: Vec<bool>,
 }
 
@@ -294,7 +294,7 @@ fn outcome(steps: &[Step], values: &[f64], stack: &mut Vec<f64>) -> f64 {
     counted(meta::evaluate(steps, stack, value, |_| 0.0).unwrap_or(0.0))
 }
 
-/// Counts a value: a negative one is one hit, one that is not finite is none.
+/// Number of hits of a value: a negative one counts as one, an infinite or undefined one as none.
 fn counted(value: f64) -> f64 {
     match value {
         value if !value.is_finite() => 0.0,

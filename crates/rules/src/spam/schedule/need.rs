@@ -2,7 +2,7 @@
 
 use crate::spam::syntax::meta::{Comparison, Step};
 
-/// So many of these rules have to come to something.
+/// At least so many of these rules have to hit.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Need {
     pub(super) parts: Vec<u32>,
@@ -20,7 +20,7 @@ struct Value {
 }
 
 impl Need {
-    /// One of these.
+    /// At least one of these parts has to hit.
     pub(super) fn any(parts: impl Iterator<Item = u32>) -> Need {
         let mut parts: Vec<u32> = parts.collect();
         parts.sort_unstable();

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// A line that says something.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// The language that it is meant for: `lang de ...`.
+    /// The language of the line: `lang de ...`.
     pub language: Option<String>,
     /// The keyword in lower case, with underscores for dashes.
     pub keyword: String,

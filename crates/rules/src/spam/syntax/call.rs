@@ -2,7 +2,7 @@
 
 use crate::spam::problem::Fault;
 
-/// A function and what it is given.
+/// A function and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The function.

@@ -160,7 +160,7 @@ impl Expression {
     }
 }
 
-/// With a backslash before everything that may mean something.
+/// Escapes every character with a meaning in expressions.
 fn quote(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for &byte in text {

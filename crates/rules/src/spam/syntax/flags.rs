@@ -33,7 +33,7 @@ impl Flags {
         limit.filter(|&limit| limit > 0).unwrap_or(u32::MAX)
     }
 
-    /// The words that are none of [`KNOWN`].
+    /// The words that are not in [`KNOWN`].
     pub fn unknown(&self) -> impl Iterator<Item = &[u8]> {
         words(&self.words).filter(|word| {
             let name = word.split(|&byte| byte == b'=').next().unwrap_or(word);

@@ -380,7 +380,7 @@ fn place(list: &mut Vec<Box<str>>, name: &str) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Whether `name` is meant by `glob`, in which `*` is any run and `?` any letter.
+/// Whether `glob` matches `name`; `*` is any run and `?` any letter.
 pub fn matches(glob: &[u8], name: &[u8]) -> bool {
     let (mut at, mut behind) = (0, 0);
     let mut star = None;

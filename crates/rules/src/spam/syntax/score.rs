@@ -6,9 +6,9 @@ use crate::spam::problem::Fault;
 /// Scores on a line, one for each score set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scores {
-    /// They are these.
+    /// The scores become these.
     Absolute([f64; 4]),
-    /// They are increased by these.
+    /// The scores are increased by these.
     Relative([f64; 4]),
 }
 

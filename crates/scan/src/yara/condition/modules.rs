@@ -10,7 +10,7 @@ use crate::yara::node::{Node, Operator};
 use crate::yara::regex;
 
 impl<'a, 's> Reader<'a, 's> {
-    /// A text that is known of the object, and what it is compared with.
+    /// Compares a text field of a module with a string.
     pub(super) fn compare(&mut self, field: Field) -> Result<Node, Reject> {
         let comparison = match self.peek()? {
             Token::Word(word) | Token::Symbol(word) => Comparison::parse(word),

@@ -55,7 +55,7 @@ pub struct Channel {
 pub struct Packet {
     /// The line.
     pub line: String,
-    /// Descriptors that came with it.
+    /// Descriptors that came with the line.
     pub beside: Vec<OwnedFd>,
 }
 

@@ -171,7 +171,7 @@ impl Lead {
         self.say(&format!("keep {name}"), &sockets);
     }
 
-    /// These are all that are wanted.
+    /// Names all sockets that are wanted.
     pub fn names(&self, names: &[String]) {
         self.say(&format!("names\n{}", names.join("\n")), &[]);
     }

@@ -237,7 +237,7 @@ pub(super) struct Pm2 {
     recent: Recent,
     /// Where the history began.
     start: u64,
-    /// How many times codes have been replaced.
+    /// Number of replacements of the codes.
     told: u32,
     /// Codes of the next item: literals by the range of their age, matches by the range of their length.
     main: Huffman,

@@ -22,7 +22,7 @@ use crate::recognise::head::recognise;
 pub(super) const SAMPLE_BYTES: usize = 4096;
 /// Content that is read for its checksum.
 const WHOLE_BYTES_MAX: u64 = 1 << 20;
-/// How often a source may come to nothing before it is given up.
+/// Attempts without progress after which a source is given up.
 const LATER_MAX: u32 = 16;
 
 /// Judges a key by the content that it decrypts; the bytes read are added to `work`.

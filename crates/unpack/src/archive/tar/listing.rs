@@ -10,7 +10,7 @@ use crate::frame::codec::Fault;
 /// The longest line of a region is shorter: two numbers of 20 digits.
 const REGION_BYTES: usize = 48;
 
-/// Such a map while it arrives. It is kept unchanged: an invalid one is content.
+/// A sparse map while it arrives, kept unchanged: an invalid one is content.
 pub(super) struct Listing {
     map: Map,
     /// The bytes that are stored of the member, this map included.

@@ -2,7 +2,7 @@
 
 use super::pax::Pax;
 
-/// Such a body on its way in.
+/// The body of a metadata header while it arrives.
 pub(super) enum Meta {
     Pax(Pax),
     Global(Pax),

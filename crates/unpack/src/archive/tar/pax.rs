@@ -26,7 +26,7 @@ pub(super) struct Pax {
 
 /// How the records make a member sparse.
 pub(super) enum Sparse {
-    /// They do not.
+    /// The records describe no sparse member.
     No,
     /// By a map that they tell, and a size.
     Map(Map, u64),

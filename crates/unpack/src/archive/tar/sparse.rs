@@ -38,7 +38,7 @@ pub(super) struct Map {
     digits: Option<u64>,
     /// Whether an empty entry of an old GNU map was seen, which is its end.
     ended: bool,
-    /// The first thing that is wrong with it.
+    /// The first fault of the map.
     pub fault: Option<Fault>,
 }
 

@@ -12,7 +12,7 @@ use super::{State, Zip};
 use crate::frame::codec::{Collected, le16, le32};
 
 impl Zip {
-    /// Whether nothing of an archive has been found where it is not known that there is one.
+    /// Whether a search for an archive has found no part of one yet.
     const fn is_stray(&self) -> bool {
         self.searching && self.directory.is_empty() && self.listing.is_none()
     }

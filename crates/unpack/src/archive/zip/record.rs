@@ -157,7 +157,7 @@ pub(super) fn local_is_plausible(bytes: &[u8]) -> bool {
         && (1..=NAME_LENGTH_MAX).contains(&header.name_length)
 }
 
-/// Whether a central header that turns up where none is expected is one.
+/// Whether an unexpected central header is plausible.
 pub(super) fn central_is_plausible(bytes: &[u8]) -> bool {
     let header = Header::central(bytes);
     matches!(header.method, 0..=20 | 93..=99) && (1..=4096).contains(&header.name_length)

@@ -20,7 +20,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// These bytes, which stand at `at`, have been read.
+    /// Takes bytes that were read at offset `at`.
     pub fn pass(&mut self, at: u64, bytes: &[u8]) {
         if at != self.at {
             self.tail = [0; SEAM];

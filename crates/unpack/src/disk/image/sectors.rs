@@ -5,7 +5,7 @@ use stream::{Limits, ReadAt};
 use super::mapped::{self, Block, Mapped};
 use crate::frame::codec::{Fault, be32, be64, le16, le32, le64};
 
-/// Beginning of dynamic VHDs; fixed ones end with it.
+/// Magic at the beginning of dynamic VHDs and at the end of fixed ones.
 pub(super) const VHD: &[u8] = b"conectix";
 /// Beginning of VHDX files.
 pub(super) const VHDX: &[u8] = b"vhdxfile";

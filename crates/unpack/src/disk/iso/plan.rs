@@ -260,7 +260,7 @@ impl Plan {
         self.active.push(Capture { start, left: length, bytes: Vec::new(), structure });
     }
 
-    /// These bytes pass; no stop lies within them.
+    /// Takes bytes that contain no stop.
     pub fn capture(&mut self, bytes: &[u8]) {
         self.at += bytes.len() as u64;
         for capture in &mut self.active {

@@ -16,7 +16,7 @@ pub(super) enum Front {
     },
 }
 
-/// The header of a blob, if one stands at the front of these bytes, of which there is one.
+/// The header of a blob, if the bytes (at least one) begin with a header.
 pub(super) fn front(bytes: &[u8]) -> Front {
     const LENGTH_AT: u32 = 17;
     /// The length does not fit, and follows.

@@ -74,7 +74,7 @@ impl Lzw {
         Some((self.bits >> self.bit_count & ((1 << width) - 1)) as u16)
     }
 
-    /// Writes down the string of a code, backwards; whether there is one.
+    /// Writes the string of a code backwards; returns whether the code exists.
     fn read(&mut self, code: u16) -> bool {
         let known = usize::from(code) < self.table.len();
         let start = match self.previous {

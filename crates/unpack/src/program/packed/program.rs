@@ -1,4 +1,4 @@
-//! Short programs on one byte, as packers make them anew for each file: what becomes of a byte, by how many are left.
+//! Short programs on one byte, which packers generate for each file: the result of a byte depends on the number of bytes left.
 
 /// Result for a byte, by how many are left (the lowest byte of that).
 pub(super) struct Program(Vec<[u8; 256]>);

@@ -179,7 +179,7 @@ fn is_ascii_charset(charset: &[u8]) -> bool {
         .any(|name| find(charset, name.as_bytes(), 0).is_some())
 }
 
-/// `iso-` and two words that are none of the charsets that are known.
+/// Whether a charset is `iso-` and two words, and unknown.
 fn is_odd_iso(charset: &[u8]) -> bool {
     let Some(at) = find(charset, b"iso-", 0) else { return false };
     let rest = &charset[at + 4..];

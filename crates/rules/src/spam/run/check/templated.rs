@@ -1,4 +1,4 @@
-//! Rules whose expressions hold what others captured, each read anew with it.
+//! Rules whose expressions contain captures of other rules: compiled anew for each mail.
 
 use pattern::expression::{Search, Want, fold};
 
