@@ -35,7 +35,7 @@ impl Set {
     }
 }
 
-/// What became of each object.
+/// Result for each object.
 #[derive(Default)]
 pub(crate) struct Outcome {
     created: Map<String, Value>,

@@ -51,7 +51,7 @@ pub enum NotMade {
     TooMany,
     /// It has no name, or is for no protocol that is known.
     Wrong,
-    /// There is no randomness.
+    /// Random numbers are unavailable.
     Random(io::Error),
     /// It cannot be made durable.
     Store(Error),

@@ -1,4 +1,4 @@
-//! What programs ask a domain before anybody has logged in: Thunderbird's autoconfig (`config-v1.1.xml`), Outlook's autodiscover (POX), and the
+//! Discovery by programs before a login: Thunderbird's autoconfig (`config-v1.1.xml`), Outlook's autodiscover (POX), and the
 //! policy of MTA-STS (RFC 8461).
 //!
 //! The answers have the doors of this server, whatever domain and address are asked for: none is looked up, so nobody learns who has an

@@ -93,7 +93,7 @@ pub struct Site {
     pub inspector: Option<Arc<dyn Inspector>>,
     /// The way to servers that mails name.
     pub remote: Option<Arc<dyn Remote>>,
-    /// Who inspects what accounts send, where no door has, and pictures that come from elsewhere.
+    /// Inspector of mails that accounts write and no door has inspected, and of pictures from other servers.
     pub guard: Option<Arc<dyn Inspector>>,
     /// Accounts whose index is not up to date.
     pub(crate) behind: Behind,

@@ -114,7 +114,7 @@ pub enum UnknownCodings {
     Pass,
 }
 
-/// What becomes of a tunnel whose handshake names another host than the request, and of an intercepted request whose `Host` has
+/// Treatment of a tunnel whose handshake names another host than the request, and of an intercepted request whose `Host` has
 /// another address than the connection was meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

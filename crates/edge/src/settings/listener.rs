@@ -203,8 +203,8 @@ impl Listener {
         spam.any(|spam| spam.greylist.is_some())
     }
 
-    /// What holds for who sends mails. Those of who logs in, and of connections that were meant for somebody else, are not
-    /// authenticated unless that is said of the listener.
+    /// Settings of authentication for a mail. Mails of clients that log in, and of intercepted connections, are not
+    /// authenticated unless the listener says so.
     pub fn authenticates(
         &self,
         content: &Content,

@@ -511,8 +511,8 @@ fn marks(ruling: &Ruling) -> bool {
     ruling.spam.as_ref().is_some_and(Spam::marks)
 }
 
-/// What is held back of a mail: one whose header changes by its score or its sender, as a whole, if it is not too large for
-/// that.
+/// Size of the head window of a mail. A mail whose header changes by its score or its sender is held whole, if it is not
+/// too large.
 fn window(ruling: &Ruling, size: Option<u64>, head_window: usize) -> usize {
     let spam = ruling.spam.as_ref().filter(|spam| spam.marks()).map(|spam| spam.scoring.bytes_max);
     let sender = ruling.authentication.as_ref().filter(|settings| settings.header).map(|settings| settings.size_max);

@@ -1,4 +1,4 @@
-//! What is known of clients and of the prefixes that they come from: what they have passed, what they have sent, and how many
+//! Records of clients and of their prefixes: the tests that they have passed, the mails that they have sent, and how many
 //! of their recipients there are.
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub struct Who {
 }
 
 impl Who {
-    /// Whoever has this address; `bits` of it make a client.
+    /// Client with this address, of which `bits` bits identify it.
     pub fn new(settings: &TrustSettings, address: IpAddr, bits: u8) -> Who {
         let address = address.to_canonical();
         let wider = if address.is_ipv4() { settings.prefix_ipv4_bits } else { settings.prefix_ipv6_bits };

@@ -62,7 +62,7 @@ pub struct Service {
 
 /// A connection to a service.
 pub struct Link {
-    /// What is spoken.
+    /// State of the protocol.
     pub client: Client,
     stream: Stream,
     input: Vec<u8>,
@@ -215,7 +215,7 @@ pub fn failed(fault: Fault) -> io::Error {
 }
 
 impl Link {
-    /// What has come and is not taken.
+    /// Bytes that have arrived and are not consumed.
     pub fn input(&self) -> &[u8] {
         &self.input[self.at..]
     }

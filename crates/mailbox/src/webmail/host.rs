@@ -88,7 +88,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// Who content that comes in is counted for.
+    /// Owners that incoming content counts for.
     pub(super) fn owners(&self) -> Vec<Owner> {
         vec![Owner::Account(self.name.clone())]
     }

@@ -57,7 +57,7 @@ enum Reading {
     Head(HeadBuffer),
     /// The encapsulated heads, as far as they have come.
     Heads(Encapsulated, Vec<u8>),
-    /// There is no body.
+    /// No body.
     Empty,
     /// With the bytes that the preview may still have, while it is under way.
     Body(Chunks, Option<u64>),

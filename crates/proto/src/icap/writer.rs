@@ -14,7 +14,7 @@ use crate::http::{Fields, Response};
 pub struct Service {
     /// Its name.
     pub name: String,
-    /// What changes whenever its answers may: at most 32 characters, without quotation marks.
+    /// `ISTag`: changes whenever answers may; at most 32 characters, without quotation marks.
     pub tag: String,
     /// The bytes of a preview that it wants.
     pub preview_bytes: u32,

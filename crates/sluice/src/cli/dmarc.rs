@@ -7,12 +7,12 @@ use clap::{Args, Subcommand, ValueHint};
 /// `sluice dmarc`
 #[derive(Debug, Args)]
 pub struct Dmarc {
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub command: DmarcCommand,
 }
 
-/// What can be done with reports.
+/// Commands for reports.
 #[derive(Debug, Subcommand)]
 pub enum DmarcCommand {
     /// Print the aggregate reports of files: XML, compressed or in an archive, or whole mails.

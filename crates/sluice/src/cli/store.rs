@@ -305,7 +305,7 @@ pub enum AccountCommand {
     },
     /// Make, list and withdraw passwords for programs, which log in with them but at the webmail. Needs a server that runs.
     AppPassword {
-        /// What to do.
+        /// Command.
         #[command(subcommand)]
         command: AppPasswordCommand,
     },

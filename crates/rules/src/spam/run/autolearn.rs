@@ -19,7 +19,7 @@ const SPAM_MIN: f64 = 12.0;
 /// So many points of spam are from the header, and as many from the body.
 const EACH_MIN: f64 = 3.0;
 
-/// What was learned speaks against it where its rules are beyond this, below or above.
+/// Points of the Bayes rules beyond which, on the other side, a mail is not learned.
 const LEARNED: f64 = 1.0;
 
 /// Points by where they are from.

@@ -42,14 +42,14 @@ pub(super) struct Pass {
     always: [Vec<u32>; 2],
     /// The same two, for what is run often otherwise.
     outlines: [Outlines; 2],
-    /// What would be run over most haystacks that are ASCII, walked together; and which expressions these are.
+    /// Joint automaton of expressions that would run over most ASCII haystacks, and these expressions.
     joint: Joint,
     members: Vec<u32>,
 }
 
 /// Expressions whose parts are less rare, in bits, are not walked together with others: they would be found everywhere.
 const BITS_OF_JOINT: f64 = 14.0;
-/// What the walk of a mail may cost ([`Toil`]): some hundredths of a second, of hostile mails, since it is not cut into slices.
+/// Bound on the cost of the walk of a mail ([`Toil`]): some hundredths of a second for hostile mails, since it is not cut into slices.
 const TOIL_MAX: u64 = 1 << 15;
 
 /// An outline that is not as rare as this is of no use.
@@ -63,7 +63,7 @@ const COUNTED_MAX: usize = 1 << 15;
 /// Matches that may be longer are looked for in the whole haystack.
 const REACH_MAX: u32 = 1 << 16;
 
-/// What an expression is looked for by.
+/// Literals and outlines that select an expression.
 struct Filters<'n> {
     literals: Option<&'n Literals>,
     outline: Option<&'n Outline>,
@@ -94,7 +94,7 @@ struct Condition {
 #[derive(Debug, Default)]
 struct Index {
     words: Words,
-    /// Of each literal, where its owners begin; one more at the end.
+    /// Index of the first owner of each literal; one more at the end.
     starts: Vec<u32>,
     owners: Vec<Owner>,
 }
@@ -126,7 +126,7 @@ pub(super) struct Joined {
     outlined: Outlined,
 }
 
-/// Which outlines stand in which haystacks: a row of bits for each haystack.
+/// Table of the outlines found in haystacks: a row of bits for each haystack.
 #[derive(Debug, Default)]
 struct Outlined {
     bits: Vec<u64>,
@@ -138,7 +138,7 @@ struct Outlined {
 #[derive(Debug, Default)]
 struct Noted {
     stamps: Vec<u32>,
-    /// Of each literal, its spot.
+    /// Spot of each literal.
     spots: Vec<u32>,
     /// Where a literal was found first and last in a haystack.
     places: Vec<(u32, u32)>,
@@ -266,7 +266,7 @@ impl Pass {
         pass
     }
 
-    /// Which expressions may match in which haystacks, and where, in order of both, each pair once.
+    /// Lists the pairs of expression and haystack with a possible match, and its place, in order of both, each once.
     pub(super) fn candidates(&self, joined: &mut Joined, room: &mut JointRoom, pairs: &mut Vec<Pair>) {
         pairs.clear();
         self.outline(joined);

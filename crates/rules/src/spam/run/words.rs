@@ -11,13 +11,13 @@ use pattern::expression::rarest_gram;
 #[derive(Debug, Default)]
 pub(super) struct Words {
     bytes: Vec<u8>,
-    /// Of each string, where its bytes begin; one more at the end.
+    /// Offset of the bytes of each string; one more at the end.
     starts: Vec<u32>,
     /// Strings with grams of two, three and four bytes.
     grams: [Grams; 3],
     /// A bit for each two bytes with which a gram of two or three begins.
     pairs: Vec<u64>,
-    /// Of few strings, what looks for each.
+    /// Searchers for single strings, if there are few.
     few: Vec<Finder<'static>>,
 }
 
@@ -29,9 +29,9 @@ const FEW_MAX: usize = 4;
 struct Grams {
     /// A bit for each hash of a gram that there is.
     bits: Vec<u64>,
-    /// What is shifted away of a hash for its bit.
+    /// Shift that reduces a hash to its bit.
     shift: u32,
-    /// Of each bit that is set, in order, where its strings begin among `entries`: first by words of `bits`.
+    /// Index of the first string among `entries` for each set bit, in order: first by words of `bits`.
     ranks: Vec<u32>,
     firsts: Vec<u32>,
     entries: Vec<Entry>,
@@ -43,7 +43,7 @@ struct Entry {
     word: u32,
     /// Where in the string the gram stands.
     offset: u32,
-    /// What stands behind the gram in the string, up to four bytes, and which of them count.
+    /// Up to four bytes after the gram in the string, and a mask of those that count.
     behind: u32,
     mask: u32,
 }

@@ -16,7 +16,7 @@ const STEPS_OF_WAITING_MAX: u64 = 1 << 18;
 pub(super) struct Evaluation<'e, F> {
     schedule: &'e Schedule,
     values: &'e mut [f64],
-    /// Of each rule, by its id, one more than the place of its span, or 0 where its value is known.
+    /// Place of the span of each rule plus one, by its id; 0 if its value is known.
     slots: Vec<u32>,
     /// Possible values of rules that are not known.
     spans: Vec<Span>,

@@ -38,7 +38,7 @@ pub struct Schedule {
     resting: Vec<f64>,
     /// The places of the metas that hit when no rule has hit.
     hits_at_rest: Vec<u32>,
-    /// Of each rule, metas that are made of it, by their places in the order; and of each meta, by its place, how many of the
+    /// Metas that use each rule, by their places in the order; and for each meta, by its place, how many of the
     /// rules that name it here have to come to something else before it can.
     users: Lists,
     least: Vec<u32>,

@@ -28,7 +28,7 @@ impl Need {
         Need { parts, least: 1 }
     }
 
-    /// What a meta needs, if that is known: of several needs the one that is rarest met, where rules that many metas are made of
+    /// Condition without which a meta is 0, if that is known: of several the one that is rarest met, where rules that many metas are made of
     /// hit often. `most` is what each rule comes to at most.
     pub(super) fn of(steps: &[Step], most: &[f64], made_of: &[u32]) -> Option<Need> {
         let mut stack: Vec<Value> = Vec::new();
@@ -60,7 +60,7 @@ impl Need {
         stack.pop().and_then(|value| value.need)
     }
 
-    /// What is needed besides rules that hit anyway, if there is anything.
+    /// Need without the rules that hit anyway, if anything is left.
     pub(super) fn beyond(mut self, hits: impl Fn(u32) -> bool) -> Option<Need> {
         let before = self.parts.len();
         self.parts.retain(|&part| !hits(part));
@@ -110,7 +110,7 @@ fn binary(step: Step, left: Value, right: Value, made_of: &[u32]) -> Value {
     Value { need, sum, number: None }
 }
 
-/// What a value needs that is to be so much: of a sum of rules, so many of them, if none is there twice.
+/// Need of a value that has to be at least so large: of a sum of rules, so many of them, if none occurs twice.
 fn at_least(need: Option<Need>, sum: Option<&[u32]>, value: f64) -> Option<Need> {
     let Some(sum) = sum else { return need };
     let parts = Need::any(sum.iter().copied()).parts;

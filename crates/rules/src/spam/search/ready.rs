@@ -66,12 +66,12 @@ impl Ready {
     }
 }
 
-/// What was made of an expression when it was checked, for those that run it. It is no part of what was written.
+/// Compiled form of an expression, kept from its check for later runs. It is not stored.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kept(OnceLock<Arc<Ready>>);
 
 impl Kept {
-    /// What there is, or what is made of the expression now.
+    /// Returns the kept form, or compiles the expression.
     pub(crate) fn ready(&self, source: &[u8], flags: &str, reader: &mut Reader) -> Result<Arc<Ready>, String> {
         if let Some(ready) = self.0.get() {
             return Ok(Arc::clone(ready));

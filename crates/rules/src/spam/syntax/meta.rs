@@ -123,7 +123,7 @@ pub fn evaluate(
     stack.pop().filter(|value| value.is_finite())
 }
 
-/// What an operator makes of two operands. A division by zero is not a number, and so is what is made of it: but what `&&`
+/// Result of an operator for two operands. A division by zero is not a number, and so are results made of it: but an operand that `&&`
 /// and `||` do not look at may be one.
 pub(crate) fn binary(step: Step, left: f64, right: f64) -> f64 {
     match step {

@@ -65,7 +65,7 @@ impl Form {
     }
 }
 
-/// What a field must contain, its form, and what is special: `looked up`, the receiver looked for a name of the host.
+/// A text that the field contains, its form, and a note: with `looked up` the receiver has looked up a name of the host.
 type Row = (&'static str, &'static str, &'static str);
 
 /// Forms of particular servers, then those that many have.
