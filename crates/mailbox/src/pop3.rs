@@ -42,7 +42,7 @@ pub async fn serve(stream: impl Stream, guest: impl Into<Guest>, site: &Site) ->
 struct Session<'a, S> {
     site: &'a Site,
     guest: Guest,
-    /// Held by who has logged in.
+    /// The place among the account's sessions, after login.
     seat: Option<Seat>,
     wire: Wire<S>,
     server: Server,

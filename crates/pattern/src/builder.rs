@@ -198,7 +198,7 @@ impl Builder {
         Err(hash)
     }
 
-    /// The bytes of a part that is nothing else.
+    /// The bytes of a part that is a plain literal.
     fn literal(&self, part: &Part) -> Option<&[u8]> {
         match part.start {
             Start::Literal { at, length } => Some(self.programs.read(at, length)),

@@ -452,11 +452,11 @@ pub enum RulesCommand {
 /// `sluice rules lint`
 #[derive(Debug, Args)]
 pub struct RulesLint {
-    /// Read this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched
-    /// or those of the package, /etc/spamassassin, and /etc/sluice/spam.
+    /// Read this folder, repeatable; later folders override earlier ones. Without it: the rules that sa-update has
+    /// fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam.
     #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folders: Vec<PathBuf>,
-    /// Name each rule that cannot hit, and what is noted besides errors.
+    /// Name each rule that cannot hit, and print notes besides errors.
     #[arg(long)]
     pub all: bool,
     /// Print JSON.
@@ -496,20 +496,20 @@ pub struct AuthCheck {
     /// The envelope's sender; without it, the null sender.
     #[arg(long, value_name = "ADDRESS", default_value = "", hide_default_value = true)]
     pub from: String,
-    /// Our own name, as results that we add have it.
+    /// The receiver's name in the results.
     #[arg(long, value_name = "NAME", default_value = "localhost")]
     pub receiver: String,
     /// Ask this resolver, repeatable; without it, those of /etc/resolv.conf.
     #[arg(long = "resolver", value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
     pub resolvers: Vec<SocketAddr>,
-    /// Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if
-    /// wanted, or NAME SERVFAIL.
+    /// Answer look-ups from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME
+    /// SERVFAIL.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resolvers")]
     pub zone: Option<PathBuf>,
     /// Check as at this time, in seconds since 1970; without it, now.
     #[arg(long, value_name = "SECONDS")]
     pub time: Option<u64>,
-    /// Take no longer than this for all questions; what is not answered then is a temporary error.
+    /// Timeout of all look-ups; unanswered ones are temporary errors.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     pub timeout: u64,
     /// Print JSON.
@@ -543,36 +543,36 @@ pub struct SpamCheck {
     /// Print a JSON object for each mail, a line each.
     #[arg(long)]
     pub json: bool,
-    /// Ask no network: rules that would do not run, and scores are those without.
+    /// Query no network: network rules do not run, and the scores are those without them.
     #[arg(long)]
     pub local: bool,
     /// Ask this resolver, repeatable; without it, those of /etc/resolv.conf.
     #[arg(long = "resolver", value_name = "ADDRESS[:PORT]", value_parser = values::resolver, conflicts_with = "local")]
     pub resolvers: Vec<SocketAddr>,
-    /// Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if
-    /// wanted, or NAME SERVFAIL.
+    /// Answer look-ups from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME
+    /// SERVFAIL.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["resolvers", "local"])]
     pub zone: Option<PathBuf>,
-    /// Take no longer than this for what is asked about one mail; what is not answered then lists nobody.
+    /// Timeout of all look-ups for one mail; an unanswered list counts as not listing.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub timeout: u64,
-    /// Ask what was learned (sluice learn): the folder that holds it.
+    /// Use the ledger of sluice learn in this folder.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub ledger: Option<PathBuf>,
-    /// Ask what this user has learned; without it, what the site has.
+    /// Use the lessons of this user; without it, those of the site.
     #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, requires = "ledger")]
     pub user: String,
     /// Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules).
     #[arg(long, requires = "ledger")]
     pub note: bool,
-    /// Score as the user wants it whose file this is (user_prefs): what is wrong in it is named by file and line.
+    /// Apply this file of preferences (user_prefs); its errors are printed with file and line.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub prefs: Option<PathBuf>,
     /// Show what each expression matched.
     #[arg(long)]
     pub matches: bool,
-    /// Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update
-    /// has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam.
+    /// Read the rules of this folder, repeatable; later folders override earlier ones. Without it: the rules that sa-
+    /// update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam.
     #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub folders: Vec<PathBuf>,
 }

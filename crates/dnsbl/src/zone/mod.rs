@@ -323,8 +323,8 @@ impl Zone {
         subzones.any(|subzone| below(subzone, name).is_some_and(|front| !front.is_empty()))
     }
 
-    /// Whether `each` says yes to a data set that is asked for names in a subzone, or, where that is empty, in the zone
-    /// itself. None is where there is no such subzone.
+    /// Whether `each` holds for a data set of a subzone, or, if that is empty, of the zone itself; false without such a
+    /// subzone.
     pub fn any_dataset_of(&self, subzone: &[u8], mut each: impl FnMut(&Dataset) -> bool) -> bool {
         self.datasets.iter().any(|dataset| match &dataset.body {
             Body::Combined(sections) => {

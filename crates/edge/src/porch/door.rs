@@ -209,7 +209,7 @@ struct Clients {
     open: u32,
     /// Sessions of those who have any.
     open_by_client: HashMap<Network, u32>,
-    /// New sessions in the minute that began then; infected mails in the hour.
+    /// New sessions of the current minute; infected mails of the current hour.
     came: Tally,
     infected: Tally,
 }

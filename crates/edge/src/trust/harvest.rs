@@ -4,7 +4,7 @@
 /// From when on somebody is a harvester, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
-    /// Unknown recipients, at least; 0 means that nobody is.
+    /// Minimum of unknown recipients of a harvester; 0: there are no harvesters.
     pub unknown_min: u32,
     /// Unknown recipients out of a hundred.
     pub share_percent: u32,

@@ -278,8 +278,7 @@ impl Inspection {
         }
     }
 
-    /// Starts the second reading of ambiguous content, unless too many are under way. One that nobody is told of is told of
-    /// where it is not read.
+    /// Starts the second reading of ambiguous content, unless too many are in progress: then the finding is ambiguous.
     fn fork(&mut self, node: &mut Node, slot: usize, index: usize, batch: &mut Batch, finding: Finding) {
         let ambiguous = Finding { class: Class::Ambiguous, ..finding.clone() };
         let alternative = match self.may_read_again(node) {

@@ -7,7 +7,7 @@ pub(super) fn uid(name: &[u8]) -> Option<u32> {
     std::str::from_utf8(name.strip_prefix(b"queue/")?).ok()?.parse().ok()
 }
 
-/// The entry that it stands for.
+/// Decodes an entry of the former format.
 pub(super) fn decode(bytes: &[u8]) -> Option<Entry> {
     let mut lines = std::str::from_utf8(bytes).ok()?.splitn(11, '\n');
     let mut line = || lines.next();

@@ -30,7 +30,7 @@ enum At {
     Dot,
     /// After such a dot and a CR, neither written.
     DotCr,
-    /// The end of DATA was seen; a CRLF may still have to be written by nobody.
+    /// The end of DATA was seen.
     End,
 }
 

@@ -100,7 +100,7 @@ impl View {
     }
 }
 
-/// The most that is read before what came of it is told.
+/// Bytes that are read at most before their output is emitted.
 const PIECE: usize = 4096;
 
 /// A stage that writes a view of what it reads, as its one unnamed output.

@@ -127,9 +127,9 @@ pub fn container_built(header: &[u8]) -> Option<u64> {
 pub(crate) trait Members {
     /// A member begins.
     fn open(&mut self, name: &str) -> Result<(), String>;
-    /// It goes on.
+    /// More bytes of the member.
     fn bytes(&mut self, bytes: &[u8]) -> Result<(), String>;
-    /// It ends.
+    /// The member ends.
     fn close(&mut self) -> Result<(), String>;
 }
 
@@ -293,7 +293,7 @@ struct Info {
 }
 
 impl Info {
-    /// Whether it is signed, and how many members are as it says.
+    /// Whether the info file is signed, and the number of members that match it.
     fn check(&self, kind: ContainerKind) -> Result<(bool, u32), String> {
         let Some(text) = &self.text else {
             return if kind == ContainerKind::Cld { Err("no info file".to_owned()) } else { Ok((false, 0)) };

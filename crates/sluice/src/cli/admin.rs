@@ -42,7 +42,7 @@ pub struct AdminServe {
     /// [default: the address in `[admin]`, which is 127.0.0.1:2082]
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// Where the numbers are; default: those of the configuration.
+    /// The address of the metrics; default: that of the configuration.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
     /// Programs log in with what this file holds: `Authorization: Bearer ...`, at least 32 characters.
@@ -106,12 +106,12 @@ pub enum PersonCommand {
         /// The name.
         name: String,
     },
-    /// Take the second step of a login away, for who has lost the device and the recovery codes.
+    /// Remove the second step of a person who has lost the device and the recovery codes.
     Reset {
         /// The name.
         name: String,
     },
-    /// Remove a person, who is out at once.
+    /// Remove a person and end the sessions at once.
     Remove {
         /// The name.
         name: String,
@@ -134,7 +134,7 @@ pub struct AdminToken {
 /// Subcommands about tokens.
 #[derive(Debug, Subcommand)]
 pub enum TokenCommand {
-    /// Make a token and print it, this once: its digest is kept.
+    /// Make a token and print it; only its digest is kept.
     Add {
         /// The name, for the audit log.
         name: String,

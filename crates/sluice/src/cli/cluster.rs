@@ -27,11 +27,12 @@ pub enum ClusterCommand {
     Status,
     /// Say whether this machine can be a node: database, standbys, secret, other nodes. Exit status: 0 it can, 1 something is wrong.
     Check,
-    /// Have a node own nothing, before it is upgraded or shut down: the store goes to another node, without a lease being waited for.
+    /// Make a node give up the store before it is upgraded or shut down: another node takes it without waiting for the
+    /// lease.
     Drain {
         /// The node.
         node: String,
-        /// Let it own again.
+        /// Allow the node to own the store again.
         #[arg(long)]
         undo: bool,
     },
@@ -40,9 +41,9 @@ pub enum ClusterCommand {
         /// The node.
         node: String,
     },
-    /// Make the store of one machine that of a cluster that has none: its file is copied to the database. No server may have it open.
+    /// Copy the store of one machine to the database of a cluster without a store. No server may have it open.
     Import {
-        /// The file of the store. It stays as it is.
+        /// The file of the store, which is not changed.
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },

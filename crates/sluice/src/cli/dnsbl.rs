@@ -53,7 +53,7 @@ pub struct DnsblPublish {
     /// For how many older versions there are deltas.
     #[arg(long, value_name = "NUMBER", default_value_t = 24)]
     pub keep: usize,
-    /// After how many seconds without a new version nobody uses this one any more.
+    /// Seconds after which this version expires unless a newer one is published.
     #[arg(long, value_name = "SECONDS", default_value_t = 604_800)]
     pub expires: u64,
 }

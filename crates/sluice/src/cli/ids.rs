@@ -27,7 +27,7 @@ pub enum IdsCommand {
     Explain(IdsExplain),
 }
 
-/// Rules, and what they name.
+/// Rules, with variables and files that they need.
 #[derive(Debug, Args)]
 pub struct IdsRules {
     /// Set a variable of rules, without `$`.
@@ -42,7 +42,7 @@ pub struct IdsRules {
     /// Leave out the rules that this file of suricata-update names (disable.conf).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub disable: Option<PathBuf>,
-    /// Load rules that stand behind `#` and that this file names (enable.conf).
+    /// Load commented-out rules that this file names (enable.conf).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub enable: Option<PathBuf>,
     /// Have the rules that this file names drop (drop.conf).

@@ -9,17 +9,17 @@ use super::CONFIG;
 /// `sluice learn`
 #[derive(Debug, Args)]
 pub struct Learn {
-    /// The configuration that says where it is kept: `ledger` in `[spam.bayes]`.
+    /// The configuration that names the ledger: `ledger` in `[spam.bayes]`.
     #[arg(short, long, value_name = "FILE", default_value = CONFIG, value_hint = ValueHint::FilePath)]
     pub config: PathBuf,
-    /// Keep it in this folder, and read no configuration.
+    /// Use the ledger in this folder, and read no configuration.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]
     pub ledger: Option<PathBuf>,
     /// The knowledge of this user; default: of the site.
     #[arg(long, value_name = "USER", default_value = "", hide_default_value = true, global = true)]
     pub user: String,
-    /// Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam
-    /// check.
+    /// Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as
+    /// sluice spam check.
     #[arg(long = "rules", value_name = "DIR", value_hint = ValueHint::DirPath, global = true)]
     pub folders: Vec<PathBuf>,
     /// Print JSON.
@@ -37,7 +37,7 @@ pub enum LearnCommand {
     Ham(LearnMails),
     /// Learn mails as spam.
     Spam(LearnMails),
-    /// Take back what was learned of mails.
+    /// Undo the learning of mails.
     Forget(LearnMails),
     /// Put what `sa-learn --backup` or export has written in the place of all that is kept.
     Import {
@@ -49,7 +49,7 @@ pub enum LearnCommand {
     Export,
     /// Print how many mails were learned, how many words are kept, and how old they are.
     Stat,
-    /// Forget old words beyond `bayes_expiry_max_db_size`, and mails of long ago.
+    /// Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails.
     Expire,
 }
 

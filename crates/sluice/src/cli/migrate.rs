@@ -20,7 +20,7 @@ pub struct MigratePostfix {
     /// The folder with main.cf.
     #[arg(value_name = "FOLDER", default_value = "/etc/postfix", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
-    /// Write it to this file, which is not there yet, for its owner alone.
+    /// Write the configuration to this new file, which only its owner may read.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Print what is not translated as JSON, in place of the configuration.

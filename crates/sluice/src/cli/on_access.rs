@@ -89,7 +89,7 @@ pub struct Watch {
     /// Answer to a process whose file has no verdict by then, or whose inspection failed: `refuse` or `allow`.
     #[arg(long, value_name = "WHAT", value_enum, default_value = "refuse")]
     pub on_deadline: OnDoubt,
-    /// Refuse nothing; write what is found to the log.
+    /// Refuse nothing; only log what is found.
     #[arg(long)]
     pub only_log: bool,
     /// Inspections at a time; 0 means four per core, and at least 16.
@@ -115,7 +115,7 @@ pub struct OnAccess {
     /// Signatures.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// Keep infected content, and who wrote or opened it, in this folder, which must lie outside of what is inspected.
+    /// Keep infected content, with its user and process, in this folder outside of the inspected ones.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub quarantine: Option<PathBuf>,
     /// Remember in this folder which files are clean, from one start to the next.
@@ -137,7 +137,7 @@ pub struct OnAccess {
     /// Inspect in this process, and not in processes that may do nothing else.
     #[arg(long)]
     pub no_isolation: bool,
-    /// Return when it has begun, and go on in the background. The log goes on where standard error is a file.
+    /// Return after the start, and run in the background. The log continues if standard error is a file.
     #[arg(short, long)]
     pub background: bool,
     /// Set by `--background` for what goes on.

@@ -75,7 +75,7 @@ pub struct SievePut {
     /// The script; `-` for standard input.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Make it the active one.
+    /// Activate the script.
     #[arg(long)]
     pub activate: bool,
 }
@@ -112,7 +112,7 @@ pub struct SieveTest {
     /// A mailbox that is there, as `mailboxexists` asks; repeatable.
     #[arg(long = "mailbox", value_name = "NAME")]
     pub mailboxes: Vec<String>,
-    /// How likely the mail is spam, in percent, as `spamtest` asks; without it, nobody has looked.
+    /// Probability of spam in percent, for `spamtest`; without it, the mail is untested.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub spam: Option<u8>,
     /// Result of a virus check, as `virustest` counts: 0 not checked, 1 clean, up to 5.

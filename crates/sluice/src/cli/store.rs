@@ -332,7 +332,7 @@ pub enum AccountCommand {
 /// `sluice account app-password`
 #[derive(Debug, Subcommand)]
 pub enum AppPasswordCommand {
-    /// Make a password for a program of an account, and print it: it is shown this once.
+    /// Make an app password for a program, and print it once.
     Add {
         /// The account.
         account: String,
@@ -364,7 +364,7 @@ pub struct AccountAdd {
     /// Quota in bytes. [default: none]
     #[arg(long, value_name = "SIZE", default_value = "0", hide_default_value = true, value_parser = values::size)]
     pub quota: u64,
-    /// Another address of it, repeatable; @DOMAIN is all of a domain.
+    /// Another address of the account, repeatable; @DOMAIN is all of a domain.
     #[arg(long = "alias", value_name = "ADDRESS")]
     pub aliases: Vec<String>,
 }

@@ -49,10 +49,10 @@ pub struct WebCaCreate {
     /// Write to this file, which `[tls] signing_authority` names.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "/etc/sluice/web-authority.pem")]
     pub file: PathBuf,
-    /// Call it so: people read this name in the details of a certificate.
+    /// The name of the authority, shown in the details of certificates.
     #[arg(long, value_name = "NAME", default_value = "Sluice web gateway")]
     pub name: String,
-    /// Let it hold for so many days.
+    /// Validity in days.
     #[arg(long, value_name = "DAYS", default_value_t = 1_825, value_parser = clap::value_parser!(u32).range(1..=7_300))]
     pub days: u32,
 }

@@ -61,7 +61,7 @@ struct Inner {
 pub struct Batch {
     /// Its flush.
     pub flush: u64,
-    /// Blocks that were written until then.
+    /// Blocks that were written up to that flush.
     pub blocks: BTreeSet<u64>,
     bytes: u64,
 }

@@ -108,9 +108,9 @@ pub struct Volume {
     pub flush: u64,
     /// The last flush that is in blocks.
     pub folded: u64,
-    /// The node that is to have it.
+    /// The node that shall own the volume.
     pub wanted: Option<String>,
-    /// Whether the node that asks is to have nothing.
+    /// Whether the asking node is drained.
     pub is_drained: bool,
 }
 

@@ -20,7 +20,7 @@ pub struct Entry {
     pub value: Value,
     /// `FILE:LINE`, or `default`, or `not set`.
     pub place: String,
-    /// A default that is no value, in words.
+    /// A default in words, if it is not a value.
     pub words: Option<String>,
 }
 

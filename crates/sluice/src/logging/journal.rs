@@ -54,7 +54,7 @@ impl Journal {
         }
     }
 
-    /// The journal takes only what nobody can change any more.
+    /// Sends a long record as a sealed file in memory: the journal accepts no other.
     fn send_file(&self, record: &[u8]) -> io::Result<()> {
         let mut file = File::from(memfd_create(c"sluice-journal", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
         file.write_all(record)?;

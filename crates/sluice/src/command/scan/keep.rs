@@ -92,7 +92,7 @@ impl Folder {
         Ok(Folder { path: path.into(), descriptor })
     }
 
-    /// Does something with the first name that is free.
+    /// Calls `act` with the first free name.
     fn free_name(&self, name: &Path, act: impl Fn(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
         for number in 0..NAMES_MAX {
             let mut free = name.as_os_str().to_os_string();

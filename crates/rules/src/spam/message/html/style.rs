@@ -165,7 +165,7 @@ pub(super) fn size(text: &str, of_percent: f64) -> f64 {
     if size > 0.0 { size } else { 200.0 }
 }
 
-/// Whether a list of fonts looks like one.
+/// Whether a text is a plausible list of fonts.
 pub(super) fn is_face(face: &str, is_wide: bool) -> bool {
     let face = face.strip_suffix('\n').unwrap_or(face);
     let face = face.strip_suffix(';').unwrap_or(face);
