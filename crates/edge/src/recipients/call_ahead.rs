@@ -278,7 +278,7 @@ impl Worker {
         }
         let route = &self.to;
         let Some((address, protocol)) = route.server() else {
-            return Err(Reply::new(451, (4, 4, 3), "There is no server to be asked"));
+            return Err(Reply::new(451, (4, 4, 3), "No server to ask about the recipient"));
         };
         let leased = SmtpHop::lease_to_ask((&address, protocol), route, &self.way.hostname, &self.way.leases);
         let connected = match timeout(self.asks.settings.wait(), leased).await {

@@ -62,7 +62,7 @@ impl<S: Stream> Session<'_, S> {
     pub(super) async fn set_notify(&mut self, user: &User, wanted: Option<Notify>) -> Result<Done, Refusal> {
         let Some(wanted) = wanted else {
             self.notified = None;
-            return done("Nothing more is told");
+            return done("Notifications off");
         };
         if wanted.groups.iter().any(|group| group.events.is_foreign) {
             return Err(no(
@@ -84,7 +84,7 @@ impl<S: Stream> Session<'_, S> {
             }
         }
         self.notified = Some(notified);
-        done("What changes is told")
+        done("Notifications on")
     }
 
     fn is_selected(&self, number: u32) -> bool {

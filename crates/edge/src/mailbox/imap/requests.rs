@@ -34,7 +34,7 @@ impl Session {
             ServerEvent::Response(response) => self.respond(&response),
             ServerEvent::Done => self.asks.bytes(b"DONE\r\n"),
             ServerEvent::Closed => {
-                self.bye("This cannot be understood");
+                self.bye("Cannot parse the command");
                 return Ok(Next::Wait);
             }
         }

@@ -85,7 +85,7 @@ impl<S: Stream> Connection<'_, S> {
         let account = match checked {
             Ok(account) => account,
             Err(Denied::Wrong) => return Ok(Err(unauthorised())),
-            Err(_) => return Ok(Err(problem(503, "Nobody can log in now. Try again later."))),
+            Err(_) => return Ok(Err(problem(503, "Logins are unavailable now. Try again later."))),
         };
         let known = self.site.store.state().account_named(account.name.as_bytes()).map(|(number, _)| number);
         let number = match known {
