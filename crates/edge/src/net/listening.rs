@@ -226,7 +226,7 @@ fn permit(path: &Path, owner: &Owner<'_>) -> io::Result<()> {
     let facts = std::fs::File::from(file.try_clone()?).metadata()?;
     let is_ours = facts.uid() == rustix::process::geteuid().as_raw() && facts.nlink() == 1;
     if !facts.file_type().is_socket() || !is_ours {
-        return Err(io::Error::other("somebody has put another file in the place of the socket"));
+        return Err(io::Error::other("another file has taken the place of the socket"));
     }
     if let Some(group) = owner.group {
         chownat(&file, "", None, Some(Gid::from_raw(group_number(group)?)), AtFlags::EMPTY_PATH)?;

@@ -119,7 +119,7 @@ impl List {
             return Err(fault(None, "it changed while it was read".into()));
         }
         if numbers.is_empty() && kind == Kind::List {
-            return Err(fault(None, "it lists nobody".into()));
+            return Err(fault(None, "it has no address".into()));
         }
         numbers.shrink_to_fit();
         let keys = Keys::new(numbers).map_err(|_| fault(None, "it lists too many".into()))?;
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_wrong_line_is_named_and_an_empty_list_is_none() {
         assert_eq!(read(Kind::List, "a@b\n\n/^x/ OK\n").unwrap_err().split("; ").next(), Some("list:3: a pattern"));
-        assert_eq!(read(Kind::List, "# all gone\n").unwrap_err(), "list: it lists nobody");
+        assert_eq!(read(Kind::List, "# all gone\n").unwrap_err(), "list: it has no address");
         assert_eq!(read(Kind::Passwd, "tim:x:1::\n+::::\n").unwrap().len(), 1);
         assert_eq!(read(Kind::Passwd, "tim\n").unwrap_err(), "list:1: no line of passwd(5): NAME:...");
         assert!(read(Kind::Aliases, "# none yet\n").unwrap().is_empty());

@@ -72,7 +72,7 @@ impl Session {
             self.folder.validity = number;
         }
         if status.kind == Kind::Preauth {
-            return self.distrust("it lets somebody in who is in");
+            return self.distrust("unexpected success of a login");
         }
         self.say_status(b"*", status);
     }

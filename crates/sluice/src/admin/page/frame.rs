@@ -207,7 +207,7 @@ fn told(page: &mut Html, what: &str) {
         "deleted" => "Deleted.",
         "held" => "Held: it waits until it is released.",
         "retried" => "It is tried now.",
-        "bounced" => "Given up: the sender is told.",
+        "bounced" => "Given up: the sender is notified.",
         "kept" => "Saved.",
         "removed" => "Removed. Its mail stays in the store.",
         "begun" => "The update has begun. Open the page again to see its outcome.",

@@ -19,7 +19,7 @@ const ACTIONS: [(&str, &str, &str); 5] = [
     ("hold", "Hold", "held"),
     ("release", "Release", "released"),
     ("bounce", "Give up, and tell the sender", "bounced"),
-    ("delete", "Delete, and tell nobody", "deleted"),
+    ("delete", "Delete without a notice", "deleted"),
 ];
 
 /// The list.
