@@ -72,7 +72,7 @@ impl Session {
             self.folder.validity = number;
         }
         if status.kind == Kind::Preauth {
-            return self.distrust("unexpected success of a login");
+            return self.distrust("unexpected PREAUTH");
         }
         self.say_status(b"*", status);
     }
