@@ -44,9 +44,9 @@ impl Lookups {
     pub fn measured(&self) -> String {
         type Count = fn(&Counts) -> &AtomicU64;
         let kinds: [(&str, &str, Count); 3] = [
-            ("asked", "Questions to the servers of lookups.", |counts| &counts.asked),
+            ("asked", "Queries to the servers of lookups.", |counts| &counts.asked),
             ("spared", "Queries answered from the cache, or joined with one under way.", |counts| &counts.spared),
-            ("failed", "Questions that no server has answered.", |counts| &counts.failed),
+            ("failed", "Queries that no server has answered.", |counts| &counts.failed),
         ];
         let mut text = String::new();
         for (name, help, count) in kinds.into_iter().filter(|_| !self.0.is_empty()) {
