@@ -94,7 +94,7 @@ fn networks(work: &mut Translation<'_>, permit: &mut Vec<String>) {
             }
             None if is_set => {
                 let place = work.place("mynetworks");
-                let why = "neither an address nor a network: no client is trusted for it";
+                let why = "no address and no network: no client is trusted for it";
                 work.draft.note(place.as_ref(), format!("mynetworks: {name}"), why);
             }
             _ => {}
