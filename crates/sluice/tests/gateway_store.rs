@@ -407,7 +407,7 @@ fn mail_that_is_moved_into_junk_and_out_of_it_is_learned() {
                 assert!(answer.status.starts_with("OK"), "{command}: {answer:?}");
             }
         };
-        let told_of = || site.gateway.log().matches("moved mail told of").count();
+        let told_of = || site.gateway.log().matches("moved mail learned").count();
         let counts = || {
             let stat = learn::learn(rules.path(), &["stat"]);
             (stat["spam"].as_u64().unwrap(), stat["ham"].as_u64().unwrap())

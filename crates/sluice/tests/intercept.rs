@@ -271,7 +271,7 @@ fn requests_of_http_go_where_their_connection_was_meant_to() {
             assert_eq!(get("/eicar", server).status(), "403");
             assert_eq!(get("/", "192.0.2.77").status(), other);
         }
-        gateway.wait_for_log("Host has another address");
+        gateway.wait_for_log("request to a host with another address");
     }
     assert!(origin.said().concat().contains("Host: [2001:db8:2::2]\r\nVia: 1.1 mx.test\r\n"));
 }

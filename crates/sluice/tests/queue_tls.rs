@@ -245,7 +245,7 @@ fn servers_are_known_by_their_domains_policies_and_by_signed_records() {
         assert!(world.sink(domain).mails().is_empty(), "{domain}");
     }
     let log = world.gateway.log();
-    assert!(log.contains("a host is not as its MTA-STS policy in testing says"), "{log}");
+    assert!(log.contains("server fails its MTA-STS policy (testing)"), "{log}");
     assert!(log.contains("the MTA-STS policy cannot be fetched"), "{log}");
     // It holds through a restart.
     let kept = std::fs::read_to_string(world.gateway.folder.path().join("store/mta-sts")).unwrap();

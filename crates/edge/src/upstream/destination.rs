@@ -95,15 +95,15 @@ impl Failure {
         match self {
             Failure::Client(_) => "The connection has ended.",
             Failure::Name => "The name of the server has no address.",
-            Failure::Forbidden => "Nobody may go to this server or port from here.",
+            Failure::Forbidden => "Access to this server or port is not allowed.",
             Failure::Unreachable(_) => "The server does not answer.",
             Failure::Late => "The server takes too long.",
             Failure::Ended => "The server has ended the connection without an answer.",
             Failure::Malformed(_) => "The server has sent a malformed or ambiguous answer.",
-            Failure::Part => "The server has sent a part of the object, and nobody asked for one.",
+            Failure::Part => "The server has sent an unrequested part of the object.",
             Failure::Coding => "The content is in a coding that is not known here.",
-            Failure::Handshake(_) => "The server does not speak TLS as it is spoken here.",
-            Failure::Proof(_) => "The server does not prove that it is the one that was asked for.",
+            Failure::Handshake(_) => "The TLS handshake with the server has failed.",
+            Failure::Proof(_) => "The certificate of the server cannot be verified.",
             Failure::Certificate => {
                 "The server wants a certificate of yours, which cannot be shown through this proxy."
             }

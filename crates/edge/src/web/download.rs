@@ -67,7 +67,7 @@ impl Session {
             Ok(ended) => ended,
             Err(failure) if !subject.has_begun => return Err(failure),
             Err(failure) => {
-                tracing::info!(id = subject.passage.id(), reason = failure.detail(), "the response has no end");
+                tracing::info!(id = subject.passage.id(), reason = failure.detail(), "response broken off");
                 Ended { trailer: None, verdict: Err(Unfinished::Gone) }
             }
         };
@@ -98,7 +98,7 @@ impl Session {
         told
     }
 
-    /// What the client is told of a response that was broken off before, unless a token lets it past that.
+    /// Notice for a response that was broken off before, unless a token lets the client past it.
     fn cut_before(&self, order: &Order, response: &Response) -> Option<(Box<str>, Cause)> {
         let found = self.door.cuts.find(&order.url, response, Instant::now())?;
         let is_passed = match found.1 {

@@ -9,9 +9,9 @@ use super::object::{coding_name, codings};
 /// Codings that are undone for the inspection, and so may be asked for.
 const ACCEPTED: [&str; 6] = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"];
 
-/// What is said of a request beside what the client says.
+/// Facts and settings by which a request is rewritten.
 pub struct Manner<'a> {
-    /// What this proxy calls itself.
+    /// Name of this proxy.
     pub hostname: &'a str,
     /// Requests for parts pass.
     pub passes_ranges: bool,

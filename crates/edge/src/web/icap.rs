@@ -81,7 +81,7 @@ fn first_word(line: &[u8]) -> &[u8] {
     line.split(|&byte| byte == b' ').next().unwrap_or_default()
 }
 
-/// What changes with every set of signatures, at most 32 characters.
+/// `ISTag`: changes with every set of signatures; at most 32 characters.
 fn tag(signatures: &Signatures) -> String {
     format!("{:x}-{:x}", signatures.loaded.unix_timestamp(), signatures.generation)
 }
@@ -183,7 +183,7 @@ impl Session {
         course.content(&facts, &ContentFacts { media_type, file_name: file_name.as_deref() })
     }
 
-    /// Who sends it: the proxy says it of its own client, where it is set to.
+    /// Client of the request, as the proxy names it if it is configured to.
     fn flow(&self, request: &Request) -> Flow {
         let said = |name| request.fields.get(name).map(|value| String::from_utf8_lossy(value).into_owned());
         Flow {

@@ -193,7 +193,7 @@ const SENTENCES: &[[&str; 5]] = &[
         "找不到该服务器的地址。",
     ],
     [
-        "Nobody may go to this server or port from here.",
+        "Access to this server or port is not allowed.",
         "Dieser Server oder Port darf von hier aus nicht aufgerufen werden.",
         "L'accès à ce serveur ou à ce port n'est pas permis depuis ici.",
         "Desde aquí no se permite acceder a este servidor o puerto.",
@@ -235,14 +235,14 @@ const SENTENCES: &[[&str; 5]] = &[
         "内容使用了未知的编码。",
     ],
     [
-        "The server does not speak TLS as it is spoken here.",
+        "The TLS handshake with the server has failed.",
         "Mit dem Server ist keine TLS-Verbindung möglich.",
         "Aucune connexion TLS n'est possible avec le serveur.",
         "No es posible una conexión TLS con el servidor.",
         "无法与服务器建立 TLS 连接。",
     ],
     [
-        "The server does not prove that it is the one that was asked for.",
+        "The certificate of the server cannot be verified.",
         "Der Server weist sich nicht als der gewünschte aus.",
         "Le serveur ne prouve pas qu'il est celui qui a été demandé.",
         "El servidor no demuestra que es el solicitado.",

@@ -1,4 +1,4 @@
-//! What heads of HTTP say of the object behind them: its name, type and codings. All of it is a claim.
+//! Claims of HTTP heads about the object after them: its name, type and codings.
 
 use proto::http::Fields;
 use stream::{ContentCoding, Object};

@@ -7,7 +7,7 @@ use proto::http::{Framing, Response};
 use super::language::Language;
 use crate::porch::filter::Notice;
 
-/// What our own page tells. All of it may be somebody else's text.
+/// Texts of our own page. All of them may come from others.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'t> {
     /// The status.

@@ -11,11 +11,11 @@ pub struct Refused {
     pub status: u16,
     /// A sentence for the client.
     pub words: Box<str>,
-    /// What the log says besides.
+    /// Details for the log.
     pub detail: Box<str>,
     /// A field of the answer.
     pub field: Option<(&'static str, Box<[u8]>)>,
-    /// What the client gets.
+    /// Notice for the client.
     pub notice: Notice,
     /// A token may let the client past it.
     pub may_bypass: bool,

@@ -18,14 +18,14 @@ use crate::porch::filter::{Cause, Course, Notice, Pass, Reason};
 use crate::porch::runtime::Runtime;
 use crate::settings::Refusal;
 
-/// What goes on at a time.
+/// Bytes that are passed on at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// A body on its way.
 pub struct Subject {
     /// Where it is inspected and held.
     pub passage: Passage,
-    /// What the lists remember of its request.
+    /// State of the lists from the request.
     course: Option<Arc<dyn Course>>,
     /// The language of the client.
     pub language: Language,
@@ -40,7 +40,7 @@ pub struct Subject {
     pub has_begun: bool,
 }
 
-/// What was done with a message.
+/// Outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It went on.
@@ -96,7 +96,7 @@ impl Subject {
         Subject { passage, course, language, method: method.into(), url, media_type, user, has_begun: false }
     }
 
-    /// What is to be done under a verdict; `is_whole`: the body has been read to its end.
+    /// Outcome for a verdict; `is_whole`: the body has been read to its end.
     pub fn outcome(&self, verdict: &Result<Verdict, Unfinished>, is_whole: bool) -> Outcome {
         match verdict {
             Ok(verdict) if matches!(verdict.action, Action::Pass | Action::Tag) => match is_whole {

@@ -42,7 +42,7 @@ struct Way {
     /// The server that an intercepted connection was meant for.
     meant: Option<SocketAddr>,
     method: &'static str,
-    /// What the lists say about opening it.
+    /// Decision of the lists about opening the tunnel.
     opens: Option<bool>,
 }
 
@@ -149,7 +149,7 @@ impl Session {
         self.end().await.map(|()| None)
     }
 
-    /// What opens TLS, where this door does.
+    /// Opener of TLS, if this door opens it.
     fn opener(&self) -> Option<Arc<Opener>> {
         let opener = || self.shared.runtime.borrow().opener.clone();
         (self.settings.https == Https::Inspect).then(opener).flatten()
@@ -256,7 +256,7 @@ fn names(hello: &Hello, destination: &Destination) -> bool {
     }
 }
 
-/// What the log says of a tunnel.
+/// Log line of a tunnel.
 struct Line {
     door: &'static str,
     client: IpAddr,
@@ -294,7 +294,7 @@ impl Line {
     }
 }
 
-/// What has gone through a tunnel.
+/// Counts of a tunnel.
 struct Moved {
     bytes: Cell<u64>,
     last: Cell<Instant>,

@@ -24,7 +24,7 @@ pub struct Order {
     pub request: Request,
     /// Its head as the client has sent it, where intrusion rules look at it.
     pub received: Option<Head>,
-    /// What is asked for, as a whole URL.
+    /// Target of the request as a whole URL.
     pub url: Vec<u8>,
     /// The terms of the lists.
     pub pass: Pass,
@@ -70,7 +70,7 @@ pub fn has_body(request: &Request) -> bool {
 }
 
 impl Session {
-    /// What is asked for, as a whole URL.
+    /// Target of the request as a whole URL.
     pub(super) fn url(&self, request: &Request) -> Vec<u8> {
         let authority = request.authority().unwrap_or_default();
         let scheme: &[u8] = match &request.target {
@@ -95,7 +95,7 @@ impl Session {
         }
         let is_socket = head::asks_for_socket(request);
         if is_socket && (request.method != "GET" || has_body(request) || request.version < Version::Http11) {
-            return Err(Refused::new(400, "WebSocket is not asked for in this way."));
+            return Err(Refused::new(400, "The request for WebSocket is invalid."));
         }
         let may_be_coded = self.settings.unknown_codings == UnknownCodings::Pass;
         if has_body(request) && !may_be_coded && object::codings(&request.fields).is_none() {
@@ -149,7 +149,7 @@ impl Session {
                 Destination::parse(upstream.as_bytes(), 80).ok_or_else(|| Refused::new(502, "There is no server."))
             }
             (Mode::Transparent, _) => {
-                let server = self.door.meant_for().ok_or_else(|| Refused::new(400, "It was meant for nobody."))?;
+                let server = self.door.meant_for().ok_or_else(|| Refused::new(400, "No destination is known."))?;
                 self.check_host(asked()?, server.ip()).await?;
                 Ok(Destination { host: server.ip().to_string(), port: server.port(), is_tls: false })
             }
@@ -168,7 +168,7 @@ impl Session {
         if found.iter().any(|address| address.ip() == meant.to_canonical()) {
             return Ok(());
         }
-        tracing::info!(client = %self.peer.ip(), host = asked.host, server = %meant, "Host has another address");
+        tracing::info!(client = %self.peer.ip(), host = asked.host, server = %meant, "request to a host with another address");
         match self.settings.mismatched_names {
             MismatchedNames::Log => Ok(()),
             MismatchedNames::Refuse => Err(Refused::new(421, "The server has another address.")),

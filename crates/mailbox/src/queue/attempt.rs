@@ -59,7 +59,7 @@ async fn inspected(site: &Site, mail: u32, entry: Entry) -> (Entry, Result<(), F
         Ok(None) => (Entry { is_inspected: true, ..entry }, Ok(())),
         Ok(Some(name)) => (entry, Err(Fate::never((5, 7, 1), format!("it is not sent, since it holds {name}")))),
         Err(error) => {
-            tracing::warn!(mail, account = entry.account, ?error, "a mail that goes out cannot be inspected");
+            tracing::warn!(mail, account = entry.account, ?error, "an outgoing mail cannot be inspected");
             (entry, Err(unread))
         }
     }
@@ -272,7 +272,7 @@ async fn concluded(site: &Site, mail: u32, entry: Entry, events: Vec<Event>) -> 
     }
     let outcome = conclude(site, mail, &entry, events).await;
     if let Err(error) = &outcome {
-        tracing::error!(mail, account, %error, "what became of a mail that goes out is not noted");
+        tracing::error!(mail, account, %error, "outcome of an outgoing mail cannot be stored");
     }
     outcome.is_ok()
 }

@@ -88,7 +88,7 @@ pub async fn hand_over(
     if let Err(Untaken::Never(why)) = &outcome
         && let Err(error) = send_back(site, &mail, from, why).await
     {
-        tracing::warn!(user = mail.user, %error, "the sender of a mail that is not taken is not told");
+        tracing::warn!(user = mail.user, %error, "the sender of a refused mail cannot be notified");
     }
     outcome
 }
@@ -157,7 +157,7 @@ async fn send_back(site: &Site, mail: &Handover, from: String, why: &str) -> Res
     let part = Handover { recipients: some.to_vec(), ..mail.clone() };
     let Some(entry) = entries(site, &part, &from, b"").pop().filter(Entry::has_sender) else { return Ok(()) };
     let event = |recipient: &Recipient| {
-        let fate = Fate::never((5, 3, 4), format!("It was sent to nobody: {why}"));
+        let fate = Fate::never((5, 3, 4), format!("The mail was not sent: {why}"));
         Event { kind: Kind::Failed, is_refused: true, recipient: recipient.clone(), fate }
     };
     let events: Vec<Event> = entry.recipients.iter().map(event).collect();

@@ -240,7 +240,7 @@ impl Host for Server<'_> {
         // A session that somebody has got hold of guesses no codes.
         match self.runtime.block_on(self.site.logins.guarded(&user.name, end)).ok_or(Failure::Code)? {
             Ok(true) => {
-                tracing::info!(account = user.name, "the second step of a login is taken away");
+                tracing::info!(account = user.name, "the second step of a login is removed");
                 Ok(())
             }
             Ok(false) => Err(Failure::Code),
@@ -354,7 +354,7 @@ impl Host for Server<'_> {
             Some(count)
         };
         let outcome = remote.leave(url, &mut read);
-        tracing::info!(account = self.name, ?outcome, "a list is left by a request");
+        tracing::info!(account = self.name, ?outcome, "unsubscribe request sent to the server of a list");
         outcome.map_err(|why| match why {
             NotLeft::Unread => Failure::Store,
             NotLeft::Unsigned => Failure::Unsigned,

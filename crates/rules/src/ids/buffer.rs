@@ -1,6 +1,6 @@
 //! The buffers that rules look into: their names in Suricata and in Snort, and when a host fills them.
 
-/// Which way bytes go.
+/// Direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the client.

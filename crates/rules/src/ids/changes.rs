@@ -1,4 +1,4 @@
-//! What `suricata-update` does to rules before they are loaded: files that disable, enable, drop and modify some of them, in the
+//! Changes of rules before they are loaded, as by `suricata-update`: files that disable, enable, drop and modify some of them, in the
 //! syntax of its `disable.conf`, `enable.conf`, `drop.conf` and `modify.conf` (its manual, "Example Configuration Files").
 //!
 //! A line names rules: numbers (`2019401`, `1:2019401`, with a revision, several with commas), a file (`group:emerging-icmp`,
@@ -136,7 +136,7 @@ impl Changes {
         Ok(())
     }
 
-    /// What is wrong with the files, with file and line.
+    /// Problems of the files, with file and line.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

@@ -74,7 +74,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What tests of one rule share while they run.
+/// State that the tests of one rule share while they run.
 pub(super) struct Run<'r> {
     pub limits: &'r Limits,
     pub sets: &'r Sets,
@@ -336,7 +336,7 @@ fn number(bytes: &Bytes, input: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, base).ok()
 }
 
-/// What Base64 stands for up to the first byte that is not of it; line ends inside are passed over.
+/// Decodes Base64 up to the first byte that is not of it; line ends inside are skipped.
 fn base64(input: &[u8], bytes: usize) -> Vec<u8> {
     let input = if bytes > 0 { &input[..bytes.min(input.len())] } else { input };
     let digits = input.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n'));

@@ -50,7 +50,7 @@ pub struct Alert {
     pub now_ms: u64,
 }
 
-/// What is done with a flow.
+/// Verdict on a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verdict {
     /// It goes on and is inspected.
@@ -64,7 +64,7 @@ pub enum Verdict {
     Reject,
 }
 
-/// What rules of all flows share: bits of addresses, rates, and what was added to data sets.
+/// State that all flows share: bits of addresses, rates, and additions to data sets.
 #[derive(Debug, Default)]
 pub struct Site {
     pub(super) bits: HashMap<(u32, Option<IpAddr>, Option<IpAddr>), u64>,
@@ -86,7 +86,7 @@ impl Site {
 pub struct Desk<'d> {
     /// The rules.
     pub rules: &'d RuleSet,
-    /// What flows share.
+    /// State that all flows share.
     pub site: &'d mut Site,
     /// The time, in milliseconds since the host's beginning of time.
     pub now_ms: u64,
@@ -149,7 +149,7 @@ impl Flow {
         self.app = Some(app);
     }
 
-    /// What is done with it.
+    /// Verdict on the flow.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }

@@ -1,4 +1,4 @@
-//! What rules see of a TLS handshake: the client's offer with its fingerprints JA3 and JA4, the server's choice with JA3S, and the
+//! TLS handshakes for rules: the client's offer with its fingerprints JA3 and JA4, the server's choice with JA3S, and the
 //! certificates that are sent in the clear.
 //!
 //! Fingerprints are those of the published texts (JA3: BSD, JA4 for TLS clients: BSD); values that clients make up (RFC 8701) are left

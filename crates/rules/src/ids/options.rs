@@ -25,7 +25,7 @@ pub(super) enum Stop {
 /// Names of bits, in the order of their numbers.
 pub(super) type BitNames = std::collections::HashMap<String, u32>;
 
-/// What rules of a set share while they are read.
+/// State that the rules of a set share while they are read.
 pub(super) struct Shared<'s> {
     pub limits: &'s Limits,
     pub bits: &'s mut BitNames,

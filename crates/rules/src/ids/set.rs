@@ -19,15 +19,15 @@ use crate::spam::{Place, Problem, Severity};
 pub struct Census {
     /// Rules that were read.
     pub rules: usize,
-    /// Those that can match.
+    /// Rules that can match.
     pub active: usize,
-    /// Those that load and never match here, by keyword or protocol.
+    /// Rules that load and never match here, by keyword or protocol.
     pub idle: BTreeMap<String, usize>,
-    /// Those whose requirements are not met, by requirement.
+    /// Rules whose requirements are not met, by requirement.
     pub skipped: BTreeMap<String, usize>,
-    /// Those that do not load, by keyword.
+    /// Rules that do not load, by keyword.
     pub refused: BTreeMap<String, usize>,
-    /// Those of which another revision is loaded.
+    /// Rules of which another revision is loaded.
     pub repeated: usize,
     /// Active rules that no text selects, so that they are tried each time.
     pub always: usize,
@@ -261,7 +261,7 @@ impl Loader {
         RuleSet { limits: self.limits, rules, groups, sets: self.sets, problems: self.problems, census: self.census }
     }
 
-    /// Of rules with one number the newest stays.
+    /// Keeps the newest of the rules with one number.
     fn keep_newest(&mut self) {
         let mut newest: BTreeMap<(u32, u32), (u32, usize)> = BTreeMap::new();
         for (at, rule) in self.rules.iter().enumerate() {
@@ -308,12 +308,12 @@ fn is_snort3(bytes: &[u8]) -> bool {
 }
 
 impl RuleSet {
-    /// What became of the rules.
+    /// Counts of loaded and other rules.
     pub fn census(&self) -> &Census {
         &self.census
     }
 
-    /// What is wrong, with file and line.
+    /// Problems, with file and line.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

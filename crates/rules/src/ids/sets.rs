@@ -44,7 +44,7 @@ pub(super) struct Sets {
     files: HashMap<String, Option<Vec<u8>>>,
 }
 
-/// What rules have added to sets and taken from them.
+/// Entries that rules have added to sets and removed from them.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     added: HashSet<(usize, Vec<u8>)>,

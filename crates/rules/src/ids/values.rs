@@ -263,7 +263,7 @@ pub(super) fn bytes(name: &str, value: &[u8], names: &mut Names) -> Result<Bytes
     Ok(bytes)
 }
 
-/// What a word behind the values of a numeric test changes.
+/// Applies a word after the values of a numeric test.
 fn modify(bytes: &mut Bytes, word: &str, rest: &str, names: &Names) -> Result<(), String> {
     let parsed = || number(rest).ok_or_else(|| format!("{word} needs a number"));
     match (word, &mut bytes.verb) {

@@ -27,7 +27,7 @@ pub(super) struct Options {
     pub plugins: Vec<Value>,
     pub lists: BTreeMap<(Kind, Box<str>), Definition>,
     defined: HashMap<Box<str>, Box<str>>,
-    /// Of two lines with one option the first counts.
+    /// Whether the first of two lines with one option counts.
     keeps_first: bool,
 }
 

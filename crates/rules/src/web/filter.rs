@@ -62,7 +62,7 @@ impl Filter {
         Filter { groups, membership, problems: loader.loading.problems, dropped: loader.loading.dropped, census }
     }
 
-    /// What is wrong, in the order in which it was found.
+    /// Problems, in the order in which they were found.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
     }

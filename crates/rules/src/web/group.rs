@@ -217,7 +217,7 @@ impl Group {
         decision.categories = named.map(|(name, _)| name.clone()).collect();
     }
 
-    /// What a storyboard of the group sees.
+    /// State of the group for storyboards.
     fn scene(&self) -> Scene<'_> {
         Scene {
             lists: &self.lists,

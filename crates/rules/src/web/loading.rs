@@ -1,4 +1,4 @@
-//! What loading has to hand: the host's way to files, the bounds, and the problems found so far.
+//! State of loading: the host's way to files, the bounds, and the problems found so far.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What stands in the place of what is blocked, as `reportinglevel` says: a page of the host's, one of a template, or another site.
+//! Replacement of blocked content by `reportinglevel`: a page of the host, one of a template, or another site.
 
 use super::bypass::Bypass;
 use super::group::Group;

@@ -1,4 +1,4 @@
-//! What is asked about a request and about its response, and what is decided.
+//! Requests and responses as the lists see them, and decisions.
 
 use core::net::IpAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Request<'r> {
     pub is_tls: bool,
     /// The client has named the server that it wants.
     pub has_server_name: bool,
-    /// What time it is.
+    /// Time of the request.
     pub now: Moment,
     /// The means of tokens; `None`: none is offered, and none is accepted.
     pub tokens: Option<Tokens<'r>>,
@@ -63,7 +63,7 @@ pub struct Response<'r> {
     pub file_name: Option<&'r [u8]>,
 }
 
-/// What is to be done.
+/// Verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verdict {
     /// No list knows it: its content is looked at.
@@ -94,9 +94,9 @@ impl Verdict {
 pub struct Reason {
     /// The number of the message; 0 where the list has none.
     pub message: u32,
-    /// What whoever is blocked is shown.
+    /// Reason for the blocked user.
     pub text: String,
-    /// What the log says.
+    /// Reason for the log.
     pub log: String,
     /// The name of the list.
     pub list: Box<str>,
@@ -104,12 +104,12 @@ pub struct Reason {
     pub entry: String,
 }
 
-/// What is decided of a request or a response.
+/// Decision on a request or a response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Decision {
     /// The number of the client's group, from 1.
     pub group: u32,
-    /// What is to be done.
+    /// Verdict.
     pub verdict: Verdict,
     /// Why.
     pub reason: Option<Reason>,
@@ -123,7 +123,7 @@ pub struct Decision {
     pub fields: Vec<(usize, Vec<u8>)>,
     /// A field to add.
     pub added: Option<(Vec<u8>, Vec<u8>)>,
-    /// What is searched for.
+    /// Search terms.
     pub search: Option<String>,
     /// The server that `CONNECT` is to reach in place of the client's.
     pub connect: Option<Vec<u8>>,

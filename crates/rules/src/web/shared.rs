@@ -1,4 +1,4 @@
-//! What all groups of a configuration share.
+//! State that all groups of a configuration share.
 
 use super::list::Bound;
 use super::messages::Messages;

@@ -16,7 +16,7 @@ pub struct Suffixes {
     exact: HashSet<Box<[u8]>>,
     /// Names of which each one directly below is a suffix.
     wild: HashSet<Box<[u8]>>,
-    /// Names that are none of these.
+    /// Exceptions from the wildcards.
     except: HashSet<Box<[u8]>>,
 }
 

@@ -82,7 +82,7 @@ const SLOTS: [(&[u8], Slot); 12] = [
     (b"-SERVERIP-", Slot::Nothing),
 ];
 
-/// What is known of a block.
+/// Facts about a block.
 pub(super) struct Filling<'f> {
     pub url: Cow<'f, str>,
     pub told: Told<'f>,

@@ -8,7 +8,7 @@ use super::request::{Decision, Reason, Request, Response, Verdict, essence};
 use super::story::{Action, Flag, Messages, State, World};
 use super::url::{self, Url};
 
-/// What a group has for storyboards to see.
+/// State of a group for storyboards.
 #[derive(Clone, Copy)]
 pub(super) struct Scene<'t> {
     pub lists: &'t [Bound],
@@ -17,7 +17,7 @@ pub(super) struct Scene<'t> {
     pub intercepts: bool,
 }
 
-/// What is known of a request so far.
+/// Facts about a request so far.
 pub(super) struct Trial<'t> {
     pub scene: Scene<'t>,
     request: Request<'t>,
@@ -138,7 +138,7 @@ impl<'t> Trial<'t> {
         })
     }
 
-    /// What extensions are looked for at the end of. E2Guardian takes the query for a part of it.
+    /// Text whose end is compared with extensions. E2Guardian takes the query for a part of it.
     fn file(&self, url: &Url) -> Vec<u8> {
         match self.scene.dialect {
             Dialect::Sluice => url.file(),

@@ -10,7 +10,7 @@ use super::loading::{Loading, Source, lines};
 use super::request::Request;
 use crate::spam::Place;
 
-/// Who belongs to which group.
+/// Membership of groups.
 #[derive(Debug, Default)]
 pub(super) struct Membership {
     plugins: Vec<Plugin>,

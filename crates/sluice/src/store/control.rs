@@ -40,7 +40,7 @@ pub struct Control {
     audit: Log,
 }
 
-/// What is wanted.
+/// Request to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
     /// To know who has a mail.
@@ -142,7 +142,7 @@ impl Control {
         match sockets.and_then(|sockets| Ok(Control { sockets, audit: audit? })) {
             Ok(control) => Some(control),
             Err(error) => {
-                tracing::warn!(%error, "no commands at the store: who, recall, sieve, queue");
+                tracing::warn!(%error, "control socket of the store unavailable: no who, recall, sieve, queue");
                 None
             }
         }
@@ -156,7 +156,7 @@ impl Control {
             let (site, audit) = (site.clone(), self.audit.clone());
             tokio::spawn(async move {
                 if let Err(error) = converse(stream, &site, &audit).await {
-                    tracing::warn!(%error, "a command at the store broke");
+                    tracing::warn!(%error, "a command on the control socket failed");
                 }
             });
         }

@@ -62,7 +62,7 @@ const CLIENTS_MAX: usize = 20_000;
 /// Bits of an IPv4 and of an IPv6 address that make a client.
 const CLIENT_BITS: (u8, u8) = (32, 64);
 
-/// What the doors of one server share.
+/// State that the doors of one server share.
 #[derive(Clone)]
 pub struct Doors {
     site: Arc<Site>,
@@ -70,7 +70,7 @@ pub struct Doors {
     /// Clients that have not logged in, by protocol.
     strangers: [Arc<Strangers<Place>>; mailbox::Protocol::ALL.len()],
     crowd: Arc<Crowd>,
-    /// Who we are to clients, as of the last reload; nobody, where there is no TLS.
+    /// TLS identity for clients since the last reload; `None` without TLS.
     identity: Identity,
     /// Whether mailboxes may be shown, where several machines share the store.
     holds: watch::Receiver<bool>,
@@ -195,7 +195,7 @@ impl Doors {
                 drop(place);
                 match handed {
                     Ok(handed) => doors.received(stream, &handed).await,
-                    Err(error) => tracing::warn!(%error, "a connection to the address of this node is no node's"),
+                    Err(error) => tracing::warn!(%error, "connection to the cluster address refused"),
                 }
             });
         }
@@ -251,7 +251,7 @@ impl Doors {
             () = self.suspended(), if door != Door::Lmtp => Err(io::Error::other("the lease of the store is over")),
         };
         if let Err(error) = spoken {
-            tracing::debug!(door = door.name(), ?client, %error, "a session broke");
+            tracing::debug!(door = door.name(), ?client, %error, "session aborted");
         }
     }
 
@@ -315,7 +315,7 @@ impl Doors {
         };
         tokio::spawn(async move {
             if let Err(error) = mailbox::lmtp::serve(stream, None, peer, &doors.site).await {
-                tracing::debug!(%error, "a connection to the store broke");
+                tracing::debug!(%error, "connection aborted");
             }
         });
     }

@@ -18,7 +18,7 @@ use crate::cli::{MailboxFormat, StoreExport};
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
 
-/// What the accounts of the program itself are called first: its queue and its index.
+/// Prefix of the internal accounts: queue and index.
 const OWN: &str = "sluice ";
 
 /// Exports an account, or all.
@@ -55,7 +55,7 @@ fn users(source: &mut Source) -> Result<Vec<String>, Failure> {
     Ok(names.filter(|name| !name.starts_with(OWN)).map(str::to_owned).collect())
 }
 
-/// What was done with mails.
+/// Counts of an export.
 #[derive(Debug, Default)]
 struct Tally {
     kept: u64,

@@ -1,4 +1,4 @@
-//! What is asked of the scripts in a store: a JSON object, which is answered by one.
+//! Requests about the scripts of a store: a JSON object, answered by another.
 
 use mailbox::Handle;
 use mailbox::accounts::Accounts;
@@ -54,7 +54,7 @@ async fn done(
         }
         Some("activate") => scripts::activate(store, site, number, name).await.map_err(told)?,
         Some("delete") => scripts::delete(store, number, named?).await.map_err(told)?,
-        _ => return Err("it is not known what to do".into()),
+        _ => return Err("unknown command".into()),
     }
     Ok(json!({}))
 }

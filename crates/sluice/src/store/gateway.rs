@@ -70,13 +70,13 @@ type Handed = (UnixStream, Caller);
 
 /// The store, for the whole run.
 pub struct Store {
-    /// What was configured.
+    /// Settings of the store.
     pub settings: StoreSettings,
     /// Where it listens.
     pub sockets: Vec<(Door, Sockets)>,
     /// This machine among those that share it.
     member: Option<Arc<Member>>,
-    /// Where the others hand connections over.
+    /// Sockets at which other nodes hand over connections.
     reception: Option<Sockets>,
     /// The doors that programs are told of.
     discovery: Discovery,
@@ -88,7 +88,7 @@ pub struct Store {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Who inspects as of the last reload.
+/// Inspector since the last reload.
 struct Lent(Identity);
 
 impl Inspector for Lent {
@@ -175,7 +175,7 @@ impl Store {
         self.sockets.iter().map(|(_, sockets)| sockets).chain(&self.reception)
     }
 
-    /// Who we are to clients from here on, and who learns from what they move.
+    /// Sets the TLS identity for clients, and the learner for moved mail.
     pub fn show(&self, runtime: &Arc<Runtime>, spam: Option<Spam>) {
         self.teachers.show(runtime, spam);
         *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(runtime.clone());
@@ -249,7 +249,7 @@ impl Store {
             Servers::new(resolver, &means.tls.authorities, means.hostname, &settings.remote_destinations)
         });
         made.map(|servers| Arc::new(servers) as Arc<dyn Remote>)
-            .inspect_err(|error| tracing::warn!(error, "the webmail asks no other servers for what mails name there"))
+            .inspect_err(|error| tracing::warn!(error, "the webmail fetches nothing from other servers"))
             .ok()
     }
 
@@ -468,7 +468,7 @@ impl Store {
     }
 }
 
-/// What a store is made of, besides its volume.
+/// Parts of a store besides its volume.
 struct Parts {
     accounts: Arc<Accounts>,
     scripts: SiteScripts,
@@ -570,7 +570,7 @@ fn accounts(path: &Path) -> Result<Accounts, Failure> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         file.and_then(|mut file| file.write_all(b"# name:hash:settings, see sluice account\n")).map_err(named)?;
-        tracing::warn!(file = %path.display(), "nobody has an account yet: sluice account add");
+        tracing::warn!(file = %path.display(), "there are no accounts yet: sluice account add");
     }
     Ok(Accounts::open(path).map_err(named)?)
 }

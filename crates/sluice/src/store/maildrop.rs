@@ -168,7 +168,7 @@ impl Maildrop {
                     warn(&path, &why);
                 }
                 Err(Untaken::Never(why)) => {
-                    tracing::error!(file = %path.display(), why, "a mail of a command is not taken in, and kept as .refused");
+                    tracing::error!(file = %path.display(), why, "mail in the maildrop refused, kept as .refused");
                     let _ = set_aside(&path).inspect_err(|error| warn(&path, &error.to_string()));
                 }
             }

@@ -7,10 +7,10 @@ use std::io::{self, BufRead, Read, Write};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-/// Of a line, what is held: more of it is passed on in pieces.
+/// Bytes of a line that are held; the rest is passed on in pieces.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// What a file consists of.
+/// Element of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A mail begins.
@@ -64,7 +64,7 @@ fn is_quoted_from(line: &[u8]) -> bool {
 /// A mail being written to an mbox.
 pub struct Writer<W> {
     out: W,
-    /// What of the present line has been seen, as far as it matters: quotes and `From `.
+    /// Beginning of the present line while it may be quotes and `From `.
     pending: Vec<u8>,
     is_decided: bool,
     ends_line: bool,

@@ -21,7 +21,7 @@ const WAITING_MAX: usize = 10_000;
 /// Bytes that are read at a time.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// Who inspects now, and what holds for it; none where nothing is learned of what is moved.
+/// Inspector and settings for moved mail; `None` if moved mail is not learned.
 #[derive(Clone, Default)]
 pub struct Teachers(Arc<Mutex<Option<Teacher>>>);
 
@@ -99,7 +99,7 @@ impl Teacher {
     async fn teach(&self, store: &Handle, Moved { user, message, is_spam }: &Moved) {
         let what = if *is_spam { What::Spam } else { What::Ham };
         match self.learn(store, *message, what).await {
-            Ok(changed) => tracing::info!(user, message, ?what, changed, "moved mail told of"),
+            Ok(changed) => tracing::info!(user, message, ?what, changed, "moved mail learned"),
             Err(why) => self.lose(user, *message, why),
         }
     }

@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 240;
 /// Bytes of a long name that are kept.
 const BYTES_KEPT: usize = 200;
 
-/// What a name that was cut has behind what was kept.
+/// Mark at the end of a name that was cut.
 const CUT: &str = "%~";
 
 /// The folder of an account.

@@ -1,4 +1,4 @@
-//! What is asked and answered of the mail that waits to go out.
+//! Requests about waiting mail, and their answers.
 
 use mailbox::Site;
 use mailbox::queue::{self, Action, Entry, Filter};
@@ -13,7 +13,7 @@ use time::format_description::well_known::Rfc3339;
 pub struct Request {
     /// `list`, `retry`, `hold`, `release`, `delete` or `bounce`.
     pub action: String,
-    /// Which mails are meant.
+    /// Numbers of the mails.
     pub mails: Vec<u32>,
     /// See [`Filter`].
     pub sender: Option<String>,
@@ -44,7 +44,7 @@ impl Request {
     }
 }
 
-/// What a server answers.
+/// Answers a request.
 pub async fn answer(request: &str, site: &Site) -> Value {
     let Ok(request) = serde_json::from_str::<Request>(request) else { return json!({ "error": "not a request" }) };
     let action = match request.action.as_str() {

@@ -12,7 +12,7 @@ use crate::cli::{Recall, Who};
 use crate::output::Failure;
 use crate::process::privileges::{self, Place};
 
-/// Who has a mail. Exit status 1: nobody.
+/// Prints the mailboxes that have a mail. Exit status 1: none.
 pub fn who(args: &Who) -> Result<ExitCode, Failure> {
     privileges::harden()?;
     print(&ask(args, Wanted::Who)?, args, "")

@@ -49,7 +49,7 @@ const UNUSED: &str = "a login is for no next hop of relay or routes";
 
 /// The settings of the program that sending needs.
 pub struct Means<'a> {
-    /// Who is asked for mail servers.
+    /// Resolvers for mail servers.
     pub dns: &'a DnsSettings,
     /// How servers are spoken to in TLS.
     pub tls: &'a Tls,

@@ -152,7 +152,7 @@ impl Remote for Servers {
         }
         self.guarded.post(url, FORM, OF_A_LIST).map_err(|why| {
             // The rest of the URL says who leaves the list.
-            tracing::warn!(host = host(url), %why, "a list does not take the request of a user who leaves it");
+            tracing::warn!(host = host(url), %why, "unsubscribe request refused by the server of a list");
             NotLeft::Unreached
         })
     }

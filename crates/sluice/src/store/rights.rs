@@ -1,4 +1,4 @@
-//! What is asked of the lists of mailboxes in a store: a JSON object, which is answered by one.
+//! Requests about the access lists of mailboxes: a JSON object, answered by another.
 
 use mailbox::{Handle, acl};
 use serde_json::{Value, json};

@@ -14,7 +14,7 @@ pub async fn answer(name: &str, site: &Site) -> Value {
         None | Some((_, false)) => json!({ "error": "there is no such account with a second step" }),
         Some((number, true)) => match second::end(&site.store, number).await {
             Ok(()) => {
-                tracing::warn!(account = name, "an administrator has taken the second step of a login away");
+                tracing::warn!(account = name, "an administrator has removed the second step of a login");
                 json!({ "name": name })
             }
             Err(error) => json!({ "error": error.to_string() }),

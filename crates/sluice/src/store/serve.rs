@@ -86,7 +86,7 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// Who reads mails for the index: here, where a process of its own cannot be started any more.
+/// Reader of mails for the index, in this process if no separate one can be started.
 fn reader() -> Arc<dyn Inspector> {
     let engine = Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() };
     Arc::new(Local::new(Arc::new(engine), Some(Arc::new(Memory::new(READING_BYTES_MAX)))))

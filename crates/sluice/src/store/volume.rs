@@ -13,7 +13,7 @@ use crate::config::StoreSettings;
 use crate::output::Failure;
 use crate::process::privileges::Place;
 
-/// Of a small store: enough segments to move mail between them.
+/// Segments of a small store: enough to move mail between them.
 const SEGMENTS_MIN: u64 = 16;
 
 /// Where a store is if nobody says otherwise.

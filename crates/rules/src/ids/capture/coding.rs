@@ -27,13 +27,13 @@ enum State {
     Data(Box<Decompress>),
     /// The end of a member of gzip.
     Tail,
-    /// What comes is no such coding.
+    /// The content is not in this coding.
     Plain,
     Over,
 }
 
 impl Codings {
-    /// Those that a field names, whatever else stands around their names.
+    /// Codings that a field names, with anything around their names.
     pub fn of(field: &[u8]) -> Codings {
         let field: Vec<u8> = field.iter().filter(|byte| **byte != 0).map(u8::to_ascii_lowercase).collect();
         let layer = |is_gzip| Layer { is_gzip, state: State::Head, pending: Vec::new(), made: 0 };

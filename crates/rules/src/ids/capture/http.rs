@@ -88,7 +88,7 @@ impl Head {
 }
 
 impl Exchange {
-    /// Takes bytes of a file, which they may begin.
+    /// Takes bytes of a file; the first ones begin it.
     fn grow(&mut self, direction: Direction, bytes: usize) {
         let file = &mut self.files[usize::from(direction == Direction::ToClient)];
         let (_, sum) = file.get_or_insert_default();

@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::pcap::Captured;
 
-/// What a packet carries.
+/// Addresses and payload of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packet<'a> {
     pub source: (IpAddr, u16),

@@ -11,7 +11,7 @@ const LINE_BYTES_MAX: usize = 16 << 10;
 /// Boundaries in boundaries.
 const DEPTH_MAX: usize = 16;
 
-/// What is in a mail.
+/// Event of reading a mail.
 #[derive(Debug)]
 pub(super) enum Event<'a> {
     /// A field of the top.

@@ -113,9 +113,9 @@ pub struct File {
 /// A message with files.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// Of HTTP.
+    /// Record of HTTP.
     Http(Exchange),
-    /// Of SMTP.
+    /// Record of SMTP.
     Smtp(Arc<Mail>),
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Expressions {
 /// The strings that expressions need.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
-    /// Those that need none that can be looked for.
+    /// Expressions without a literal that can be searched.
     always: Vec<u32>,
     patterns: Option<Patterns>,
     /// The expressions of each pattern.

@@ -85,7 +85,7 @@ impl List {
         self.replacements(now).find_map(|replacement| replacement.apply(text))
     }
 
-    /// What the first replacement that matches puts in the place of its match.
+    /// Replacement for the match of the first expression that matches.
     pub fn expanded(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
         self.replacements(now).find_map(|replacement| replacement.expand(text))
     }

@@ -70,7 +70,7 @@ impl Replacement {
 }
 
 impl Replacement {
-    /// What is put in the place of the first match, alone.
+    /// Replacement for the first match, alone.
     pub fn expand(&self, text: &[u8]) -> Option<Vec<u8>> {
         let mut search = self.expression.search(Want::Groups);
         let Progress::Match(_) = search.run(text, &mut Fuel::new(STEPS_MAX)) else { return None };

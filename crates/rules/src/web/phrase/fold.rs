@@ -5,7 +5,7 @@ use super::Dialect;
 /// A byte for each byte.
 pub(super) type Fold = [u8; 256];
 
-/// What a page's bytes become. With `keeps_case` letters stay as they are.
+/// Folding of the bytes of a page. With `keeps_case` letters stay as they are.
 pub(super) const fn of_page(dialect: Dialect, keeps_case: bool) -> Fold {
     let mut fold = [0; 256];
     let mut at = 0;

@@ -7,7 +7,7 @@ const PHRASE_BYTES_MAX: usize = 127;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     Points(i32),
-    /// Of the group's limit.
+    /// Percent of the group's limit.
     Percent(i32),
 }
 

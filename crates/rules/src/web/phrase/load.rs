@@ -22,7 +22,7 @@ pub(crate) enum Role {
 /// Lists of phrases in the order in which they are read.
 pub(crate) type Lists = Vec<(Role, Box<str>, Place)>;
 
-/// What a phrase or a combination does.
+/// Effect of a phrase or a combination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     Exception,
@@ -66,7 +66,7 @@ pub struct Phrases {
     pub(super) settings: Settings,
     pub(super) words: Words,
     pub(super) texts: Vec<Box<[u8]>>,
-    /// What each does alone.
+    /// Effect of each phrase alone.
     pub(super) rules: Vec<Option<Rule>>,
     pub(super) combinations: Vec<Combination>,
     /// The combinations by their first phrase, and where those of each phrase begin.
@@ -110,7 +110,7 @@ impl Phrases {
     }
 }
 
-/// What holds for the lines of a file until it says otherwise. Included files inherit it.
+/// Settings for the lines of a file until a line changes them. Included files inherit them.
 #[derive(Debug, Clone, Copy)]
 struct Context {
     role: Role,
@@ -261,7 +261,7 @@ impl Collector {
         number
     }
 
-    /// Of two lines with one phrase an exception counts before a ban, that before a weight, and of two weights the higher.
+    /// Merges lines with one phrase: an exception counts before a ban, that before a weight, and of two weights the higher.
     fn alone(&mut self, phrase: u32, rule: Rule) {
         let Some(known) = self.rules.get_mut(phrase as usize) else { return };
         let rank = |effect: Effect| match effect {

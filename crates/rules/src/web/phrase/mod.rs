@@ -20,7 +20,7 @@ pub(super) use load::{Lists, Role, category};
 pub use page::Page;
 pub use score::{Found, Outcome, Score};
 
-/// Whose reading of phrases and pages is followed.
+/// Program whose interpretation of phrases and pages is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// Ours: phrases are folded as pages are, so that phrases with accents or punctuation occur; words at both ends of a page count.
@@ -54,7 +54,7 @@ impl Dialect {
 /// Settings of phrase filtering, as the main configuration has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose reading is followed.
+    /// Program whose interpretation is followed.
     pub dialect: Dialect,
     /// `weightedphrasemode`: 0 does not count, 1 counts each occurrence, 2 each phrase once.
     pub weighting: u8,

@@ -31,7 +31,7 @@ pub struct Page {
     bytes: u64,
 }
 
-/// What a view shows.
+/// Part of a page that a view shows.
 #[derive(Debug, Clone)]
 enum Cut {
     Bytes,

@@ -1,4 +1,4 @@
-//! What the phrases of a page come to.
+//! Score of the phrases of a page.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::web::moment::Moment;
 /// Phrases that are told with a score.
 const FOUND_MAX: usize = 1000;
 
-/// What the phrases of a page ask for.
+/// Outcome of the phrases of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// Nothing.
@@ -57,9 +57,9 @@ pub struct Found {
 pub struct Score {
     /// The sum of all points.
     pub points: i32,
-    /// What is to be done.
+    /// Outcome.
     pub outcome: Outcome,
-    /// What counted, at most a thousand of them.
+    /// Phrases that counted, at most a thousand.
     pub found: Vec<Found>,
     /// The categories that points come from with the sums of those above 0, the highest first.
     pub categories: Vec<(Arc<str>, i32)>,

@@ -55,7 +55,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Behind the blank that a page begins with.
+    /// Starts after the blank that a page begins with.
     pub fn new() -> Text {
         Text { is_in_tag: false, last: b' ' }
     }
@@ -79,7 +79,7 @@ impl Text {
     }
 }
 
-/// What stands in `<title>` and in `<meta>` tags.
+/// Text of `<title>` and of `<meta>` tags.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Head {
     state: HeadState,
@@ -143,7 +143,7 @@ mod tests {
         std::array::from_fn(|byte| byte as u8)
     }
 
-    /// What comes out is the same however the page is cut.
+    /// Checks that the output is the same however the page is cut.
     fn all_cuts(page: &str, run: impl Fn(&[&[u8]]) -> Vec<u8>) -> String {
         let page = page.as_bytes();
         let whole = run(&[page]);

@@ -48,7 +48,7 @@ enum Ending {
     ReturnsIfTrue,
 }
 
-/// What a line does.
+/// Effect of a line.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Do(Action),

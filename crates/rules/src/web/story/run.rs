@@ -15,7 +15,7 @@ pub(crate) trait World {
     fn act(&mut self, action: Action) -> bool;
 }
 
-/// What is left of a run.
+/// State of a run.
 struct Run<'w> {
     world: &'w mut dyn World,
     steps: u32,

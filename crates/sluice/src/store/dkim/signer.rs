@@ -19,7 +19,7 @@ pub struct Signers {
 }
 
 impl Signers {
-    /// Those of this file, which need not be there.
+    /// Signers with the keys of this file, which may be missing.
     pub fn new(path: PathBuf) -> Signers {
         Signers { path, known: Mutex::default() }
     }
@@ -31,7 +31,7 @@ impl Signers {
             match Keys::read(&self.path) {
                 Ok(keys) => *known = (changed, Arc::new(keys)),
                 Err(error) => {
-                    tracing::error!(file = %self.path.display(), %error, "keys of DKIM: those of before stay");
+                    tracing::error!(file = %self.path.display(), %error, "DKIM keys not loaded, the old ones stay");
                     known.0 = changed;
                 }
             }

@@ -85,10 +85,10 @@ impl Tally {
 
 /// Sends reports once a day.
 pub struct Reports {
-    /// What is counted.
+    /// Counts of the day.
     pub tally: Arc<Tally>,
     resolver: Arc<dyn Resolver>,
-    /// Whom reports come from, and who is asked about them.
+    /// Sender of reports, and contact for questions.
     contact: String,
 }
 

@@ -28,7 +28,7 @@ pub struct Host {
     pub name: String,
     /// Where it is.
     pub address: String,
-    /// What it speaks.
+    /// Protocol of the hop.
     pub protocol: Protocol,
     /// Our login there.
     pub login: Option<Arc<Login>>,
@@ -45,7 +45,7 @@ impl Host {
     }
 }
 
-/// What came of the recipients so far.
+/// Outcomes of the recipients so far.
 pub struct Sent {
     /// The last word on each; none was asked where there is none.
     fates: Vec<Option<Fate>>,
@@ -68,14 +68,14 @@ impl Sent {
         self.stands.iter().all(|&stands| stands)
     }
 
-    /// What there is to say at the end.
+    /// Report at the end.
     pub fn report(self) -> Report {
         let health = if self.was_answered { Health::Well } else { Health::Ill };
         let unasked = || Fate::later((4, 4, 1), "no host could be reached");
         Report { fates: self.fates.into_iter().map(|fate| fate.unwrap_or_else(unasked)).collect(), health }
     }
 
-    /// What all that are open wait for, as no host could be asked.
+    /// Makes all open recipients wait, since no host could be asked.
     pub fn wait_for(&mut self, fate: &Fate) {
         self.open().into_iter().for_each(|at| self.fates[at] = Some(fate.clone()));
     }
@@ -84,7 +84,7 @@ impl Sent {
     pub async fn try_host(&mut self, host: &Host, route: &Route, mail: &Outgoing, hostname: &str, leases: &Leases) {
         // One that turns out to be gone, or tired, after it has been used says nothing of the host: a fresh one does.
         if mail.mail.require_tls && !host.is_proven {
-            return self.wait_for(&host.named(Fate::never(INSECURE, "REQUIRETLS: nothing proves who the server is")));
+            return self.wait_for(&host.named(Fate::never(INSECURE, "REQUIRETLS: the server cannot be verified")));
         }
         for is_fresh in [false, true] {
             if let Some(login) = &host.login

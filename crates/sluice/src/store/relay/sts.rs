@@ -58,7 +58,7 @@ pub enum Mode {
     Enforce,
     /// It is sent, and reported.
     Testing,
-    /// There is no policy any more.
+    /// The policy was withdrawn.
     Nothing,
 }
 
@@ -146,7 +146,7 @@ struct Known {
 }
 
 impl Policies {
-    /// Those of a file, which keeps them from here on.
+    /// Policies of a file, in which changes are kept.
     pub fn open(file: Option<PathBuf>) -> Policies {
         let text = file.as_ref().and_then(|file| fs::read_to_string(file).ok()).unwrap_or_default();
         let known = text.lines().filter_map(of_line).take(POLICIES_MAX);
@@ -182,7 +182,7 @@ impl Policies {
                         Some(policy)
                     }
                     None => {
-                        tracing::warn!(domain, "the MTA-STS policy is not one");
+                        tracing::warn!(domain, "invalid MTA-STS policy");
                         before.clone()
                     }
                 },
@@ -200,7 +200,7 @@ impl Policies {
         policy.filter(|policy| policy.mode != Mode::Nothing)
     }
 
-    /// What is known and was looked at lately.
+    /// Policy that was checked recently.
     fn fresh(&self, domain: &str, now: i64) -> Option<Option<Policy>> {
         let known = lock(&self.known);
         let found = known.get(domain).filter(|known| now.saturating_sub(known.looked) < LOOK_AFTER)?;
@@ -236,7 +236,7 @@ impl Policies {
             policies.filter(|(_, policy)| policy.until > now).map(|(domain, policy)| line(domain, policy)).collect()
         };
         if let Err(error) = written(file, &text) {
-            tracing::warn!(file = %file.display(), %error, "MTA-STS policies are not kept");
+            tracing::warn!(file = %file.display(), %error, "MTA-STS policies cannot be stored");
         }
     }
 }
@@ -281,7 +281,7 @@ pub async fn fetch(host: &str, addresses: &[String], route: &Route) -> Result<St
     Err(error)
 }
 
-/// What a server answers, and whether the connection broke off before TLS ended.
+/// Response of a server, and whether the connection broke off before TLS ended.
 async fn exchange(host: &str, address: &str, route: &Route) -> io::Result<(Vec<u8>, bool)> {
     let stream = Stream::connect(address).await?;
     let mut stream = route.for_name(host).connector.secure(stream).await?;

@@ -60,7 +60,7 @@ impl Secured {
         let target = |verify| Target { starttls: ForwardTls::Require, verify, ..Target::new(Forward::Original) };
         let by_name = settings.mta_sts.then(|| Route::new(&target(Verify::Name(None)), tls));
         let by_name = by_name.and_then(|route| {
-            route.inspect_err(|error| tracing::warn!(error, "policies of MTA-STS are not followed")).ok()
+            route.inspect_err(|error| tracing::warn!(error, "MTA-STS policies are not applied")).ok()
         });
         let policies = by_name.is_some().then(|| Policies::open(folder.map(|folder| folder.join("mta-sts"))));
         let verified = by_name.map_or_else(|| Route::new(&target(Verify::Nothing), tls), Ok)?;

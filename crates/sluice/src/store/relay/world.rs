@@ -143,11 +143,7 @@ impl World {
             if fault.is_none() || !way.is_testing || mail.mail.require_tls {
                 return;
             }
-            tracing::warn!(
-                host = name,
-                domain = mail.destination,
-                "a host is not as its MTA-STS policy in testing says"
-            );
+            tracing::warn!(host = name, domain = mail.destination, "server fails its MTA-STS policy (testing)");
         }
         let route = self.route.towards(&forward, None).for_name(name);
         sent.try_host(&host, &route, mail, hostname, leases).await;
@@ -210,7 +206,7 @@ impl World {
         let ours = hosts.iter().filter(|(_, name)| *name == self.hostname).map(|(preference, _)| *preference).min();
         hosts.retain(|(preference, _)| ours.is_none_or(|ours| *preference < ours));
         if hosts.is_empty() {
-            return Err(never((5, 4, 6), "is to be delivered here, and nobody has it here"));
+            return Err(never((5, 4, 6), "names this server, which has no such account"));
         }
         Ok(Hosts { names: in_order(hosts), are_validated })
     }

@@ -17,7 +17,7 @@ const ALONE: &[u8] = b"GIUcimnstvx";
 /// The longest value, in bytes.
 const VALUE_BYTES_MAX: usize = 10_000;
 
-/// What is wanted.
+/// Mode of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Take a mail from standard input.
@@ -34,7 +34,7 @@ pub enum Mode {
 /// A command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// What is wanted.
+    /// Mode of the command.
     pub mode: Mode,
     /// `-f`, `-r`: the sender; empty is the null sender.
     pub from: Option<String>,
