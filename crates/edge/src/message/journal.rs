@@ -65,6 +65,7 @@ pub fn facts(id: &str, client: IpAddr, (listener, hop): (String, String), verdic
         date: crate::quarantine::now(),
         client,
         hello: String::new(),
+        inside: false,
         listener,
         hop,
         mailbox: None,

@@ -39,6 +39,9 @@ pub struct Facts {
     pub client: IpAddr,
     /// Name in the client's HELO or EHLO.
     pub hello: String,
+    /// Its mail is relayed to any recipient.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inside: bool,
     /// The listener that took it.
     pub listener: String,
     /// Where it would have gone.
@@ -381,6 +384,7 @@ mod tests {
             date: now(),
             client: [192, 0, 2, 1].into(),
             hello: "x".into(),
+            inside: false,
             listener: "127.0.0.1:25".into(),
             hop: "discard:".into(),
             envelope: Envelope {

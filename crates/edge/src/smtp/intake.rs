@@ -48,6 +48,8 @@ pub struct Envelope {
     pub recipients: Vec<RcptTo>,
     /// The rule that holds for all of them.
     pub rule: Option<usize>,
+    /// The client's mail is relayed to any recipient.
+    pub inside: bool,
 }
 
 /// A mail whose content comes.
@@ -338,6 +340,7 @@ impl Mail {
     async fn keep(&mut self, client: &Client, verdict: &Verdict) -> Reply {
         let facts = Facts {
             hello: client.hello.clone(),
+            inside: self.envelope.inside,
             envelope: crate::quarantine::Envelope::new(&self.envelope.mail, &self.envelope.recipients),
             trace: self.trace.clone(),
             ..journal::facts(&self.envelope.id, self.client, client.door.way(), verdict)

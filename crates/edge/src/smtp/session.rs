@@ -381,7 +381,7 @@ impl Session {
                 if let Some(refusal) = self.vetting.as_mut().and_then(|vetting| vetting.message()) {
                     return self.server.reply(&refusal);
                 }
-                let envelope = Envelope { id: new_id(), mail, recipients: Vec::new(), rule: None };
+                let envelope = Envelope { id: new_id(), mail, recipients: Vec::new(), rule: None, inside: false };
                 self.mail = Mail::Envelope(Box::new(Addressed { envelope, hop: None }));
                 self.server.reply(&Reply::new(250, (2, 1, 0), "Ok"));
             }
@@ -475,7 +475,8 @@ impl Session {
                 let peer =
                     peer(self.client.address, &self.client.hello, &self.xforward, self.client.door.listener.protocol());
                 let hostname = self.shared.runtime.borrow().settings.hostname.clone();
-                let insider = self.client.is_inside(&self.xforward).then(|| self.client.door.route.for_insider());
+                envelope.inside = self.client.is_inside(&self.xforward);
+                let insider = envelope.inside.then(|| self.client.door.route.for_insider());
                 let route = insider.as_ref().unwrap_or(&self.client.door.route);
                 let (hop, reply) =
                     Hop::lease(route, &hostname, &self.client.leases, &envelope.mail, &rcpt, &peer).await;

@@ -165,7 +165,8 @@ impl Place {
         if target.is_none() && to.is_none() {
             return Err(format!("{forward} is not a next hop of the configuration: give it with --hop").into());
         }
-        Ok(Route::new(&target.unwrap_or_else(|| Target::new(forward)), &self.config.tls)?)
+        let route = Route::new(&target.unwrap_or_else(|| Target::new(forward)), &self.config.tls)?;
+        Ok(if kept.facts.inside { route.for_insider() } else { route })
     }
 }
 

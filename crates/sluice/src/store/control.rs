@@ -3,7 +3,7 @@
 //! ```text
 //!   C: who ID | recall ID | sieve {...} | acl {...} | second NAME | app {...} | queue {...}    one line
 //!   S: {"places": [...], ...}              one line, and the end
-//!   C: deliver lmtp                        a session of LMTP, or of SMTP, as the gateway has with its store
+//!   C: deliver lmtp | smtp | insider       a session of LMTP or SMTP, as the gateway has with its store
 //!   C: look {...}                          answered as `show.rs` has it, and others may follow
 //! ```
 //!
@@ -172,6 +172,7 @@ async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
         // A session of its own, which says when it is over.
         Some(("deliver", "lmtp")) => return lmtp::serve(stream.into_inner(), None, Peer::Lmtp, site).await,
         Some(("deliver", "smtp")) => return lmtp::serve(stream.into_inner(), None, Peer::Smtp, site).await,
+        Some(("deliver", "insider")) => return lmtp::serve(stream.into_inner(), None, Peer::Insider, site).await,
         Some(("look", _)) => return show::serve(&line, &mut stream, site).await,
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,

@@ -26,7 +26,11 @@ pub fn offer(config: &Config) {
 /// Begins a session with the server, and carries its bytes to and from `theirs`.
 fn carry(volume: &Path, caller: Caller, theirs: &UnixStream) -> io::Result<()> {
     let mut server = UnixStream::connect(control::path(volume))?;
-    server.write_all(if caller == Caller::Lmtp { b"deliver lmtp\n" } else { b"deliver smtp\n" })?;
+    server.write_all(match caller {
+        Caller::Lmtp => b"deliver lmtp\n",
+        Caller::Smtp => b"deliver smtp\n",
+        Caller::Insider => b"deliver insider\n",
+    })?;
     let theirs = theirs.try_clone()?;
     theirs.set_nonblocking(false)?;
     for (from, to) in [(server.try_clone()?, theirs.try_clone()?), (theirs, server)] {
