@@ -25,6 +25,7 @@ use crate::accounts::Recipient;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
 use crate::learner::JUNK;
+use crate::outbox::Entry;
 use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
@@ -51,6 +52,8 @@ pub(crate) struct Arrived {
     pub is_inspected: bool,
     /// `REQUIRETLS` was asked for, and is for what a script sends on.
     pub require_tls: bool,
+    /// Recipients elsewhere, who wait in the queue from the transaction on in which accounts get it.
+    pub relayed: Option<Entry>,
 }
 
 /// Why a recipient does not get a mail.
@@ -107,14 +110,16 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     };
     let programs: Programs =
         mail.recipients.iter().map(|(_, accounts)| accounts.iter().map(program).collect()).collect();
-    let Arrived { incoming, digest, recipients, is_one, .. } = mail;
+    let Arrived { incoming, digest, recipients, is_one, relayed, .. } = mail;
     if programs.iter().flatten().all(Vec::is_empty) {
         let usual = Plan::keep(if said.is_spam && site.junk { Target::Junk } else { Target::Usual });
         let plans: Plans = recipients.iter().map(|(_, accounts)| vec![usual.clone(); accounts.len()]).collect();
         let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
-            Delivery::new(transaction, sealed, &[], is_one).all(&recipients, &plans)
+            let mut delivery = Delivery::new(transaction, sealed, &[], is_one);
+            delivery.leaving.relayed = relayed;
+            delivery.all(&recipients, &plans)
         };
-        return incoming.finish(digest, work).await.map(|(outcomes, _)| outcomes);
+        return Ok(woken(site, incoming.finish(digest, work).await?));
     }
     let whole = incoming.seal(digest).await?;
     let sealed = whole.sealed.clone();
@@ -122,7 +127,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let (from, size, hostname, junk) = (mail.from.clone(), sealed.size(), site.hostname.clone(), site.junk);
     let filtering = Arc::new(Filtering { said, state, from, head, size, hostname, junk, now: seconds() });
     let mut plans = filtering.run(site, &recipients, programs).await?;
-    refuse_together(&mut plans, is_one);
+    refuse_together(&mut plans, is_one, relayed.is_some());
     let leaving = Leaving {
         from: mail.from,
         return_path_bytes: mail.return_path_bytes,
@@ -130,6 +135,7 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
         require_tls: mail.require_tls,
         has_relay: site.relay.is_some(),
         answers: outgoing::answers(site, &plans).await?,
+        relayed,
         ..Leaving::default()
     };
     let edited = edited(site, &plans, &filtering.head, &sealed).await?;
@@ -138,11 +144,15 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
         delivery.leaving = leaving;
         delivery.all(&recipients, &plans)
     };
-    let (outcomes, is_queued) = site.store.transact(work).await?;
+    Ok(woken(site, site.store.transact(work).await?))
+}
+
+/// Wakes the queue if something waits there.
+fn woken(site: &Site, (outcomes, is_queued): (Outcomes, bool)) -> Outcomes {
     if is_queued {
         site.queue.wake.wake();
     }
-    Ok(outcomes)
+    outcomes
 }
 
 /// The mail that scripts are run on, and what they know of it.
@@ -201,10 +211,10 @@ impl Filtering {
     }
 }
 
-/// Keeps a rejected mail for accounts whose reply is shared with accounts that take it.
-fn refuse_together(plans: &mut Plans, is_one: bool) {
+/// Keeps a rejected mail for accounts whose reply is shared with recipients who take it: other accounts, and those elsewhere.
+fn refuse_together(plans: &mut Plans, is_one: bool, is_relayed: bool) {
     let is_refused = |plans: &[Plan]| plans.iter().all(|plan| plan.reject.is_some());
-    let all = plans.iter().all(|plans| is_refused(plans));
+    let all = !is_relayed && plans.iter().all(|plans| is_refused(plans));
     for plans in plans.iter_mut().filter(|plans| if is_one { !all } else { !is_refused(plans) }) {
         for plan in plans.iter_mut().filter(|plan| plan.reject.is_some()) {
             *plan = Plan::keep(Target::Inbox);
@@ -273,6 +283,7 @@ impl<'a, 'b> Delivery<'a, 'b> {
             }
             outcomes.filed.push(std::mem::take(&mut self.filed));
         }
+        self.leaving.relay(self.transaction, self.sealed)?;
         if self.is_one {
             outcomes.all.truncate(1);
         }
@@ -422,14 +433,16 @@ mod tests {
     fn a_refusal_is_the_answer_of_all_who_have_the_same_answer() {
         let refusing = || Plan { reject: Some("no".into()), ..Plan::default() };
         let taking = || Plan::keep(Target::Usual);
-        let refused = |mut plans: Plans, is_one| {
-            refuse_together(&mut plans, is_one);
+        let refused_with = |mut plans: Plans, is_one, is_relayed| {
+            refuse_together(&mut plans, is_one, is_relayed);
             let told = |plans: &Vec<Plan>| plans.iter().map(|plan| plan.reject.is_some()).collect::<Vec<_>>();
             plans.iter().map(told).collect::<Vec<_>>()
         };
+        let refused = |plans, is_one| refused_with(plans, is_one, false);
         assert_eq!(refused(vec![vec![refusing()], vec![taking()]], false), [[true], [false]]);
         assert_eq!(refused(vec![vec![refusing()], vec![taking()]], true), [[false], [false]]);
         assert_eq!(refused(vec![vec![refusing()], vec![refusing()]], true), [[true], [true]]);
         assert_eq!(refused(vec![vec![refusing(), taking()]], false), [[false, false]]);
+        assert_eq!(refused_with(vec![vec![refusing()]], true, true), [[false]], "others elsewhere get it");
     }
 }

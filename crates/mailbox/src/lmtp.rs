@@ -9,7 +9,8 @@
 //! A gateway in the same process may speak SMTP instead ([`Peer::Smtp`]), where its own client does: then there is one answer,
 //! and the mail is delivered to all recipients or to none. Who has no room for the announced size is deferred at RCPT, so that
 //! one full mailbox keeps nothing from the others. Over such a connection an account may log in, and submit mail. Mail for others than
-//! accounts is relayed where the site relays for their domain, or for the client ([`Peer::Insider`]).
+//! accounts is relayed where the site relays for their domain, or for the client ([`Peer::Insider`]): in the transaction that delivers it to
+//! accounts, if it is for both.
 
 mod relays;
 mod submission;
@@ -305,7 +306,7 @@ impl<S: Stream> Session<'_, S> {
             return self.outgoing(recipient);
         }
         let Some(mail) = &mut self.mail else { return FAILED };
-        if !mail.outgoing.is_empty() {
+        if mail.is_returned {
             return APART;
         }
         let state = self.site.store.state();
@@ -342,8 +343,7 @@ impl<S: Stream> Session<'_, S> {
 
     async fn begin(&mut self) {
         let Some(mail) = &mut self.mail else { return };
-        let goes_out = self.account.is_some() || !mail.outgoing.is_empty();
-        let mut trace = if goes_out { String::new() } else { envelope(mail) };
+        let mut trace = if mail.recipients.is_empty() { String::new() } else { envelope(mail) };
         if self.peer == Peer::Stranger {
             trace.push_str(&received(&self.hello, self.client, &self.site.hostname, seconds()));
         }
@@ -378,16 +378,17 @@ impl<S: Stream> Session<'_, S> {
             }
             return vec![submission::submit(self.site, account, mail).await];
         }
-        if let Some(mail) = self.mail.take_if(|mail| !mail.outgoing.is_empty() && mail.content.is_some()) {
+        if let Some(mail) = self.mail.take_if(|mail| mail.recipients.is_empty() && mail.content.is_some()) {
             let reply = match mail.is_returned {
                 true => submission::send_back(self.site, self.client, mail).await,
                 false => relays::relay(self.site, self.client, self.peer, mail).await,
             };
             return vec![reply];
         }
-        let Some(Mail { from, recipients, require_tls, content: Some(content), .. }) = self.mail.take() else {
-            return vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];
-        };
+        let failed = vec![FAILED; if is_one { 1 } else { self.server.recipients() as usize }];
+        let Some(mut mail) = self.mail.take() else { return failed };
+        let relayed = relays::entry(self.peer, &mut mail);
+        let Mail { from, recipients, require_tls, content: Some(content), .. } = mail else { return failed };
         let count = if is_one { 1 } else { recipients.len() };
         if let Some(reply) = content.failed {
             return vec![reply; count];
@@ -399,7 +400,8 @@ impl<S: Stream> Session<'_, S> {
         let score = filter::score(&content.header.bytes);
         let (door, client) = (self.peer.door(), self.client.map(tracing::field::display));
         let sender = if from.is_empty() { "<>".to_owned() } else { from.clone() };
-        let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).collect();
+        let relayed_to = relayed.iter().flat_map(|entry| &entry.recipients).map(|one| one.to.clone());
+        let addresses: Vec<String> = recipients.iter().map(|(address, _)| address.clone()).chain(relayed_to).collect();
         let arrived = Arrived {
             from: from.clone(),
             recipients,
@@ -410,6 +412,7 @@ impl<S: Stream> Session<'_, S> {
             is_one,
             is_inspected: self.peer != Peer::Stranger,
             require_tls,
+            relayed,
         };
         let (replies, filed): (Vec<Reply>, _) = match delivery::deliver(self.site, arrived).await {
             Ok(outcomes) => (outcomes.all.into_iter().map(reply_of).collect(), outcomes.filed),

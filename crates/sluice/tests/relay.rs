@@ -6,27 +6,34 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use crate::harness::postfix::Postfix;
-use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, free_port, wait_for};
+use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, free_port, mail_with, wait_for};
 use crate::queue::send;
 
 const MAIL: &str = "From: x@client.test\r\nSubject: hello\r\n\r\nbody\r\n";
 
-/// A gateway with an account `ann@here.test`, that relays to `relay.test` and below `.many.test`, and for clients of 10.0.0.0/8; they name
+/// A gateway with the accounts `ann@here.test` and `full@here.test`, which has room for 1,000 bytes, that relays to `relay.test` and below `.many.test`, and for clients of 10.0.0.0/8; they name
 /// their addresses by XCLIENT. All its mail goes to one next hop.
 fn gateway(hop: &str, routes: &str) -> Gateway {
+    gateway_with(hop, routes, "")
+}
+
+/// The same with settings of the first listener.
+fn gateway_with(hop: &str, routes: &str, settings: &str) -> Gateway {
     let accounts = tempfile::tempdir().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     let path = accounts.path().join("accounts");
-    command.args(["account", "--accounts", path.to_str().unwrap(), "add", "ann@here.test"]);
-    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
-    assert!(child.wait().unwrap().success());
+    for (name, quota) in [("ann@here.test", "0"), ("full@here.test", "1000")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        command.args(["account", "--accounts", path.to_str().unwrap(), "add", "--quota", quota, name]);
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
+        assert!(child.wait().unwrap().success());
+    }
     let text = format!(
         "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"{}\"\nrelay = \"mx\"\n\
          [store.queue]\nretry_first_seconds = 1\nrelay_domains = [\"relay.test\", \".many.test\"]\ndane = false\nmta_sts = false\n\
          routes = {{ {routes}\".test\" = \"{hop}\" }}\n\
          [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nauth = \"any\"\ntrust = \"off\"\n\
-         relay_clients = [\"10.0.0.0/8\", \"2001:db8::/32\"]\nxclient_from = [\"127.0.0.0/8\"]\nxforward_from = [\"127.0.0.0/8\", \"10.0.0.9\"]\n\
+         relay_clients = [\"10.0.0.0/8\", \"2001:db8::/32\"]\nxclient_from = [\"127.0.0.0/8\"]\nxforward_from = [\"127.0.0.0/8\", \"10.0.0.9\"]\n{settings}\n\
          [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\ntrust = \"off\"\nxclient_from = [\"127.0.0.0/8\"]\n",
         path.display()
     );
@@ -47,6 +54,69 @@ fn queued(gateway: &Gateway, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
     let output = command.arg("queue").args(arguments).arg("--store").arg(volume).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// The mails of an account.
+fn inbox(gateway: &Gateway, account: &str) -> Vec<String> {
+    let volume = gateway.folder.path().join("store/mail");
+    let cat = |uid: usize| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output = command.args(["store", "cat"]).arg(&volume).args([account, "INBOX", &uid.to_string()]);
+        let output = output.output().unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    };
+    (1..).map_while(cat).collect()
+}
+
+#[test]
+fn one_mail_for_accounts_and_for_domains_of_the_list_is_one_transaction() {
+    let hop = Sink::start(Behaviour::default());
+    let gateway = gateway(&hop.forward(), "");
+    let mut stranger = client(&gateway, 0, "192.0.2.7");
+    let both = ["<ann@here.test>", "<u@relay.test>"];
+    for to in [both, [both[1], both[0]]] {
+        assert_eq!(send(&mut stranger, "<s@client.test>", &to, MAIL), "250 2.0.0 Delivered");
+    }
+    for mail in hop.wait(2) {
+        assert_eq!((&*mail.from, &mail.to[..]), ("s@client.test", &["u@relay.test".to_owned()][..]));
+        let text = mail.text();
+        assert!(text.starts_with("Received: from client.test") && text.ends_with("\r\n\r\nbody\r\n"), "{text}");
+    }
+    let mails = inbox(&gateway, "ann@here.test");
+    assert_eq!(mails.len(), 2, "{mails:?}");
+    assert!(mails[0].starts_with("Return-Path: <s@client.test>\r\nDelivered-To: ann@here.test\r\nReceived: "));
+    // A finding, and an account without room, keep it from all of them.
+    let infected = String::from_utf8(mail_with("base64", "eicar.com", &base64(&eicar()))).unwrap();
+    assert!(send(&mut stranger, "<s@client.test>", &both, &infected).starts_with("550 5.7.1"));
+    let large = format!("{MAIL}{}", "a line of it\r\n".repeat(100));
+    let full = ["<u@relay.test>", "<full@here.test>", "<ann@here.test>"];
+    assert!(send(&mut stranger, "<s@client.test>", &full, &large).starts_with("452 4.2.2"));
+    assert_eq!(send(&mut stranger, "<s@client.test>", &both[1..], MAIL), "250 2.0.0 Queued");
+    assert_eq!((hop.wait(3).len(), inbox(&gateway, "ann@here.test").len()), (3, 2));
+    wait_for(|| queued(&gateway, &["list"]).is_empty().then_some(()), "an empty queue");
+    assert_eq!(hop.mails().len(), 3);
+}
+
+#[test]
+fn a_mail_of_a_client_inside_is_released_from_the_quarantine_to_anybody() {
+    let hop = Sink::start(Behaviour::default());
+    let keeps = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
+    let gateway = gateway_with(&hop.forward(), "", keeps);
+    let infected = String::from_utf8(mail_with("base64", "eicar.com", &base64(&eicar()))).unwrap();
+    let release = |address: &str, to: &str| {
+        let reply = send(&mut client(&gateway, 0, address), "<i@client.test>", &[to], &infected);
+        let id = reply.strip_prefix("250 2.0.0 Held back (id ").and_then(|rest| rest.strip_suffix(')'));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let config = gateway.folder.path().join("sluice.toml");
+        command.args(["quarantine", "--config"]).arg(config).args(["release", id.expect(&reply)]);
+        command.output().unwrap()
+    };
+    let output = release("10.1.2.3", "<u@foreign.test>");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(hop.wait(1)[0].to, ["u@foreign.test"]);
+    let output = release("192.0.2.7", "<u@relay.test>");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(hop.wait(2)[1].to, ["u@relay.test"]);
 }
 
 /// Who may send where: the recipients that are taken, of all that are tried.

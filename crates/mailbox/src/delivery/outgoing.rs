@@ -27,6 +27,8 @@ pub(super) struct Leaving {
     pub has_relay: bool,
     /// Answers that may be sent, and their content.
     pub answers: Vec<(Vacation, Sealed)>,
+    /// Recipients elsewhere.
+    pub relayed: Option<Entry>,
     /// Where the mail goes already.
     pub sent: BTreeSet<String>,
     /// Whether something waits that did not before.
@@ -76,6 +78,13 @@ impl Leaving {
             }
         }
         all
+    }
+
+    /// Queues the mail for recipients elsewhere; without room there no account has it either.
+    pub fn relay(&mut self, transaction: &mut Transaction<'_, File>, sealed: &Sealed) -> Result<(), Error> {
+        let Some(entry) = &self.relayed else { return Ok(()) };
+        self.is_queued = true;
+        outbox::add(transaction, sealed, entry)
     }
 
     /// Sends an answer.

@@ -122,7 +122,7 @@ impl<S: Stream> Session<'_, S> {
     /// Takes a recipient, wherever it is.
     pub(super) fn outgoing(&mut self, recipient: &RcptTo) -> Reply {
         let Some(mail) = &mut self.mail else { return FAILED };
-        if mail.is_returned || !mail.recipients.is_empty() {
+        if mail.is_returned {
             return APART;
         }
         if mail.outgoing.len() >= RECIPIENTS_MAX {

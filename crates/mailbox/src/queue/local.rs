@@ -95,6 +95,7 @@ async fn deliver_to(
         is_one: true,
         is_inspected: entry.is_inspected || entry.is_answer,
         require_tls: entry.require_tls,
+        relayed: None,
     };
     let outcome = match delivery::deliver(site, arrived).await {
         Ok(outcomes) => outcomes.all.into_iter().next().unwrap_or(Ok(())),
