@@ -1,9 +1,8 @@
 //! An aggregate report of DMARC (RFC 9990, and RFC 7489 before it), read from its XML.
 //!
 //! Elements count by their names and the names of those that they are in, whatever their namespace; attributes, comments and document types
-//! count for nothing, and no entity is expanded but the references of characters. Known wrong: CDATA ends at its first `>`, and references
-//! count in it. Bounds: [`RECORDS_MAX`], [`LIST_MAX`], and the lengths
-//! of values and names. A report without records is one.
+//! count for nothing, and no entity is expanded but the references of characters. CDATA, which HTML does not have, is escaped before the
+//! tokeniser sees it. Bounds: [`RECORDS_MAX`], [`LIST_MAX`], and the lengths of values and names. A report without records is one.
 
 use serde::Serialize;
 use text::entities;
@@ -94,7 +93,13 @@ impl Report {
     /// Reads a document; none if it is no report.
     pub fn read(document: &[u8]) -> Option<Report> {
         let (mut reader, mut tokeniser) = (Reader::default(), Tokeniser::new());
-        tokeniser.read(document, &mut |_, token| reader.token(token));
+        let mut rest = document;
+        while let Some((front, data, behind)) = next_data(rest) {
+            tokeniser.read(front, &mut |_, token| reader.token(token));
+            tokeniser.read(&escaped(data), &mut |_, token| reader.token(token));
+            rest = behind;
+        }
+        tokeniser.read(rest, &mut |_, token| reader.token(token));
         tokeniser.end(&mut |_, token| reader.token(token));
         reader.is_report.then_some(reader.report)
     }
@@ -106,11 +111,7 @@ impl Reader {
             Token::Open(name) => self.open(name),
             Token::Close(_) | Token::End { is_closed: true } => self.close(),
             Token::Text { bytes, .. } => self.text(bytes),
-            Token::Declaration(bytes) => {
-                let data = bytes.strip_prefix(b"[CDATA[").and_then(|bytes| bytes.strip_suffix(b"]]"));
-                self.text(data.unwrap_or_default());
-            }
-            Token::End { .. } | Token::Attribute(_) | Token::Value(_) | Token::Comment(_) => {}
+            Token::End { .. } | Token::Attribute(_) | Token::Value(_) | Token::Comment(_) | Token::Declaration(_) => {}
         }
     }
 
@@ -186,6 +187,42 @@ impl Policy {
     }
 }
 
+/// Finds the first section of CDATA outside of comments: the document before it, its content, and the document behind it.
+fn next_data(document: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    const OPENS: &[u8] = b"<![CDATA[";
+    let mut at = 0;
+    loop {
+        at += find(document.get(at..)?, b"<!")?;
+        let rest = &document[at..];
+        if let Some(data) = rest.strip_prefix(OPENS) {
+            let end = find(data, b"]]>").unwrap_or(data.len());
+            let behind = data.get(end + 3..).unwrap_or_default();
+            return Some((&document[..at], &data[..end], behind));
+        }
+        at += match rest.starts_with(b"<!--") {
+            true => 4 + find(&rest[4..], b"-->")?,
+            false => 2,
+        };
+    }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}
+
+/// The text of a section of CDATA as it stands outside of one, as far as values go.
+fn escaped(data: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for &byte in data.iter().take(VALUE_BYTES_MAX) {
+        match byte {
+            b'<' => text.extend(b"&lt;"),
+            b'&' => text.extend(b"&amp;"),
+            byte => text.push(byte),
+        }
+    }
+    text
+}
+
 fn push<T>(list: &mut Vec<T>, one: T) {
     if list.len() < LIST_MAX {
         list.push(one);
@@ -199,7 +236,7 @@ mod tests {
     #[test]
     fn a_report_is_read_whatever_its_namespace() {
         let plain = "<?xml version=\"1.0\"?><feedback xmlns=\"urn:ietf:params:xml:ns:dmarc-2.0\"><version>1.0</version>\
-            <report_metadata><org_name>A &amp; B</org_name><report_id><![CDATA[&lt;7]]></report_id>\
+            <report_metadata><org_name>A &amp; B</org_name><report_id><![CDATA[<7 & > ]] &lt;]]>8</report_id><!-- <![CDATA[ -->\
             <date_range><begin>1</begin><end>86401</end></date_range></report_metadata>\
             <policy_published><domain>example.org</domain><p>reject</p><sp/><np>none</np></policy_published>\
             <record><row><source_ip>192.0.2.1</source_ip><count>7</count><policy_evaluated><disposition>none</disposition>\
@@ -209,10 +246,10 @@ mod tests {
             <spf><domain>other.example</domain><result>softfail</result></spf></auth_results></record>\
             <record><row><source_ip>2001:db8::1</source_ip><count>x</count></row></record></feedback>";
         let named = plain.replace("</", "\u{1}").replace('<', "<d:").replace('\u{1}', "</d:");
-        let named = named.replace("<d:?", "<?").replace("<d:!", "<!");
+        let named = named.replace("<d:?", "<?").replace("<d:!", "<!").replace("<d:7", "<7");
         let report = Report::read(plain.as_bytes()).unwrap();
         assert_eq!(Report::read(named.as_bytes()).as_ref(), Some(&report), "{named}");
-        assert_eq!((&*report.org_name, &*report.report_id, report.end), ("A & B", "<7", Some(86_401)));
+        assert_eq!((&*report.org_name, &*report.report_id, report.end), ("A & B", "<7 & > ]] &lt;8", Some(86_401)));
         assert_eq!((&*report.policy.p, &*report.policy.sp, &*report.policy.np), ("reject", "", "none"));
         let [first, second] = &report.records[..] else { panic!("{report:?}") };
         assert_eq!(
