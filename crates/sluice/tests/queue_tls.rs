@@ -4,10 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use proto::dns::kind;
 use sha2::{Digest as _, Sha256};
 
+use crate::harness::clock::Clock;
 use crate::harness::dns::{Dns, Told};
 use crate::harness::imap::ask;
 use crate::harness::tls::Certificate;
@@ -45,6 +47,9 @@ fn world(name: &str, wanted: u16, record: &[u8]) -> Told {
     // An answer that somebody keeps back turns nothing off.
     if (name, wanted) == ("mx-dane-hidden.test", kind::AAAA) {
         return Told::Failure;
+    }
+    if let (Some(domain), kind::TXT) = (name.strip_prefix("_smtp._tls."), wanted) {
+        return Told::Text(format!("v=TLSRPTv1; rua=mailto:tls@{domain}"));
     }
     let nothing = Told::Hosts(Vec::new());
     let is_signed = name.contains("dane");
@@ -120,6 +125,11 @@ fn port() -> u16 {
 
 impl World {
     fn start() -> World {
+        World::start_with(&[], "")
+    }
+
+    /// Started by these words, with settings of its queue.
+    fn start_with(words: &[String], settings: &str) -> World {
         let folder = tempfile::tempdir().unwrap();
         let authority = Certificate::issued(None, "authority.test", (-1, 100));
         authority.store(folder.path(), "authority");
@@ -161,14 +171,15 @@ impl World {
         assert!(child.wait().unwrap().success());
         let (dns, imap) = (Dns::start(move |name, wanted| world(name, wanted, &record)), free_port());
         let at = folder.path().display();
-        let gateway = Gateway::with(&format!(
+        let text = format!(
             "hostname = \"mx.test\"\nthreads = 1\n{}[tls]\nauthorities = \"{at}/authority.crt\"\n\
              [[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n[store]\nfolder = \"FOLDER/store\"\n\
              size = \"64M\"\naccounts = \"{at}/accounts\"\nimap = [\"127.0.0.1:{imap}\"]\nrelay = \"mx\"\nmaildrop = \"FOLDER/maildrop\"\n[store.queue]\nport = {port}\nhttps_port = {https}\n\
-             destinations = [\"127.0.0.0/8\"]\n[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
+             destinations = [\"127.0.0.0/8\"]\n{settings}[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
              tls = \"offer\"\nauth = \"tls\"\n",
             dns.settings()
-        ));
+        );
+        let gateway = if words.is_empty() { Gateway::with(&text) } else { Gateway::with_words(words, &text) };
         let imap = SocketAddr::from(([127, 0, 0, 1], imap));
         World { gateway, certificate, imap, sinks: sinks.to_vec(), _dns: dns, _folder: folder }
     }
@@ -292,5 +303,54 @@ fn a_mail_that_would_rather_arrive_than_be_secret_goes_to_any_server() {
         let mail = "tls-required:  no\r\n\r\nbody\r\n";
         assert_eq!(send(&mut wire, "<ann@here.test>", &[&format!("<x@{domain}>")], mail), "250 2.0.0 Queued");
         world.sink(domain).wait(1);
+    }
+}
+
+#[test]
+fn a_day_of_tls_is_reported_to_domains_that_want_it() {
+    let clock = Clock::start();
+    let world = World::start_with(&clock.words(), "tls_reports = \"tls@mx.test\"\n");
+    let mut keys = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    keys.args(["dkim", "create", "mx.test", "--config"]).arg(world.gateway.folder.path().join("sluice.toml"));
+    assert!(keys.output().unwrap().status.success());
+    ["enforced.test", "other-name.test"].iter().for_each(|domain| world.send(domain));
+    world.sink("enforced.test").wait(1);
+    world.why("other-name.test");
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let (began, end) = (now - now % 86_400, now - now % 86_400 + 86_399);
+    clock.set(86_400);
+    // The server that is not as its policy says gets its report all the same.
+    for (domain, is_well) in [("enforced.test", true), ("other-name.test", false)] {
+        let to = format!("tls@{domain}");
+        let found = || world.sink(domain).mails().into_iter().find(|mail| mail.to == [to.clone()]);
+        let mail = wait_for(found, "a report");
+        let text = mail.text();
+        assert_eq!(mail.from, "tls@mx.test");
+        for field in [
+            format!("Subject: Report Domain: {domain} Submitter: mx.test Report-ID: <{began}.{domain}@mx.test>"),
+            format!("TLS-Report-Domain: {domain}"),
+            "TLS-Report-Submitter: mx.test".into(),
+            "Content-Type: multipart/report; report-type=\"tlsrpt\"; boundary=\"".into(),
+            "Content-Type: application/tlsrpt+gzip".into(),
+        ] {
+            assert!(text.contains(&format!("\r\n{field}")), "{field}: {text}");
+        }
+        assert!(text.contains("DKIM-Signature: ") && text.contains("d=mx.test"), "{text}");
+        assert!(text.contains(&format!("filename=\"mx.test!{domain}!{began}!{end}.json.gz\"")), "{text}");
+        let packed = text.split("json.gz\"\r\n\r\n").nth(1).unwrap().split("\r\n--").next().unwrap();
+        let packed = text::base64::decode(packed.bytes().filter(u8::is_ascii_graphic).take_while(|&byte| byte != b'='));
+        let report: serde_json::Value =
+            serde_json::from_reader(flate2::read::GzDecoder::new(&packed.unwrap()[..])).unwrap();
+        let policy = &report["policies"][0];
+        assert_eq!(
+            (&policy["policy"]["policy-domain"], &policy["policy"]["policy-type"]),
+            (&domain.into(), &"sts".into())
+        );
+        let count = |name: &str| policy["summary"][name].as_u64().unwrap();
+        let (good, bad) = (count("total-successful-session-count"), count("total-failure-session-count"));
+        assert_eq!((good > 0, bad > 0), (is_well, !is_well), "{report}");
+        if !is_well {
+            assert_eq!(policy["failure-details"][0]["result-type"], "certificate-host-mismatch");
+        }
     }
 }

@@ -12,6 +12,7 @@ pub mod doors;
 mod export;
 mod filters;
 pub mod gateway;
+mod letter;
 pub mod look;
 pub mod maildir;
 pub mod maildrop;

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 pub mod acme;
 pub mod browser;
+pub mod clock;
 pub mod databases;
 pub mod dns;
 pub mod dovecot;
@@ -76,6 +77,12 @@ impl Gateway {
     /// The same with a file for this option.
     pub fn with_file(option: &str, text: &str) -> Gateway {
         Gateway::started(&[env!("CARGO_BIN_EXE_sluice")], option, text)
+    }
+
+    /// The same, started by these words, such as `env` with variables.
+    pub fn with_words(words: &[String], text: &str) -> Gateway {
+        let words: Vec<&str> = words.iter().map(String::as_str).chain([env!("CARGO_BIN_EXE_sluice")]).collect();
+        Gateway::started(&words, "--config", text)
     }
 
     /// One with a whole configuration, and files in its folder.

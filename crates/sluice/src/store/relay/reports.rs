@@ -4,22 +4,20 @@
 //! Bounds: [`DOMAINS_MAX`] domains, [`FAILURES_MAX`] failures of each; what is counted is lost with the process.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use edge::message::asking::Resolver;
 use edge::upstream::route::{Fault, Insecurity};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use flow::{Ask, Outcome, Question, Record, RecordKind};
 use mailbox::Site;
-use mailbox::queue::{Handover, hand_over};
+use mailbox::queue::Untaken;
 use serde_json::{Value, json};
-use text::base64;
 use time::OffsetDateTime;
-use time::format_description::well_known::{Rfc2822, Rfc3339};
+use time::format_description::well_known::Rfc3339;
 use tokio::sync::mpsc::unbounded_channel;
+
+use crate::store::letter::Letter;
 
 /// Domains that are counted.
 const DOMAINS_MAX: usize = 10_000;
@@ -31,6 +29,9 @@ const FAILURES_MAX: usize = 100;
 const ADDRESSES_MAX: usize = 5;
 
 const DAY: u64 = 86_400;
+
+/// How often it is looked whether the day is over: a clock may be set, and a machine may sleep.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Kinds of policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,10 +101,14 @@ impl Reports {
 
     /// Sends reports at the end of each day of UTC, until it is dropped.
     pub async fn serve(&self, site: Arc<Site>) {
+        let mut day = seconds() / DAY;
         loop {
-            let now = seconds();
-            tokio::time::sleep(Duration::from_secs(DAY - now % DAY)).await;
-            self.send(&site, now - now % DAY).await;
+            tokio::time::sleep(LOOK_EVERY).await;
+            let today = seconds() / DAY;
+            if today > day {
+                self.send(&site, day * DAY).await;
+            }
+            day = today;
         }
     }
 
@@ -115,18 +120,7 @@ impl Reports {
                 continue;
             }
             let report = Report { domain: &domain, contact: &self.contact, hostname: &site.hostname, began };
-            let mut content = std::io::Cursor::new(report.mail(&addresses, &counts).into_bytes());
-            let handover = Handover {
-                user: "tls-reports".into(),
-                is_trusted: true,
-                from: Some(self.contact.clone()),
-                recipients: addresses,
-                // A report that does not arrive makes no mail of its own (RFC 8460, section 5.3).
-                notify: "NEVER".into(),
-                ..Handover::default()
-            };
-            let sent = hand_over(site, handover, |piece| std::io::Read::read(&mut content, piece)).await;
-            if let Err(error) = sent {
+            if let Err(error) = report.send(site, &addresses, &counts).await {
                 tracing::warn!(domain, ?error, "a report of TLS is not sent");
             }
         }
@@ -197,26 +191,23 @@ impl Report<'_> {
         })
     }
 
-    /// The mail with it (section 5.3).
-    fn mail(&self, to: &[String], counts: &[(Kind, Counts)]) -> String {
+    /// Sends it (section 5.3). It arrives whatever is wrong with the TLS that it reports of (section 3).
+    async fn send(&self, site: &Site, to: &[String], counts: &[(Kind, Counts)]) -> Result<(), Untaken> {
         let Report { domain, contact, hostname, began } = self;
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        let _ = packed.write_all(self.json(counts).to_string().as_bytes());
-        let packed = base64::encode(&packed.finish().unwrap_or_default());
-        let lines: Vec<&str> = packed.as_bytes().chunks(76).filter_map(|line| std::str::from_utf8(line).ok()).collect();
-        let (end, boundary) = (began + DAY - 1, format!("{began}.tls.report"));
-        let now = OffsetDateTime::now_utc().format(&Rfc2822).unwrap_or_default();
-        format!(
-            "From: <{contact}>\r\nTo: {to}\r\nDate: {now}\r\nMessage-ID: <{id}>\r\nSubject: Report Domain: {domain} Submitter: {hostname} \
-             Report-ID: <{id}>\r\nTLS-Report-Domain: {domain}\r\nTLS-Report-Submitter: {hostname}\r\nAuto-Submitted: auto-generated\r\n\
-             MIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=\"tlsrpt\"; boundary=\"{boundary}\"\r\n\r\n\
-             --{boundary}\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\nA report of TLS with the mail servers of {domain}.\r\n\r\n\
-             --{boundary}\r\nContent-Type: application/tlsrpt+gzip\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment; \
-             filename=\"{hostname}!{domain}!{began}!{end}.json.gz\"\r\n\r\n{packed}\r\n--{boundary}--\r\n",
-            to = to.join(", "),
-            id = self.id(),
-            packed = lines.join("\r\n"),
-        )
+        let (id, end, json) = (self.id(), began + DAY - 1, self.json(counts).to_string());
+        let letter = Letter {
+            from: contact,
+            to,
+            id: &id,
+            subject: &format!("Report Domain: {domain} Submitter: {hostname} Report-ID: <{id}>"),
+            fields: &format!("TLS-Required: No\r\nTLS-Report-Domain: {domain}\r\nTLS-Report-Submitter: {hostname}\r\n"),
+            kind: "multipart/report; report-type=\"tlsrpt\"",
+            words: &format!("A report of TLS with the mail servers of {domain}."),
+            media_type: "application/tlsrpt+gzip",
+            name: &format!("{hostname}!{domain}!{began}!{end}.json.gz"),
+            content: json.as_bytes(),
+        };
+        letter.send(site, "tls-reports", letter.write()).await
     }
 }
 
@@ -243,8 +234,6 @@ fn seconds() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
 
     #[test]
@@ -273,16 +262,7 @@ mod tests {
         assert_eq!((counts.len(), tally.take().len()), (1, 0));
         let report =
             Report { domain: "example.org", contact: "tls@mx.test", hostname: "mx.test", began: 1_767_225_600 };
-        let mail = report.mail(&["a@example.org".into()], &counts["example.org"]);
-        assert!(
-            mail.contains("TLS-Report-Domain: example.org\r\n") && mail.lines().all(|line| line.len() < 200),
-            "{mail}"
-        );
-        let packed = mail.split("\r\n\r\n").nth(4).unwrap().split("\r\n--").next().unwrap().replace("\r\n", "");
-        let packed = base64::decode(packed.bytes().take_while(|&byte| byte != b'=')).unwrap();
-        let mut unpacked = String::new();
-        flate2::read::GzDecoder::new(&packed[..]).read_to_string(&mut unpacked).unwrap();
-        let report: Value = serde_json::from_str(&unpacked).unwrap();
+        let report = report.json(&counts["example.org"]);
         assert_eq!(report["date-range"]["start-datetime"], "2026-01-01T00:00:00Z");
         let policy = &report["policies"][0];
         assert_eq!(policy["policy"]["policy-type"], "sts");
