@@ -316,7 +316,7 @@ impl Session {
         let (passage, envelope) = (&message.passage, &message.envelope);
         journal::count(&self.shared.runtime.borrow().metrics, passage, action, true);
         journal::count_score(&self.shared.runtime.borrow().metrics, passage, verdict);
-        journal::count_sender(&self.shared.runtime.borrow().metrics, verdict);
+        journal::count_sender(&self.shared.runtime.borrow().means, verdict);
         let reply = match decision {
             Decision::Accept => String::new(),
             Decision::Reply(reply) => reply.to_string(),

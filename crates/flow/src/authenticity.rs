@@ -47,6 +47,77 @@ pub struct Authenticity {
     pub reason: Box<str>,
     /// How many questions were asked.
     pub questions: u32,
+    /// The evaluation of DMARC; none without a record, or without a client.
+    pub evaluation: Option<Box<Evaluation>>,
+}
+
+/// An evaluation of DMARC, as an aggregate report counts it (RFC 9990).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Domain of the record that applies.
+    pub policy_domain: Box<str>,
+    /// The record.
+    pub published: Published,
+    /// Facts about the mail.
+    pub observation: Observation,
+}
+
+/// Tags of a policy record, with defaults filled in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Published {
+    /// `p`
+    pub p: Box<str>,
+    /// `sp`
+    pub sp: Box<str>,
+    /// `np`
+    pub np: Box<str>,
+    /// `adkim=s`
+    pub strict_dkim: bool,
+    /// `aspf=s`
+    pub strict_spf: bool,
+    /// `t=y`
+    pub testing: bool,
+}
+
+/// Facts about a mail that a report counts: mails with the same facts are one record of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Observation {
+    /// The client.
+    pub client: IpAddr,
+    /// What the policy came to: `none`, `pass`, `quarantine`, `reject`.
+    pub disposition: Box<str>,
+    /// Why that is not the policy that was published; empty where it is.
+    pub reason: Box<str>,
+    /// A signature of the author's domain passed.
+    pub dkim_aligned: bool,
+    /// SPF passed for the author's domain.
+    pub spf_aligned: bool,
+    /// The author's domain.
+    pub header_from: Box<str>,
+    /// Domain of the envelope's sender; empty for the null sender.
+    pub envelope_from: Box<str>,
+    /// The domain that SPF was checked for; empty if there is none.
+    pub spf_domain: Box<str>,
+    /// Result of SPF.
+    pub spf: Box<str>,
+    /// Signatures, at most [`Observation::SIGNATURES_MAX`].
+    pub signatures: Vec<Signature>,
+}
+
+impl Observation {
+    /// The most signatures that are counted; those that pass come first.
+    pub const SIGNATURES_MAX: usize = 8;
+}
+
+/// A signature of DKIM, and its result.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Signature {
+    /// `d=`
+    pub domain: Box<str>,
+    /// `s=`
+    pub selector: Box<str>,
+    /// The result.
+    pub result: Box<str>,
 }
 
 impl Authenticity {

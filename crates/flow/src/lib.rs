@@ -41,7 +41,7 @@ mod watch;
 pub mod wire;
 
 pub use ask::{Answer, Ask, Outcome, Question, Record, RecordKind, Security};
-pub use authenticity::{Authenticating, Authenticity};
+pub use authenticity::{Authenticating, Authenticity, Evaluation, Observation, Published, Signature};
 pub use context::{Flow, Protocol};
 pub use filler::{Filler, NOTICE};
 pub use fuzzy::{Alike, Fuzzy};

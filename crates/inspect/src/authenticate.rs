@@ -5,7 +5,7 @@
 
 use auth::message::LineEnds;
 use auth::{Check, Context, Limits, Results, dkim, dmarc, report, spf};
-use flow::{Action, Answer, Ask, Authenticating, Authenticity, Flow};
+use flow::{Action, Answer, Ask, Authenticating, Authenticity, Evaluation, Flow, Observation, Published, Signature};
 use rules::spam::authentic::Sender;
 
 use crate::inquest::Authenticated;
@@ -82,7 +82,78 @@ impl Authentication {
             action,
             reason: reason.into(),
             questions,
+            evaluation: evaluation(&self.terms, self.sender.envelope.is_none(), results).map(Box::new),
         })
+    }
+}
+
+/// The evaluation of DMARC for reports to the author's domain.
+fn evaluation(terms: &Authenticating, is_null: bool, results: &Results) -> Option<Evaluation> {
+    let (dmarc, spf) = (&results.dmarc, &results.mailfrom);
+    let (record, client) = (dmarc.record.as_ref()?, terms.client?);
+    let (disposition, reason) = applied(terms, dmarc);
+    let mut signatures: Vec<&dkim::Report> = results.dkim.iter().filter(|one| !one.domain.is_empty()).collect();
+    signatures.sort_by_key(|one| (one.outcome != dkim::Outcome::Pass, one.domain != dmarc.domain));
+    let signature = |one: &dkim::Report| Signature {
+        domain: one.domain.clone(),
+        selector: one.selector.clone(),
+        result: one.outcome.name().into(),
+    };
+    Some(Evaluation {
+        policy_domain: dmarc.policy_domain.clone(),
+        published: Published {
+            p: record.policy.name().into(),
+            sp: record.subdomains.name().into(),
+            np: record.missing.name().into(),
+            strict_dkim: record.strict_dkim,
+            strict_spf: record.strict_spf,
+            testing: record.testing,
+        },
+        observation: Observation {
+            client,
+            disposition: disposition.into(),
+            reason: reason.into(),
+            dkim_aligned: dmarc.dkim_aligned,
+            spf_aligned: dmarc.spf_aligned,
+            header_from: dmarc.domain.clone(),
+            envelope_from: if is_null { Box::default() } else { spf.domain.clone() },
+            spf_domain: spf.domain.clone(),
+            spf: spf.outcome.name().into(),
+            signatures: signatures.into_iter().take(Observation::SIGNATURES_MAX).map(signature).collect(),
+        },
+    })
+}
+
+/// What a policy comes to here, as reports say it, and why that is not what was published.
+fn applied(terms: &Authenticating, dmarc: &dmarc::Report) -> (&'static str, &'static str) {
+    let published = dmarc.policy.unwrap_or(dmarc::Policy::None);
+    let is_enforced = published != dmarc::Policy::None;
+    let Some(requested) = dmarc.disposition else {
+        return match dmarc.outcome {
+            dmarc::Outcome::Pass if is_enforced => ("pass", ""),
+            dmarc::Outcome::TempError if is_enforced => ("none", "other"),
+            _ => ("none", ""),
+        };
+    };
+    let disposition = match by_author(terms, dmarc) {
+        Action::Pass => dmarc::Policy::None,
+        Action::Tag | Action::Blank | Action::Quarantine => dmarc::Policy::Quarantine,
+        Action::Reject => dmarc::Policy::Reject,
+    };
+    let reason = match disposition {
+        policy if policy == published => "",
+        policy if policy == requested && dmarc.testing => "policy_test_mode",
+        _ => "local_policy",
+    };
+    (disposition.name(), reason)
+}
+
+/// Action for the author's policy.
+const fn by_author(terms: &Authenticating, dmarc: &dmarc::Report) -> Action {
+    match dmarc.disposition {
+        Some(dmarc::Policy::Reject) => terms.on_dmarc_reject,
+        Some(dmarc::Policy::Quarantine) => terms.on_dmarc_quarantine,
+        Some(dmarc::Policy::None) | None => Action::Pass,
     }
 }
 
@@ -103,11 +174,7 @@ fn best(reports: &[dkim::Report]) -> &'static str {
 /// Action for the results, with its reason. Uncertain results ask for nothing.
 fn asked_for(terms: &Authenticating, results: &Results) -> (Action, String) {
     let dmarc = &results.dmarc;
-    let by_author = match dmarc.disposition {
-        Some(dmarc::Policy::Reject) => terms.on_dmarc_reject,
-        Some(dmarc::Policy::Quarantine) => terms.on_dmarc_quarantine,
-        Some(dmarc::Policy::None) | None => Action::Pass,
-    };
+    let by_author = by_author(terms, dmarc);
     // A mail that was forwarded fails, and its author's signature says that it is none the worse for that.
     let is_spf_fail = results.mailfrom.outcome == spf::Outcome::Fail && dmarc.outcome != dmarc::Outcome::Pass;
     let by_sender = if is_spf_fail { terms.on_spf_fail } else { Action::Pass };
@@ -174,6 +241,20 @@ mod tests {
         assert_eq!(results_of, results("fail", "none"));
         let both = told(&[spf, (dmarc, Some("v=DMARC1; p=reject"))]);
         assert_eq!(both, (Action::Reject, "DMARC policy of author.example".into(), results("fail", "fail")));
+        let passes = [("sender.example", Some("v=spf1 +all")), (dmarc, Some("v=DMARC1; p=reject"))];
+        for (texts, wanted) in [
+            (&[spf, (dmarc, Some("v=DMARC1; p=reject"))][..], ("reject", "")),
+            (&[(dmarc, Some("v=DMARC1; p=reject; t=y"))], ("quarantine", "policy_test_mode")),
+            (&[(dmarc, Some("v=DMARC1; p=none"))], ("none", "")),
+            (&passes, ("reject", "")),
+        ] {
+            let evaluation = authenticate(texts).evaluation.unwrap();
+            let Observation { disposition, reason, header_from, spf_domain, .. } = &evaluation.observation;
+            assert_eq!((&**disposition, &**reason), wanted, "{texts:?}");
+            assert_eq!((&**header_from, &**spf_domain), ("author.example", "sender.example"));
+            assert_eq!(&*evaluation.policy_domain, "author.example");
+        }
+        assert_eq!(authenticate(&[spf]).evaluation, None, "no policy");
         let tried = told(&[(dmarc, Some("v=DMARC1; p=none"))]);
         assert_eq!((tried.0, tried.2), (Action::Pass, results("none", "fail")));
     }

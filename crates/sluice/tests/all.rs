@@ -10,6 +10,7 @@ mod clamd_peers;
 mod cluster;
 mod database;
 mod discovery;
+mod dmarc_reports;
 mod dnsbl;
 mod doors;
 mod evader;

@@ -102,6 +102,7 @@ fn judge(
         testing: record.testing,
         spf_aligned: spf == Standing::Passed,
         dkim_aligned: dkim == Standing::Passed,
+        record: Some(record.clone()),
         ..report
     })
 }

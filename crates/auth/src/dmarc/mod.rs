@@ -2,14 +2,16 @@
 //! the author's, and the policy that the author's domain requests otherwise.
 //!
 //! Organizations are found by walking up the tree of names ([`walk`]); there is no list of public suffixes. Reports
-//! (RFC 9990, 9991) are not written here.
+//! (RFC 9990, 9991) are not written here; where they go is read here ([`destinations`]).
 //!
 //! Bounds: eight questions a walk, one walk for each authenticated domain.
 
+mod destination;
 mod evaluate;
 mod record;
 pub mod walk;
 
+pub use destination::{Destination, accepts, destinations};
 pub use evaluate::{Identifiers, check};
 pub use record::{BYTES_MAX, Policy, Record, Suffix};
 
@@ -64,4 +66,6 @@ pub struct Report {
     pub spf_aligned: bool,
     /// A signature of the author's domain passed.
     pub dkim_aligned: bool,
+    /// The record that applies.
+    pub record: Option<Record>,
 }

@@ -77,15 +77,7 @@ pub struct Record {
 impl Record {
     /// Reads a text; none where it is no record.
     pub fn parse(text: &[u8]) -> Option<Record> {
-        let text = core::str::from_utf8(text).ok().filter(|text| text.len() <= BYTES_MAX)?;
-        let mut tags = text.split(';').map(|tag| {
-            let (name, value) = tag.split_once('=').unwrap_or((tag, ""));
-            (name.trim(), value.trim())
-        });
-        if tags.next()? != ("v", "DMARC1") {
-            return None;
-        }
-        let tags: Vec<(&str, &str)> = tags.collect();
+        let tags = tags(text)?;
         let get = |wanted: &str| {
             let tag = tags.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
             tag.map(|(_, value)| *value)
@@ -114,6 +106,16 @@ impl Record {
             },
         })
     }
+}
+
+/// The tags of a text behind its version; none where it is no record.
+pub(super) fn tags(text: &[u8]) -> Option<Vec<(&str, &str)>> {
+    let text = core::str::from_utf8(text).ok().filter(|text| text.len() <= BYTES_MAX)?;
+    let mut tags = text.split(';').map(|tag| {
+        let (name, value) = tag.split_once('=').unwrap_or((tag, ""));
+        (name.trim(), value.trim())
+    });
+    (tags.next()? == ("v", "DMARC1")).then(|| tags.collect())
 }
 
 /// Whether there is an address that reports can go to.

@@ -2,7 +2,7 @@
 //!
 //! An inspection says what was found; what would end the field or the header is not written.
 
-use flow::{Action, Authenticating, Authenticity, Flow, Verdict};
+use flow::{Action, Authenticating, Authenticity, Evaluation, Flow, Verdict};
 
 use super::trace;
 use crate::settings::Authentication;
@@ -12,6 +12,12 @@ pub const NAME: &str = "Authentication-Results";
 
 /// The longest line of the field, in bytes; the hard bound of RFC 5322 section 2.1.1.
 const LINE_BYTES_MAX: usize = 990;
+
+/// A counter of evaluations of DMARC, for reports.
+pub trait Evaluations: Send + Sync {
+    /// Counts one mail.
+    fn count(&self, evaluation: &Evaluation);
+}
 
 /// Checks wanted for a mail.
 pub fn asked(settings: &Authentication, flow: &Flow) -> Option<Authenticating> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use flow::{Action, Verdict};
 
 use crate::message::authenticity;
-use crate::message::passage::Passage;
+use crate::message::passage::{Means, Passage};
 use crate::message::spam;
 use crate::message::trace;
 use crate::metrics::{Count, Metrics};
@@ -40,8 +40,12 @@ pub fn count_score(metrics: &Metrics, passage: &Passage, verdict: &Verdict) {
 }
 
 /// Counts what is known of who has sent a mail that is over.
-pub fn count_sender(metrics: &Metrics, verdict: &Verdict) {
+pub fn count_sender(means: &Means, verdict: &Verdict) {
     let Some(found) = &verdict.authenticity else { return };
+    let metrics = &means.metrics;
+    if let Some((evaluations, evaluation)) = means.evaluations.as_ref().zip(found.evaluation.as_ref()) {
+        evaluations.count(evaluation);
+    }
     let count = |counted: &Count, is_so: bool| counted.add(u64::from(is_so));
     metrics.authenticated_total.add(1);
     count(&metrics.authentication_spf_failed_total, &*found.spf == "fail");

@@ -20,7 +20,7 @@ use tokio::time::timeout_at;
 
 use crate::beat;
 use crate::message::asking::{Asking, Resolver};
-use crate::message::authenticity;
+use crate::message::authenticity::{self, Evaluations};
 use crate::message::greylist::{self, Transaction};
 use crate::message::intrusion::{Guard, Sentinel};
 use crate::message::memory::{Memory, Remembering, What};
@@ -53,6 +53,8 @@ pub struct Means {
     pub memory: Option<Arc<dyn Memory>>,
     /// Hears of intrusion rules that match, where there are any.
     pub sentinel: Option<Arc<dyn Sentinel>>,
+    /// Counts evaluations of DMARC, where reports are sent.
+    pub evaluations: Option<Arc<dyn Evaluations>>,
     /// The metrics; one set for the whole run.
     pub metrics: Arc<Metrics>,
 }

@@ -408,7 +408,7 @@ impl Mail {
         let taken = replies.iter().any(Reply::is_positive);
         journal::count(&self.runtime.metrics, passage, action, taken);
         journal::count_score(&self.runtime.metrics, passage, verdict);
-        journal::count_sender(&self.runtime.metrics, verdict);
+        journal::count_sender(&self.runtime.means, verdict);
         if passage.is_streamed() && authenticity::field(self.ruling.authentication.as_ref(), verdict).is_some() {
             self.runtime.metrics.authentication_unmarked_total.add(1);
         }

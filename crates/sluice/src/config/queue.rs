@@ -52,6 +52,8 @@ pub struct QueueSettings {
     pub mta_sts: bool,
     /// The sender of reports of TLS; none: nothing is reported.
     pub tls_reports: Option<String>,
+    /// The sender of aggregate reports of DMARC; none: nothing is reported.
+    pub dmarc_reports: Option<String>,
     /// The file of secrets with which senders of forwarded mail are rewritten; none: they stay.
     pub srs_secret: Option<PathBuf>,
     /// The domain of rewritten senders; none: `hostname`.
@@ -81,6 +83,7 @@ impl Default for QueueSettings {
             dane: true,
             mta_sts: true,
             tls_reports: None,
+            dmarc_reports: None,
             srs_secret: None,
             srs_domain: None,
             port: 25,
@@ -116,8 +119,10 @@ impl QueueSettings {
     /// When it cannot; the message says why.
     pub fn check(&self) -> Result<(), String> {
         let is_address = |text: &String| text.contains('@') && text.parse::<proto::smtp::Path>().is_ok();
-        if self.tls_reports.as_ref().is_some_and(|address| !is_address(address)) {
-            return Err("tls_reports is an address".into());
+        for (key, address) in [("tls_reports", &self.tls_reports), ("dmarc_reports", &self.dmarc_reports)] {
+            if address.as_ref().is_some_and(|address| !is_address(address)) {
+                return Err(format!("{key} is an address"));
+            }
         }
         if self.connections_max == 0 || self.connections_to_one_max == 0 || self.port == 0 || self.https_port == 0 {
             return Err("a limit or a port of 0 would send nothing".into());
@@ -192,6 +197,7 @@ mod tests {
             "retry_longest_seconds = 1",
             "routes = { 'a' = 'discard:' }",
             "tls_reports = 'x'",
+            "dmarc_reports = 'x'",
             "relay_domains = ['*']",
             "relay_domains = ['.']",
             "relay_domains = ['a@b.test']",

@@ -146,6 +146,7 @@ impl Site {
             resolver: resolver.as_ref().map(|resolver| asked(resolver, &lists, spam.as_deref())),
             memory: memory.clone().map(|memory| memory as Arc<dyn memory::Memory>),
             sentinel: intrusion.as_ref().map(|intrusion| intrusion.lookout.clone() as Arc<dyn Sentinel>),
+            evaluations: store.as_ref().and_then(|store| store.evaluations()),
             metrics: metrics.clone(),
         };
         let runtime = Runtime {

@@ -19,6 +19,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use edge::message::authenticity::Evaluations;
 use edge::net::listening::{Owner, Socket, Sockets};
 use edge::net::stream::Stream;
 use edge::porch::runtime::Runtime;
@@ -36,6 +37,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::control::Control;
 use super::dkim::signer::Signers;
+use super::dmarc::{Reporter, Tally};
 use super::doors::{Doors, Identity};
 use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
@@ -82,6 +84,8 @@ pub struct Store {
     discovery: Discovery,
     identity: Identity,
     teachers: Teachers,
+    /// What reports of DMARC count, where they are sent.
+    tally: Option<Arc<Tally>>,
     shown: Mutex<Weak<Site>>,
     levels: Arc<Levels>,
     end: watch::Sender<bool>,
@@ -163,6 +167,7 @@ impl Store {
             discovery,
             identity: Arc::default(),
             teachers: Teachers::default(),
+            tally: settings.queue.dmarc_reports.as_ref().map(|_| Arc::default()),
             shown: Mutex::default(),
             levels: Arc::default(),
             end: watch::channel(false).0,
@@ -195,6 +200,7 @@ impl Store {
         let means = Means { dns, tls, hostname, folder: Some(&self.settings.folder) };
         let way = self.settings.relay.as_ref();
         let begun = way.map(|way| outbound(way, &self.settings.queue, &means)).transpose()?;
+        let dmarc = self.reporter(dns)?;
         let path = self.settings.volume();
         if self.member.is_none() {
             make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -224,6 +230,7 @@ impl Store {
             scripts,
             relay,
             reports: reports.flatten(),
+            dmarc,
             rewriter: srs.map(|srs| Arc::new(srs) as Arc<dyn Rewriter>),
             remote,
             hostname: hostname.to_owned(),
@@ -237,6 +244,21 @@ impl Store {
         let thread = std::thread::Builder::new().name("store".into()).spawn(run)?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
+    }
+
+    /// The counter of evaluations of DMARC, where reports are sent.
+    pub fn evaluations(&self) -> Option<Arc<dyn Evaluations>> {
+        self.tally.clone().map(|tally| tally as Arc<dyn Evaluations>)
+    }
+
+    /// The sender of reports of DMARC, where they are sent.
+    fn reporter(&self, dns: &DnsSettings) -> Result<Option<Arc<Reporter>>, String> {
+        let Some((tally, contact)) = self.tally.clone().zip(self.settings.queue.dmarc_reports.as_ref()) else {
+            return Ok(None);
+        };
+        let resolver = Resolver::start(dns, &Arc::default(), None)?;
+        let file = self.settings.folder.join("dmarc");
+        Ok(Some(Arc::new(Reporter::new(tally, resolver, contact, file))))
     }
 
     /// The way to servers that mails name; none where it is not wanted, or where names cannot be looked up or servers not be known.
@@ -261,9 +283,10 @@ impl Store {
         }
         let numbers = site.map(|site| self.levels.text(&site)).unwrap_or_default();
         let epoch = self.member.as_ref().map_or(0, |member| member.epoch());
+        let reports = self.tally.as_ref().map(|tally| tally.text()).unwrap_or_default();
         let name = "sluice_store_cluster_epoch";
         let help = "Epoch of this node as the owner of a store that machines share, else 0.";
-        numbers + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
+        numbers + &reports + &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {epoch}\n")
     }
 
     /// Closes the store as soon as the mails that are being handed over are in it.
@@ -381,7 +404,7 @@ impl Store {
         if let Some((member, tenure)) = tenure {
             keep(member.clone(), tenure, end.clone(), holding)?;
         }
-        let outcome = runtime.block_on(self.serve(site, parts.reports.clone(), listening, waiting, (end, holds)));
+        let outcome = runtime.block_on(self.serve(site, parts, listening, waiting, (end, holds)));
         writer.join()?;
         tracing::info!("the store is closed");
         outcome
@@ -425,7 +448,7 @@ impl Store {
     async fn serve(
         &self,
         site: Arc<Site>,
-        reports: Option<Arc<Reports>>,
+        parts: &Parts,
         listening: &Listening,
         waiting: &mut mpsc::Receiver<Handed>,
         (end, holds): (watch::Sender<bool>, watch::Receiver<bool>),
@@ -436,9 +459,13 @@ impl Store {
         }
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&site);
         listeners.spawn(look(self.levels.clone(), site.clone()));
-        if let Some(reports) = reports {
+        if let Some(reports) = parts.reports.clone() {
             let site = site.clone();
             listeners.spawn(async move { reports.serve(site).await });
+        }
+        if let Some(dmarc) = parts.dmarc.clone() {
+            let site = site.clone();
+            listeners.spawn(async move { dmarc.serve(site).await });
         }
         if let Some(folder) = &self.settings.maildrop {
             listeners.spawn(Maildrop::new(folder, &self.settings.maildrop_trusted).serve(site.clone()));
@@ -462,6 +489,7 @@ impl Store {
         }
         end.send_replace(true);
         listeners.shutdown().await;
+        parts.dmarc.iter().for_each(|dmarc| dmarc.keep());
         drop(doors);
         ended.wait().await;
         Ok(())
@@ -474,6 +502,7 @@ struct Parts {
     scripts: SiteScripts,
     relay: Option<Arc<dyn Relay>>,
     reports: Option<Arc<Reports>>,
+    dmarc: Option<Arc<Reporter>>,
     rewriter: Option<Arc<dyn Rewriter>>,
     remote: Option<Arc<dyn Remote>>,
     hostname: String,

@@ -7,6 +7,7 @@ pub mod command;
 pub mod control;
 pub mod discovery;
 pub mod dkim;
+mod dmarc;
 pub mod domain;
 pub mod doors;
 mod export;
