@@ -22,14 +22,18 @@ use sieve::{Mail, Program};
 use store::{Arrival, Error, Refused, Sealed, SpecialUse, State, Transaction};
 
 use crate::accounts::Recipient;
+use crate::feedback::Feedback;
 use crate::file::File;
 use crate::filter::{self, Case, LOOKED_AT_BYTES_MAX, Placement, Plan, Said, Target};
 use crate::learner::JUNK;
-use crate::outbox::Entry;
+use crate::outbox::{Entry, suppress};
 use crate::remembered::{ANSWERED, Remembered, SEEN};
 use crate::site::{Site, ensure, seconds};
 use crate::writer::Incoming;
 use outgoing::Leaving;
+
+/// Why an address gets no more mail that has reported some.
+const REPORTED: &str = "it has reported a mail";
 
 /// Bytes of a mail that are copied at a time.
 const PIECE_BYTES: usize = 64 << 10;
@@ -111,7 +115,9 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let programs: Programs =
         mail.recipients.iter().map(|(_, accounts)| accounts.iter().map(program).collect()).collect();
     let Arrived { incoming, digest, recipients, is_one, relayed, .. } = mail;
-    if programs.iter().flatten().all(Vec::is_empty) {
+    let is_feedback = |feedback: &&Feedback| mail.is_inspected && recipients.iter().any(|(to, _)| feedback.is_at(to));
+    let feedback = site.feedback.as_ref().filter(is_feedback);
+    if feedback.is_none() && programs.iter().flatten().all(Vec::is_empty) {
         let usual = Plan::keep(if said.is_spam && site.junk { Target::Junk } else { Target::Usual });
         let plans: Plans = recipients.iter().map(|(_, accounts)| vec![usual.clone(); accounts.len()]).collect();
         let work = move |transaction: &mut Transaction<'_, File>, sealed: &Sealed| {
@@ -124,6 +130,8 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let whole = incoming.seal(digest).await?;
     let sealed = whole.sealed.clone();
     let head = site.store.read_sealed(&sealed, 0, LOOKED_AT_BYTES_MAX).await?;
+    let reported = feedback.map(|feedback| feedback.reported(&head)).unwrap_or_default();
+    site.queue.counts.reported.fetch_add(reported.len() as u64, Relaxed);
     let (from, size, hostname, junk) = (mail.from.clone(), sealed.size(), site.hostname.clone(), site.junk);
     let filtering = Arc::new(Filtering { said, state, from, head, size, hostname, junk, now: seconds() });
     let mut plans = filtering.run(site, &recipients, programs).await?;
@@ -142,7 +150,12 @@ async fn delivered(site: &Site, mail: Arrived) -> Result<Outcomes, Error> {
     let work = move |transaction: &mut Transaction<'_, File>| {
         let mut delivery = Delivery::new(transaction, &sealed, &edited, is_one);
         delivery.leaving = leaving;
-        delivery.all(&recipients, &plans)
+        let outcomes = delivery.all(&recipients, &plans)?;
+        for address in &reported {
+            tracing::info!(address, "a recipient has reported a mail, and gets no more");
+            suppress(transaction, address, REPORTED, seconds())?;
+        }
+        Ok(outcomes)
     };
     Ok(woken(site, site.store.transact(work).await?))
 }

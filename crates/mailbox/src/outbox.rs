@@ -6,6 +6,7 @@
 mod entry;
 mod former;
 pub mod schedule;
+mod suppressed;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,8 @@ use crate::relay::Wake;
 use schedule::{Limits, Schedule};
 
 pub use entry::{Entry, Recipient};
+pub use suppressed::{Suppressed, is_suppressed, suppressed};
+pub(crate) use suppressed::{forgive, suppress};
 
 /// The account: with a blank in it, which no other's name has.
 const ACCOUNT: &[u8] = b"sluice queue";
@@ -24,6 +27,9 @@ pub(crate) const MAILBOX: &[u8] = b"INBOX";
 
 /// Mails that wait; with as many, what is redirected is kept, nobody is answered, and what is submitted is deferred.
 pub const WAITING_MAX: usize = 1_000_000;
+
+/// Why a recipient gets nothing, as its senders are told.
+pub(crate) const SUPPRESSED: &str = "The recipient has reported mail from here: it gets no more (sluice queue suppress)";
 
 /// The name of an annotation that remembers a mail of the maildrop, in front of its key.
 const TAKEN: &[u8] = b"maildrop/";
@@ -48,6 +54,8 @@ pub struct Counts {
     pub deferred: AtomicU64,
     /// Recipients that were given up.
     pub failed: AtomicU64,
+    /// They have reported a mail, and get no more.
+    pub reported: AtomicU64,
 }
 
 impl Queue {

@@ -22,6 +22,7 @@ mod handover;
 mod local;
 mod manage;
 mod notice;
+mod suppression;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,10 +34,13 @@ use crate::outbox::{hash, place, take_over};
 use crate::site::{Site, seconds};
 use schedule::{Health, Job, Schedule, Turn};
 
-pub use crate::outbox::{Counts, Entry, Queue, Recipient, WAITING_MAX, entry, schedule, taken, waiting, waiting_count};
+pub use crate::outbox::{
+    Counts, Entry, Queue, Recipient, Suppressed, WAITING_MAX, entry, schedule, suppressed, taken, waiting, waiting_count,
+};
 pub use crate::relay::Patience;
 pub use handover::{Handover, Untaken, forget, hand_over};
 pub use manage::{Action, Filter, act, rests_until, retry, select};
+pub use suppression::{forgive_all, suppress_all};
 
 /// How long a mail that is being sent may go on when the server ends.
 const GRACE: Duration = Duration::from_secs(2);

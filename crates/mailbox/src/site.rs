@@ -15,6 +15,7 @@ use crate::accounts::{Account, Accounts};
 use crate::behind::Behind;
 use crate::clock::Clock;
 use crate::discovery::Discovery;
+use crate::feedback::Feedback;
 use crate::file::File;
 use crate::guest::Seats;
 use crate::in_flight::InFlight;
@@ -85,6 +86,8 @@ pub struct Site {
     pub queue: Queue,
     /// Domains that mail of anybody is relayed to: `example.org`, and `.example.org` for those below it.
     pub relay_domains: Vec<String>,
+    /// Where recipients report mail from here, and whose reports count.
+    pub feedback: Option<Feedback>,
     /// Recipients that one login may send to in an hour; 0 is no bound.
     pub recipients_hour_max: u32,
     /// Recipients that logins have sent to.
@@ -164,6 +167,7 @@ impl Site {
             patience: Patience::default(),
             queue: Queue::new(Limits::default()),
             relay_domains: Vec::new(),
+            feedback: None,
             recipients_hour_max: 0,
             rates: Rates::default(),
             inspector: None,

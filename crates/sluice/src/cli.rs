@@ -42,7 +42,7 @@ pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::migrate::{MigrateCommand, MigratePostfix};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
 pub use self::quarantine::{Quarantine, QuarantineCommand, Selection};
-pub use self::queue::{Queue, QueueCommand, QueueSelect, seconds};
+pub use self::queue::{Queue, QueueCommand, QueueSelect, QueueSuppress, SuppressCommand, seconds};
 pub use self::scan::{Scan, ScanChoice, ScanKeep, ScanLook, ScanOutput};
 pub use self::sieve::{Sieve, SieveCheck, SieveCommand, SieveScript, SieveTest, SieveUser};
 pub use self::store::{

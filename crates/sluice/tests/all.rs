@@ -71,6 +71,7 @@ mod store;
 mod store_served;
 mod submission;
 mod supervisor;
+mod suppression;
 mod tls;
 mod trust;
 mod update;

@@ -36,7 +36,7 @@ pub(super) fn to_domain(site: &Site, address: &str) -> bool {
 }
 
 /// Whether a domain is in a list: as itself, or below one that begins with a dot.
-fn is_listed(list: &[String], domain: &str) -> bool {
+pub(crate) fn is_listed(list: &[String], domain: &str) -> bool {
     list.iter().any(|one| match one.starts_with('.') {
         true => domain.len() > one.len() && domain.ends_with(&one.to_ascii_lowercase()),
         false => one.eq_ignore_ascii_case(domain),

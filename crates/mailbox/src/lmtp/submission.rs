@@ -12,7 +12,7 @@ use proto::smtp::{RcptTo, Reply};
 use store::{Error, Refused};
 use text::base64;
 
-use super::{APART, Content, FAILED, Mail, Session, reply_to};
+use super::{APART, Content, FAILED, Mail, Peer, Session, reply_to};
 use crate::accounts::Account;
 use crate::header::missing;
 use crate::in_flight::Owner;
@@ -129,6 +129,10 @@ impl<S: Stream> Session<'_, S> {
             return TOO_MANY;
         }
         let to = recipient.path.as_str();
+        let is_ours = self.account.is_some() || self.peer == Peer::Insider;
+        if is_ours && !mail.from.is_empty() && outbox::is_suppressed(&self.site.store.state(), to) {
+            return Reply::new(550, (5, 7, 1), outbox::SUPPRESSED);
+        }
         // Without a domain it is one here.
         let to = if to.contains('@') { to.to_owned() } else { format!("{to}@{}", self.site.hostname) };
         let notify = recipient.notify.clone().unwrap_or_default();

@@ -34,6 +34,12 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option
     if mine.is_empty() || entry.is_held {
         return Some(Health::Unknown);
     }
+    let now = seconds();
+    let is_over = now.saturating_sub(entry.since) >= site.patience.whole;
+    let (refused, mine) = suppressed(site, &entry, mine);
+    if mine.is_empty() {
+        return concluded(site, mail, entry, refused).await.then_some(Health::Unknown);
+    }
     let (entry, outcome) = inspected(site, mail, entry).await;
     let Report { fates, health } = match outcome {
         Err(fate) => Report::all(mine.len(), &fate, Health::Unknown),
@@ -42,10 +48,20 @@ pub(super) async fn attempt(site: &Site, mail: u32, destination: &str) -> Option
             None => send(site, mail, &entry, destination, &mine).await,
         },
     };
-    let now = seconds();
-    let is_over = now.saturating_sub(entry.since) >= site.patience.whole;
-    let events = mine.into_iter().zip(fates).map(|(recipient, fate)| event(recipient, fate, is_over)).collect();
+    let events = mine.into_iter().zip(fates).map(|(recipient, fate)| event(recipient, fate, is_over));
+    let events = refused.into_iter().chain(events).collect();
     concluded(site, mail, entry, events).await.then_some(health)
+}
+
+/// Divides recipients by those who get no more mail of accounts. What has no sender goes to them all the same.
+fn suppressed(site: &Site, entry: &Entry, mine: Vec<Recipient>) -> (Vec<Event>, Vec<Recipient>) {
+    if !entry.is_ours() || entry.from.is_empty() {
+        return (Vec::new(), mine);
+    }
+    let state = site.store.state();
+    let (refused, mine): (Vec<_>, Vec<_>) = mine.into_iter().partition(|one| outbox::is_suppressed(&state, &one.to));
+    let refusal = |one| event(one, Fate::never((5, 7, 1), outbox::SUPPRESSED), false);
+    (refused.into_iter().map(refusal).collect(), mine)
 }
 
 /// Has a mail inspected that was written here and that no door has seen. What it may not hold is not sent.

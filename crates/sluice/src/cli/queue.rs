@@ -34,6 +34,57 @@ pub enum QueueCommand {
     Delete(QueueSelect),
     /// Bounce mails now: their senders are notified.
     Bounce(QueueSelect),
+    /// Print or change the list of recipients that get no more mail of accounts.
+    Suppress(QueueSuppress),
+}
+
+/// `sluice queue suppress`
+#[derive(Debug, Args)]
+pub struct QueueSuppress {
+    /// Subcommand.
+    #[command(subcommand)]
+    pub command: SuppressCommand,
+}
+
+/// Subcommands about suppressed recipients.
+#[derive(Debug, Subcommand)]
+pub enum SuppressCommand {
+    /// Print the suppressed recipients, since when, and why. Exit status: 1 if there is none.
+    List {
+        /// Where the store is.
+        #[command(flatten)]
+        place: StorePlace,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Suppress recipients: accounts cannot send to them.
+    Add {
+        /// Where the store is.
+        #[command(flatten)]
+        place: StorePlace,
+        /// Their addresses.
+        #[arg(required = true, value_name = "ADDRESS")]
+        addresses: Vec<String>,
+        /// Why, for the list.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        reason: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete recipients from the list. Exit status: 1 if none was on it.
+    Delete {
+        /// Where the store is.
+        #[command(flatten)]
+        place: StorePlace,
+        /// Their addresses.
+        #[arg(required = true, value_name = "ADDRESS")]
+        addresses: Vec<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Selection of mails: all conditions have to hold.

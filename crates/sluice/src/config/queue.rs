@@ -54,6 +54,10 @@ pub struct QueueSettings {
     pub tls_reports: Option<String>,
     /// The sender of aggregate reports of DMARC; none: nothing is reported.
     pub dmarc_reports: Option<String>,
+    /// The address at which recipients report mail from here; none: nothing is read.
+    pub feedback: Option<String>,
+    /// Domains whose reports count: `"example.org"`, and `".example.org"` for those below it.
+    pub feedback_from: Vec<String>,
     /// The file of secrets with which senders of forwarded mail are rewritten; none: they stay.
     pub srs_secret: Option<PathBuf>,
     /// The domain of rewritten senders; none: `hostname`.
@@ -84,6 +88,8 @@ impl Default for QueueSettings {
             mta_sts: true,
             tls_reports: None,
             dmarc_reports: None,
+            feedback: None,
+            feedback_from: Vec::new(),
             srs_secret: None,
             srs_domain: None,
             port: 25,
@@ -119,10 +125,15 @@ impl QueueSettings {
     /// When it cannot; the message says why.
     pub fn check(&self) -> Result<(), String> {
         let is_address = |text: &String| text.contains('@') && text.parse::<proto::smtp::Path>().is_ok();
-        for (key, address) in [("tls_reports", &self.tls_reports), ("dmarc_reports", &self.dmarc_reports)] {
+        for (key, address) in
+            [("tls_reports", &self.tls_reports), ("dmarc_reports", &self.dmarc_reports), ("feedback", &self.feedback)]
+        {
             if address.as_ref().is_some_and(|address| !is_address(address)) {
                 return Err(format!("{key} is an address"));
             }
+        }
+        if self.feedback.is_some() == self.feedback_from.is_empty() {
+            return Err("feedback is the address of reports, and feedback_from has the domains whose count".into());
         }
         if self.connections_max == 0 || self.connections_to_one_max == 0 || self.port == 0 || self.https_port == 0 {
             return Err("a limit or a port of 0 would send nothing".into());
@@ -198,6 +209,8 @@ mod tests {
             "routes = { 'a' = 'discard:' }",
             "tls_reports = 'x'",
             "dmarc_reports = 'x'",
+            "feedback = 'a@b.test'",
+            "feedback_from = ['b.test']",
             "relay_domains = ['*']",
             "relay_domains = ['.']",
             "relay_domains = ['a@b.test']",

@@ -1,7 +1,7 @@
 //! How commands reach a store that a server has open: a UNIX socket beside it, `VOLUME.control`, for its owner alone.
 //!
 //! ```text
-//!   C: who ID | recall ID | sieve {...} | acl {...} | second NAME | app {...} | queue {...}    one line
+//!   C: who ID | recall ID | sieve {...} | acl {...} | second NAME | app {...} | queue {...} | suppress {...}    one line
 //!   S: {"places": [...], ...}              one line, and the end
 //!   C: deliver lmtp | smtp | insider       a session of LMTP or SMTP, as the gateway has with its store
 //!   C: look {...}                          answered as `show.rs` has it, and others may follow
@@ -180,8 +180,9 @@ async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
         Some(("acl", request)) => super::rights::answer(request, store).await,
         Some(("second", name)) => super::second::answer(name, site).await,
         Some(("app", request)) => super::app_passwords::answer(request, site).await,
+        Some(("suppress", wanted)) => super::suppress::answer(wanted, site).await,
         Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
-        _ => json!({ "error": "look, deliver, who, recall, sieve, acl, second, app or queue" }),
+        _ => json!({ "error": "look, deliver, who, recall, sieve, acl, second, app, suppress or queue" }),
     };
     let mut stream = stream.into_inner();
     stream.write_all(format!("{answer}\n").as_bytes()).await?;

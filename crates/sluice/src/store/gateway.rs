@@ -28,6 +28,7 @@ use edge::upstream::within::{self, Caller};
 use flow::{Answer, Context, Inspecting, Inspector, Out, Progress, Recalled, Unfinished};
 use mailbox::accounts::{self, Account, Accounts};
 use mailbox::discovery::Discovery;
+use mailbox::feedback::Feedback;
 use mailbox::queue::Queue;
 use mailbox::scripts::SiteScripts;
 use mailbox::{Elsewhere, File, Handle, Relay, Remote, Rewriter, Site, Writer};
@@ -423,6 +424,8 @@ impl Store {
         site.queue = Queue::new(self.settings.queue.limits());
         site.patience = self.settings.queue.patience();
         site.relay_domains = self.settings.queue.relay_domains.clone();
+        let from = &self.settings.queue.feedback_from;
+        site.feedback = self.settings.queue.feedback.clone().map(|address| Feedback { address, from: from.clone() });
         site.recipients_hour_max = self.settings.queue.recipients_hour_max;
         let lent: Arc<dyn Inspector> = Arc::new(Lent(self.identity.clone()));
         site.inspector = self.settings.search_index.then(|| lent.clone());

@@ -35,4 +35,5 @@ mod serve;
 mod show;
 pub mod source;
 mod srs;
+pub mod suppress;
 mod volume;

@@ -61,6 +61,7 @@ impl Levels {
             ("queue_sent_total", "counter", "Recipients that a next hop or a mailbox has taken.", get(&queue.sent)),
             ("queue_deferred_total", "counter", "Attempts after which a recipient waits on.", get(&queue.deferred)),
             ("queue_failed_total", "counter", "Recipients that were given up.", get(&queue.failed)),
+            ("queue_reported_total", "counter", "Recipients that have reported a mail.", get(&queue.reported)),
             (
                 "index_behind_accounts",
                 "gauge",

@@ -88,7 +88,8 @@ pub fn told(mails: Vec<(u32, Entry)>, rests_until: impl Fn(&str) -> i64) -> Vec<
     mails.into_iter().map(one).collect()
 }
 
-fn when(seconds: i64) -> String {
+/// A time as it is printed.
+pub fn when(seconds: i64) -> String {
     let when = OffsetDateTime::from_unix_timestamp(seconds).ok().and_then(|when| when.format(&Rfc3339).ok());
     when.unwrap_or_default()
 }

@@ -25,6 +25,7 @@ pub fn run(args: &cli::Queue) -> Result<ExitCode, Failure> {
         QueueCommand::Hold(select) => act(meant(select)?, "hold"),
         QueueCommand::Delete(select) => act(meant(select)?, "delete"),
         QueueCommand::Bounce(select) => act(meant(select)?, "bounce"),
+        QueueCommand::Suppress(suppress) => super::suppress::run(suppress),
     }
 }
 
