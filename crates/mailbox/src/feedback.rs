@@ -67,7 +67,8 @@ impl Feedback {
         let results = ours.filter(|field| is_named(field, b"authentication-results"));
         let told = results.filter_map(|field| auth::report::parse(split(field)?.1));
         told.flat_map(|told| told.results).any(|found| {
-            let is_from = |(name, domain): &(Box<str>, Box<str>)| &**name == "header.from" && is_listed(&self.from, domain);
+            let is_from =
+                |(name, domain): &(Box<str>, Box<str>)| &**name == "header.from" && is_listed(&self.from, domain);
             &*found.method == "dmarc" && &*found.result == "pass" && found.properties.iter().any(is_from)
         })
     }
@@ -159,7 +160,11 @@ mod tests {
             ("Carl@isp.test", "Carl isp.test@x@"),
         ] {
             let mail = REPORT.replace(part, other).replace("To: Carl <c@isp.test>\r\n", "");
-            let mail = if part.starts_with("smtp") { mail.replace("x=pass;\r\n\tdmarc=pass", "x=pass;\r\n\tspf=pass") } else { mail };
+            let mail = if part.starts_with("smtp") {
+                mail.replace("x=pass;\r\n\tdmarc=pass", "x=pass;\r\n\tspf=pass")
+            } else {
+                mail
+            };
             assert!(reported(&mail).is_empty(), "{other}: {mail}");
         }
         assert!(reported("").is_empty() && reported("\r\n").is_empty());

@@ -29,7 +29,8 @@ pub(crate) const MAILBOX: &[u8] = b"INBOX";
 pub const WAITING_MAX: usize = 1_000_000;
 
 /// Why a recipient gets nothing, as its senders are told.
-pub(crate) const SUPPRESSED: &str = "The recipient has reported mail from here: it gets no more (sluice queue suppress)";
+pub(crate) const SUPPRESSED: &str =
+    "The recipient has reported mail from here: it gets no more (sluice queue suppress)";
 
 /// The name of an annotation that remembers a mail of the maildrop, in front of its key.
 const TAKEN: &[u8] = b"maildrop/";

@@ -35,7 +35,8 @@ use crate::site::{Site, seconds};
 use schedule::{Health, Job, Schedule, Turn};
 
 pub use crate::outbox::{
-    Counts, Entry, Queue, Recipient, Suppressed, WAITING_MAX, entry, schedule, suppressed, taken, waiting, waiting_count,
+    Counts, Entry, Queue, Recipient, Suppressed, WAITING_MAX, entry, schedule, suppressed, taken, waiting,
+    waiting_count,
 };
 pub use crate::relay::Patience;
 pub use handover::{Handover, Untaken, forget, hand_over};

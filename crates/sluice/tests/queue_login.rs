@@ -193,3 +193,34 @@ fn a_login_that_is_refused_is_not_tried_by_every_mail() {
     submit(&site, &["<u@far.test>"]);
     waits(&site, "offers no login by SCRAM-SHA-256, PLAIN or LOGIN");
 }
+
+#[test]
+fn senders_have_next_hops_and_logins_of_their_own() {
+    let (certificate, tls) = tls("localhost", true);
+    let behaviour = Behaviour { tls, extensions: &["AUTH PLAIN"], login: true, ..Behaviour::default() };
+    let (relay, own) = (Sink::start(behaviour.clone()), Sink::start(behaviour));
+    let routed = Sink::start(Behaviour::default());
+    let [relay_port, own_port] = [&relay, &own].map(|sink| sink.address.port());
+    let logins = format!(
+        "localhost:{relay_port} tim:wrong\nlocalhost:{own_port} tim:secret\nbob@here.test tim:secret\n@elsewhere.test x:y\n"
+    );
+    let ground = Ground::new(&certificate, &logins);
+    let settings = format!(
+        "sender_routes = {{ \"ann@here.test\" = \"smtps://localhost:{own_port}\" }}\nroutes = {{ \"routed.test\" = \"{}\" }}",
+        routed.forward()
+    );
+    let site = ground.site(&format!("smtps://localhost:{relay_port}"), &settings);
+    submit(&site, &["<a@far.test>", "<c@routed.test>"]);
+    let mut wire = site.submit_as("bob@here.test");
+    for to in ["<b@far.test>", "<d@routed.test>"] {
+        assert_eq!(send(&mut wire, "<Bob@here.test>", &[to], MAIL), "250 2.0.0 Queued");
+    }
+    assert_eq!(own.wait(1)[0].to, ["a@far.test"]);
+    assert_eq!(relay.wait(1)[0].to, ["b@far.test"]);
+    // The way of a recipient's domain comes first, and hears of no sender's login.
+    let mut taken: Vec<_> = routed.wait(2).into_iter().flat_map(|mail| mail.to).collect();
+    taken.sort();
+    assert_eq!(taken, ["c@routed.test", "d@routed.test"]);
+    assert!(logins_of(&routed).is_empty(), "{:?}", routed.commands());
+    assert_eq!(logins_of(&relay), [format!("AUTH PLAIN {PLAIN}"), PLAIN.into()]);
+}

@@ -100,14 +100,22 @@ fn who_has_reported_a_mail_gets_no_more_of_them() {
     assert_eq!(listed(&gateway), ["carl@isp.test it has reported a mail", "dora@isp.test asked for it"]);
     // A mail that no door has seen comes back.
     let mut send = Command::new(env!("CARGO_BIN_EXE_sluice"));
-    send.args(["sendmail", "-C"]).arg(gateway.folder.path().join("sluice.toml")).args(["dora@isp.test", "eve@isp.test"]);
+    send.args(["sendmail", "-C"])
+        .arg(gateway.folder.path().join("sluice.toml"))
+        .args(["dora@isp.test", "eve@isp.test"]);
     assert!(send.stdin(Stdio::null()).status().unwrap().success());
     let mails = sink.wait(2);
     let sent = mails.iter().find(|mail| !mail.from.is_empty()).unwrap();
     assert_eq!(sent.to, ["eve@isp.test"]);
     let notice = mails.iter().find(|mail| mail.from.is_empty()).unwrap().text();
-    assert!(notice.contains("Final-Recipient: rfc822; dora@isp.test\r\nAction: failed\r\nStatus: 5.7.1\r\n"), "{notice}");
-    assert_eq!(suppress(&gateway, &["delete", "Carl@isp.test", "dora@isp.test", "eve@isp.test"]).stdout, b"2 addresses\n");
+    assert!(
+        notice.contains("Final-Recipient: rfc822; dora@isp.test\r\nAction: failed\r\nStatus: 5.7.1\r\n"),
+        "{notice}"
+    );
+    assert_eq!(
+        suppress(&gateway, &["delete", "Carl@isp.test", "dora@isp.test", "eve@isp.test"]).stdout,
+        b"2 addresses\n"
+    );
     assert_eq!(suppress(&gateway, &["delete", "carl@isp.test"]).status.code(), Some(1));
     assert!(listed(&gateway).is_empty());
     assert!(tried(&gateway, "ann@here.test", &["carl@isp.test"])[0].starts_with("250"));

@@ -40,6 +40,8 @@ pub struct QueueSettings {
     pub relay_domains: Vec<String>,
     /// Next hops of domains, in place of the relay: `"example.org"`, and `".example.org"` for those below it.
     pub routes: BTreeMap<String, Forward>,
+    /// Next hops of senders, in place of the relay: `"ann@example.org"`, and `"example.org"` for all of a domain.
+    pub sender_routes: BTreeMap<String, Forward>,
     /// The file of logins at next hops, `HOST:PORT NAME:PASSWORD`; none: mail goes there without a login.
     pub logins: Option<PathBuf>,
     /// Whether a login may go without TLS to an address of the loopback or a UNIX socket.
@@ -81,6 +83,7 @@ impl Default for QueueSettings {
             recipients_hour_max: 1_000,
             relay_domains: Vec::new(),
             routes: BTreeMap::new(),
+            sender_routes: BTreeMap::new(),
             logins: None,
             logins_without_tls: false,
             destinations: Vec::new(),
@@ -151,9 +154,15 @@ impl QueueSettings {
         if let Some(wrong) = self.relay_domains.iter().find(|text| !is_domain(text)) {
             return Err(format!("relay_domains: {wrong:?} is not a domain, or a dot and a domain for those below it"));
         }
-        match self.routes.iter().find(|(_, hop)| !takes_mail(hop)) {
-            Some((domain, hop)) => {
-                Err(format!("routes: {domain}: {hop} is not smtp://HOST:PORT, smtps://HOST:PORT or smtp:/PATH"))
+        let is_sender = |text: &&String| {
+            text.rsplit_once('@').map_or(!text.is_empty(), |(local, domain)| !local.is_empty() && !domain.is_empty())
+        };
+        if let Some(wrong) = self.sender_routes.keys().find(|text| !is_sender(text)) {
+            return Err(format!("sender_routes: {wrong:?} is not an address or a domain"));
+        }
+        match self.routes.iter().chain(&self.sender_routes).find(|(_, hop)| !takes_mail(hop)) {
+            Some((name, hop)) => {
+                Err(format!("routes: {name}: {hop} is not smtp://HOST:PORT, smtps://HOST:PORT or smtp:/PATH"))
             }
             None => Ok(()),
         }
@@ -207,6 +216,8 @@ mod tests {
             "port = 0",
             "retry_longest_seconds = 1",
             "routes = { 'a' = 'discard:' }",
+            "sender_routes = { 'a' = 'discard:' }",
+            "sender_routes = { '@a' = 'smtp://b:25' }",
             "tls_reports = 'x'",
             "dmarc_reports = 'x'",
             "feedback = 'a@b.test'",

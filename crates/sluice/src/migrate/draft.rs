@@ -35,10 +35,11 @@ pub enum Part {
     Store,
     Queue,
     Routes,
+    SenderRoutes,
     Listeners,
 }
 
-const PARTS: [(Part, &str); 10] = [
+const PARTS: [(Part, &str); 11] = [
     (Part::Top, ""),
     (Part::Tls, "[tls]"),
     (Part::Certificates, ""),
@@ -48,6 +49,7 @@ const PARTS: [(Part, &str); 10] = [
     (Part::Store, "[store]"),
     (Part::Queue, "[store.queue]"),
     (Part::Routes, "[store.queue.routes]"),
+    (Part::SenderRoutes, "[store.queue.sender_routes]"),
     (Part::Listeners, ""),
 ];
 

@@ -25,6 +25,8 @@ pub fn logins(work: &mut Translation<'_>) {
                 .note(TABLE, "logins stand in one file of text: logins in [store.queue], HOST:PORT NAME:PASSWORD");
         }
     };
+    let of_senders = work.parameters.is_yes("smtp_sender_dependent_authentication");
+    work.done("smtp_sender_dependent_authentication");
     let place = work.place(TABLE);
     work.draft.key(Part::Queue, "logins", &json!(shown(&table.path(work.folder))), place.as_ref());
     work.note(
@@ -32,21 +34,22 @@ pub fn logins(work: &mut Translation<'_>) {
         "the file is read as it is, by the service and not by all users: chgrp sluice, chmod 640. A login goes over TLS alone, to a server \
          whose certificate is for its name",
     );
-    lines(work, table);
+    lines(work, table, of_senders);
 }
 
-/// Notes lines that are for no next hop. Their passwords are not shown.
-fn lines(work: &mut Translation<'_>, table: &Table) {
+/// Notes lines that mean something else here. Their passwords are not shown.
+fn lines(work: &mut Translation<'_>, table: &Table, of_senders: bool) {
     let entries = match table.read(work.folder) {
         Contents::Entries(entries) => entries,
         Contents::Unread(why) => return work.draft.note(None, table.whole.clone(), why),
         _ => Vec::new(),
     };
     for Entry { place, key, value } in entries {
-        if key.contains('@') {
-            let why = "a login is that of a next hop, and not of a sender: the line is not used";
-            work.draft.note(Some(&place), key, why);
-        } else if !value.split_once(':').is_some_and(|(name, password)| !name.is_empty() && !password.is_empty()) {
+        if key.contains('@') && !of_senders {
+            let why = "without smtp_sender_dependent_authentication it is not used there, and here its sender logs in with it";
+            work.draft.note(Some(&place), key.clone(), why);
+        }
+        if !value.split_once(':').is_some_and(|(name, password)| !name.is_empty() && !password.is_empty()) {
             work.draft.note(Some(&place), key, "a login is NAME:PASSWORD: the file is refused until this line is gone");
         }
     }

@@ -141,7 +141,7 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
     assert!(!text.contains("10025\"") && !text.contains("secret"), "{text}");
     for (setting, why) in [
         ("smtp_sasl_password_maps", "chmod 640"),
-        ("ann@example.org", "not of a sender"),
+        ("ann@example.org", "here its sender logs in"),
         ("[x]:25", "NAME:PASSWORD"),
         ("smtpd_milters", "inspected here"),
         ("header_checks", "SpamAssassin"),
@@ -275,7 +275,7 @@ fn nothing_goes_without_a_note() {
     for (setting, why) in [
         ("smtp_sasl_password_maps", "one file of text"),
         ("smtp_sasl_mechanism_filter", "SCRAM"),
-        ("smtp_sender_dependent_authentication", "not of a sender"),
+        ("smtp_sender_dependent_authentication", "logins of senders"),
         ("mynetworks: 300.1.2.3", "no address"),
         ("mynetworks: office.example.org", "no address"),
         ("mynetworks_style", "without a login"),
@@ -292,6 +292,35 @@ fn nothing_goes_without_a_note() {
     let off = "myhostname = mx.example.org\nsmtp_sasl_password_maps = hash:FOLDER/sasl\n";
     let (text, notes) = migrated(&[("main.cf", off), ("master.cf", MASTER)]);
     assert!(!text.contains("logins =") && is_noted(&notes, "smtp_sasl_password_maps", "not used"), "{notes:#?}");
+}
+
+#[test]
+fn senders_have_next_hops_and_logins_of_their_own() {
+    let main = "myhostname = mx.example.org\nmydestination = example.org\nrelayhost = [smtp.example.com]:587\n\
+        sender_dependent_relayhost_maps = hash:FOLDER/senders\nsmtp_sender_dependent_authentication = yes\n\
+        smtp_sasl_auth_enable = yes\nsmtp_sasl_password_maps = hash:FOLDER/sasl\n";
+    let (text, notes) = migrated(&[
+        ("main.cf", main),
+        ("master.cf", MASTER),
+        (
+            "senders",
+            "Ann@example.org [mail.provider.test]:587\n@example.net smtp.other.test\nbob@example.org DUNNO\nodd [x]\n",
+        ),
+        ("sasl", "ann@example.org ann:secret\n[smtp.example.com]:587 all:secret\n"),
+    ]);
+    has(
+        &text,
+        &[
+            "[store.queue.sender_routes]\n\"ann@example.org\" = \"smtp://mail.provider.test:587\"  # FOLDER/senders:1\n\
+             \"example.net\" = \"smtp://smtp.other.test:25\"",
+            "logins = \"FOLDER/sasl\"",
+        ],
+    );
+    assert!(is_noted(&notes, "odd [x]", "@DOMAIN"), "{notes:#?}");
+    for name in ["sender_dependent", "ann@example.org", "bob@example.org"] {
+        let is_there = |note: &serde_json::Value| note["setting"].as_str().is_some_and(|text| text.contains(name));
+        assert!(!notes.iter().any(is_there), "{name}: {notes:#?}");
+    }
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub fn shape(work: &mut Translation<'_>, has_insiders: bool) -> Shape {
     }
     let domains = work.names("relay_domains");
     let mut hops: Vec<String> = Vec::new();
-    for entry in routes(work) {
+    for entry in entries(work, "transport_maps") {
         if let (true, Hop::Server(hop, _)) =
             (domains.contains(&entry.key) || entry.key == "*", hop_of(&entry.value, "smtp"))
         {
@@ -85,7 +85,8 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
     work.draft.key(Part::Queue, "relay_domains", &json!(domains), place.as_ref());
     let transport = work.parameters.value("relay_transport");
     if let Some(Hop::Server(hop, _)) = transport.contains(':').then(|| hop_of(&transport, "relay")) {
-        let routed: Vec<String> = routes(work).into_iter().map(|entry| entry.key.to_ascii_lowercase()).collect();
+        let routed: Vec<String> =
+            entries(work, "transport_maps").into_iter().map(|entry| entry.key.to_ascii_lowercase()).collect();
         for name in domains.iter().filter(|name| !routed.contains(&name.to_ascii_lowercase())) {
             let key = json!(name.to_ascii_lowercase()).to_string();
             work.draft.key(Part::Routes, &key, &json!(hop), work.place("relay_transport").as_ref());
@@ -123,7 +124,7 @@ pub fn relay(work: &mut Translation<'_>) {
     if work.has_way {
         work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
     }
-    for Entry { place, key, value } in routes(work) {
+    for Entry { place, key, value } in entries(work, "transport_maps") {
         let setting = format!("{key} {value}");
         match hop_of(&value, "smtp").within(is_wrapped) {
             _ if key.contains('@') => work.draft.note(Some(&place), setting, "next hops are those of domains"),
@@ -141,6 +142,7 @@ pub fn relay(work: &mut Translation<'_>) {
             Hop::Other(why) => work.draft.note(Some(&place), setting, why),
         }
     }
+    senders(work, is_wrapped);
     let level = work.parameters.value("smtp_tls_security_level");
     if !matches!(level.as_str(), "" | "none" | "may" | "dane") {
         work.note(
@@ -152,11 +154,30 @@ pub fn relay(work: &mut Translation<'_>) {
     logins::logins(work);
 }
 
-/// The entries of `transport_maps`, each key once.
-fn routes(work: &mut Translation<'_>) -> Vec<Entry> {
-    work.done("transport_maps");
+/// The next hops of senders.
+fn senders(work: &mut Translation<'_>, is_wrapped: bool) {
+    for Entry { place, key, value } in entries(work, "sender_dependent_relayhost_maps") {
+        let setting = format!("{key} {value}");
+        if value.eq_ignore_ascii_case("dunno") {
+            continue;
+        }
+        match hop_of(&format!("smtp:{value}"), "smtp").within(is_wrapped) {
+            _ if !key.contains('@') => work.draft.note(Some(&place), setting, "a sender is an address, or @DOMAIN"),
+            Hop::Server(hop, _) => {
+                let key = key.strip_prefix('@').unwrap_or(&key).to_ascii_lowercase();
+                work.draft.key(Part::SenderRoutes, &json!(key).to_string(), &json!(hop), Some(&place));
+            }
+            Hop::Usual => {}
+            Hop::Other(why) => work.draft.note(Some(&place), setting, why),
+        }
+    }
+}
+
+/// The entries of a parameter with tables of next hops, each key once.
+fn entries(work: &mut Translation<'_>, name: &str) -> Vec<Entry> {
+    work.done(name);
     let mut found: Vec<Entry> = Vec::new();
-    for table in work.tables("transport_maps") {
+    for table in work.tables(name) {
         match table.read(work.folder) {
             Contents::Entries(entries) => {
                 for entry in entries {
@@ -168,12 +189,10 @@ fn routes(work: &mut Translation<'_>) -> Vec<Entry> {
             }
             Contents::Patterns(entries) => entries.iter().for_each(|entry| {
                 let setting = format!("{} {}", entry.key, entry.value);
-                work.draft.note(Some(&entry.place), setting, "next hops are those of domains, and not of patterns");
+                work.draft.note(Some(&entry.place), setting, "next hops are those of names, and not of patterns");
             }),
-            Contents::Query(_) => {
-                work.note("transport_maps", format!("{}: next hops stand in the configuration", table.whole))
-            }
-            Contents::Unread(why) => work.note("transport_maps", why),
+            Contents::Query(_) => work.note(name, format!("{}: next hops stand in the configuration", table.whole)),
+            Contents::Unread(why) => work.note(name, why),
         }
     }
     found

@@ -1,8 +1,8 @@
 //! Sends mail that goes out: a thread with connections to next hops.
 //!
-//! The way of a destination is the one that the table of routes has for it or for a domain above it, else the relay: one next hop, or
-//! the world, which is asked for by DNS ([`world`]), and whose hosts are known by DANE or MTA-STS where they can be ([`ways`]). A next hop
-//! may want a [`login`], which it gets over TLS with a certificate for its name.
+//! The way of a destination is the one that the table of routes has for it or for a domain above it, else that of the mail's sender or its
+//! domain, else the relay: one next hop, or the world, which is asked for by DNS ([`world`]), and whose hosts are known by DANE or MTA-STS
+//! where they can be ([`ways`]). A next hop may want a [`login`], which it gets over TLS with a certificate for its name.
 
 mod login;
 mod logins;
@@ -45,7 +45,10 @@ const WAITING_MAX: usize = 1_000;
 /// How long an attempt may take: what hosts may take for one mail (RFC 5321, section 4.5.3.2), and for a few that do not answer.
 const ATTEMPT_WAIT: Duration = Duration::from_secs(1_800);
 
-const UNUSED: &str = "a login is for no next hop of relay or routes";
+/// Senders with a route or a login.
+const SENDERS_MAX: usize = 1_000;
+
+const UNUSED: &str = "a login is for no next hop of relay or routes, and no sender there";
 
 /// The settings of the program that sending needs.
 pub struct Means<'a> {
@@ -103,7 +106,7 @@ impl Outbound {
         world: Option<World>,
         means: &Means<'_>,
     ) -> Result<Outbound, String> {
-        let Hops { routes, usual, unused } = hops(way, settings, means.tls)?;
+        let Hops { routes, senders, usual, unused } = hops(way, settings, means.tls)?;
         unused.iter().for_each(|login| tracing::warn!(login, "{UNUSED}"));
         let usual = match (usual, world) {
             (Some(hop), _) => Usual::Hop(Box::new(hop)),
@@ -116,7 +119,7 @@ impl Outbound {
         let (mails, mut waiting) = mpsc::channel::<Job>(WAITING_MAX);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
         let run = move || {
-            let ways = Ways { routes, usual, hostname, leases: Leases::default() };
+            let ways = Ways { routes, senders, usual, hostname, leases: Leases::default() };
             let (ways, permits) = (Rc::new(ways), Arc::new(Semaphore::new(at_once)));
             let serve = async {
                 while let Some((mail, told)) = waiting.recv().await {
@@ -160,6 +163,8 @@ impl Relay for Outbound {
 /// Next hops that are configured.
 struct Hops {
     routes: HashMap<String, Hop>,
+    /// By sender, `ann@example.org` or `@example.org`.
+    senders: HashMap<String, Hop>,
     /// None: the world.
     usual: Option<Hop>,
     /// Logins that are for none of them.
@@ -176,22 +181,57 @@ struct Hop {
 fn hops(way: &Outward, settings: &QueueSettings, tls: &Tls) -> Result<Hops, String> {
     let logins = settings.logins.as_deref().map(Logins::read).transpose()?.unwrap_or_default();
     let mut used = Vec::new();
-    let mut hop = |domain: Option<&str>, forward: &Forward| {
-        let login = logins.find(domain, forward);
+    let mut hop = |own: Option<Arc<Login>>, domain: Option<&str>, forward: &Forward| {
+        let login = own.or_else(|| logins.find(domain, forward));
         used.extend(login.clone());
         Hop::new(forward, login, settings.logins_without_tls, tls)
     };
     let mut routes = HashMap::new();
     for (domain, forward) in &settings.routes {
         let domain = domain.to_ascii_lowercase();
-        let way = hop(Some(&domain), forward)?;
+        let way = hop(None, Some(&domain), forward)?;
         routes.insert(domain, way);
     }
+    let senders = senders(way, settings, &logins)?;
+    let senders =
+        senders.into_iter().map(|(sender, (login, forward))| Ok::<_, String>((sender, hop(login, None, forward)?)));
+    let senders = senders.collect::<Result<HashMap<String, Hop>, String>>()?;
     let usual = match way {
-        Outward::Hop(forward) => Some(hop(None, forward)?),
+        Outward::Hop(forward) => Some(hop(None, None, forward)?),
         Outward::World => None,
     };
-    Ok(Hops { routes, usual, unused: logins.unused(&used) })
+    Ok(Hops { routes, senders, usual, unused: logins.unused(&used) })
+}
+
+/// The logins and the next hops of senders: those with a route, and at the relay those with a login alone. The world asks for no login.
+fn senders<'s>(
+    way: &'s Outward,
+    settings: &'s QueueSettings,
+    logins: &Logins,
+) -> Result<HashMap<String, (Option<Arc<Login>>, &'s Forward)>, String> {
+    let key = |name: &String| {
+        if name.contains('@') { name.to_ascii_lowercase() } else { format!("@{}", name.to_ascii_lowercase()) }
+    };
+    let routes: HashMap<String, &Forward> = settings.sender_routes.iter().map(|(name, hop)| (key(name), hop)).collect();
+    let relay = if let Outward::Hop(forward) = way { Some(forward) } else { None };
+    let mut found = HashMap::new();
+    for sender in routes.keys().map(String::as_str).chain(logins.senders()) {
+        let [own, of_domain] = keys_of(sender);
+        let forward = routes.get(own).or_else(|| routes.get(of_domain)).copied().or(relay);
+        let login = logins.of_sender(own).or_else(|| logins.of_sender(of_domain));
+        if let Some(forward) = forward {
+            found.insert(sender.to_owned(), (login, forward));
+        }
+    }
+    match found.len() <= SENDERS_MAX {
+        true => Ok(found),
+        false => Err(format!("more than {SENDERS_MAX} senders have routes or logins")),
+    }
+}
+
+/// The names of a sender, and of all of its domain.
+fn keys_of(sender: &str) -> [&str; 2] {
+    [sender, sender.rfind('@').and_then(|at| sender.get(at..)).unwrap_or_default()]
 }
 
 /// Reads the next hops and their logins as [`outbound`] does: what is to be said of them.
@@ -232,6 +272,7 @@ fn is_loopback(hop: &Forward) -> bool {
 /// The ways out.
 struct Ways {
     routes: HashMap<String, Hop>,
+    senders: HashMap<String, Hop>,
     usual: Usual,
     hostname: String,
     leases: Leases,
@@ -244,7 +285,8 @@ enum Usual {
 
 impl Ways {
     async fn send(&self, mail: Outgoing) -> Report {
-        let fixed = match (self.route(&mail.destination), &self.usual) {
+        let hop = self.route(&mail.destination).or_else(|| self.of_sender(mail.mail.path.as_str()));
+        let fixed = match (hop, &self.usual) {
             (Some(hop), _) => hop,
             (None, Usual::Hop(hop)) => hop,
             (None, Usual::World(world)) => return world.send(&mail, &self.hostname, &self.leases).await,
@@ -252,6 +294,12 @@ impl Ways {
         let mut sent = Sent::new(mail.recipients.len());
         sent.try_host(&fixed.host, &fixed.route, &mail, &self.hostname, &self.leases).await;
         sent.report()
+    }
+
+    /// The way of a sender, or of all of its domain.
+    fn of_sender(&self, sender: &str) -> Option<&Hop> {
+        let sender = sender.to_ascii_lowercase();
+        keys_of(&sender).into_iter().find_map(|key| self.senders.get(key))
     }
 
     /// The route of a domain, or of the nearest above it that has one.

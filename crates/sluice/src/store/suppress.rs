@@ -63,14 +63,16 @@ fn list(answer: &Value, json: bool) -> ExitCode {
         println!("{answer}");
     } else {
         let text = |value: &Value| value.as_str().unwrap_or_default().replace(is_hazard, "?");
-        let line = |one: &Value| format!("{}\t{}\t{}", text(&one["address"]), text(&one["since"]), text(&one["reason"]));
+        let line =
+            |one: &Value| format!("{}\t{}\t{}", text(&one["address"]), text(&one["since"]), text(&one["reason"]));
         all.iter().for_each(|one| println!("{}", line(one)));
     }
     if all.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 fn told(all: Vec<Suppressed>) -> Value {
-    let one = |Suppressed { address, since, reason }| json!({ "address": address, "since": when(since), "reason": reason });
+    let one =
+        |Suppressed { address, since, reason }| json!({ "address": address, "since": when(since), "reason": reason });
     json!({ "suppressed": all.into_iter().map(one).collect::<Vec<Value>>() })
 }
 

@@ -1,7 +1,7 @@
 //! The file of logins at next hops: `HOST:PORT NAME:PASSWORD`, a line each, as Postfix's `smtp_sasl_password_maps` has them.
 //!
-//! A line is for a next hop, `HOST:PORT` or `HOST`, or for a domain of `routes`, and `[HOST]` is `HOST`. Empty lines and those that begin with
-//! `#` count for nothing. A file that all users may read is refused. Bounds: [`FILE_BYTES_MAX`], [`TEXT_BYTES_MAX`].
+//! A line is for a next hop, `HOST:PORT` or `HOST`, or for a domain of `routes`, and `[HOST]` is `HOST`; or for a sender, `ann@example.org`, or
+//! all of a domain, `@example.org`. Empty lines and those that begin with `#` count for nothing. A file that all users may read is refused. Bounds: [`FILE_BYTES_MAX`], [`TEXT_BYTES_MAX`].
 
 use std::fs::File;
 use std::io::Read as _;
@@ -61,6 +61,16 @@ impl Logins {
         let keys = [domain.map(str::to_owned), address, hop.host().map(str::to_ascii_lowercase)];
         let of = |key: String| self.lines.iter().find(|(_, known, _)| *known == key).map(|(_, _, login)| login.clone());
         keys.into_iter().flatten().find_map(of)
+    }
+
+    /// The login of a sender, `ann@example.org` or `@example.org`.
+    pub fn of_sender(&self, sender: &str) -> Option<Arc<Login>> {
+        self.lines.iter().find(|(_, known, _)| known == sender).map(|(_, _, login)| login.clone())
+    }
+
+    /// The senders that have a login.
+    pub fn senders(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(|(_, key, _)| &**key).filter(|key| key.contains('@'))
     }
 
     /// Lines of no next hop, as `FILE:LINE: KEY`.
