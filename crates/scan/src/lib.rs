@@ -55,7 +55,7 @@ pub use run::scan::Scan;
 pub use run::views::views;
 pub use signed::detached::{Authorities, fuzz_detached};
 pub use source::container::{
-    Container, ContainerKind, Verified, container_built, container_version, fuzz_cdiff, patched,
+    Container, ContainerKind, Verified, container_built, container_version, fuzz_cdiff, members, patched,
 };
 pub use source::error::Error;
 pub use source::kind::is_database;

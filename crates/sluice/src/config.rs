@@ -532,6 +532,11 @@ impl Config {
         self.absent.first().map_or(Ok(()), lacks)
     }
 
+    /// Files and folders whose change makes a reload: lists, and those of intrusion rules.
+    pub fn watched(&self) -> Vec<PathBuf> {
+        self.lists.iter().cloned().chain(self.ids.iter().flat_map(ids::IdsSettings::watched)).collect()
+    }
+
     /// Whether there is any door at all.
     pub fn serves(&self) -> bool {
         let has_store = self.store.as_ref().is_some_and(|store| store.doors().next().is_some());
@@ -593,6 +598,7 @@ impl Config {
         self.check_cluster()?;
         self.check_web()?;
         self.update.wanted()?;
+        self.update.rule_sources()?;
         if self.resources.head_window_bytes > self.resources.head_pool_bytes {
             return Err("resources: head_window_bytes is larger than head_pool_bytes".into());
         }

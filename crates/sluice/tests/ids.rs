@@ -387,3 +387,135 @@ fn files_of_suricata_update_change_rules() {
     let explained = |sid: &str| ids(&[&["explain", sid], &all[..]].concat()).0;
     assert!(explained("2").contains("drop") && explained("30").contains("alert"), "{}", explained("2"));
 }
+
+/// What `sluice ids explain` prints, its exit status in front.
+fn explained(words: &[&str]) -> String {
+    let ran = Command::new(env!("CARGO_BIN_EXE_sluice")).args(["ids", "explain"]).args(words).output().unwrap();
+    let text = [&ran.stdout[..], &ran.stderr[..]].concat();
+    format!("{} {}", ran.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_rule_is_explained_with_all_that_decides_about_it() {
+    let site = Site::new();
+    let rules = r#"
+alert http $HOME_NET any -> any $WEB (msg:"one"; flow:established,to_server; http.uri; content:"/a|00|b"; startswith; nocase; pcre:"/x[0-9]+/R"; flowbits:isset,seen; threshold: type limit, track by_src, count 1, seconds 60; classtype:trojan-activity; sid:101; rev:3;)
+# alert http any any -> any any (msg:"two"; http.host; content:"example"; content:"evil.example"; fast_pattern; endswith; sid:102;)
+alert tcp any any -> any any (msg:"three"; flags:S; content:"abc"; sid:103;)
+alert tls any any -> any any (msg:"four"; tls.cert_subject; content:"CN=x"; sid:104;)
+alert http any any -> any any (msg:"five"; no.such.keyword; sid:105;)
+alert http any any -> any any (msg:"six"; requires: keyword no.such; sid:106;)
+alert http any any -> any any (msg:"seven"; http.uri; content:"/seven"; flowbits:set,seen; noalert; sid:107;)
+alert http any any -> any any (msg:"eight"; http.uri; content:"/eight"; sid:108;)
+alert http any any -> any any (msg:"nine"; http.uri; content:"/nine"; sid:109;)
+alert smtp any any -> any any (msg:"ten"; file.data; content:"|25 7c|x"; base64_decode:bytes 8, offset 2, relative; base64_data; content:!"y"; within:4; sid:110;)
+"#;
+    fs::write(site.path("rules/set.rules"), rules).unwrap();
+    fs::write(site.path("disable.conf"), "# some\n109\n").unwrap();
+    fs::write(site.path("enable.conf"), "1:102\n").unwrap();
+    fs::write(site.path("drop.conf"), "group:set\n").unwrap();
+    fs::write(site.path("threshold.config"), "\nsuppress gen_id 1, sig_id 102, track by_src, ip 10.0.0.1\n").unwrap();
+    let more = "variables = { WEB = \"[80,8080]\" }\nthresholds = [\"threshold.config\"]\ndisable = \"disable.conf\"\n\
+                enable = \"enable.conf\"\ndrop = \"drop.conf\"\n[[ids.action]]\nsid = [101]\naction = \"reject\"\n\
+                [[ids.action]]\nsid = [108]\naction = \"off\"";
+    let config = format!("{}[[listener]]\nprotocol = \"icap\"\naddress = \"127.0.0.1:0\"\n", site.table(more));
+    fs::write(site.path("sluice.toml"), config).unwrap();
+    let path = site.path("sluice.toml");
+    let set = site.path("rules/set.rules");
+    let place = format!("{set}:2: [1:101:3] one");
+    let cases: [(&str, i32, &[&str]); 11] = [
+        (
+            "101",
+            0,
+            &[
+                &place,
+                "drop.conf:1",
+                "action               reject, by [[ids.action]]",
+                "A Network Trojan was detected, priority 1",
+                "http $HOME_NET any -> any $WEB",
+                "HOME_NET = [192.168.0.0/16,10.0.0.0/8,172.16.0.0/12]",
+                "WEB = [80,8080]",
+                "looks at             bytes of the client",
+                "in                   http.uri",
+                "text \"/a|00|b\", cases ignored, at the beginning",
+                "expression /x[0-9]+/R, from the end of the test before",
+                "selected by          text \"/a|00|b\" in http.uri",
+                "needs flowbits seen",
+                "bits set by          107",
+                "at most 1 alerts in 60 s for each source",
+                "matches at           HTTP and ICAP: blocks",
+            ],
+        ),
+        (
+            "102",
+            0,
+            &[
+                "written              behind #",
+                "enable               ",
+                "enable.conf:1",
+                "action               drop",
+                "text \"evil.example\" in http.host",
+                "no alerts for each source, for some addresses (",
+                "threshold.config:2)",
+            ],
+        ),
+        (
+            "103",
+            0,
+            &["matches at           nowhere: nothing here has what flags is about", "selected by          nothing"],
+        ),
+        ("104", 0, &["matches at           in captures alone: no door fills tls.cert_subject"]),
+        ("105", 1, &["loaded               no: no.such.keyword: is not known"]),
+        ("106", 1, &["loaded               no: it requires keyword no.such"]),
+        ("107", 0, &["sets flowbits seen", "is silent: it changes bits"]),
+        ("108", 1, &["loaded               no: [[ids.action]] turns it off"]),
+        ("109", 1, &["disable.conf:2", "loaded               no: it is disabled"]),
+        (
+            "110",
+            0,
+            &[
+                "in                   file.data",
+                "text \"%|7c|x\"",
+                "8 bytes of Base64 from byte 2 behind the test before, decoded: no text \"y\", within 4 bytes of there",
+                "SMTP, LMTP and milter: blocks",
+            ],
+        ),
+        ("999", 2, &["no file of rules has a rule 999"]),
+    ];
+    for (sid, status, wanted) in cases {
+        let text = explained(&[sid, "--config", &path]);
+        assert!(text.starts_with(&format!("{status} ")), "{sid}: {text}");
+        wanted.iter().for_each(|words| assert!(text.contains(words), "{sid}: {words:?} is not in {text}"));
+    }
+}
+
+#[test]
+fn rules_that_an_update_brings_come_into_force_by_themselves() {
+    let origin = Origin::start(|_, _| Some(response("", b"hello")));
+    let site = Site::new();
+    let rule = |sid: u32| format!("alert http any any -> any any (http.uri; content:\"/path\"; sid:{sid};)\n");
+    let (source, folder) = (site.path("source.rules"), site.path("ids"));
+    fs::write(site.path("update.toml"), format!("[update]\nrules_folder = {folder:?}\nrules = [{source:?}]\n"))
+        .unwrap();
+    let update = |sid: u32| {
+        fs::write(&source, rule(sid)).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let ran = command.args(["update", "--config", &site.path("update.toml")]).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    update(301);
+    let table = site.table("").replace("rules/*.rules", "ids/rules");
+    let gateway = Gateway::with(&format!(
+        "hostname = \"proxy.test\"\nthreads = 1\n[resources]\nhead_window_bytes = 131072\n{table}\n[[listener]]\n\
+         protocol = \"http\"\naddress = \"127.0.0.1:0\"\ndestinations = [\"127.0.0.0/8\"]\nports = [80, {}]\n",
+        origin.address.port()
+    ));
+    assert_eq!(gateway.connect().ask(&get(&origin.url("/path"), "")).text(), "hello");
+    assert_eq!(site.alerts(1), told(&[(301, "allowed")]));
+    for sid in [302, 303] {
+        update(sid);
+        gateway.wait_for_log(&format!("reloaded generation={}", sid - 300));
+        assert_eq!(gateway.connect().ask(&get(&origin.url("/path"), "")).text(), "hello");
+        assert_eq!(site.alerts(sid as usize - 300).last().unwrap().0, u64::from(sid));
+    }
+}

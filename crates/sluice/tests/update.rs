@@ -672,3 +672,164 @@ fn a_database_with_a_bad_signature_beside_it_is_not_loaded() {
     let (code, text) = run(&["database", "verify", path, "--certificates", path]);
     assert!(code == 2 && text.contains("no certificates"), "{text}");
 }
+
+/// A tar archive in gzip, of these files.
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let mut command = Command::new("tar");
+    command.arg("-C").arg(folder.path()).args(["--transform", "s,^up,..,", "-Pczf", "-"]);
+    command.args(files.iter().map(|(name, _)| name));
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn intrusion_rule(sid: u32, rev: u32, text: &str) -> String {
+    format!("alert http any any -> any any (msg:\"rule {sid}\"; http.uri; content:\"{text}\"; sid:{sid}; rev:{rev};)\n")
+}
+
+/// A site with these sources of intrusion rules.
+fn rules_site(sources: &[&str]) -> Site {
+    Site::new(&format!("[update]\nrules_folder = \"FOLDER/ids\"\nrules = {sources:?}\nfile_bytes_max = 100000\n"))
+}
+
+impl Site {
+    /// The files of rules in force.
+    fn rules(&self) -> Vec<(String, String)> {
+        let folder = self.folder.path().join("ids/rules");
+        let file = |entry: std::fs::DirEntry| {
+            (entry.file_name().into_string().unwrap(), std::fs::read_to_string(entry.path()).unwrap())
+        };
+        let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| file(entry.unwrap())).collect();
+        files.sort();
+        files
+    }
+
+    fn rule_names(&self) -> Vec<String> {
+        self.rules().into_iter().map(|(name, _)| name).collect()
+    }
+}
+
+#[test]
+fn a_set_of_rules_is_unpacked_compared_and_taken_as_a_whole() {
+    let mirror = Mirror::start(None);
+    let url = format!("http://{}/emerging.rules.tar.gz", mirror.address);
+    let site = rules_site(&[&url]);
+    let (one, two) = (intrusion_rule(1, 1, "/one"), intrusion_rule(2, 1, "/two"));
+    let first =
+        archive(&[("rules/a.rules", &one), ("rules/b.rules", &two), ("rules/LICENSE", "x"), ("x/c.lst", "YQ==")]);
+    mirror.put("emerging.rules.tar.gz", &first);
+    let (code, text) = site.update(&["--dry-run"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("new       1:1  rev 1  a.rules  rule 1\n") && text.contains("2 new, 0 gone"), "{text}");
+    assert!(site.rules().is_empty(), "a dry run puts nothing in force");
+    let (code, text) = site.update(&[]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("rules: 2 read, 2 active, 0 do not load; 2 new, 0 gone, 0 changed"), "{text}");
+    assert_eq!(site.rule_names(), ["a.rules", "b.rules", "c.lst"]);
+    let (_, text) = site.update(&[]);
+    assert_eq!(text, "rules: up to date\n");
+    let second =
+        archive(&[("rules/a.rules", &intrusion_rule(1, 2, "/uno")), ("rules/d.rules", &intrusion_rule(4, 1, "/d"))]);
+    mirror.put("emerging.rules.tar.gz", &second);
+    let (_, text) = site.update(&["--dry-run"]);
+    let wanted = [
+        "changed   1:1  rev 1 -> 2  a.rules  rule 1\n",
+        "gone      1:2  rev 1  b.rules  rule 2\n",
+        "new       1:4  rev 1  d.rules  rule 4\n",
+    ];
+    wanted.iter().for_each(|row| assert!(text.contains(row), "{text}"));
+    assert_eq!(site.rule_names(), ["a.rules", "b.rules", "c.lst"]);
+    assert_eq!(site.update(&[]).0, 0);
+    assert_eq!(site.rule_names(), ["a.rules", "d.rules"], "files that are gone go");
+    assert_eq!(site.update(&["--rollback"]).1, "rules: as they were before\n");
+    assert_eq!(site.rule_names(), ["a.rules", "b.rules", "c.lst"]);
+}
+
+#[test]
+fn a_set_of_rules_that_is_damaged_hostile_or_does_not_load_is_not_taken() {
+    let mirror = Mirror::start(None);
+    let url = format!("http://{}/set.tar.gz", mirror.address);
+    let site = rules_site(&[&url]);
+    let good = intrusion_rule(1, 1, "/one");
+    let wrong = "alert http any any -> any any (msg:\"x\"; no.such.keyword; sid:9;)\n";
+    let whole = archive(&[("rules/a.rules", &good)]);
+    mirror.put("set.tar.gz", &whole);
+    assert_eq!(site.update(&[]).0, 0);
+    let large = "# long\n".repeat(60_000);
+    let noise: String = (0u32..60_000).map(|n| format!("# {:08x}\n", n.wrapping_mul(2_654_435_761))).collect();
+    let cases: [(Vec<u8>, &str); 8] = [
+        (whole[..whole.len() - 20].to_vec(), "damaged"),
+        (b"<html>not found</html>".to_vec(), "set.tar.gz: "),
+        (archive(&[("rules/a.txt", &good)]), "there are no rules in it"),
+        (archive(&[("rules/a.rules", &large)]), "there are no rules in it"),
+        (archive(&[("up/x/a.rules", &good)]), "a member is called \"../x/a.rules\""),
+        (archive(&[("rules/a.rules", &good), ("other/a.rules", &good)]), "two members are called a.rules"),
+        (archive(&[("rules/a.rules", &format!("{good}{wrong}"))]), "1 of 2 rules do not load: "),
+        (archive(&[("rules/a.rules", &noise)]), "larger than 100000 bytes"),
+    ];
+    for (body, reason) in cases {
+        mirror.put("set.tar.gz", &body);
+        let (code, text) = site.update(&["--force"]);
+        assert!(code == 2 && text.contains(reason), "{reason}: {text}");
+        assert_eq!(site.rules(), [("a.rules".to_owned(), good.clone())], "{reason}");
+    }
+    assert!(site.update(&[]).1.contains("not asked for: "));
+    mirror.put("set.tar.gz", &whole);
+    assert_eq!(site.update(&["--force"]).0, 0);
+}
+
+#[test]
+fn the_md5_that_a_server_publishes_saves_the_download_and_is_verified() {
+    let mirror = Mirror::start(None);
+    let url = format!("http://{}/set.tar.gz?key=1", mirror.address);
+    let site = rules_site(&[&url]);
+    let body = archive(&[("a.rules", &intrusion_rule(1, 1, "/one"))]);
+    mirror.put("set.tar.gz?key=1", &body);
+    mirror.put("set.tar.gz.md5?key=1", format!("{}\n", "0".repeat(32)));
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("and the server says 00000000"), "{text}");
+    let md5 = text.split("its MD5 is ").nth(1).unwrap().split(',').next().unwrap().to_owned();
+    mirror.put("set.tar.gz.md5?key=1", format!("{md5}  set.tar.gz\n"));
+    assert_eq!(site.update(&["--force"]).0, 0);
+    mirror.requests();
+    assert_eq!(site.update(&[]).1, "rules: up to date\n");
+    let requests = mirror.requests();
+    assert!(requests.len() == 1 && requests[0].starts_with("GET /set.tar.gz.md5?key=1 "), "{requests:?}");
+}
+
+#[test]
+fn rules_of_several_sources_are_one_set() {
+    let own = tempfile::tempdir().unwrap();
+    let file = own.path().join("own.rules");
+    std::fs::write(&file, intrusion_rule(1, 1, "/own")).unwrap();
+    let folder = own.path().join("more");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("more.rules"), intrusion_rule(2, 1, "/more")).unwrap();
+    std::fs::write(folder.join("README"), "x").unwrap();
+    let sources = [file.to_str().unwrap(), folder.to_str().unwrap()];
+    let site = rules_site(&sources);
+    assert_eq!(site.update(&[]).0, 0);
+    assert_eq!(site.rule_names(), ["more.rules", "own.rules"]);
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(folder.join("more.rules"), intrusion_rule(2, 2, "/more")).unwrap();
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("own.rules: ") && text.contains("1 changed"), "{text}");
+    assert_eq!(site.rule_names(), ["more.rules", "own.rules"], "a source that is not there keeps its files");
+    std::fs::write(folder.join("own.rules"), intrusion_rule(3, 1, "/twice")).unwrap();
+    let (code, text) = site.update(&[]);
+    assert!(code == 2 && text.contains("another source has a file own.rules, too"), "{text}");
+    for (wrong, reason) in [
+        ("http://rules.example/a.tar.gz", "whoever is on the way can change it"),
+        ("https://rules.example/a.zip", "ends neither in .tar.gz nor in .rules"),
+        ("ftp://rules.example/a.rules", "is not a URL"),
+    ] {
+        let (code, text) = rules_site(&[wrong]).update(&[]);
+        assert!(code == 2 && text.contains(reason), "{wrong}: {text}");
+    }
+}

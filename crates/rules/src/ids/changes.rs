@@ -6,7 +6,7 @@
 //! all (`*`). A rule that stands behind `#` is disabled, and is what is enabled. Expressions are Python's there and `regex`'s here:
 //! without references to groups in them and without a look around, which a problem tells.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -27,7 +27,7 @@ const EXPRESSIONS_MAX: usize = 1_000;
 const RULE_BYTES_MAX: usize = 64 << 10;
 
 /// A kind of file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Change {
     /// Rules that are not loaded.
     Disable,
@@ -39,22 +39,74 @@ pub enum Change {
     Modify,
 }
 
+impl Change {
+    /// Its name, as that of the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Change::Disable => "disable",
+            Change::Enable => "enable",
+            Change::Drop => "drop",
+            Change::Modify => "modify",
+        }
+    }
+}
+
+/// A rule as a file has it, whether it is loaded or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The line.
+    pub line: u32,
+    /// The generator and the number.
+    pub id: (u32, u32),
+    /// The revision.
+    pub rev: u32,
+    /// Whether it does not stand behind `#`.
+    pub is_enabled: bool,
+    /// The rule, without `#`.
+    pub text: Vec<u8>,
+}
+
+impl Listed {
+    /// The text that an alert has.
+    pub fn message(&self) -> String {
+        let pieces = lexer::pieces(&self.text);
+        let options = pieces.map(|pieces| pieces.options).unwrap_or_default();
+        let value = options.iter().find(|option| option.name == "msg").and_then(|option| option.value);
+        let message = value.map(|value| lexer::text(value.trim_ascii()).trim_matches('"').to_owned());
+        message.unwrap_or_default().replace('\\', "").replace(char::is_control, "?")
+    }
+}
+
+/// The rules of a file, those behind `#` among them.
+pub fn listed(bytes: &[u8]) -> Vec<Listed> {
+    let (mut rules, mut number) = (Vec::new(), 1);
+    for (place, text) in lines(bytes) {
+        if let Some(line) = Line::read("", &text) {
+            let Line { id, rev, is_enabled, text, .. } = line;
+            rules.push(Listed { line: number, id, rev, is_enabled, text });
+        }
+        let ends = bytes.get(place).unwrap_or_default().iter().filter(|&&byte| byte == b'\n').count();
+        number = number.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX));
+    }
+    rules
+}
+
 /// What is done to rules before they are loaded.
 #[derive(Debug, Default)]
 pub struct Changes {
     disable: Matchers,
     enable: Matchers,
     drop: Matchers,
-    modify: Vec<(Matcher, Edit)>,
+    modify: Vec<(Matcher, Edit, Place)>,
     expressions: usize,
     problems: Vec<Problem>,
 }
 
-/// Which rules; numbers are looked up at once.
+/// Which rules, with the lines that name them; numbers are looked up at once.
 #[derive(Debug, Default)]
 struct Matchers {
-    numbers: HashSet<(u32, u32)>,
-    others: Vec<Matcher>,
+    numbers: HashMap<(u32, u32), Place>,
+    others: Vec<(Matcher, Place)>,
 }
 
 #[derive(Debug)]
@@ -100,11 +152,11 @@ impl Changes {
                 continue;
             }
             let line = line.split_once(" #").map_or(line, |(line, _)| line.trim());
-            if let Err(reason) = self.line(change, line) {
-                let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let place = Place { file: name.clone(), line: u32::try_from(at + 1).unwrap_or(u32::MAX) };
+            if let Err(reason) = self.line(change, line, &place) {
                 self.problems.push(Problem {
                     severity: Severity::Error,
-                    place: Place { file: name.clone(), line: number },
+                    place,
                     rule: None,
                     reason,
                     advice: String::new(),
@@ -113,7 +165,7 @@ impl Changes {
         }
     }
 
-    fn line(&mut self, change: Change, line: &str) -> Result<(), String> {
+    fn line(&mut self, change: Change, line: &str, place: &Place) -> Result<(), String> {
         self.expressions += usize::from(change == Change::Modify || line.starts_with("re:"));
         if self.expressions > EXPRESSIONS_MAX {
             return Err(format!("there are more than {EXPRESSIONS_MAX} expressions"));
@@ -123,15 +175,18 @@ impl Changes {
             Change::Enable => &mut self.enable,
             Change::Drop => &mut self.drop,
             Change::Modify => {
-                self.modify.push(edit(line)?);
+                let (matcher, edit) = edit(line)?;
+                self.modify.push((matcher, edit, place.clone()));
                 return Ok(());
             }
         };
         match matcher(line)? {
             Matcher::Numbers(all) if all.iter().all(|(.., rev)| rev.is_none()) => {
-                matchers.numbers.extend(all.into_iter().map(|(gid, sid, _)| (gid, sid)));
+                for (gid, sid, _) in all {
+                    matchers.numbers.entry((gid, sid)).or_insert_with(|| place.clone());
+                }
             }
-            other => matchers.others.push(other),
+            other => matchers.others.push((other, place.clone())),
         }
         Ok(())
     }
@@ -152,7 +207,7 @@ impl Changes {
         let mut out = Vec::with_capacity(bytes.len());
         for (place, text) in lines(bytes) {
             let written = &bytes[place];
-            let Some(changed) = self.changed(file, &text) else {
+            let Some(changed) = self.changed(file, &text, &mut |_, _| ()) else {
                 out.extend_from_slice(written);
                 continue;
             };
@@ -162,23 +217,38 @@ impl Changes {
         out
     }
 
+    /// The lines that hold for a rule of a file, in the order in which they are applied.
+    pub fn trace(&self, file: &str, text: &[u8]) -> Vec<(Change, Place)> {
+        let mut places = Vec::new();
+        self.changed(file, text, &mut |change, place| places.push((change, place.clone())));
+        places
+    }
+
     /// A line if it is a rule that is changed: in the order disable, enable, drop, modify.
-    fn changed(&self, file: &str, text: &[u8]) -> Option<Vec<u8>> {
+    fn changed(&self, file: &str, text: &[u8], heed: &mut dyn FnMut(Change, &Place)) -> Option<Vec<u8>> {
         let mut line = Line::read(file, text)?;
         let was_enabled = line.is_enabled;
-        line.is_enabled &= !self.disable.match_any(&line);
-        line.is_enabled |= self.enable.match_any(&line);
+        if let Some(place) = self.disable.find(&line) {
+            heed(Change::Disable, place);
+            line.is_enabled = false;
+        }
+        if let Some(place) = self.enable.find(&line) {
+            heed(Change::Enable, place);
+            line.is_enabled = true;
+        }
         let mut is_changed = line.is_enabled != was_enabled;
-        if !line.is_silent && self.drop.match_any(&line) {
+        if let Some(place) = self.drop.find(&line).filter(|_| !line.is_silent) {
+            heed(Change::Drop, place);
             let rest = line.text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(line.text.len());
             line.text.splice(..rest, *b"drop");
             is_changed = true;
         }
-        for (matcher, edit) in &self.modify {
+        for (matcher, edit, place) in &self.modify {
             if matcher.matches(&line)
                 && let Some(edited) = edit.run(&line)
                 && let Some(edited) = Line::read(file, &edited)
             {
+                heed(Change::Modify, place);
                 line = edited;
                 is_changed = true;
             }
@@ -204,8 +274,9 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Vec<u8>
 }
 
 impl Matchers {
-    fn match_any(&self, line: &Line<'_>) -> bool {
-        self.numbers.contains(&line.id) || self.others.iter().any(|matcher| matcher.matches(line))
+    fn find(&self, line: &Line<'_>) -> Option<&Place> {
+        let other = || self.others.iter().find(|(matcher, _)| matcher.matches(line)).map(|(_, place)| place);
+        self.numbers.get(&line.id).or_else(other)
     }
 }
 

@@ -202,7 +202,7 @@ fn draft<'d>(drafts: &'d mut Vec<Draft>, section: &Section, kind: Option<Kind>) 
 const LONG_BUFFER_TEXT_BYTES_MIN: usize = 4;
 
 /// The bytes of a content that are looked for.
-fn text_of(content: &Content) -> &[u8] {
+pub(super) fn text_of(content: &Content) -> &[u8] {
     content.fast_part.and_then(|(at, length)| content.bytes.get(at..at + length)).unwrap_or(&content.bytes)
 }
 
@@ -214,7 +214,7 @@ fn is_telling(section: &Section, content: &Content) -> bool {
 }
 
 /// The text that selects a rule: the one that it names, else the longest; those of a stream only where there is no other.
-fn choice(rule: &Rule) -> Option<(&Section, &Content)> {
+pub(super) fn choice(rule: &Rule) -> Option<(&Section, &Content)> {
     let contents = rule.sections.iter().flat_map(|section| {
         section.tests.iter().filter_map(move |test| match test {
             Test::Content(content) if !content.is_negated => Some((section, &**content)),

@@ -15,6 +15,7 @@ pub(super) fn read(value: &[u8], is_filter: bool) -> Result<Threshold, String> {
         count: 1,
         seconds: 60,
         addresses: None,
+        place: None,
     };
     for item in items(value) {
         let item = text(item);
@@ -65,8 +66,8 @@ pub(super) fn line(line: &str, variables: &Variables, items_max: usize) -> Resul
         }
     }
     if is_suppression {
-        let threshold = Threshold { rate: Rate::Suppress, track: direction, count: 0, seconds: 0, addresses };
-        return Ok((gid, sid, threshold));
+        let (rate, track) = (Rate::Suppress, direction);
+        return Ok((gid, sid, Threshold { rate, track, count: 0, seconds: 0, addresses, place: None }));
     }
     Ok((gid, sid, read(others.join(",").as_bytes(), false)?))
 }

@@ -230,6 +230,8 @@ impl Content {
 #[derive(Debug, Clone)]
 pub(super) struct Pcre {
     pub expression: Expression,
+    /// As it is written, with its slashes and letters.
+    pub source: Box<[u8]>,
     pub is_relative: bool,
     pub is_negated: bool,
     /// Whether it matches as little as it can, which shows only where a relative test follows.
@@ -383,6 +385,8 @@ pub(super) struct Threshold {
     pub seconds: u64,
     /// Of a suppression: the addresses that it is about.
     pub addresses: Option<Addresses>,
+    /// The file and the line, where it does not stand in the rule.
+    pub place: Option<crate::spam::Place>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

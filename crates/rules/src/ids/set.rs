@@ -66,6 +66,8 @@ pub struct RuleSet {
     pub(super) rules: Vec<Rule>,
     pub(super) groups: Groups,
     pub(super) sets: Sets,
+    /// Names of bits by their numbers.
+    pub(super) bit_names: Vec<Box<str>>,
     problems: Vec<Problem>,
     census: Census,
 }
@@ -137,7 +139,10 @@ impl Loader {
         let file: Arc<str> = file.into();
         for line in lexer::lines(bytes) {
             match rate::line(&text(&line.text), &self.variables, self.limits.items_max) {
-                Ok(row) if self.thresholds.len() < self.limits.rules_max => self.thresholds.push(row),
+                Ok((gid, sid, mut threshold)) if self.thresholds.len() < self.limits.rules_max => {
+                    threshold.place = Some(Place { file: file.clone(), line: line.number });
+                    self.thresholds.push((gid, sid, threshold));
+                }
                 Ok(_) => {}
                 Err(reason) => self.tell(&file, line.number, "threshold", reason),
             }
@@ -258,7 +263,14 @@ impl Loader {
         self.census.active = rules.iter().filter(|rule| rule.idle.is_none()).count();
         let groups = Groups::build(&rules);
         self.census.always = groups.always();
-        RuleSet { limits: self.limits, rules, groups, sets: self.sets, problems: self.problems, census: self.census }
+        let mut bit_names = vec![Box::default(); self.bits.len()];
+        for (name, number) in self.bits {
+            if let Some(place) = bit_names.get_mut(number as usize) {
+                *place = name.into();
+            }
+        }
+        let Loader { limits, sets, problems, census, .. } = self;
+        RuleSet { limits, rules, groups, sets, bit_names, problems, census }
     }
 
     /// Keeps the newest of the rules with one number.

@@ -108,6 +108,11 @@ impl Sets {
         Ok(self.sets.len() - 1)
     }
 
+    /// The name of a set.
+    pub fn name(&self, set: usize) -> &str {
+        self.names.iter().find(|(_, number)| **number == set).map_or("", |(name, _)| name)
+    }
+
     fn contains(&self, set: usize, key: &[u8], added: &Added) -> bool {
         let entry = (set, key.to_vec());
         let is_listed = self.sets.get(set).is_some_and(|set| set.entries.contains_key(key));

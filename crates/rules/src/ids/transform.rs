@@ -78,6 +78,30 @@ impl Transform {
         }))
     }
 
+    /// The keyword.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Transform::DotPrefix => "dotprefix",
+            Transform::ToLowercase => "to_lowercase",
+            Transform::ToUppercase => "to_uppercase",
+            Transform::UrlDecode => "url_decode",
+            Transform::StripWhitespace => "strip_whitespace",
+            Transform::CompressWhitespace => "compress_whitespace",
+            Transform::Xor(_) => "xor",
+            Transform::Md5 => "to_md5",
+            Transform::Sha1 => "to_sha1",
+            Transform::Sha256 => "to_sha256",
+            Transform::Base64 { .. } => "from_base64",
+            Transform::Pcre(_) => "pcrexform",
+            Transform::HeaderLowercase => "header_lowercase",
+            Transform::StripPseudoHeaders => "strip_pseudo_headers",
+            Transform::Domain => "domain",
+            Transform::Tld => "tld",
+            Transform::Gunzip(_) => "gunzip",
+            Transform::Zlib(_) => "zlib_deflate",
+        }
+    }
+
     /// The derived buffer; none where there is none.
     fn apply(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         Some(match self {

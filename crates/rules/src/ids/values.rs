@@ -110,11 +110,11 @@ const LITERALS_MAX: usize = 4;
 /// An expression with its slashes and letters, and the buffer that a letter names.
 pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let (is_negated, value) = negated(value);
-    let (inner, _) = quoted(value)?;
-    let inner = inner
+    let (source, _) = quoted(value)?;
+    let inner = source
         .strip_prefix(b"m")
         .filter(|rest| rest.first().is_some_and(|byte| !byte.is_ascii_alphanumeric()))
-        .unwrap_or(inner);
+        .unwrap_or(source);
     let (&slash, rest) = inner.split_first().ok_or("an empty expression")?;
     let end = rest.iter().rposition(|&byte| byte == slash).ok_or("an expression without a slash at its end")?;
     let (body, letters) = (&rest[..end], &rest[end + 1..]);
@@ -150,7 +150,7 @@ pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let body = if is_anchored { [b"\\A(?:", &body[..], b")"].concat() } else { body };
     let expression = Expression::within(&body, flags, EXPRESSION).map_err(|error| error.to_string())?;
     let literals = literals(&expression);
-    Ok((Pcre { expression, is_relative, is_negated, is_ungreedy, literals }, buffer))
+    Ok((Pcre { expression, source: source.into(), is_relative, is_negated, is_ungreedy, literals }, buffer))
 }
 
 /// Texts of which each match of an expression has one. The matcher tells them with all blanks as spaces, so they are cut there.

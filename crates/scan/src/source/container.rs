@@ -21,6 +21,7 @@ mod signature;
 use std::collections::HashMap;
 
 use archive::Piece;
+pub use archive::members;
 pub use cdiff::{fuzz_cdiff, patched};
 use md5::{Digest, Md5};
 use sha2::Sha256;

@@ -112,7 +112,10 @@ pub struct Update {
     /// Also retry files that failed recently.
     #[arg(long)]
     pub force: bool,
-    /// Download nothing; restore the previous signatures.
-    #[arg(long)]
+    /// Download nothing; restore the previous signatures and intrusion rules.
+    #[arg(long, conflicts_with = "dry_run")]
     pub rollback: bool,
+    /// Fetch intrusion rules, print those that are new, gone or changed, and install nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }

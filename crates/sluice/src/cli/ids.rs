@@ -23,7 +23,9 @@ pub enum IdsCommand {
     ///
     /// Exit status: 0 all rules load, 1 some do not, 2 a file cannot be read.
     Lint(IdsLint),
-    /// Tell how a rule is understood.
+    /// Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors.
+    ///
+    /// The options about rules count with --rules only. Exit status: 0 the rule is loaded, 1 it is not, 2 an error.
     Explain(IdsExplain),
 }
 
@@ -90,9 +92,12 @@ pub struct IdsExplain {
     /// The number of the rule.
     #[arg(value_name = "SID")]
     pub sid: u32,
-    /// Files of rules.
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Files or folders of rules, in place of those of the configuration.
+    #[arg(long, num_args = 1.., value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub rules: Vec<PathBuf>,
+    /// The configuration. [default: /etc/sluice/sluice.toml]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rules")]
+    pub config: Option<PathBuf>,
     /// Names that the rules use.
     #[command(flatten)]
     pub names: IdsRules,

@@ -140,6 +140,14 @@ impl IdsSettings {
         of_rules.chain(others.map(|path| above(path)))
     }
 
+    /// The files that are read, and the folders of rules, where others may come.
+    pub fn watched(&self) -> Vec<PathBuf> {
+        let changing = [&self.disable, &self.enable, &self.drop, &self.modify].into_iter().flatten();
+        let others = self.thresholds.iter().chain(&self.classification).chain(changing).cloned();
+        let of_rules = self.rules.iter().map(|path| if path.is_dir() { path.clone() } else { above(path).into() });
+        of_rules.chain(self.files().unwrap_or_default()).chain(others).collect()
+    }
+
     /// Folders that are written to.
     pub fn logs(&self) -> impl Iterator<Item = &Path> {
         self.eve.iter().chain(&self.fast).chain(&self.syslog).map(|path| above(path))
@@ -150,7 +158,24 @@ impl IdsSettings {
     /// # Errors
     /// A file that cannot be read.
     pub fn changes(&self) -> Result<Changes, Failure> {
-        changes([&self.disable, &self.enable, &self.drop, &self.modify])
+        let mut changes = Changes::default();
+        let kinds = [Change::Disable, Change::Enable, Change::Drop, Change::Modify];
+        for (change, path) in kinds.into_iter().zip([&self.disable, &self.enable, &self.drop, &self.modify]) {
+            if let Some(path) = path {
+                changes.read(change, &path.to_string_lossy(), &read(path, Limits::default().file_bytes_max as u64)?);
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Reads the files of rules as they stand, with their names, in order.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a folder that cannot be listed.
+    pub fn written(&self) -> Result<Vec<(Box<str>, Vec<u8>)>, Failure> {
+        let bytes_max = Limits::default().file_bytes_max as u64;
+        let named = |path: PathBuf| Ok((path.to_string_lossy().into(), read(&path, bytes_max)?));
+        self.files()?.into_iter().map(named).collect()
     }
 
     /// Reads all other files.
@@ -161,16 +186,14 @@ impl IdsSettings {
         let file_bytes_max = Limits::default().file_bytes_max as u64;
         let (mut rules, mut data) = (Vec::new(), Vec::new());
         let mut folders: Vec<PathBuf> = Vec::new();
-        for path in self.files()? {
-            let bytes = read(&path, file_bytes_max)?;
-            let folder = above(&path);
+        for (name, bytes) in self.written()? {
+            let folder = above(Path::new(&*name));
             if bytes.windows(4).any(|four| four == b"data") && !folders.iter().any(|known| known == folder) {
                 data_files(folder, &mut data);
                 folders.push(folder.into());
             }
-            let name = path.to_string_lossy();
             let bytes = if changes.is_empty() { bytes } else { changes.apply(&name, &bytes) };
-            rules.push((name.into(), bytes));
+            rules.push((name, bytes));
         }
         if !changes.is_empty() {
             let count = rules::ids::enable_needed(&mut rules);
@@ -225,21 +248,6 @@ impl IdsSettings {
         }
         Ok(files)
     }
-}
-
-/// Reads files by which rules are changed: those that disable, enable, drop and modify.
-///
-/// # Errors
-/// A file that cannot be read.
-pub fn changes(files: [&Option<PathBuf>; 4]) -> Result<Changes, Failure> {
-    let mut changes = Changes::default();
-    let kinds = [Change::Disable, Change::Enable, Change::Drop, Change::Modify];
-    for (change, path) in kinds.into_iter().zip(files) {
-        if let Some(path) = path {
-            changes.read(change, &path.to_string_lossy(), &read(path, Limits::default().file_bytes_max as u64)?);
-        }
-    }
-    Ok(changes)
 }
 
 /// The folder that a file lies in.

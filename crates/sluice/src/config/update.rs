@@ -26,6 +26,10 @@ pub struct UpdateSettings {
     pub databases: Vec<String>,
     /// Other files to be fetched, by their whole URLs; they keep their last names.
     pub urls: Vec<String>,
+    /// The folder that sets of intrusion rules are put into; `rules` in it should be among `[ids] rules`. None: none are fetched.
+    pub rules_folder: Option<PathBuf>,
+    /// Sources of intrusion rules: URLs of `.tar.gz` or `.rules`, files, or folders.
+    pub rules: Vec<String>,
     /// The largest file, in bytes.
     #[serde(deserialize_with = "edge::settings::size")]
     pub file_bytes_max: u64,
@@ -41,8 +45,35 @@ impl Default for UpdateSettings {
             mirror: None,
             databases: ["main", "daily", "bytecode"].map(String::from).to_vec(),
             urls: Vec::new(),
+            rules_folder: None,
+            rules: Vec::new(),
             file_bytes_max: 1 << 30,
             seconds_max: 1_800,
+        }
+    }
+}
+
+/// A source of intrusion rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleSource {
+    /// An archive or a file.
+    Url {
+        /// From where.
+        url: String,
+        /// Its SHA-256 in hexadecimal, where that is known before.
+        sha256: Option<String>,
+    },
+    /// A file or a folder of this machine.
+    Path(PathBuf),
+}
+
+impl RuleSource {
+    /// Its name: another digest is another source.
+    pub fn name(&self) -> String {
+        match self {
+            RuleSource::Url { url, sha256: None } => url.clone(),
+            RuleSource::Url { url, sha256: Some(digest) } => format!("{url}#sha256={digest}"),
+            RuleSource::Path(path) => path.display().to_string(),
         }
     }
 }
@@ -86,6 +117,17 @@ fn pin(url: &str) -> Option<&str> {
     url.split_once("#sha256=").map(|(_, digest)| digest)
 }
 
+/// The digest behind a URL, checked.
+fn checked_pin(url: &str) -> Result<Option<String>, String> {
+    let sha256 = pin(url).map(str::to_ascii_lowercase);
+    match &sha256 {
+        Some(hex) if hex.len() != 64 || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()) => {
+            Err(format!("update: {url:?}: a SHA-256 is 64 hexadecimal digits"))
+        }
+        _ => Ok(sha256),
+    }
+}
+
 /// Whether a URL leads to this machine.
 fn is_local(url: &str) -> bool {
     let authority =
@@ -125,16 +167,41 @@ impl UpdateSettings {
             if all.iter().any(|other| other.name == name) {
                 return Err(format!("update: {name} is to be fetched twice"));
             }
-            let sha256 = pin(&url).map(str::to_ascii_lowercase);
-            if sha256.as_ref().is_some_and(|hex| hex.len() != 64 || !hex.bytes().all(|digit| digit.is_ascii_hexdigit()))
-            {
-                return Err(format!("update: {url:?}: a SHA-256 is 64 hexadecimal digits"));
-            }
+            let sha256 = checked_pin(&url)?;
             let url = url.split('#').next().unwrap_or_default().to_owned();
             all.push(Wanted { url, name, sha256 });
         }
         Ok(all)
     }
+
+    /// Sources of intrusion rules.
+    ///
+    /// # Errors
+    /// When a URL names neither an archive nor a file of rules, or there is no folder for them.
+    pub fn rule_sources(&self) -> Result<Vec<RuleSource>, String> {
+        if !self.rules.is_empty() && self.rules_folder.is_none() {
+            return Err("update.rules needs update.rules_folder".into());
+        }
+        self.rules.iter().map(|source| rule_source(source)).collect()
+    }
+}
+
+fn rule_source(source: &str) -> Result<RuleSource, String> {
+    if !source.contains("://") {
+        return Ok(RuleSource::Path(source.into()));
+    }
+    let path = source.split(['?', '#']).next().unwrap_or_default();
+    if !source.starts_with("https://") && !source.starts_with("http://") {
+        return Err(format!("update: {source:?} is not a URL"));
+    }
+    if ![".tar.gz", ".tgz", ".tar", ".rules"].iter().any(|ending| path.ends_with(ending)) {
+        return Err(format!("update: {source:?} ends neither in .tar.gz nor in .rules"));
+    }
+    if let Some(reason) = needs_pin(source) {
+        return Err(format!("update: {source:?}: {reason}"));
+    }
+    let url = source.split('#').next().unwrap_or_default().to_owned();
+    Ok(RuleSource::Url { url, sha256: checked_pin(source)? })
 }
 
 #[cfg(test)]

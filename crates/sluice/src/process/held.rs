@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
-use rustix::fs::{linkat, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
+use rustix::fs::{linkat, mkdirat, openat, renameat, renameat_with, unlinkat};
 use rustix::io::Errno;
 
 /// The folder.
@@ -168,6 +168,15 @@ impl Held {
     /// When it cannot be.
     pub fn rename(&self, name: &str, folder: &Held, other: &str) -> io::Result<()> {
         renameat(&self.descriptor, name, &folder.descriptor, other).map_err(|error| named(Path::new(name), error))
+    }
+
+    /// Swaps two entries, so that each name is there at any time.
+    ///
+    /// # Errors
+    /// When the file system cannot, or one is missing.
+    pub fn exchange(&self, name: &str, other: &str) -> io::Result<()> {
+        let swapped = renameat_with(&self.descriptor, name, &self.descriptor, other, RenameFlags::EXCHANGE);
+        swapped.map_err(|error| named(Path::new(name), error))
     }
 
     /// Gives a file a second name in a folder; whether there is such a file.

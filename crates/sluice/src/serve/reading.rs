@@ -51,7 +51,7 @@ impl Reading {
             (None, None) => Config::parse(FIRST_STEPS, BUILT_IN)?,
         };
         config.has_credentials()?;
-        let stamps = stamps(&config.lists);
+        let stamps = stamps(&config.watched());
         let undone = match &args.clamd_conf {
             Some(path) => clamd_conf::apply(&mut config, path)?,
             None => Vec::new(),

@@ -126,7 +126,7 @@ impl<'a> Reload<'a> {
             () = changed(&self.watcher) => self.ask(Anew::Signatures),
             () = changed(&self.recipients) => self.ask(Anew::Recipients),
             // Others may lie in the same folder, the configuration itself among them.
-            () = changed(&self.lists) => if self.stamps != stamps(&self.site.config.lists) {
+            () = changed(&self.lists) => if self.stamps != stamps(&self.site.config.watched()) {
                 self.ask(Anew::Everything);
             },
         }
@@ -136,7 +136,7 @@ impl<'a> Reload<'a> {
         let Some(what) = self.next.take() else { return };
         let (args, old) = (self.args.clone(), self.site.clone());
         if what == Anew::Everything {
-            self.stamps = stamps(&self.site.config.lists);
+            self.stamps = stamps(&self.site.config.watched());
             self.manager.reloading();
             self.answers = Some(lead().map_or(0, Lead::requested));
         }
@@ -211,7 +211,8 @@ impl<'a> Reload<'a> {
         if watch(&mut self.recipients, &recipients) {
             self.ask(Anew::Recipients);
         }
-        if watch(&mut self.lists, &site.config.lists) && self.stamps != stamps(&site.config.lists) {
+        let lists = site.config.watched();
+        if watch(&mut self.lists, &lists) && self.stamps != stamps(&lists) {
             self.ask(Anew::Everything);
         }
     }

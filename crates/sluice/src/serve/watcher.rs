@@ -57,9 +57,12 @@ impl Watcher {
 /// Identity of a file's version: time of change, size, and inode.
 pub type Stamp = (i64, i64, u64, u64);
 
-/// How files are now.
+/// How files are now; of a folder it counts which one it is.
 pub fn stamps(paths: &[PathBuf]) -> Vec<Option<Stamp>> {
-    let stamp = |facts: std::fs::Metadata| (facts.ctime(), facts.ctime_nsec(), facts.len(), facts.ino());
+    let stamp = |facts: std::fs::Metadata| match facts.is_dir() {
+        true => (0, 0, 0, facts.ino()),
+        false => (facts.ctime(), facts.ctime_nsec(), facts.len(), facts.ino()),
+    };
     paths.iter().map(|path| std::fs::metadata(path).ok().map(stamp)).collect()
 }
 

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use edge::net::agent;
 use httpdate::HttpDate;
-use ureq::Agent;
-use ureq::http::{HeaderMap, StatusCode};
+use ureq::http::{HeaderMap, Response, StatusCode};
+use ureq::{Agent, Body};
 
 use super::folder::{Folder, Steps};
 use super::state::Known;
@@ -17,6 +17,8 @@ use crate::config::update::{UpdateSettings, Wanted};
 const HEAD_BYTES: u64 = 512;
 /// The longest incremental update.
 const INCREMENT_BYTES_MAX: u64 = 64 << 20;
+/// The longest file that is held in memory.
+const MEMORY_BYTES_MAX: u64 = 256 << 20;
 
 /// How long a server is left alone that refuses us (403), or says that it was asked too often (429) and not for how long:
 /// as freshclam does, since whoever asks on gets the whole network blocked.
@@ -53,6 +55,16 @@ pub enum Fetched {
     },
 }
 
+/// A file, unless it has not changed.
+pub struct Answer {
+    /// The file; none where it has not changed.
+    pub body: Option<Vec<u8>>,
+    /// ETag of the file.
+    pub etag: Option<String>,
+    /// When the server says it was changed.
+    pub last_modified: Option<String>,
+}
+
 /// Why there is no answer.
 pub struct Error {
     /// In words.
@@ -67,7 +79,9 @@ impl Client {
     /// # Errors
     /// When the certificates of the authorities cannot be read and a URL needs them.
     pub fn new(settings: &UpdateSettings, authorities: &Path) -> Result<Client, String> {
-        let secure = settings.wanted()?.iter().any(|wanted| wanted.url.starts_with("https:"));
+        let is_secure = |url: &str| url.starts_with("https:");
+        let secure = settings.wanted()?.iter().any(|wanted| is_secure(&wanted.url));
+        let secure = secure || settings.rules.iter().any(|source| is_secure(source));
         let agent = agent::new(authorities, secure, settings.seconds_max)?;
         Ok(Client { agent, file_bytes_max: settings.file_bytes_max })
     }
@@ -77,14 +91,7 @@ impl Client {
     /// # Errors
     /// When there is no answer, or not the file.
     pub fn fetch(&self, wanted: &Wanted, known: &Known, folder: &Folder, whole: bool) -> Result<Fetched, Error> {
-        let mut request = self.agent.get(&wanted.url);
-        if let Some(etag) = &known.etag {
-            request = request.header("If-None-Match", etag);
-        }
-        if let Some(date) = &known.last_modified {
-            request = request.header("If-Modified-Since", date);
-        }
-        let mut response = request.call().map_err(|error| failed(error.to_string()))?;
+        let mut response = self.send(&wanted.url, known)?;
         let text = |name| header(response.headers(), name).map(String::from);
         match response.status() {
             StatusCode::NOT_MODIFIED if known.etag.is_some() || known.last_modified.is_some() => {
@@ -108,9 +115,39 @@ impl Client {
             status => Err(refused(status, response.headers())),
         }
     }
-}
 
-impl Client {
+    /// Asks for a file, if it is another than the known one.
+    fn send(&self, url: &str, known: &Known) -> Result<Response<Body>, Error> {
+        let mut request = self.agent.get(url);
+        if let Some(etag) = &known.etag {
+            request = request.header("If-None-Match", etag);
+        }
+        if let Some(date) = &known.last_modified {
+            request = request.header("If-Modified-Since", date);
+        }
+        request.call().map_err(|error| failed(error.to_string()))
+    }
+
+    /// Asks for a file that is held in memory.
+    ///
+    /// # Errors
+    /// When there is no answer, or the file is too long.
+    pub fn ask(&self, url: &str, known: &Known) -> Result<Answer, Error> {
+        let mut response = self.send(url, known)?;
+        let text = |name| header(response.headers(), name).map(String::from);
+        let (etag, last_modified) = (text("etag"), text("last-modified"));
+        match response.status() {
+            StatusCode::NOT_MODIFIED if known.etag.is_some() || known.last_modified.is_some() => {
+                Ok(Answer { body: None, etag, last_modified })
+            }
+            StatusCode::OK => {
+                let bytes_max = self.file_bytes_max.min(MEMORY_BYTES_MAX);
+                Ok(Answer { body: Some(whole(response.body_mut(), bytes_max)?), etag, last_modified })
+            }
+            status => Err(refused(status, response.headers())),
+        }
+    }
+
     /// An incremental update.
     ///
     /// # Errors
@@ -120,13 +157,24 @@ impl Client {
         if response.status() != StatusCode::OK {
             return Err(refused(response.status(), response.headers()));
         }
-        let mut bytes = Vec::new();
-        let mut body = response.body_mut().as_reader().take(INCREMENT_BYTES_MAX + 1);
-        body.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
-        if bytes.len() as u64 > INCREMENT_BYTES_MAX {
-            return Err(failed(format!("larger than {INCREMENT_BYTES_MAX} bytes")));
-        }
-        Ok(bytes)
+        whole(response.body_mut(), INCREMENT_BYTES_MAX)
+    }
+}
+
+/// A body of no more than so many bytes.
+fn whole(body: &mut Body, bytes_max: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let mut body = body.as_reader().take(bytes_max + 1);
+    body.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+    match bytes.len() as u64 > bytes_max {
+        true => Err(failed(format!("larger than {bytes_max} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
+impl From<String> for Error {
+    fn from(reason: String) -> Error {
+        failed(reason)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `sluice update`: fetches signatures, looks at them, and puts them in force.
+//! `sluice update`: fetches signatures and intrusion rules, looks at them, and puts them in force.
 //!
 //! ```text
 //!  each file:  asked for, if it is time ──► newer? ──► read, its signature verified ──┐
@@ -7,13 +7,17 @@
 //! ```
 //!
 //! What is in force stays until what is new has been read; what was in force before stays beside it, for `--rollback`.
+//! Sets of intrusion rules are brought in the same run ([`rules`]).
+//!
 //! Of a container that is ahead of the one in force, the incremental updates (`.cdiff`) are fetched and put into a `.cld`;
 //! the whole only where that does not work.
 
 mod fetch;
 mod folder;
+mod rules;
 mod state;
 
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,9 +31,10 @@ use self::state::State;
 use crate::cli::{self, Update};
 use crate::config::Config;
 use crate::config::freshclam_conf;
-use crate::config::update::Wanted;
+use crate::config::update::{RuleSource, UpdateSettings, Wanted};
 use crate::output::Failure;
 use crate::process::confine::Reach;
+use crate::process::held::Held;
 use crate::process::privileges;
 use crate::process::privileges::Account;
 
@@ -46,25 +51,62 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
         }
     }
     let settings = &config.update;
-    let path = settings.folder.as_ref().ok_or("no folder is set: [update] folder = \"PATH\"")?;
+    if settings.folder.is_none() && settings.rules_folder.is_none() {
+        return Err("no folder is set: [update] folder = \"PATH\", or rules_folder".into());
+    }
+    if args.dry_run && settings.rules_folder.is_none() {
+        return Err("--dry-run is about intrusion rules: [update] rules_folder is not set".into());
+    }
     privileges::harden()?;
     let checker = config.database.checker()?;
     let owner = config.update.owner.as_deref().map(|name| Account::named(name, None)).transpose()?;
-    let held = privileges::enter(path, owner.as_ref())?;
-    let folder = Folder::open(held, checker).map_err(|error| format!("{}: {error}", path.display()))?;
-    confine(&config, &folder)?;
+    let folder = settings.folder.as_deref().filter(|_| !args.dry_run);
+    let folder = folder.map(|path| open(path, owner.as_ref(), |held| Folder::open(held, checker))).transpose()?;
+    let rules = settings.rules_folder.as_deref();
+    let rules = rules.map(|path| open(path, owner.as_ref(), rules::Folder::open)).transpose()?;
+    confine(&config, folder.as_ref(), rules.as_ref())?;
     if args.rollback {
-        for name in folder.roll_back()? {
-            println!("{name}: as it was before");
-        }
-        return Ok(ExitCode::SUCCESS);
+        return roll_back(folder.as_ref(), rules.as_ref());
     }
     let client = Client::new(settings, &config.tls.authorities)?;
+    let mut failed = false;
+    if let Some(folder) = &folder {
+        failed |= signatures(settings, &client, folder, args.force)?;
+    }
+    if let Some(rules) = &rules {
+        let manner = rules::Manner { is_forced: args.force || args.dry_run, is_dry: args.dry_run };
+        failed |= rules::update(&config, &client, rules, manner)?;
+    }
+    Ok(ExitCode::from(if failed { 2 } else { 0 }))
+}
+
+/// Enters a folder, and takes it for the update.
+fn open<F>(path: &Path, owner: Option<&Account>, take: impl FnOnce(Held) -> io::Result<F>) -> Result<F, Failure> {
+    let held = privileges::enter(path, owner)?;
+    Ok(take(held).map_err(|error| format!("{}: {error}", path.display()))?)
+}
+
+/// Puts what was in force before in force again.
+fn roll_back(folder: Option<&Folder>, rules: Option<&rules::Folder>) -> Result<ExitCode, Failure> {
+    for name in folder.map(Folder::roll_back).transpose()?.unwrap_or_default() {
+        println!("{name}: as it was before");
+    }
+    if let Some(rules) = rules {
+        match rules.roll_back()? {
+            true => println!("rules: as they were before"),
+            false => println!("rules: none were in force before"),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Brings signatures, and puts them in force; whether something has failed.
+fn signatures(settings: &UpdateSettings, client: &Client, folder: &Folder, is_forced: bool) -> Result<bool, Failure> {
     let mut state = folder.state();
     let mut failed = false;
     let mut fresh = Vec::new();
     for wanted in settings.wanted()? {
-        match update(&wanted, &client, &folder, &mut state, args.force) {
+        match update(&wanted, client, folder, &mut state, is_forced) {
             Ok(Outcome::Fresh(file)) => fresh.push((wanted.name, file)),
             Ok(Outcome::UpToDate) => println!("{}: up to date", wanted.name),
             Ok(Outcome::Waits(seconds)) => println!("{}: not asked for: {seconds} s to wait", wanted.name),
@@ -83,7 +125,12 @@ pub fn run(args: &Update) -> Result<ExitCode, Failure> {
     }
     fresh.iter().for_each(|(_, file)| println!("{file}: new"));
     folder.keep_state(&state)?;
-    Ok(ExitCode::from(if failed { 2 } else { 0 }))
+    Ok(failed)
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// The last outcome for each file, as it is remembered beside them; nothing where nothing was fetched yet or nobody may read it.
@@ -93,12 +140,22 @@ pub fn last(config: &Config) -> Value {
         .map_or(Value::Array(Vec::new()), |state| state.told())
 }
 
-/// Confines the rest of the run to the folder.
-fn confine(config: &Config, folder: &Folder) -> Result<(), Failure> {
+/// Confines the rest of the run to the folders.
+fn confine(config: &Config, folder: Option<&Folder>, rules: Option<&rules::Folder>) -> Result<(), Failure> {
     let mut reach = Reach::default();
     reach.connect().read(&config.tls.authorities);
     config.database.certificates.iter().for_each(|path| _ = reach.read(path));
-    reach.confine(&[&folder.held])?;
+    if rules.is_some() {
+        let sources = config.update.rule_sources()?;
+        let paths = sources.iter().filter_map(|source| match source {
+            RuleSource::Path(path) => Some(path.as_path()),
+            RuleSource::Url { .. } => None,
+        });
+        paths.chain(config.ids.iter().flat_map(|ids| ids.folders())).for_each(|path| _ = reach.read(path));
+    }
+    let held: Vec<&Held> =
+        folder.map(|folder| &folder.held).into_iter().chain(rules.map(|rules| &rules.held)).collect();
+    reach.confine(&held)?;
     Ok(())
 }
 
@@ -118,7 +175,7 @@ fn update(
     state: &mut State,
     force: bool,
 ) -> Result<Outcome, String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let now = now();
     let known = state.file(&wanted.name);
     if known.url != wanted.identity() || !folder.holds(&wanted.name) {
         known.begin(&wanted.identity());

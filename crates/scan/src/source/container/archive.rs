@@ -6,7 +6,7 @@
 use stream::{Event, FileType, Fuel, Limits, Note, Nothing, Stage, Window};
 
 /// The most bytes that a body may unpack to.
-const UNPACKED_BYTES_MAX: u64 = 4 << 30;
+pub(super) const UNPACKED_BYTES_MAX: u64 = 4 << 30;
 /// The most members.
 const MEMBERS_MAX: usize = 512;
 const WINDOW_BYTES: usize = 64 << 10;
@@ -55,6 +55,26 @@ pub(super) fn unpack(body: &[u8], sink: &mut Sink<'_>) -> Result<(), String> {
         tar.step(body, &mut counted)?;
     }
     tar.finish(&mut counted)
+}
+
+/// Members of an archive with their names, as it has them; a tar archive, in the clear or in gzip.
+///
+/// # Errors
+/// When it is damaged, has too many members, or their content is more than so many bytes.
+pub fn members(archive: &[u8], bytes_max: u64) -> Result<Vec<(String, Vec<u8>)>, String> {
+    let (mut files, mut left): (Vec<(String, Vec<u8>)>, _) = (Vec::new(), bytes_max);
+    unpack(archive, &mut |piece| {
+        match piece {
+            Piece::Open(name) => files.push((name.to_owned(), Vec::new())),
+            Piece::Bytes(bytes) => {
+                left = left.checked_sub(bytes.len() as u64).ok_or_else(|| format!("more than {bytes_max} bytes"))?;
+                files.last_mut().ok_or("bytes of no member")?.1.extend_from_slice(bytes);
+            }
+            Piece::Close => {}
+        }
+        Ok(())
+    })?;
+    Ok(files)
 }
 
 /// Unpacks a gzip stream, if its content is no more than so much.

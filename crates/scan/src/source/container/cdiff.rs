@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use super::archive::{self, Piece};
+use super::archive;
 use super::{ContainerKind, HEADER_BYTES, Header, Members, read, signature};
 use crate::syntax::line::number;
 
@@ -42,7 +42,8 @@ pub fn patched(file_name: &str, container: &[u8], cdiff: &[u8]) -> Result<Vec<u8
     if version != before.saturating_add(1) {
         return Err(format!("an update to version {version}, and version {before} is there"));
     }
-    let mut files = unpacked(container.get(HEADER_BYTES..).unwrap_or(&[]))?;
+    let body = container.get(HEADER_BYTES..).unwrap_or(&[]);
+    let mut files = archive::members(body, archive::UNPACKED_BYTES_MAX)?;
     Script::default().run(&script, &mut files)?;
     let info = files.iter().find(|(name, _)| name.ends_with(".info")).ok_or("no info file")?;
     let head = info.1.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -95,19 +96,6 @@ impl Members for Nobody {
     fn close(&mut self) -> Result<(), String> {
         Ok(())
     }
-}
-
-fn unpacked(body: &[u8]) -> Result<Files, String> {
-    let mut files: Files = Vec::new();
-    archive::unpack(body, &mut |piece| {
-        match piece {
-            Piece::Open(name) => files.push((name.to_owned(), Vec::new())),
-            Piece::Bytes(bytes) => files.last_mut().ok_or("bytes of no member")?.1.extend_from_slice(bytes),
-            Piece::Close => {}
-        }
-        Ok(())
-    })?;
-    Ok(files)
 }
 
 /// A script that is run.
@@ -314,7 +302,7 @@ pub fn fuzz_cdiff(data: &[u8]) {
         put(&mut out, name, bytes).expect("names of members are short");
     }
     out.resize(out.len() + 1024, 0);
-    assert_eq!(unpacked(&out), Ok(files));
+    assert_eq!(archive::members(&out, 1 << 20), Ok(files));
     let _ = script(update);
 }
 
