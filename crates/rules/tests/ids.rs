@@ -184,6 +184,21 @@ fn what_one_side_says_at_a_time_is_a_stream_of_its_own() {
 }
 
 #[test]
+fn rules_that_ask_for_sizes_look_at_each_packet() {
+    let capture = conversation(99, &["abcdefghij", "xyz", "abc"], 4);
+    let rules = r#"alert tcp any any -> any 99 (dsize:4; sid:1;)
+        alert tcp any any -> any 99 (content:"cd"; dsize:4; sid:2;)
+        alert tcp any any -> any 99 (dsize:>3; content:"de"; sid:3;)
+        alert tcp any any -> any 99 (dsize:2; content:"j"; offset:1; content:!"x"; sid:4;)
+        alert tcp any 99 -> any any (dsize:1<>4; sid:5;)
+        alert tcp any any -> any 99 (dsize:!4; sid:6;)
+        alert tcp any any -> any 99 (dsize:0; sid:7;)
+        alert http any any -> any any (dsize:>3; http.uri; content:"/"; sid:8;)"#;
+    expect(rules, &capture, &[(1, 2), (2, 1), (4, 1), (5, 1), (6, 2), (7, 2)]);
+    assert_eq!(set(rules, &[]).census().idle.get("dsize"), Some(&1));
+}
+
+#[test]
 fn rules_on_streams_are_for_the_ports_that_they_name() {
     let rules = r#"alert tcp any any -> any [80,21] (content:"hello"; sid:1;)
         alert tcp any any -> any 25 (content:"hello"; sid:2;)

@@ -89,6 +89,8 @@ macro_rules! buffers {
 buffers! {
     /// What a stream or a datagram carries.
     Payload Both false ["pkt_data" "raw_data"] None;
+    /// What one packet carries, for rules that ask for its size. The name is no keyword: it has a blank.
+    Packet Both false ["the packet"] None;
     /// The URI, normalised.
     Uri Request false ["http.uri" "http_uri"] Some("http_uri");
     /// The URI as it was sent.

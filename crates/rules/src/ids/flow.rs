@@ -315,6 +315,26 @@ impl Flow {
         self.turn(direction, desk);
     }
 
+    /// Tries rules about packets on one.
+    pub fn packet(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        let numbers = desk.rules.groups.of_packets(direction);
+        if numbers.is_empty() {
+            return;
+        }
+        self.grant(bytes.len(), &desk.rules.limits);
+        let (mut packet, mut trial) = (Transaction::new(), Trial::default());
+        packet.fill(desk.rules, direction, Buffer::Packet, bytes);
+        for &number in numbers {
+            let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
+            if self.verdict == Verdict::Pass {
+                break;
+            }
+            if self.concerns(rule, direction) && self.matches(rule, number, direction, &packet, &mut trial, desk) {
+                self.fire(rule, number, direction, desk);
+            }
+        }
+    }
+
     fn try_stream(&mut self, direction: Direction, desk: &mut Desk<'_>) {
         let at = side(direction);
         let mut trial = std::mem::take(&mut self.trials[at]);

@@ -104,6 +104,8 @@ pub(super) struct Groups {
     /// By the way of the bytes: rules about transactions, and those about streams.
     of_transactions: [Vec<u32>; 2],
     of_streams: [Vec<u32>; 2],
+    /// Rules about packets, whether a text selects them or not: they are few.
+    of_packets: [Vec<u32>; 2],
 }
 
 /// A group that is being built.
@@ -120,6 +122,11 @@ impl Groups {
     pub fn build(rules: &[Rule]) -> Groups {
         let (mut groups, mut drafts) = (Groups::default(), Vec::new());
         for (number, rule) in (0u32..).zip(rules).filter(|(_, rule)| rule.idle.is_none()) {
+            if rule.is_of_packet() {
+                let ways = [Direction::ToServer, Direction::ToClient].into_iter().zip(&mut groups.of_packets);
+                ways.filter(|(way, _)| rule.goes(*way)).for_each(|(_, list)| list.push(number));
+                continue;
+            }
             if choice(rule).is_none_or(|(section, content)| !place(&mut drafts, section, content, (number, rule))) {
                 groups.put_unselected(number, rule);
             }
@@ -157,6 +164,11 @@ impl Groups {
     /// The rules about streams that are tried each time.
     pub fn of_streams(&self, direction: Direction) -> &[u32] {
         &self.of_streams[usize::from(direction == Direction::ToClient)]
+    }
+
+    /// The rules about packets.
+    pub fn of_packets(&self, direction: Direction) -> &[u32] {
+        &self.of_packets[usize::from(direction == Direction::ToClient)]
     }
 
     /// The groups of a buffer in flows of a kind, by number.

@@ -166,10 +166,15 @@ pub struct Certificate {
     pub serial: String,
     /// Its SHA-1, in bytes with colons.
     pub fingerprint: String,
+    /// The time from which it holds, in seconds since 1970.
+    pub not_before: i64,
+    /// The time until which it holds.
+    pub not_after: i64,
 }
 
 impl Certificate {
-    fn read(bytes: &[u8]) -> Option<Certificate> {
+    /// Reads one; none where it is none.
+    pub fn read(bytes: &[u8]) -> Option<Certificate> {
         let (_, certificate) = X509Certificate::from_der(bytes).ok()?;
         let colons = |bytes: &[u8]| {
             let mut text = String::new();
@@ -182,6 +187,8 @@ impl Certificate {
             issuer: certificate.issuer().to_string(),
             serial: colons(certificate.raw_serial()).to_uppercase(),
             fingerprint: colons(&digest::sha1::digest(bytes)),
+            not_before: certificate.validity().not_before.timestamp(),
+            not_after: certificate.validity().not_after.timestamp(),
         })
     }
 }

@@ -8,7 +8,7 @@ use super::keywords;
 use super::lexer::{Opt, items, negated, quoted, text};
 use super::limits::Limits;
 use super::rate;
-use super::rule::{BitVerb, Bits, Content, Order, Rule, Scope, Section, Test, Value};
+use super::rule::{BitVerb, Bits, Content, Order, Rule, Scope, Section, Sizes, Test, Value};
 use super::sets::Sets;
 use super::transform::Transform;
 use super::values::{self, Names, number};
@@ -291,11 +291,7 @@ impl Options<'_, '_> {
             "isdataat" => self.data_at(value)?,
             "bsize" | "bufferlen" => Test::Size(values::sizes(items(value).next().unwrap_or_default())?),
             "urilen" => return self.uri_length(value).map(|()| true),
-            "dsize" => {
-                // On a stream there are no datagrams.
-                self.rule.idle.get_or_insert_with(|| "dsize".into());
-                Test::Size(values::sizes(value)?)
-            }
+            "dsize" => return self.packet_size(value).map(|()| true),
             "base64_decode" => base64(value)?,
             "dataset" | "datarep" => {
                 let test = self.shared.sets.read(name, value, self.shared.limits)?;
@@ -360,6 +356,19 @@ impl Options<'_, '_> {
         };
         let is_relative = list.contains(&&b"relative"[..]);
         Ok(Test::DataAt { count, is_relative, is_negated })
+    }
+
+    /// The size of a packet. All texts of the rule are looked for in packets then. One that carries nothing has no other size than 0.
+    fn packet_size(&mut self, value: &[u8]) -> Result<(), String> {
+        let sizes = values::sizes(value)?;
+        // Relative tests behind it follow the content before it.
+        let at_hand = (self.last, self.is_fresh);
+        if matches!(sizes, Sizes::Compared(Order::NotEqual, _)) {
+            self.push_to(Buffer::Packet, &[], Test::Size(Sizes::Compared(Order::Greater, 0)));
+        }
+        self.push_to(Buffer::Packet, &[], Test::Size(sizes));
+        (self.last, self.is_fresh) = at_hand;
+        Ok(())
     }
 
     fn uri_length(&mut self, value: &[u8]) -> Result<(), String> {
@@ -469,6 +478,9 @@ impl Options<'_, '_> {
     fn finish(self) -> Result<(), (&'static str, String)> {
         let rule = self.rule;
         rule.variables = self.names.len();
+        if rule.is_of_packet() {
+            look_at_packets(rule);
+        }
         if rule.sid == 0 {
             return Err(("sid", "is missing".into()));
         }
@@ -500,6 +512,17 @@ impl Options<'_, '_> {
             rule.head.apps = apps;
         }
         Ok(())
+    }
+}
+
+/// Turns tests of the stream into tests of packets. A rule that looks into other buffers besides never matches.
+fn look_at_packets(rule: &mut Rule) {
+    for section in &mut rule.sections {
+        match section.buffer {
+            Buffer::Packet => {}
+            Buffer::Payload => section.buffer = Buffer::Packet,
+            _ => _ = rule.idle.get_or_insert_with(|| "dsize".into()),
+        }
     }
 }
 

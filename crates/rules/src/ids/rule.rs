@@ -109,6 +109,11 @@ impl Rule {
         self.sections.iter().all(|section| section.buffer == Buffer::Payload) && !self.sections.is_empty()
     }
 
+    /// Whether it looks at packets, each by itself.
+    pub(super) fn is_of_packet(&self) -> bool {
+        self.sections.iter().any(|section| section.buffer == Buffer::Packet)
+    }
+
     /// Whether bytes that go this way can make it match.
     pub(super) fn goes(&self, direction: Direction) -> bool {
         if let Some(only) = self.direction {
@@ -127,15 +132,8 @@ impl Rule {
         self.sections.is_empty() && self.head.apps.is_empty()
     }
 
-    /// The buffers that it looks into, by name.
-    pub fn buffers(&self) -> Vec<&'static str> {
-        let mut names: Vec<&str> = self.sections.iter().map(|section| section.buffer.name()).collect();
-        names.dedup();
-        names
-    }
-
     /// How many tests it has.
-    pub fn tests(&self) -> usize {
+    pub(super) fn tests(&self) -> usize {
         self.sections.iter().map(|section| section.tests.len()).sum()
     }
 }

@@ -35,7 +35,7 @@ impl RuleSet {
     /// A rule of the set in words.
     pub fn words(&self, rule: &Rule) -> Words {
         let ways = [Direction::ToServer, Direction::ToClient].map(|way| rule.goes(way));
-        let selector = group::choice(rule).filter(|_| rule.idle.is_none());
+        let selector = group::choice(rule).filter(|_| rule.idle.is_none() && !rule.is_of_packet());
         Words {
             way: match ways {
                 [true, false] => "bytes of the client",
@@ -145,6 +145,9 @@ fn doors(rule: &Rule) -> Result<Vec<&'static str>, String> {
     let buffers = || rule.sections.iter().map(|section| section.buffer);
     if let Some(buffer) = buffers().find(|buffer| matches!(buffer, Buffer::EmailUrl | Buffer::EmailBodyMd5)) {
         return Err(format!("nowhere: nothing here fills {}", buffer.name()));
+    }
+    if rule.is_of_packet() {
+        return Err("in captures alone: doors have no packets".into());
     }
     if let Some(buffer) = buffers().find(|buffer| is_of_captures(*buffer)) {
         return Err(format!("in captures alone: no door fills {}", buffer.name()));

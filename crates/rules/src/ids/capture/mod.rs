@@ -32,6 +32,7 @@ use smtp::Smtp;
 pub(super) use smtp::field_buffer;
 use stream::Stream;
 use tls::Tls;
+pub use tls::offered;
 
 /// Flows at a time.
 const FLOWS_MAX: usize = 16 << 10;
@@ -216,6 +217,7 @@ impl Conversation {
             self.is_closed = [true, true];
             return;
         }
+        self.flow.packet(direction, bytes, desk);
         let sequence = if flags & SYN != 0 {
             self.streams[at].open(sequence);
             sequence.wrapping_add(1)
@@ -300,6 +302,7 @@ impl Conversation {
     }
 
     fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        self.flow.packet(direction, bytes, desk);
         self.flow.datagram(direction, bytes, desk);
         if self.tuple.server.1 != 53 || direction != Direction::ToServer {
             return;

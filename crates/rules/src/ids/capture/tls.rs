@@ -81,6 +81,16 @@ impl Tls {
     }
 }
 
+/// The offer of a client, from its first bytes; none where they are no whole one.
+pub fn offered(bytes: &[u8]) -> Option<Handshake> {
+    let mut side = Side { records: bytes.to_vec(), ..Side::default() };
+    let (kind, body) = side.message()?;
+    let offer = Offer::read(&body).filter(|_| kind == CLIENT_HELLO)?;
+    let mut told = Handshake::default();
+    told.offer(&offer);
+    Some(told)
+}
+
 impl Side {
     /// The next whole message; the side is over where something else than a handshake comes.
     fn message(&mut self) -> Option<(u8, Vec<u8>)> {
