@@ -11,6 +11,7 @@ use tokio_rustls::rustls;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use serde_json::Value;
 
 use crate::harness::tls::Certificate;
 use crate::harness::web::{Answered, Origin, response};
@@ -343,6 +344,56 @@ fn intrusion_rules_look_at_streams_of_http_2_and_at_names_of_servers() {
     let eve = fs::read_to_string(site.path("log/eve.json")).unwrap();
     for sid in 1..=3 {
         assert!(eve.contains(&format!("\"signature_id\":{sid}}}")), "{sid}: {eve}");
+    }
+}
+
+#[test]
+fn handshakes_are_recorded_as_far_as_they_are_seen() {
+    let site = Site::new();
+    let certificate = Certificate::issued(Some(&site.servers), "localhost", (-1, 20));
+    certificate.store(site.folder.path(), "server");
+    let origin = origin(&certificate);
+    let port = origin.address.port();
+    fs::write(site.path("own.rules"), "alert http any any -> any any (http.uri; content:\"/none\"; sid:1;)\n").unwrap();
+    for (name, more, authority) in
+        [("opened", "", site.own()), ("passed", "tunnelled = [\"localhost\"]", site.servers.der())]
+    {
+        let (rules, folder) = (site.path("own.rules"), site.path(name));
+        fs::create_dir(&folder).unwrap();
+        let eve = folder.join("eve.json");
+        let ids = format!("[ids]\nrules = [{rules:?}]\neve = {eve:?}\nrecords = [\"tls\"]\n");
+        let gateway = site.gateway(&[port], &format!("{more}\n{ids}"));
+        let mut wire = Client::trusting(authority).connect(&gateway, port, "localhost").unwrap();
+        assert_eq!(get(&mut wire, "localhost", "/a").text(), "/a");
+        let lines = fs::read_to_string(&eve).unwrap();
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+        let line: Value = serde_json::from_str(&lines).unwrap();
+        assert!(line["event_type"] == "tls" && line["dest_port"] == port && line["proto"] == "TCP", "{line}");
+        let tls = &line["tls"];
+        assert!(tls["sni"] == "localhost" && tls["ja4"].as_str().unwrap().starts_with("t13d"), "{tls}");
+        assert_eq!(tls["ja3"]["hash"].as_str().unwrap().len(), 32, "{tls}");
+        if name == "passed" {
+            assert!(["version", "subject", "notbefore"].iter().all(|key| tls.get(key).is_none()), "{tls}");
+            continue;
+        }
+        let openssl = |options: &[&str]| {
+            let mut command = Command::new("openssl");
+            let ran =
+                command.args(["x509", "-noout", "-in"]).arg(site.path("server.crt")).args(options).output().unwrap();
+            let text = String::from_utf8(ran.stdout).unwrap();
+            text.trim().split_once('=').unwrap().1.to_owned()
+        };
+        let text = |key: &str| tls[key].as_str().unwrap().to_owned();
+        assert_eq!(text("version"), "TLS 1.3");
+        assert_eq!(text("subject"), openssl(&["-subject"]).replace(" = ", "="));
+        assert_eq!(text("issuerdn"), openssl(&["-issuer"]).replace(" = ", "="));
+        assert_eq!(
+            text("serial").replace(':', "").trim_start_matches('0'),
+            openssl(&["-serial"]).trim_start_matches('0')
+        );
+        assert_eq!(text("fingerprint"), openssl(&["-fingerprint", "-sha1"]).to_lowercase());
+        let time = |option| openssl(&[option, "-dateopt", "iso_8601"]).replace(' ', "T").replace('Z', "");
+        assert_eq!([text("notbefore"), text("notafter")], [time("-startdate"), time("-enddate")]);
     }
 }
 

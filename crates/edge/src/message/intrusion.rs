@@ -2,6 +2,7 @@
 //!
 //! How often a rule may alert is counted in one place for all inspections, the [`Sentinel`], which the program brings.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flow::{Action, Alert, Flow, ObjectReport, Protocol, Spotted, Verdict, Watched};
@@ -21,6 +22,21 @@ pub struct Scene {
     pub watched: Watched,
 }
 
+/// A handshake of TLS between a client and a server of the web, as the door has seen it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handshake {
+    /// The client.
+    pub client: SocketAddr,
+    /// The server; none where it was not reached.
+    pub server: Option<SocketAddr>,
+    /// The first bytes of the client.
+    pub offer: Box<[u8]>,
+    /// The version that the server has chosen; 0 where the handshake was not opened.
+    pub version: u16,
+    /// The server's certificate; none where the handshake was not opened.
+    pub certificate: Option<Box<[u8]>>,
+}
+
 /// Hears of rules that have matched.
 pub trait Sentinel: Send + Sync {
     /// Counts a match and writes it down; the name under which the object is blocked, if it is.
@@ -33,6 +49,14 @@ pub trait Sentinel: Send + Sync {
 
     /// Writes down a file that an object holds, or the object itself.
     fn file(&self, _file: &ObjectReport, _scene: &Scene) {}
+
+    /// Whether handshakes are written down.
+    fn wants_handshakes(&self) -> bool {
+        false
+    }
+
+    /// Writes down a handshake.
+    fn handshake(&self, _handshake: &Handshake) {}
 
     /// Writes down an object that is over, of this many bytes.
     fn end(&self, _bytes: u64, _is_blocked: bool, _scene: &Scene) {}

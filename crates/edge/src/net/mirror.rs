@@ -49,6 +49,8 @@ pub struct Proof {
     pub is_trusted: bool,
     /// The reason why it is not the proof of the host that was asked for.
     pub fault: Option<Box<str>>,
+    /// The version of TLS that it speaks.
+    pub version: u16,
 }
 
 /// A certificate authority with its cache of certificates.
@@ -284,7 +286,7 @@ mod tests {
     fn who_is_trusted_is_signed_for_and_nobody_else() {
         let mirror = mirror();
         let certificate = server(&["a.test"], (-1, 9));
-        let one = |is_trusted| Proof { certificate: certificate.clone(), is_trusted, fault: None };
+        let one = |is_trusted| Proof { certificate: certificate.clone(), is_trusted, fault: None, version: 0x304 };
         let trusted = mirror.of_server(&one(true)).unwrap();
         assert!(Arc::ptr_eq(&trusted, &mirror.of_server(&one(true)).unwrap()), "made once");
         assert!(!Arc::ptr_eq(&trusted, &mirror.of_server(&one(false)).unwrap()));

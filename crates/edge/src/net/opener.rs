@@ -66,11 +66,13 @@ impl Opener {
 
     /// How a server has proved that it is this host.
     pub fn proof(&self, stream: &Stream, host: &str) -> Proof {
+        let version = stream.cipher().map_or(0, |cipher| cipher.version());
         let Some((own, between)) = stream.certificates().split_first() else {
             return Proof {
                 certificate: Vec::new(),
                 is_trusted: false,
                 fault: Some("it has shown no certificate".into()),
+                version,
             };
         };
         let now = UnixTime::now();
@@ -89,7 +91,7 @@ impl Opener {
             }
             Some(_) => false,
         };
-        Proof { certificate: own.to_vec(), is_trusted, fault: fault.map(|fault| fault.to_string().into()) }
+        Proof { certificate: own.to_vec(), is_trusted, fault: fault.map(|fault| fault.to_string().into()), version }
     }
 
     fn fault(

@@ -60,6 +60,13 @@ pub struct Cipher {
     suite: CipherSuite,
 }
 
+impl Cipher {
+    /// The number of its version of TLS.
+    pub fn version(&self) -> u16 {
+        self.version.into()
+    }
+}
+
 impl fmt::Display for Cipher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (version, suite) = (self.version.as_str().unwrap_or("TLS"), self.suite.as_str().unwrap_or("unknown"));

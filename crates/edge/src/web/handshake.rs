@@ -33,11 +33,15 @@ impl Session {
         reached: Result<(Stream, SocketAddr), Refused>,
     ) -> io::Result<Result<Session, Session>> {
         let host = &*destination.host;
+        let address = reached.as_ref().ok().map(|(_, address)| *address);
         let Some(end) = self.far_end(opener, &destination, reached).await else { return Ok(Err(self)) };
         let (shown, fault) = match &end {
             End::Server(proof, _) => (opener.mirror.of_server(proof), proof.fault.clone()),
             End::Refused(refused) => (opener.mirror.of_host(host), Some(refused.detail.clone())),
         };
+        if let End::Server(proof, _) = &end {
+            self.tell_handshake(address, Some(proof));
+        }
         let (client, door) = (self.peer.ip(), self.door.listener.protocol().name());
         if let Err(error) = self.wire.accept_begun_tls(shown.map_err(io::Error::other)?).await {
             tracing::info!(door, %client, user = self.user(), server_name = host, reason = %error, action = "refuse", "tunnel");

@@ -179,7 +179,10 @@ impl Session {
         let action = if server.is_some() { "pass" } else { "refuse" };
         let (runtime, line) = (self.shared.runtime.borrow().clone(), self.line(&way, hello));
         let bytes = match server {
-            Some((server, _)) => self.pass(server).await,
+            Some((server, address)) => {
+                self.tell_handshake(Some(address), None);
+                self.pass(server).await
+            }
             None => 0,
         };
         runtime.metrics.http_tunnels_total.add(1);

@@ -10,6 +10,8 @@ use proto::http::Fields;
 use super::session::Session;
 use super::subject::{Outcome, Subject};
 use super::vet::Order;
+use crate::message::intrusion::Handshake;
+use crate::net::mirror::Proof;
 use crate::porch::runtime::Runtime;
 use crate::upstream::destination::Failure;
 
@@ -32,6 +34,20 @@ impl Session {
             request: order.received.clone(),
             response: response.map(|(head, _)| head),
         }))
+    }
+
+    /// Tells of a handshake whose beginning is in the input; with the proof of the server where it was opened.
+    pub(super) fn tell_handshake(&self, server: Option<SocketAddr>, proof: Option<&Proof>) {
+        let runtime = self.shared.runtime.borrow();
+        if let Some(sentinel) = runtime.means.sentinel.as_ref().filter(|sentinel| sentinel.wants_handshakes()) {
+            sentinel.handshake(&Handshake {
+                client: self.peer,
+                server,
+                offer: self.wire.input().into(),
+                version: proof.map_or(0, |proof| proof.version),
+                certificate: proof.map(|proof| proof.certificate.as_slice().into()),
+            });
+        }
     }
 
     /// Has the rules look at a message without content; whether it may go on. Otherwise the client has its answer.

@@ -22,6 +22,7 @@ use crate::process::privileges;
 
 /// Bytes of a capture.
 const CAPTURE_BYTES_MAX: u64 = 1 << 30;
+
 /// Does what the command line says.
 pub fn run(args: &cli::Ids) -> Result<ExitCode, Failure> {
     privileges::harden()?;

@@ -61,6 +61,8 @@ pub enum Record {
     Smtp,
     /// A file: the body of a message of HTTP, an attachment, a member of an archive.
     Fileinfo,
+    /// A handshake of TLS that passes the web doors, opened or not.
+    Tls,
 }
 
 /// `[[ids.action]]`
@@ -174,7 +176,7 @@ impl IdsSettings {
     /// A file that cannot be read; a folder that cannot be listed.
     pub fn written(&self) -> Result<Vec<(Box<str>, Vec<u8>)>, Failure> {
         let bytes_max = Limits::default().file_bytes_max as u64;
-        let named = |path: PathBuf| Ok((path.to_string_lossy().into(), read(&path, bytes_max)?));
+        let named = |path: PathBuf| Ok::<_, Failure>((path.to_string_lossy().into(), read(&path, bytes_max)?));
         self.files()?.into_iter().map(named).collect()
     }
 

@@ -1,11 +1,11 @@
 //! Records of captures.
 
 use jiff::Timestamp;
-use rules::ids::capture::{Content, Exchange, Handshake, Mail, Message, Record, Seen};
-use rules::ids::{Entry, Fingerprint, Transport};
-use serde_json::{Map, Value, json};
+use rules::ids::capture::{Content, Exchange, Mail, Message, Record, Seen};
+use rules::ids::{Entry, Transport};
+use serde_json::{Map, Value};
 
-use super::{Http, field, file_record, names_file, of_alert, record, url};
+use super::{Http, field, file_record, names_file, of_alert, record, tls, url};
 
 /// An alert. Nothing is blocked in a capture, but the action is told.
 pub fn alert(entry: &Entry, seen: &Seen) -> Value {
@@ -51,43 +51,6 @@ pub fn message(told: &Record) -> Value {
         line.insert("tx_id".into(), told.transaction.into());
     }
     Value::Object(line)
-}
-
-fn tls(handshake: &Handshake) -> Value {
-    let mut tls = Map::new();
-    let mut put = |key: &str, value: Value| _ = tls.insert(key.into(), value);
-    let fingerprint = |of: &Fingerprint| json!({ "hash": of.hash, "string": of.text });
-    if let Some(name) = handshake.server_name.as_deref() {
-        put("sni", name.into());
-    }
-    if let Some(version) = version(handshake.version) {
-        put("version", version.into());
-    }
-    if let Some(certificate) = &handshake.certificate {
-        put("subject", certificate.subject.as_str().into());
-        put("issuerdn", certificate.issuer.as_str().into());
-        put("serial", certificate.serial.as_str().into());
-        put("fingerprint", certificate.fingerprint.as_str().into());
-    }
-    put("ja3", fingerprint(&handshake.ja3));
-    if let Some(ja3s) = &handshake.ja3s {
-        put("ja3s", fingerprint(ja3s));
-    }
-    put("ja4", handshake.ja4.as_str().into());
-    Value::Object(tls)
-}
-
-/// The name of a version; none where no server has answered.
-fn version(number: u16) -> Option<&'static str> {
-    Some(match number {
-        0 => return None,
-        0x300 => "SSLv3",
-        0x301 => "TLSv1",
-        0x302 => "TLS 1.1",
-        0x303 => "TLS 1.2",
-        0x304 => "TLS 1.3",
-        _ => "UNDETERMINED",
-    })
 }
 
 fn at(micros: u64) -> Timestamp {

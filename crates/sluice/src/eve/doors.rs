@@ -2,14 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use edge::message::intrusion::Scene;
+use edge::message::intrusion::{Handshake, Scene};
 use flow::{Alert, ObjectReport, Protocol};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rules::ids::Entry;
+use rules::ids::capture::offered;
+use rules::ids::{Certificate, Entry};
 use serde_json::{Map, Value, json};
 
-use super::{Http, file_record, names_file, of_alert, record, url};
+use super::{Http, file_record, names_file, of_alert, record, tls, url};
 use crate::config::ids::Record;
 
 /// The ends of a conversation, the sender of what matched first.
@@ -83,6 +84,18 @@ pub fn alert(entry: &Entry, scene: &Scene, ends: &Ends, now: Timestamp, is_block
     line.insert("alert".into(), of_alert(entry, is_blocked));
     describe(scene, None, &mut line);
     Value::Object(line)
+}
+
+/// A handshake, as a record; none where the client has begun another protocol. It is a flow of its own, as the requests within are.
+pub fn handshake(seen: &Handshake, now: Timestamp) -> Option<Value> {
+    let mut told = offered(&seen.offer)?;
+    told.version = seen.version;
+    told.certificate = seen.certificate.as_deref().and_then(Certificate::read);
+    let server = seen.server.unwrap_or((Ipv4Addr::UNSPECIFIED, 0).into());
+    let ends = [seen.client, server].map(|end| (end.ip(), end.port()));
+    let mut line = record("tls", now, ends[0], ends[1]);
+    line.insert("tls".into(), tls(&told));
+    Some(Value::Object(line))
 }
 
 /// A transaction that is over, as a record of its protocol: a mail, or a request with its response. None of a request that goes

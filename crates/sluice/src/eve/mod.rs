@@ -10,7 +10,8 @@ use std::net::IpAddr;
 
 use flow::Head;
 use jiff::Timestamp;
-use rules::ids::Entry;
+use rules::ids::capture::Handshake;
+use rules::ids::{Entry, Fingerprint};
 use serde_json::{Map, Value, json};
 
 /// The fields that each record has.
@@ -54,6 +55,51 @@ fn file_record(name: &str, bytes: u64, is_whole: bool, transaction: u64) -> Valu
         "stored": false,
         "size": bytes,
         "tx_id": transaction,
+    })
+}
+
+/// A handshake, as far as it was seen.
+fn tls(handshake: &Handshake) -> Value {
+    let mut tls = Map::new();
+    let mut put = |key: &str, value: Value| _ = tls.insert(key.into(), value);
+    let fingerprint = |of: &Fingerprint| json!({ "hash": of.hash, "string": of.text });
+    if let Some(name) = handshake.server_name.as_deref() {
+        put("sni", name.into());
+    }
+    if let Some(version) = version(handshake.version) {
+        put("version", version.into());
+    }
+    if let Some(certificate) = &handshake.certificate {
+        put("subject", certificate.subject.as_str().into());
+        put("issuerdn", certificate.issuer.as_str().into());
+        put("serial", certificate.serial.as_str().into());
+        put("fingerprint", certificate.fingerprint.as_str().into());
+        put("notbefore", time(certificate.not_before).into());
+        put("notafter", time(certificate.not_after).into());
+    }
+    put("ja3", fingerprint(&handshake.ja3));
+    if let Some(ja3s) = &handshake.ja3s {
+        put("ja3s", fingerprint(ja3s));
+    }
+    put("ja4", handshake.ja4.as_str().into());
+    Value::Object(tls)
+}
+
+/// A time of a certificate.
+fn time(seconds: i64) -> String {
+    Timestamp::from_second(seconds).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%S").to_string()
+}
+
+/// The name of a version; none where no server has answered.
+fn version(number: u16) -> Option<&'static str> {
+    Some(match number {
+        0 => return None,
+        0x300 => "SSLv3",
+        0x301 => "TLSv1",
+        0x302 => "TLS 1.1",
+        0x303 => "TLS 1.2",
+        0x304 => "TLS 1.3",
+        _ => "UNDETERMINED",
     })
 }
 

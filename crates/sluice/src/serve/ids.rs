@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use edge::message::intrusion::{Scene, Sentinel};
+use edge::message::intrusion::{Handshake, Scene, Sentinel};
 use edge::metrics::Metrics;
 use flow::{Alert, ObjectReport, wire};
 use inspect::IntrusionRules;
@@ -156,6 +156,18 @@ impl Sentinel for Lookout {
     fn file(&self, file: &ObjectReport, scene: &Scene) {
         if let Some(eve) = self.eve.as_ref().filter(|_| self.records.contains(&Record::Fileinfo))
             && let Some(line) = doors::file(file, scene, Timestamp::now())
+        {
+            write(eve, &line.to_string());
+        }
+    }
+
+    fn wants_handshakes(&self) -> bool {
+        self.eve.is_some() && self.records.contains(&Record::Tls)
+    }
+
+    fn handshake(&self, handshake: &Handshake) {
+        if let Some(eve) = self.eve.as_ref().filter(|_| self.wants_handshakes())
+            && let Some(line) = doors::handshake(handshake, Timestamp::now())
         {
             write(eve, &line.to_string());
         }
