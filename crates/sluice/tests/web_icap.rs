@@ -236,6 +236,19 @@ fn a_connection_that_was_kept_and_has_ended_costs_no_answer() {
 }
 
 #[test]
+fn a_service_that_answers_an_error_on_a_kept_connection_is_asked_once() {
+    let origin = origin();
+    let service = Scripted::start("Preview: 2\r\nAllow: 204\r\n", |question| match &question.text {
+        text if text.contains("/empty ") => b"ICAP/1.0 500 Error\r\n\r\n".to_vec(),
+        _ => UNMODIFIED.to_vec(),
+    });
+    let gateway = asking(&origin, &service, "");
+    assert_eq!(ask(&gateway, &origin, "GET", "/small", b"").text(), "hello");
+    assert_eq!(ask(&gateway, &origin, "GET", "/empty", b"").status(), "503");
+    assert_eq!(service.asked().len(), 2, "{:?}", service.asked());
+}
+
+#[test]
 fn an_answer_without_its_end_breaks_the_response_off() {
     let origin = origin();
     let service = Scripted::start("", |question| {

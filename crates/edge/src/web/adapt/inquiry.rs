@@ -57,6 +57,8 @@ enum Failed {
     End(Failure),
     /// The service, before it has answered.
     Service(io::Error),
+    /// The service, by its answer.
+    Answer(io::Error),
 }
 
 impl From<Failure> for Failed {
@@ -123,7 +125,7 @@ impl Terms {
         let error = match self.try_ask(ends, service, asked, body).await {
             Ok(ended) => return Ok(ended),
             Err(Failed::End(failure)) => return Err(failure),
-            Err(Failed::Service(error)) => error,
+            Err(Failed::Service(error) | Failed::Answer(error)) => error,
         };
         self.shared.runtime.borrow().metrics.http_icap_failures_total.add(1);
         let passes = self.failure == IcapFailure::Pass && !body.is_lost;
@@ -204,7 +206,7 @@ impl Terms {
                     link.take(taken);
                     return self.answered(ends, (service, link), (asked, body), *answer).await.map_err(Failed::End);
                 }
-                ClientEvent::Failed(fault) => return Err(Failed::Service(failed(fault))),
+                ClientEvent::Failed(fault) => return Err(Failed::Answer(failed(fault))),
                 _ => return Err(Failed::Service(io::ErrorKind::UnexpectedEof.into())),
             }
             link.take(taken);
@@ -269,7 +271,7 @@ impl Terms {
                     let waited = wait(ends, link, body).await;
                     waited.map_err(|failed| match failed {
                         Failed::End(failure) => failure,
-                        Failed::Service(error) => unusable(&error.to_string()),
+                        Failed::Service(error) | Failed::Answer(error) => unusable(&error.to_string()),
                     })?;
                     continue;
                 }
