@@ -75,6 +75,7 @@ if [ "$kind" = test ]; then
     need nginx nginx-light
     need c-icap-client c-icap
     need e2guardian e2guardian
+    need squidGuard squidguard
     # databases and directories
     need_file /usr/lib/postgresql postgresql
     need mariadbd mariadb-server

@@ -57,7 +57,8 @@ impl PageRules {
 
 /// The score of a page that is over.
 pub(crate) fn score(page: Page, paging: &Paging) -> PageScore {
-    let Score { points, outcome, found, categories } = page.finish(Moment { day: paging.day, minute: paging.minute });
+    let Score { points, outcome, found, categories } =
+        page.finish(Moment { day: paging.day, minute: paging.minute, ..Moment::default() });
     let outcome = match outcome {
         Outcome::Passed => PageOutcome::Passed,
         Outcome::Exception { phrase, is_together } => PageOutcome::Exception(phrase.into(), is_together),

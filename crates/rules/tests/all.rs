@@ -10,3 +10,4 @@ mod views;
 mod web;
 mod web_packs;
 mod web_peer;
+mod web_squidguard;

@@ -151,7 +151,7 @@ fn time_category_and_case_belong_to_the_lines_behind_them() {
     let at = |day, hour: u16| {
         let mut page = Page::new(filter.groups()[0].phrases());
         page.feed(b"poker chess ball");
-        page.finish(Moment { day, minute: hour * 60 })
+        page.finish(Moment { day, minute: hour * 60, ..Moment::default() })
     };
     let names =
         |score: &Score| score.categories.iter().map(|(name, points)| (name.to_string(), *points)).collect::<Vec<_>>();
@@ -317,7 +317,7 @@ fn an_exception_counts_before_grey_and_that_before_a_ban() {
     assert_eq!(told.reason.map(|reason| reason.text).as_deref(), Some("The site is blocked: a.test"));
     assert_eq!(told.categories.iter().map(|name| &**name).collect::<Vec<_>>(), ["Ads"]);
     let at = |day| {
-        let now = Moment { day, minute: 600 };
+        let now = Moment { day, minute: 600, ..Moment::default() };
         filter.request(&Request { method: b"GET", url: b"http://d.test/", now, ..Request::default() }).verdict
     };
     assert_eq!((at(1), at(6)), (Verdict::Block, Verdict::Allow));
@@ -533,7 +533,7 @@ fn one_url_is_spared_the_scan_where_that_is_set() {
 
 #[test]
 fn a_block_is_told_as_the_reporting_level_says() {
-    let told = Told { text: "No: a.test", log: "No: a.test (list)", categories: "Games" };
+    let told = Told { text: "No: a.test", log: "No: a.test (list)", categories: "Games", ..Told::default() };
     let notice = |main: &str, group: &str| {
         let template = "-REASONGIVEN- -URL-";
         let files = [("e2guardian.conf", main), ("e2guardianf1.conf", group), ("l/ukenglish/template.html", template)];

@@ -82,6 +82,7 @@ mod web_ahead;
 mod web_bypass;
 mod web_icap;
 mod web_lists;
+mod web_squidguard;
 mod web_users;
 mod webmail;
 mod webmail_remote;

@@ -9,6 +9,7 @@ use super::loader::{Census, Loader, PHRASE_LISTS};
 use super::loading::{Loading, Read};
 use super::phrase::{Dialect, Phrases};
 use super::request::{Decision, Request};
+use super::squidguard::{self, Branch, Sources};
 use super::who::Membership;
 use crate::spam::{Problem, Severity};
 
@@ -16,18 +17,28 @@ use crate::spam::{Problem, Severity};
 #[derive(Debug)]
 pub struct Filter {
     groups: Vec<Arc<Group>>,
-    membership: Membership,
+    membership: Clients,
     problems: Vec<Problem>,
     dropped: usize,
     census: Census,
 }
 
+/// The way in which clients have groups.
+#[derive(Debug)]
+enum Clients {
+    Plugins(Membership),
+    Sources(Sources),
+}
+
 impl Filter {
-    /// Loads a configuration by its main file: `e2guardian.conf` or `dansguardian.conf`.
+    /// Loads a configuration by its main file: `e2guardian.conf`, `dansguardian.conf` or `squidGuard.conf`.
     ///
     /// What is wrong is told by [`Filter::problems`], and the rest holds.
     pub fn load(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Filter {
         let mut loader = Loader::new(Loading::new(read, limits), dialect);
+        if squidguard::is_name(path) {
+            return Filter::of_squidguard(path, loader);
+        }
         let options = loader.main(path);
         let shared = Arc::new(loader.shared(&options));
         let wanted = options_of_groups(&options, limits, &mut loader.loading);
@@ -36,6 +47,24 @@ impl Filter {
         let groups =
             (1..=wanted).map(|number| loader.group(&format!("{stem}f{number}.conf"), number, &options, &shared));
         let groups = groups.map(Arc::new).collect();
+        Filter::new(groups, Clients::Plugins(membership), loader)
+    }
+
+    /// Loads a configuration of squidGuard: a group for each branch of access rules, and one behind them for clients without a branch,
+    /// whose requests pass.
+    fn of_squidguard(path: &str, mut loader: Loader<'_>) -> Filter {
+        let plan = loader.plan(path);
+        let shared = Arc::new(loader.shared(&Options::new("")));
+        let branches = (1..).zip(&plan.branches);
+        let mut groups: Vec<Arc<Group>> =
+            branches.map(|(number, branch)| Arc::new(loader.branch(branch, number, &plan, &shared))).collect();
+        let last = u32::try_from(groups.len() + 1).unwrap_or(u32::MAX);
+        let rest = Branch { words: vec!["any".into()], ..Branch::default() };
+        groups.push(Arc::new(loader.branch(&rest, last, &plan, &shared)));
+        Filter::new(groups, Clients::Sources(plan.sources), loader)
+    }
+
+    fn new(groups: Vec<Arc<Group>>, membership: Clients, loader: Loader<'_>) -> Filter {
         let census = loader.census();
         Filter { groups, membership, problems: loader.loading.problems, dropped: loader.loading.dropped, census }
     }
@@ -67,8 +96,16 @@ impl Filter {
 
     /// The group of whoever sends a request.
     pub fn group_of(&self, request: &Request<'_>) -> Option<&Arc<Group>> {
-        let told = request.group.and_then(|name| self.group_named(name));
-        told.or_else(|| self.group(self.membership.group_of(request))).or_else(|| self.groups.first())
+        match &self.membership {
+            Clients::Plugins(membership) => {
+                let told = request.group.and_then(|name| self.group_named(name));
+                told.or_else(|| self.group(membership.group_of(request))).or_else(|| self.groups.first())
+            }
+            Clients::Sources(sources) => match sources.group_of(request) {
+                Some(number) => self.group(number),
+                None => self.groups.last(),
+            },
+        }
     }
 
     /// A group by its name, or as files of plugins name it.
@@ -87,6 +124,9 @@ impl Filter {
 /// Loads nothing but the phrases of each group, in the order of the groups: for a process that scores pages and decides on no
 /// request.
 pub fn load_phrases(path: &str, dialect: Dialect, limits: Limits, read: &mut Read<'_>) -> Vec<Arc<Phrases>> {
+    if squidguard::is_name(path) {
+        return Vec::new();
+    }
     let mut loader = Loader::new(Loading::new(read, limits), dialect);
     let main = loader.main(path);
     let settings = loader.settings(&main);

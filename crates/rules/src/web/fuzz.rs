@@ -1,12 +1,14 @@
-//! Fuzz bodies: phrase lists over a page, item lists over a URL, storyboards over a request.
+//! Fuzz bodies: phrase lists over a page, item lists over a URL, storyboards and access rules over a request.
 //!
 //! A seed is texts with a zero byte between them.
 
 use super::filter::Filter;
 use super::limits::Limits;
 use super::moment::Moment;
+use super::notice::Notice;
 use super::phrase::{Dialect, Page, Score};
 use super::request::{Request, Response, Verdict};
+use super::template::Told;
 
 /// Limits that mutants reach.
 const LIMITS: Limits = Limits {
@@ -85,6 +87,23 @@ pub fn fuzz_lists(data: &[u8]) {
 pub fn fuzz_story(data: &[u8]) {
     let [story, list, url] = texts(data);
     let filter = load(LISTS, Some(story), list, list, Dialect::E2guardian535);
+    decide(&filter, url);
+}
+
+/// Fuzz body: a configuration of squidGuard, its lists, and a URL.
+pub fn fuzz_squidguard(data: &[u8]) {
+    let [text, list, url] = texts(data);
+    let mut read = |path: &str| Ok(if path == "squidGuard.conf" { text.to_vec() } else { list.to_vec() });
+    let filter = Filter::load("squidGuard.conf", Dialect::Sluice, LIMITS, &mut read);
+    assert!(filter.problems().len() <= LIMITS.problems_max);
+    for group in filter.groups() {
+        let request = Request { method: b"GET", url, ..Request::default() };
+        let reason = group.request(&request).reason.unwrap_or_default();
+        let told = Told { text: &reason.text, list: &reason.list, ..Told::default() };
+        if let Notice::Redirect(url) = group.notice(&request, told, None) {
+            assert!(url.bytes().all(|byte| byte.is_ascii_graphic()), "{url:?}");
+        }
+    }
     decide(&filter, url);
 }
 

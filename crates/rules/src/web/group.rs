@@ -9,6 +9,7 @@ use super::moment::Moment;
 use super::phrase::{Outcome, Page, Phrases, Score};
 use super::request::{Decision, Field, Reason, Request, Response, Verdict};
 use super::shared::Shared;
+use super::squidguard::Rules;
 use super::story::Story;
 use super::trial::{Scene, Trial};
 
@@ -20,6 +21,8 @@ pub struct Group {
     pub(super) shared: Arc<Shared>,
     pub(super) lists: Vec<Bound>,
     pub(super) story: Story,
+    /// The access rules of squidGuard, in place of a storyboard.
+    pub(super) rules: Option<Rules>,
     /// The points beyond which a page is blocked.
     pub(super) limit: i32,
     /// The sum of points below which a category is not named.
@@ -136,6 +139,10 @@ impl Group {
                 ..Decision::default()
             },
         );
+        if let Some(rules) = &self.rules {
+            rules.decide(&mut trial);
+            return trial.finish();
+        }
         let before = if self.shared.preauth.has("pre-authcheck") { &self.shared.preauth } else { &self.story };
         trial.scene.lists = if self.shared.preauth.has("pre-authcheck") { &self.shared.lists } else { &self.lists };
         before.run("pre-authcheck", &mut trial);

@@ -12,6 +12,7 @@ use super::manner::{Level, Manner};
 use super::messages::Messages;
 use super::phrase::{Dialect, Lists, Phrases, Role, Settings};
 use super::shared::Shared;
+use super::squidguard::{self, Branch, Plan, Redirects, Rules, Scope, Word};
 use super::story::{self, Reader, State, Story};
 use super::template::Template;
 use crate::spam::Place;
@@ -111,20 +112,31 @@ impl<'l> Loader<'l> {
 
     pub fn group(&mut self, path: &str, number: u32, main: &Options, shared: &Arc<Shared>) -> Group {
         let options = self.options(path, main);
+        let story = match options.get("storyboard").cloned() {
+            Some(value) => self.loading.file(&value.text, &value.place),
+            None => Some(Source { name: "standard.story".into(), bytes: story::STANDARD.as_bytes().into() }),
+        };
+        self.group_of(&options, story, number, main, shared)
+    }
+
+    fn group_of(
+        &mut self,
+        options: &Options,
+        story: Option<Source>,
+        number: u32,
+        main: &Options,
+        shared: &Arc<Shared>,
+    ) -> Group {
         let limit = options.number("naughtynesslimit", 50, &mut self.loading);
-        let phrases = self.phrases(&options, &PHRASE_LISTS, limit, shared.settings);
+        let phrases = self.phrases(options, &PHRASE_LISTS, limit, shared.settings);
         let search_limit = options.number("searchtermlimit", 0, &mut self.loading);
         let search = (search_limit > 0).then(|| {
             let names = ["bannedsearchtermlist", "weightedsearchtermlist", "exceptionsearchtermlist"];
             let has_own = names.iter().any(|name| options.get(name).is_some());
             let names = if has_own { names } else { PHRASE_LISTS };
-            (search_limit, self.phrases(&options, &names, search_limit, shared.settings))
+            (search_limit, self.phrases(options, &names, search_limit, shared.settings))
         });
-        let lists = self.bind(&options);
-        let story = match options.get("storyboard").cloned() {
-            Some(value) => self.loading.file(&value.text, &value.place),
-            None => Some(Source { name: "standard.story".into(), bytes: story::STANDARD.as_bytes().into() }),
-        };
+        let lists = self.bind(options);
         let story = self.story(story, &lists);
         Group {
             number,
@@ -132,14 +144,15 @@ impl<'l> Loader<'l> {
             shared: shared.clone(),
             lists,
             story,
+            rules: None,
             limit,
             category_points_min: options.number("categorydisplaythreshold", 0, &mut self.loading),
             phrases,
             search,
-            bypass: self.bypass(&options, Subject::Site, ["bypass", "bypasskey"], number),
-            scan_bypass: self.bypass(&options, Subject::Url, ["infectionbypass", "infectionbypasskey"], number),
+            bypass: self.bypass(options, Subject::Site, ["bypass", "bypasskey"], number),
+            scan_bypass: self.bypass(options, Subject::Url, ["infectionbypass", "infectionbypasskey"], number),
             bypasses_faults_alone: !options.is("infectionbypasserrorsonly", "off"),
-            manner: self.manner(&options, main),
+            manner: self.manner(options, main),
             intercepts: options.is_on("sslmitm"),
         }
     }
@@ -177,6 +190,7 @@ impl<'l> Loader<'l> {
             address: address.map(|value| value.text.clone()),
             has_own_delimiters: option("nonstandarddelimiter").is_none_or(|value| &*value.text != "off"),
             template: (level == Level::Template).then(|| self.template(options, main)).flatten(),
+            redirects: Redirects::default(),
         }
     }
 
@@ -215,12 +229,56 @@ impl<'l> Loader<'l> {
         phrases
     }
 
+    /// The configuration of squidGuard with this main file.
+    pub fn plan(&mut self, path: &str) -> Plan {
+        let source = self.loading.file(path, &Place { file: path.into(), line: 0 });
+        source.map(|source| squidguard::read(&source, &mut self.loading)).unwrap_or_default()
+    }
+
+    /// The group of a branch of access rules.
+    pub fn branch(&mut self, branch: &Branch, number: u32, plan: &Plan, shared: &Arc<Shared>) -> Group {
+        let nothing = Options::new("");
+        let group = self.group_of(&nothing, None, number, &nothing, shared);
+        let mut group = Group { limit: 0, intercepts: true, ..group };
+        group.name = branch.source.clone();
+        let words: Vec<Word> = branch.words.iter().map(|word| self.word(word, plan, &mut group.lists)).collect();
+        let words = if words.is_empty() { vec![Word { scope: Scope::All, passes: false }] } else { words };
+        group.rules = Some(Rules { source: branch.source.clone(), words });
+        let of_destinations = plan.destinations.iter();
+        group.manner.redirects = Redirects {
+            own: branch.redirect.clone(),
+            of_destinations: of_destinations
+                .filter_map(|(name, destination)| Some((name.clone(), destination.redirect.clone()?)))
+                .collect(),
+        };
+        group
+    }
+
+    /// A word of `pass`, with its lists at the end of those of the group.
+    fn word(&mut self, word: &str, plan: &Plan, lists: &mut Vec<Bound>) -> Word {
+        let (name, passes) = word.strip_prefix('!').map_or((word, true), |name| (name, false));
+        match name {
+            // A `!` before them is passed over.
+            "any" | "all" => Word { scope: Scope::All, passes: true },
+            "none" => Word { scope: Scope::All, passes: false },
+            "in-addr" => Word { scope: Scope::Addresses, passes },
+            name => {
+                let destination = plan.destinations.get(name);
+                let begin = lists.len();
+                let definitions = destination.iter().flat_map(|destination| &destination.lists);
+                lists.extend(definitions.map(|definition| self.bound(definition)));
+                let when = destination.map(|destination| destination.when.clone()).unwrap_or_default();
+                Word { scope: Scope::Destination { lists: (begin..lists.len()).collect(), when }, passes }
+            }
+        }
+    }
+
+    fn bound(&mut self, definition: &list::Definition) -> Bound {
+        Bound { list: self.list(definition), definition: definition.clone() }
+    }
+
     fn bind(&mut self, options: &Options) -> Vec<Bound> {
-        options
-            .lists
-            .values()
-            .map(|definition| Bound { list: self.list(definition), definition: definition.clone() })
-            .collect()
+        options.lists.values().map(|definition| self.bound(definition)).collect()
     }
 
     fn list(&mut self, definition: &list::Definition) -> Arc<List> {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::squidguard::Redirects;
 use super::template::Template;
 
 /// How much those who are blocked are told.
@@ -41,4 +42,6 @@ pub(super) struct Manner {
     /// Its parameters stand between `::`, with `==` before the value.
     pub has_own_delimiters: bool,
     pub template: Option<Arc<Template>>,
+    /// The redirects of squidGuard.
+    pub redirects: Redirects,
 }

@@ -1,4 +1,4 @@
-//! The lists and the configuration of DansGuardian and of E2Guardian 5, read as they stand.
+//! The lists and the configuration of DansGuardian, of E2Guardian 5 and of squidGuard, read as they stand.
 //!
 //! [`Filter::load`] reads a main file and all that it names: options, filter groups, phrase lists, item lists, storyboards, texts.
 //! A line that is not understood, and an entry that can never match, is a [`Problem`] with file and line; the rest holds.
@@ -29,6 +29,7 @@ mod notice;
 pub mod phrase;
 mod request;
 mod shared;
+mod squidguard;
 mod story;
 mod suffix;
 mod template;
@@ -38,12 +39,12 @@ mod who;
 
 pub use crate::spam::{Place, Problem, Severity};
 pub use filter::{Filter, load_phrases};
-pub use fuzz::{fuzz_lists, fuzz_phrases, fuzz_story};
+pub use fuzz::{fuzz_lists, fuzz_phrases, fuzz_squidguard, fuzz_story};
 pub use group::Group;
 pub use limits::Limits;
 pub use loader::Census;
 pub use loading::Read;
-pub use moment::Moment;
+pub use moment::{Date, Moment};
 pub use notice::{Cause, Notice};
 pub use request::{Decision, Field, Reason, Request, Response, Tokens, Verdict};
 pub use suffix::Suffixes;

@@ -1,12 +1,25 @@
-//! Times of a week at which lists and phrases hold: `#time: 8 0 17 30 01234`.
+//! Moments, and times of a week at which lists and phrases hold: `#time: 8 0 17 30 01234`.
 
-/// A moment of a week, as the host's clock and zone have it.
+/// A day of the calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Date {
+    /// The year.
+    pub year: u16,
+    /// The month, from 1.
+    pub month: u8,
+    /// The day of the month, from 1.
+    pub day: u8,
+}
+
+/// A moment, as the host's clock and zone have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moment {
     /// The day, 0 is Monday.
     pub day: u8,
     /// Minutes since midnight.
     pub minute: u16,
+    /// The date.
+    pub date: Date,
 }
 
 /// When something holds.
@@ -48,7 +61,7 @@ mod tests {
     #[test]
     fn a_window_has_its_days_and_both_ends() {
         let window = Window::read(b" 8 0 17 30 01 ").expect("a window");
-        let has = |day, hour: u16, minute| window.has(Moment { day, minute: hour * 60 + minute });
+        let has = |day, hour: u16, minute| window.has(Moment { day, minute: hour * 60 + minute, ..Moment::default() });
         assert!(has(0, 8, 0) && has(1, 17, 30) && !has(2, 9, 0) && !has(0, 7, 59) && !has(0, 17, 31));
         for wrong in ["", "8 0 24 0 0", "8 0 9 60 0", "8 0 9 0", "8 0 9 0 7", "8 0 9 0 01234560", "8 0 9 0 0 0"] {
             assert_eq!(Window::read(wrong.as_bytes()), None, "{wrong}");

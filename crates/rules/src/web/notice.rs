@@ -4,6 +4,7 @@ use super::bypass::Bypass;
 use super::group::Group;
 use super::manner::Level;
 use super::request::{Decision, Request};
+use super::squidguard::Block;
 use super::template::{self, Filling, Told};
 
 /// A page in the place of what is blocked.
@@ -49,6 +50,10 @@ impl Group {
 
     /// What stands in the place of what is blocked; `link` leads past the block.
     pub fn notice(&self, request: &Request<'_>, told: Told<'_>, link: Option<&str>) -> Notice {
+        let block = Block { request, source: &self.name, destination: told.list };
+        if let Some(url) = self.manner.redirects.url(&block).filter(|_| !told.list.is_empty()) {
+            return Notice::Redirect(url);
+        }
         match self.manner.level {
             Level::Stealth => Notice::Own,
             Level::Bare => Notice::Bare,

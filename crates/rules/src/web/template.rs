@@ -27,6 +27,8 @@ pub struct Told<'t> {
     pub log: &'t str,
     /// Categories.
     pub categories: &'t str,
+    /// The name of the list; empty where it is none.
+    pub list: &'t str,
 }
 
 /// A template, taken apart.
@@ -264,7 +266,7 @@ mod tests {
     use super::*;
 
     fn page(template: &str, url: &str, user: Option<&str>) -> String {
-        let told = Told { text: "Why: \u{fc}", log: "log", categories: "" };
+        let told = Told { text: "Why: \u{fc}", log: "log", ..Told::default() };
         let url = Cow::Borrowed(url);
         let client = "10.0.0.1".parse().ok();
         let filling =

@@ -65,6 +65,27 @@ impl<'t> Trial<'t> {
         self.decision
     }
 
+    pub fn now(&self) -> Moment {
+        self.request.now
+    }
+
+    /// Whether the host of the URL is an address.
+    pub fn is_address(&self) -> bool {
+        self.url.address.is_some()
+    }
+
+    /// Whether lists at these places know the URL. Then its entry is the reason of what is done next.
+    pub fn is_listed(&mut self, lists: &[usize], messages: Messages) -> bool {
+        let url = self.url.clone();
+        self.url_in(&url, lists, messages)
+    }
+
+    /// Makes a text the reason of what is done next, under the name of a list.
+    pub fn find(&mut self, list: &str, text: String) {
+        let reason = Reason { log: text.clone(), text, list: list.into(), ..Reason::default() };
+        self.found = Some((reason, None));
+    }
+
     fn is_connect(&self) -> bool {
         self.request.method.eq_ignore_ascii_case(b"CONNECT")
     }
@@ -74,7 +95,7 @@ impl<'t> Trial<'t> {
             Flag::Connect => self.is_connect(),
             Flag::Post => self.request.method.eq_ignore_ascii_case(b"POST"),
             Flag::Get => self.request.method.eq_ignore_ascii_case(b"GET"),
-            Flag::SiteIsAddress => self.url.address.is_some(),
+            Flag::SiteIsAddress => self.is_address(),
             Flag::Tls => self.request.is_tls,
             Flag::Exception => self.decision.verdict == Verdict::Exception,
             Flag::Grey => self.is_grey,
@@ -127,11 +148,13 @@ impl<'t> Trial<'t> {
     /// Looks for a URL in lists of sites, URLs, extensions and expressions.
     fn url_in(&mut self, url: &Url, lists: &[usize], messages: Messages) -> bool {
         let now = self.request.now;
-        let (bare, file) = (url.bare(), self.file(url));
+        let (bare, file, is_connect) = (url.bare(), self.file(url), self.is_connect());
         self.first(lists, messages, |bound, is_partial| match bound.definition.kind {
             Kind::AddressSite => bound.list.address(url.address?, now),
             Kind::Site => bound.list.site(&url.host, bound.definition.walks, now),
             Kind::Url => bound.list.url(&bare, now),
+            Kind::Beginning => url.beginnings().find_map(|url| bound.list.beginning(&url, now)),
+            Kind::UrlExpression => expression(bound, &url.plain(is_connect), now, is_partial),
             Kind::Extension => bound.list.extension(&file, now),
             Kind::Expression => expression(bound, &bare, now, is_partial),
             _ => None,
@@ -260,10 +283,7 @@ impl World for Trial<'_> {
                 holds
             }
             _ if lists.is_empty() => false,
-            State::Url | State::Site => {
-                let url = self.url.clone();
-                self.url_in(&url, lists, messages)
-            }
+            State::Url | State::Site => self.is_listed(lists, messages),
             State::Embedded => {
                 let embedded = self.url.embedded();
                 embedded.iter().any(|url| self.url_in(url, lists, messages))

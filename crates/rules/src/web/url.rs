@@ -59,6 +59,23 @@ impl Url {
         bare
     }
 
+    /// `host/path` as squidGuard's lists of URLs have it, in lower case, and the same without `www`, `web` or `ftp` before the host.
+    pub fn beginnings(&self) -> impl Iterator<Item = Vec<u8>> {
+        let whole = [&self.host, &self.path[..]].concat().to_ascii_lowercase();
+        let label = whole.iter().position(|&byte| byte == b'.').unwrap_or(0);
+        let is_service = [&b"www"[..], b"web", b"ftp"]
+            .iter()
+            .any(|name| whole[..label].strip_prefix(*name).is_some_and(|number| number.iter().all(u8::is_ascii_digit)));
+        let bare = is_service.then(|| whole[label + 1..].to_vec());
+        std::iter::once(whole).chain(bare)
+    }
+
+    /// `host:port/path` as squidGuard's expressions see it. Behind the host of a tunnel stands nothing.
+    pub fn plain(&self, is_tunnel: bool) -> Vec<u8> {
+        let path = if is_tunnel { &b""[..] } else { &self.path };
+        [&self.raw_host, path].concat()
+    }
+
     /// The whole URL as replacements see it: as it came, but with `http` and without user; nothing stands behind a bare host.
     pub fn whole(&self) -> Vec<u8> {
         let path: &[u8] = if self.raw_path == b"/" { b"" } else { &self.raw_path };
@@ -167,6 +184,15 @@ mod tests {
         assert_eq!(bare("http://a.test/%2561/./b"), "a.test/%61/./b");
         assert_eq!(bare("http://a.test/http://b.test/c"), "a.test/http://b.test/c");
         assert!(Url::read(b"http://[2001:db8::1]/").address.is_some());
+    }
+
+    #[test]
+    fn squid_guard_sees_urls_without_the_names_of_services() {
+        let all = |url: &str| Url::read(url.as_bytes()).beginnings().collect::<Vec<_>>();
+        assert_eq!(all("http://www3.A.test:80/B/"), [b"www3.a.test/b/".to_vec(), b"a.test/b/".to_vec()]);
+        assert_eq!(all("http://wwwx.a.test/"), [b"wwwx.a.test/".to_vec()]);
+        assert_eq!(Url::read(b"http://me@A.test:80/B%43/").plain(false), b"A.test:80/BC/");
+        assert_eq!(Url::read(b"a.test:443").plain(true), b"a.test:443");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Web {
 pub enum WebCommand {
     /// Check pages: their score by the phrases of a group, and what the group would do with them.
     ///
-    /// The configuration is that of E2Guardian 5 or DansGuardian 2, as it stands. Exit status: 0 no page is blocked, 1 one or more
+    /// The configuration is that of E2Guardian 5, DansGuardian 2 or squidGuard, as it stands. Exit status: 0 no page is blocked, 1 one or more
     /// are, 2 an error.
     Check(WebCheck),
     /// Read a configuration, count what it holds, and name the lines that are not understood or can never match.
@@ -80,7 +80,7 @@ pub struct WebCheck {
     /// The pages, as servers send them after decoding; `-` for standard input.
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Read the configuration of this folder: e2guardian.conf or dansguardian.conf.
+    /// Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/etc/e2guardian")]
     pub config: PathBuf,
     /// Check by this filter group.
@@ -103,7 +103,7 @@ pub struct WebCheck {
 /// `sluice web lint`
 #[derive(Debug, Args)]
 pub struct WebLint {
-    /// Read the configuration of this folder: e2guardian.conf or dansguardian.conf.
+    /// Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf.
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub config: PathBuf,
     /// Read lists as this program does.

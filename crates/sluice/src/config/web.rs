@@ -8,7 +8,7 @@ use edge::settings::Https;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rules::web::phrase::Dialect;
-use rules::web::{Limits, Moment};
+use rules::web::{Date, Limits, Moment};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
 
@@ -18,13 +18,13 @@ use super::Config;
 const INSTALLED: [&str; 4] =
     ["/etc/e2guardian/", "/etc/dansguardian/", "/usr/local/etc/e2guardian/", "/usr/local/etc/dansguardian/"];
 /// The main files that a folder may have, in the order in which they are looked for.
-const MAIN_FILES: [&str; 2] = ["e2guardian.conf", "dansguardian.conf"];
+const MAIN_FILES: [&str; 3] = ["e2guardian.conf", "dansguardian.conf", "squidGuard.conf"];
 
 /// `[web]`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WebSettings {
-    /// A configuration of E2Guardian or DansGuardian: its main file, or the folder of that.
+    /// A configuration of E2Guardian, DansGuardian or squidGuard: its main file, or the folder of that.
     pub config: Option<PathBuf>,
     /// Program whose reading of phrases is followed.
     #[serde(deserialize_with = "dialect")]
@@ -91,7 +91,7 @@ impl Config {
     }
 }
 
-/// The main file of a configuration of E2Guardian, or of the folder that has it.
+/// The main file of a configuration, or of the folder that has it.
 ///
 /// # Errors
 /// When the folder has none.
@@ -119,7 +119,9 @@ pub fn reader(main: &Path, limits: Limits) -> impl FnMut(&str) -> Result<Vec<u8>
 pub fn moment(zone: &TimeZone) -> Moment {
     let now = zone.to_datetime(Timestamp::now());
     let day = now.weekday().to_monday_zero_offset().unsigned_abs();
-    Moment { day, minute: u16::from(now.hour().unsigned_abs()) * 60 + u16::from(now.minute().unsigned_abs()) }
+    let date =
+        Date { year: now.year().unsigned_abs(), month: now.month().unsigned_abs(), day: now.day().unsigned_abs() };
+    Moment { day, minute: u16::from(now.hour().unsigned_abs()) * 60 + u16::from(now.minute().unsigned_abs()), date }
 }
 
 /// The place of a file that a configuration names.

@@ -204,10 +204,11 @@ fn reach(args: &Serve, config: &Config, wanted: &Wanted) -> Reach {
             reach.read(chain).read(key);
         }
     }
-    // Lists hold at times of the machine's zone, and their texts lie where packages install them.
+    // Lists hold at times of the machine's zone, and texts and lists lie where packages install them.
     let zones = ["/etc/localtime", "/usr/share/zoneinfo"];
     let languages = ["/usr/share/e2guardian/languages", "/usr/share/dansguardian/languages"];
-    let shared = zones.into_iter().chain(languages).map(Path::new);
+    let databases = ["/var/lib/squidguard"];
+    let shared = zones.into_iter().chain(languages).chain(databases).map(Path::new);
     let of_web = config.web.iter().flat_map(|web| web.folders().chain(shared.clone()));
     of_web.for_each(|path| _ = reach.read(path));
     config.cluster.iter().flat_map(|cluster| cluster.files()).for_each(|path| _ = reach.read(path));

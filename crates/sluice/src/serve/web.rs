@@ -184,7 +184,7 @@ impl filter::Course for Course {
         let fields = fields(facts);
         let request = self.means.request(facts, &fields);
         let decision = self.group.response(&request, &response, self.decision.clone());
-        let Moment { day, minute } = request.now;
+        let Moment { day, minute, .. } = request.now;
         let paging = self.group.scores(&response, &decision).then(|| Paging {
             group: self.group.number(),
             day,
@@ -205,7 +205,7 @@ impl filter::Course for Course {
             filter::Cause::Malware => Cause::Malware,
             filter::Cause::Fault => Cause::Fault,
         };
-        self.told(Told { text: words, log: words, categories: "" }, cause)
+        self.told(Told { text: words, log: words, ..Told::default() }, cause)
     }
 }
 
@@ -245,7 +245,7 @@ impl Course {
     fn reason(&self) -> filter::Reason {
         let reason = self.decision.reason.clone().unwrap_or_default();
         let categories = self.decision.categories.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
-        let told = Told { text: &reason.text, log: &reason.log, categories: &categories };
+        let told = Told { text: &reason.text, log: &reason.log, categories: &categories, list: &reason.list };
         filter::Reason {
             words: self.group.shown(told).into(),
             notice: self.told(told, Cause::Lists),

@@ -29,8 +29,8 @@ pub(crate) fn load(kind: Kind, path: &str, place: &Place, decodes: bool, loading
 fn name_in_tree(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Site => Some("domains"),
-        Kind::Url => Some("urls"),
-        Kind::Expression => Some("expressions"),
+        Kind::Url | Kind::Beginning => Some("urls"),
+        Kind::Expression | Kind::UrlExpression => Some("expressions"),
         _ => None,
     }
 }
@@ -101,7 +101,7 @@ fn uncommented(line: &[u8]) -> &[u8] {
 enum Entries {
     Keys(Kind, Keys),
     Addresses(Addresses<()>),
-    Expressions(Vec<Expression>),
+    Expressions(Kind, Vec<Expression>),
     Replacements(Vec<Replacement>),
 }
 
@@ -109,9 +109,9 @@ impl Entries {
     fn new(kind: Kind, source: &Source) -> Entries {
         match kind {
             Kind::Address | Kind::AddressSite => Entries::Addresses(Addresses::default()),
-            Kind::Expression => Entries::Expressions(Vec::new()),
+            Kind::Expression | Kind::UrlExpression => Entries::Expressions(kind, Vec::new()),
             Kind::Replacement => Entries::Replacements(Vec::new()),
-            Kind::Site | Kind::Url | Kind::Search | Kind::Extension | Kind::Type => {
+            Kind::Site | Kind::Url | Kind::Beginning | Kind::Search | Kind::Extension | Kind::Type => {
                 Entries::Keys(kind, Keys::with_capacity(source.bytes.len()))
             }
         }
@@ -145,9 +145,10 @@ impl Entries {
                     );
                 }
             }
-            Entries::Expressions(all) if all.len() < loading.limits.expressions_max => {
-                // The slash at the end goes here, too.
-                match Expression::new(line.strip_suffix(b"/").unwrap_or(line), FLAGS) {
+            Entries::Expressions(kind, all) if all.len() < loading.limits.expressions_max => {
+                // E2Guardian takes the slash at the end away here, too.
+                let bare = line.strip_suffix(b"/").filter(|_| *kind == Kind::Expression);
+                match Expression::new(bare.unwrap_or(line), FLAGS) {
                     Ok(expression) => all.push(expression),
                     Err(error) => {
                         loading.error(place, format!("the expression is not understood: {error}"), "it never matches")
@@ -172,7 +173,7 @@ impl Entries {
                 addresses.seal();
                 Body::Addresses(addresses)
             }
-            Entries::Expressions(all) => Body::Expressions(Box::new(Expressions::new(all))),
+            Entries::Expressions(_, all) => Body::Expressions(Box::new(Expressions::new(all))),
             Entries::Replacements(all) => Body::Replacements(all),
         }
     }
@@ -191,7 +192,7 @@ fn hosts(line: &[u8]) -> Option<Vec<String>> {
 
 /// An entry as it is compared.
 fn cleaned(kind: Kind, line: &[u8], decodes: bool) -> Vec<u8> {
-    let line = line.strip_suffix(b"/").unwrap_or(line);
+    let line = line.strip_suffix(b"/").filter(|_| kind != Kind::Beginning).unwrap_or(line);
     let mut entry = line.to_ascii_lowercase();
     if entry.starts_with(b"ftp://") {
         entry.drain(..6);
@@ -199,7 +200,7 @@ fn cleaned(kind: Kind, line: &[u8], decodes: bool) -> Vec<u8> {
     if kind == Kind::Search && decodes {
         return sorted_terms(&String::from_utf8_lossy(&entry)).into_bytes();
     }
-    if kind == Kind::Url {
+    if matches!(kind, Kind::Url | Kind::Beginning) {
         entry = without_port(entry);
         if decodes && let Cow::Owned(decoded) = url::decoded(&entry) {
             entry = decoded;
@@ -228,11 +229,17 @@ fn never_matches(kind: Kind, entry: &[u8], decodes: bool) -> Option<&'static str
         Kind::Site if has(b'/') => Some("it has a path"),
         Kind::Site if has(b':') && !entry.starts_with(b"[") => Some("it has a port"),
         Kind::Site if entry.ends_with(b".") => Some("it ends with a dot"),
-        Kind::Site | Kind::Url if entry.starts_with(b"*") => Some("sites stand for those below them, without a star"),
-        Kind::Url if entry.windows(3).any(|three| three == b"://") && !has_host_before_scheme(entry) => {
+        Kind::Site | Kind::Url | Kind::Beginning if entry.starts_with(b"*") => {
+            Some("sites stand for those below them, without a star")
+        }
+        Kind::Url | Kind::Beginning
+            if entry.windows(3).any(|three| three == b"://") && !has_host_before_scheme(entry) =>
+        {
             Some("it has a scheme")
         }
-        Kind::Url if !decodes && matches!(url::decoded(entry), Cow::Owned(_)) => Some("requests are decoded"),
+        Kind::Url | Kind::Beginning if !decodes && matches!(url::decoded(entry), Cow::Owned(_)) => {
+            Some("requests are decoded")
+        }
         Kind::Search if !is_sorted(entry) => Some("its words are not in order"),
         _ => None,
     }

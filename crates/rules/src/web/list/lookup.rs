@@ -27,6 +27,11 @@ impl List {
         self.key_of(now, |keys| self::url(keys, url))
     }
 
+    /// The shortest entry that a URL begins with, whatever follows.
+    pub fn beginning(&self, url: &[u8], now: Moment) -> Option<Found> {
+        self.key_of(now, |keys| shortest(keys, url).map(<[u8]>::to_vec))
+    }
+
     /// The longest entry that a path ends with.
     pub fn extension(&self, path: &[u8], now: Moment) -> Option<Found> {
         let longest = |keys: &Keys| keys.longest().min(path.len());
@@ -123,6 +128,14 @@ fn url(keys: &Keys, url: &[u8]) -> Option<Vec<u8>> {
     let end = url.iter().position(|&byte| byte == b'/').unwrap_or(url.len());
     let entry_of = |name: &[u8]| beginning(keys, &url[end - name.len()..], name.len());
     hosts(&url[..end]).find_map(entry_of).map(<[u8]>::to_vec)
+}
+
+fn shortest<'u>(keys: &Keys, url: &'u [u8]) -> Option<&'u [u8]> {
+    let mut hash = Hash::new();
+    (1..=url.len().min(keys.longest())).map(|end| &url[..end]).find(|start| {
+        hash.add(start[start.len() - 1]);
+        keys.has_hashed(hash, start)
+    })
 }
 
 /// The shortest entry that a URL begins with, of those that end with it or before `/`, `?`, `&`, `=` or a zero.

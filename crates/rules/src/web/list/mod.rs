@@ -28,7 +28,11 @@ pub(super) enum Kind {
     Site,
     AddressSite,
     Url,
+    /// Texts that URLs begin with, as squidGuard has them.
+    Beginning,
     Expression,
+    /// Expressions over URLs as squidGuard sees them: with the port, as they came.
+    UrlExpression,
     Replacement,
     Search,
     Extension,
