@@ -9,8 +9,8 @@ use keep::volume::Own;
 use keep::webmail::User;
 use sha2::{Digest, Sha256};
 use store::{Device, Format, Options, Volume};
-use webmail::Call;
 use webmail::session::{Key, Session, Sessions, hex};
+use webmail::{Call, Denial};
 
 use crate::disk::Disk;
 use crate::machine::{clock, random, say};
@@ -94,26 +94,26 @@ impl Office {
     }
 
     /// Checks a password, and begins a session: its token, or why there is none.
-    pub fn enter(&mut self, client: [u8; 4], name: &str, password: &str) -> Result<String, &'static str> {
+    pub fn enter(&mut self, client: [u8; 4], name: &str, password: &str) -> Result<String, Denial> {
         let now = clock::seconds();
         self.failures.retain(|_, (_, since)| now.saturating_sub(*since) < FORGOTTEN_SECONDS);
         // Behind a proxy all are one client: so failures count for the account that was tried.
         let tried = (client, hash(name.to_ascii_lowercase().as_bytes()));
         let failed = self.failures.get(&tried).map_or(0, |(count, _)| *count);
         if failed >= FAILURES_MAX {
-            return Err("Too many try to log in. Try again later.");
+            return Err(Denial::Busy);
         }
         if self.site().account(name).is_some_and(|account| !account.password.has_memory()) {
-            return Err("The server is busy. Try again later.");
+            return Err(Denial::Busy);
         }
         let Some(account) = self.site().account(name).filter(|account| account.password.is(password)).cloned() else {
             self.forget();
             self.failures.entry(tried).or_insert((0, now)).0 += 1;
-            return Err("The name or the password is wrong.");
+            return Err(Denial::Wrong);
         };
         let (name, quota) = (account.name.clone(), account.quota_bytes);
         let number = self.store.transact(move |transaction| keep::ensure(transaction, &name, quota));
-        let number = number.map_err(|_| "The mail store cannot be opened now. Try again later.")?;
+        let number = number.map_err(|_| Denial::Away)?;
         let (token, form) = (hex(&random::bytes::<32>()), hex(&random::bytes::<16>()));
         let session = Session::new(number, account.name, form, account.password.mark(), now);
         self.sessions.begin(hash(token.as_bytes()), session, now);

@@ -8,7 +8,7 @@ use keep::webmail::{Mail, User};
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use webmail::session::{Session, is_same};
 use webmail::{
-    Body, Call, Content, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, denied,
+    Body, Call, Content, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger, denied,
     farewell, refusal, refused, welcome,
 };
 
@@ -101,10 +101,10 @@ impl Browser {
             return self.refuse(office, Reply::see(&place));
         }
         if matches!(request.framing, Framing::Length(bytes) if bytes > bytes_max) {
-            return self.refuse(office, refusal(413, "The files are too large: 25 MB in all."));
+            return self.refuse(office, refusal(call.language, Refusal::FilesTooLarge));
         }
         if Free::now().free < MEMORY_MIN {
-            return self.refuse(office, refusal(503, "The server is busy. Try again later."));
+            return self.refuse(office, refusal(call.language, Refusal::Busy));
         }
         self.server.proceed();
         let kind = request.fields.get("content-type").unwrap_or_default().to_vec();
@@ -114,14 +114,15 @@ impl Browser {
     /// More of the form has come.
     fn content(&mut self, office: &mut Office, piece: &[u8]) {
         let State::Form(reading) = &mut self.state else { return };
+        let language = reading.call.language;
         let bytes = reading.body.len().saturating_add(piece.len());
         if bytes as u64 > reading.bytes_max {
-            return self.refuse(office, refusal(413, "The files are too large: 25 MB in all."));
+            return self.refuse(office, refusal(language, Refusal::FilesTooLarge));
         }
         if has_memory_for(bytes) {
             return reading.body.extend_from_slice(piece);
         }
-        self.refuse(office, refusal(503, "The server is busy. Try again later."));
+        self.refuse(office, refusal(language, Refusal::Busy));
     }
 
     /// Answers, and takes no more.
@@ -135,7 +136,7 @@ impl Browser {
         let State::Form(reading) = core::mem::replace(&mut self.state, State::Head) else { return };
         let Reading { mut call, kind, user, body, is_head, .. } = *reading;
         if !has_memory_for(body.len()) {
-            return self.refuse(office, refusal(503, "The server is busy. Try again later."));
+            return self.refuse(office, refusal(call.language, Refusal::Busy));
         }
         call.form = Form::of_body(&kind, &body);
         drop(body);
@@ -164,7 +165,7 @@ impl Browser {
         let name = call.form.get("name").trim();
         match office.enter(self.client, name, call.form.get("password")) {
             Ok(token) => welcome(&token, self.access.is_secure()),
-            Err(why) => denied(name, why),
+            Err(why) => denied(call.language, name, why),
         }
     }
 

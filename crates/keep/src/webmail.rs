@@ -13,7 +13,7 @@ use core::cmp::Reverse;
 
 use ::webmail::mail::{
     AppPassword, Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, Program, Purpose, Row, Script,
-    Second, Sending, Setup,
+    Second, Sending, Setup, Unkept,
 };
 use ::webmail::session::{Ending, Session};
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
@@ -364,7 +364,7 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
         self.host.script(&self.user)
     }
 
-    fn set_script(&mut self, name: &str, text: &str) -> Result<(), String> {
+    fn set_script(&mut self, name: &str, text: &str) -> Result<(), Unkept> {
         let outcome = self.host.set_script(&self.user, name, text);
         self.state = self.host.state();
         outcome

@@ -4,7 +4,7 @@
 //! The answers have the doors of this server, whatever domain and address are asked for: none is looked up, so nobody learns who has an
 //! account. A question is 16 KiB long at the most.
 
-use ::webmail::{Call, Reply, refusal};
+use ::webmail::{Call, Refusal, Reply, refusal};
 use proto::http::Request;
 use proto::smtp::Path;
 
@@ -61,8 +61,8 @@ impl Discovery {
         let host = request.fields.get("host").map(|host| String::from_utf8_lossy(host).to_ascii_lowercase());
         let host = host.as_deref().map_or("", |host| host.split(':').next().unwrap_or_default());
         match asked {
-            Asked::Policy => self.told_policy(host),
-            _ if self.imaps.is_none() && self.pop3s.is_none() => not_here(),
+            Asked::Policy => self.told_policy(host, call),
+            _ if self.imaps.is_none() && self.pop3s.is_none() => not_here(call),
             Asked::Autoconfig => {
                 let domain = call.query.get("emailaddress").rsplit_once('@').map(|(_, domain)| domain);
                 let domain = domain.or_else(|| host.strip_prefix("autoconfig.")).filter(|domain| is_host(domain));
@@ -70,16 +70,16 @@ impl Discovery {
             }
             Asked::Autodiscover => match address(body) {
                 Some(address) => xml(self.autodiscover(address, hostname)),
-                None => refusal(400, "There is no address in this question."),
+                None => refusal(call.language, Refusal::NoAddress),
             },
         }
     }
 
     /// The policy, which is that of a domain: `mta-sts.DOMAIN` alone has it.
-    fn told_policy(&self, host: &str) -> Reply {
+    fn told_policy(&self, host: &str, call: &Call) -> Reply {
         match self.policy.as_ref().filter(|_| host.starts_with("mta-sts.")) {
             Some(policy) => text("text/plain; charset=utf-8", policy.clone()),
-            None => not_here(),
+            None => not_here(call),
         }
     }
 
@@ -137,8 +137,8 @@ fn text(kind: &str, content: String) -> Reply {
     reply
 }
 
-fn not_here() -> Reply {
-    refusal(404, "There is no such page.")
+fn not_here(call: &Call) -> Reply {
+    refusal(call.language, Refusal::Missing)
 }
 
 /// The address of a question: `<EMailAddress>ADDRESS</EMailAddress>`, of letters that no document reads as marks.

@@ -9,6 +9,28 @@ const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Au
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const DAY: i64 = 86_400;
 
+/// A date and a time of the day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Civil {
+    /// The year.
+    pub year: i64,
+    /// The month, from 1.
+    pub month: i64,
+    /// The day of the month, from 1.
+    pub day: i64,
+    /// Hour, minute and second.
+    pub clock: [i64; 3],
+    /// The day of the week, from Thursday, which is 0.
+    pub weekday: usize,
+}
+
+/// Seconds as a date and a time.
+pub fn civil_of(seconds: i64) -> Civil {
+    let (year, month, day, clock) = split(seconds);
+    let weekday = usize::try_from(seconds.div_euclid(DAY).rem_euclid(7)).unwrap_or(0);
+    Civil { year, month, day, clock, weekday }
+}
+
 /// Seconds as `date-time`: `17-Jul-1996 02:44:25 +0000`, the day with a blank in front where it has one digit.
 pub fn internal(seconds: i64) -> String {
     let (year, month, day, clock) = split(seconds);
@@ -18,9 +40,8 @@ pub fn internal(seconds: i64) -> String {
 
 /// Seconds as the field `Date` has them: `Wed, 17 Jul 1996 02:44:25 +0000`.
 pub fn message(seconds: i64) -> String {
-    let (year, month, day, clock) = split(seconds);
-    let [hour, minute, second] = clock;
-    let weekday = WEEKDAYS.get(usize::try_from(seconds.div_euclid(DAY).rem_euclid(7)).unwrap_or(0)).unwrap_or(&"Thu");
+    let Civil { year, month, day, clock: [hour, minute, second], weekday } = civil_of(seconds);
+    let weekday = WEEKDAYS.get(weekday).unwrap_or(&"Thu");
     alloc::format!("{weekday}, {day} {} {year:04} {hour:02}:{minute:02}:{second:02} +0000", name_of(month))
 }
 

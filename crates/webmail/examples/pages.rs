@@ -5,7 +5,7 @@ mod fake;
 
 use webmail::filters::{Field, Filters, Match, Place, Rule, Test, Vacation};
 use webmail::session::Session;
-use webmail::{Body, Call, Form};
+use webmail::{Body, Call, Denial, Form, Language};
 
 fn main() -> std::io::Result<()> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| "pages".into());
@@ -66,7 +66,7 @@ fn main() -> std::io::Result<()> {
         write(&folder, name, webmail::answer(&mut mail, &session, call).body)?;
     }
     write(&folder, "login", webmail::answer_stranger(&Call { is_known: true, ..Call::default() }).body)?;
-    write(&folder, "denied", webmail::denied("ann", "The name or the password is wrong.").body)
+    write(&folder, "denied", webmail::denied(Language::default(), "ann", Denial::Wrong).body)
 }
 
 fn write(folder: &str, name: &str, body: Body) -> std::io::Result<()> {

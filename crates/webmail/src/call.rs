@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use proto::http::Request;
 
 use crate::form::{Form, decoded};
+use crate::language::Language;
 
 /// A request.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,8 @@ pub struct Call {
     pub cookie: Option<String>,
     /// The browser, by its own words.
     pub agent: String,
+    /// The language that the browser asks for.
+    pub language: Language,
     /// Whether another site has sent it, as far as the browser tells.
     pub is_foreign: bool,
 }
@@ -57,6 +60,7 @@ impl Call {
             form: Form::default(),
             cookie: cookie(request, cookie_name(is_secure)),
             agent: agent(request),
+            language: Language::accepted(request.fields.get("accept-language").unwrap_or_default()),
             is_foreign: is_post && is_foreign(request, is_secure),
         }
     }

@@ -10,6 +10,7 @@ use core::fmt::Write as _;
 
 use mime::address::{Entry, addresses};
 
+use crate::fault::Fault;
 use crate::plain;
 
 /// Recipients of one mail.
@@ -68,22 +69,19 @@ pub struct Composed {
 /// Composes a mail at a time, with 16 random bytes for its identifiers.
 ///
 /// # Errors
-/// A sentence for the user, where a recipient is no address.
-pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> Result<Composed, String> {
+/// Where a recipient is no address, or there are too many.
+pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> Result<Composed, Fault> {
     let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut recipients = Vec::new();
-    let mut lists = Vec::new();
-    for list in [&letter.bcc, &letter.to, &letter.cc] {
-        lists.push(read_list(list, &mut recipients)?);
-    }
+    let mut read = |list| read_list(list, &mut recipients);
+    let (bcc, to, cc) = (read(&letter.bcc)?, read(&letter.to)?, read(&letter.cc)?);
     let mut out = String::new();
-    let [bcc, to, cc] = &lists[..] else { return Err(String::new()) };
-    list_field("Bcc", bcc, &mut out);
+    list_field("Bcc", &bcc, &mut out);
     let private = out.len() as u64;
     let _ = write!(out, "Date: {}\r\n", proto::imap::date::message(now));
     list_field("From", &[mailbox(&letter.name, &letter.from)], &mut out);
-    list_field("To", to, &mut out);
-    list_field("Cc", cc, &mut out);
+    list_field("To", &to, &mut out);
+    list_field("Cc", &cc, &mut out);
     if to.is_empty() && cc.is_empty() {
         out.push_str("To: undisclosed-recipients:;\r\n");
     }
@@ -118,7 +116,7 @@ pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> R
 }
 
 /// The addresses of a list as they are written in a field; adds those that are new to `recipients`.
-fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, String> {
+fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, Fault> {
     let mut written = Vec::new();
     for (name, spec) in typed(list)? {
         written.push(mailbox(&name, &spec));
@@ -126,7 +124,7 @@ fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, St
             recipients.push(spec);
         }
         if recipients.len() > RECIPIENTS_MAX {
-            return Err(format!("A mail has at most {RECIPIENTS_MAX} recipients."));
+            return Err(Fault::Recipients(RECIPIENTS_MAX));
         }
     }
     Ok(written)
@@ -135,8 +133,8 @@ fn read_list(list: &str, recipients: &mut Vec<String>) -> Result<Vec<String>, St
 /// Names and addresses of a list that was typed.
 ///
 /// # Errors
-/// A sentence for the user, where one is no address.
-pub(crate) fn typed(list: &str) -> Result<Vec<(String, String)>, String> {
+/// Where one is no address.
+pub(crate) fn typed(list: &str) -> Result<Vec<(String, String)>, Fault> {
     let mut all = Vec::new();
     let list: String = list.chars().map(|c| if c.is_control() || c == ';' { ',' } else { c }).collect();
     for entry in addresses(list.as_bytes(), RECIPIENTS_MAX.saturating_mul(2)) {
@@ -151,7 +149,7 @@ pub(crate) fn typed(list: &str) -> Result<Vec<(String, String)>, String> {
         let is_local = |c: char| c.is_ascii_alphanumeric() || ".!#$%&'*+-/=?^_`{|}~".contains(c);
         let is_whole = address.is_whole && spec.len() <= 254 && !domain.is_empty();
         if !is_whole || !domain.chars().all(is_host) || !local.chars().all(is_local) {
-            return Err(format!("This is no address that mail can be sent to: {}", spec.trim_matches('@')));
+            return Err(Fault::Address(spec.trim_matches('@').into()));
         }
         all.push((address.name.as_deref().map(text).unwrap_or_default(), spec));
     }
@@ -337,7 +335,7 @@ mod tests {
             ..Letter::default()
         };
         match compose(&letter, 0, [7; 16], "mx.test") {
-            Err(told) => assert!(!told.is_empty()),
+            Err(fault) => assert!(matches!(fault, Fault::Address(_))),
             Ok(composed) => assert!(!String::from_utf8(composed.content).unwrap().contains("\nX-Evil")),
         }
         let mail = composed(&Letter { to: "bob@mx.test".into(), ..letter });

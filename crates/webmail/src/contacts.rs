@@ -10,6 +10,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::compose::typed;
+use crate::fault::Fault;
 
 /// Contacts of a user.
 pub(crate) const CONTACTS_MAX: usize = 2_000;
@@ -31,11 +32,6 @@ pub(crate) const NOTE_MAX: usize = 500;
 
 /// Bytes of a property of a vCard that are read: more than all values that are kept need.
 const PROPERTY_BYTES_MAX: usize = 8 << 10;
-
-/// The reason why a contact is not added.
-pub(crate) const FULL: &str = "There is no room for it: 2000 contacts and 200 kB in all.";
-
-const _: () = assert!(CONTACTS_MAX == 2_000 && BOOK_BYTES_MAX == 200 << 10, "as the sentence says");
 
 /// Bytes of a line of a vCard, before it is folded.
 const FOLD_BYTES: usize = 75;
@@ -68,15 +64,15 @@ impl Contact {
     /// A contact of what was typed.
     ///
     /// # Errors
-    /// A sentence for the user, where an address is none, and where there is nothing to call it by.
-    pub fn of(id: u32, [name, addresses, phone, note]: [&str; 4]) -> Result<Contact, String> {
+    /// Where an address is none, and where there is nothing to call it by.
+    pub fn of(id: u32, [name, addresses, phone, note]: [&str; 4]) -> Result<Contact, Fault> {
         let addresses: Vec<String> = typed(addresses)?.into_iter().map(|(_, address)| address).collect();
         if addresses.len() > ADDRESSES_MAX {
-            return Err(format!("A contact has at most {ADDRESSES_MAX} addresses."));
+            return Err(Fault::ContactAddresses(ADDRESSES_MAX));
         }
         let (name, phone, note) = (line(name), line(phone), cut(note, NOTE_MAX));
         match name.is_empty() && addresses.is_empty() {
-            true => Err("A contact has a name or an address.".into()),
+            true => Err(Fault::ContactEmpty),
             false => Ok(Contact { id, name, addresses, phone, note, is_collected: false }),
         }
     }
@@ -135,11 +131,11 @@ impl Book {
     /// The book as it is kept.
     ///
     /// # Errors
-    /// [`FULL`]
-    pub fn kept(&self) -> Result<Vec<u8>, String> {
+    /// [`Fault::ContactsFull`]
+    pub fn kept(&self) -> Result<Vec<u8>, Fault> {
         let mut out = String::new();
         self.0.iter().for_each(|contact| contact.write(Version::Four, true, &mut out));
-        if out.len() > BOOK_BYTES_MAX { Err(FULL.into()) } else { Ok(out.into_bytes()) }
+        if out.len() > BOOK_BYTES_MAX { Err(Fault::ContactsFull) } else { Ok(out.into_bytes()) }
     }
 
     /// The book for other programs.
@@ -166,13 +162,13 @@ impl Book {
     /// Puts a contact in the place of the one with its number, or behind the others.
     ///
     /// # Errors
-    /// [`FULL`]
-    pub fn put(&mut self, contact: Contact) -> Result<(), String> {
+    /// [`Fault::ContactsFull`]
+    pub fn put(&mut self, contact: Contact) -> Result<(), Fault> {
         if let Some(known) = self.0.iter_mut().find(|known| known.id == contact.id) {
             *known = contact;
             return Ok(());
         }
-        if self.add(contact) { Ok(()) } else { Err(FULL.into()) }
+        if self.add(contact) { Ok(()) } else { Err(Fault::ContactsFull) }
     }
 
     /// Removes the contact with a number.
@@ -183,16 +179,16 @@ impl Book {
     /// Adds the contacts of vCards that have no address of one that is known.
     ///
     /// # Errors
-    /// A sentence for the user, where there are none, and where there is no room for all.
-    pub fn import(&mut self, file: &[u8]) -> Result<(), String> {
+    /// Where there are none, and where there is no room for all.
+    pub fn import(&mut self, file: &[u8]) -> Result<(), Fault> {
         let cards = cards(file);
         if cards.is_empty() {
-            return Err("There are no contacts in this file: it has to be of vCards.".into());
+            return Err(Fault::NoCards);
         }
         for contact in cards {
             let is_known = contact.addresses.iter().any(|address| self.knows(address));
             if !is_known && !self.add(Contact { is_collected: false, ..contact }) {
-                return Err(FULL.into());
+                return Err(Fault::ContactsFull);
             }
         }
         Ok(())
@@ -415,14 +411,14 @@ mod tests {
         }
         assert!(book.found("Ann").len() == 1 && !book.knows("4@x.example") && book.knows("5@x.example"));
         let cards = "BEGIN:VCARD\nFN:x\nEND:VCARD\n".repeat(CONTACTS_MAX + 10);
-        assert_eq!(book.import(cards.as_bytes()), Err(FULL.into()));
+        assert_eq!(book.import(cards.as_bytes()), Err(Fault::ContactsFull));
         assert!(book.import(b"x").is_err() && book.0.len() == CONTACTS_MAX && book.kept().is_ok());
-        assert_eq!(book.put(Contact::of(0, ["Bob", "", "", ""]).unwrap()), Err(FULL.into()));
+        assert_eq!(book.put(Contact::of(0, ["Bob", "", "", ""]).unwrap()), Err(Fault::ContactsFull));
         let note = "\u{20ac}".repeat(NOTE_MAX);
         let ids: Vec<u32> = book.0.iter().map(|contact| contact.id).take(200).collect();
         for id in ids {
             book.put(Contact::of(id, ["Ann", "", "", &note]).unwrap()).unwrap();
         }
-        assert_eq!(book.kept(), Err(FULL.into()));
+        assert_eq!(book.kept(), Err(Fault::ContactsFull));
     }
 }

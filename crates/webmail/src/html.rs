@@ -4,6 +4,8 @@
 use alloc::string::String;
 use core::fmt::Write as _;
 
+use crate::language::pieces;
+
 /// A page that is being written.
 #[derive(Debug, Default, Clone)]
 pub struct Html(String);
@@ -27,6 +29,14 @@ impl Html {
     /// Writes a piece.
     pub fn put(&mut self, piece: impl Piece) {
         piece.write(&mut self.0);
+    }
+
+    /// Writes a text of the interface with its values, each in a direction of its own.
+    pub(crate) fn say(&mut self, text: &'static str, values: &[&str]) {
+        pieces(text, |piece| match piece {
+            Ok(piece) => self.put(piece),
+            Err(number) => put!(self, "<bdi>", Text(values.get(number).copied().unwrap_or_default()), "</bdi>"),
+        });
     }
 
     /// The page.

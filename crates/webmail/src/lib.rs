@@ -4,6 +4,7 @@
 //!  request ─ Call ─► answer(mail, session, call) ─► Reply ─► the host's connection
 //!                        │
 //!                        ├ html       markup that is constant, text that is escaped
+//!                        ├ language   the texts of the interface, numbers and dates
 //!                        ├ sanitise   HTML of mails, written anew from what is allowed
 //!                        ├ structure  parts of a message, decoded by `mime`
 //!                        └ compose    a mail from a form
@@ -21,13 +22,16 @@ mod call;
 mod compose;
 mod contacts;
 mod envelope;
+mod fault;
 pub mod filters;
 mod form;
 mod fuzz;
 pub mod html;
+mod language;
 pub mod mail;
 mod page;
 mod plain;
+mod refusal;
 mod reply;
 mod sanitise;
 pub mod session;
@@ -37,8 +41,10 @@ pub use call::{Call, cookie, cookie_name, is_foreign};
 pub use envelope::Envelope;
 pub use form::Form;
 pub use fuzz::fuzz_sanitise;
+pub use language::Language;
 pub use mail::Mail;
 pub use plain::of_html as text_of_html;
+pub use refusal::{Denial, Refusal};
 pub use reply::{Body, Reply, attachment_named};
 pub use sanitise::{Picture, Safe, sanitise};
 pub use structure::Content;
@@ -83,14 +89,10 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
     if let Some(reply) = refused(&call) {
         return reply;
     }
+    let mut pages = Pages::new(mail, session, call.language);
     if call.is_post && !is_same(call.form.get("token"), &session.token) {
-        return login::plain(
-            403,
-            "Not done",
-            "This form is not of your session. Open the page again and repeat what you did.",
-        );
+        return login::refusal(pages.words, Refusal::OtherSession);
     }
-    let mut pages = Pages::new(mail, session);
     let path = core::mem::take(&mut call.path);
     let segments: alloc::vec::Vec<&str> = path.iter().map(|segment| segment.as_str()).collect();
     match (call.is_post, &segments[..]) {
@@ -158,7 +160,7 @@ pub fn answer_stranger(call: &Call) -> Reply {
     }
     match call.segments()[..] {
         ["style.css"] if !call.is_post => Reply::style(STYLE),
-        [] | ["login"] if !call.is_post => login::page("", Told::Nothing),
+        [] | ["login"] if !call.is_post => login::page(call.language.words(), "", Told::Nothing),
         // The same for all that there is, and for all that there is not.
         _ => Reply::see("/login"),
     }
@@ -179,24 +181,25 @@ pub fn farewell(is_secure: bool) -> Reply {
 }
 
 /// Tells who logs in that it did not work.
-pub fn denied(name: &str, why: &'static str) -> Reply {
-    login::page(name, Told::Wrong(why.into()))
+pub fn denied(language: Language, name: &str, why: Denial) -> Reply {
+    let words = language.words();
+    login::page(words, name, Told::Wrong(why.text(words).into()))
 }
 
 /// Asks who logs in with the right password for the code of the second step.
-pub fn needs_code(name: &str) -> Reply {
-    login::page_with_code(name)
+pub fn needs_code(language: Language, name: &str) -> Reply {
+    login::page_with_code(language.words(), name)
 }
 
 /// A page about a request that is refused.
-pub fn refusal(status: u16, why: &'static str) -> Reply {
-    login::plain(status, "Not done", why)
+pub fn refusal(language: Language, why: Refusal) -> Reply {
+    login::refusal(language.words(), why)
 }
 
 /// Refuses what no page of this site sends.
 pub fn refused(call: &Call) -> Option<Reply> {
     if !call.is_known {
-        return Some(login::plain(405, "Not done", "Pages are read with GET and changed with POST."));
+        return Some(refusal(call.language, Refusal::Method));
     }
-    call.is_foreign.then(|| login::plain(403, "Not done", "Another site has sent this form."))
+    call.is_foreign.then(|| refusal(call.language, Refusal::OtherSite))
 }

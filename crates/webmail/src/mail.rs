@@ -6,6 +6,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::language::Words;
 use crate::session::{Ending, Session};
 
 /// A mailbox, the clock and the randomness of a host.
@@ -97,12 +98,9 @@ pub trait Mail {
         None
     }
     /// Keeps a script under a name, and lets it run over mail that comes in.
-    ///
-    /// # Errors
-    /// A sentence for the user.
-    fn set_script(&mut self, name: &str, text: &str) -> Result<(), String> {
+    fn set_script(&mut self, name: &str, text: &str) -> Result<(), Unkept> {
         let _ = (name, text);
-        Err(Failure::Gone.text().into())
+        Err(Unkept::Failure(Failure::Gone))
     }
     /// Names and signatures of all addresses; none where a host keeps none.
     fn identities(&mut self) -> Vec<Identity> {
@@ -157,6 +155,15 @@ pub struct Script {
     pub text: String,
     /// Whether it runs.
     pub is_active: bool,
+}
+
+/// The reason why a script is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unkept {
+    /// Its host does not keep it.
+    Failure(Failure),
+    /// It is wrong, as whoever reads scripts says of it.
+    Wrong(String),
 }
 
 /// The name and the signature of an address.
@@ -372,28 +379,35 @@ pub enum Failure {
 
 impl Failure {
     /// A sentence for the user.
-    pub fn text(self) -> &'static str {
+    pub(crate) fn text(self, words: &Words) -> &'static str {
+        let failures = &words.failures;
         match self {
-            Failure::Gone => "It is no longer there.",
-            Failure::Quota => "Your mailbox is full. Delete something and try again.",
-            Failure::Store => "The mail store cannot take it now. Try again later.",
-            Failure::Name => "A folder cannot have this name.",
-            Failure::Exists => "There is a folder with this name.",
-            Failure::Inbox => "This folder cannot be renamed or deleted.",
-            Failure::Code => "The code is wrong, or was used already. Is the clock of the device right?",
-            Failure::Password => "The password is wrong.",
-            Failure::Program => "An app password has a name and a protocol, and an account has 25 of them.",
-            Failure::NoRelay => "This server has nobody who sends mail: its administrator sets [store] relay.",
-            Failure::Elsewhere => "This server delivers to its own accounts alone.",
-            Failure::TooLarge => "The mail is larger than this server takes. Send less with it.",
-            Failure::Unsigned => {
-                "Nothing was sent: no signature of this mail proves that its list can be left like this. Use the other way."
-            }
-            Failure::Unreached => {
-                "The server of the list does not take this now. Try again later, or use the other way."
-            }
-            Failure::Queue => "Too many mails wait to be sent. Try again later.",
-            Failure::Rate => "You have sent to too many recipients within an hour. Try again later.",
+            Failure::Gone => failures.gone,
+            Failure::Quota => failures.quota,
+            Failure::Store => failures.store,
+            Failure::Name => failures.name,
+            Failure::Exists => failures.exists,
+            Failure::Inbox => failures.inbox,
+            Failure::Code => failures.code,
+            Failure::Password => failures.password,
+            Failure::Program => failures.program,
+            Failure::NoRelay => failures.no_relay,
+            Failure::Elsewhere => failures.elsewhere,
+            Failure::TooLarge => failures.too_large,
+            Failure::Unsigned => failures.unsigned,
+            Failure::Unreached => failures.unreached,
+            Failure::Queue => failures.queue,
+            Failure::Rate => failures.rate,
+        }
+    }
+}
+
+impl Unkept {
+    /// A sentence for the user.
+    pub(crate) fn text(self, words: &Words) -> String {
+        match self {
+            Unkept::Failure(failure) => failure.text(words).into(),
+            Unkept::Wrong(why) => why,
         }
     }
 }

@@ -3,4 +3,5 @@
 mod corpus;
 mod fake;
 mod hostile;
+mod languages;
 mod pages;

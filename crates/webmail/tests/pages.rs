@@ -3,13 +3,13 @@
 use webmail::filters::{Field, Filters, Match, Place, Rule, Test, Vacation};
 use webmail::mail::Identity;
 use webmail::session::Session;
-use webmail::{Body, Call, Form, Reply};
+use webmail::{Body, Call, Denial, Form, Language, Reply};
 
 use crate::fake::{Fake, HOSTILE};
 
-const TOKEN: &str = "00112233445566778899aabbccddeeff";
+pub const TOKEN: &str = "00112233445566778899aabbccddeeff";
 
-fn fake() -> Fake {
+pub fn fake() -> Fake {
     let settings = format!("25\n60\n{HOSTILE}\n{HOSTILE}").into_bytes();
     Fake {
         subject: HOSTILE.into(),
@@ -36,7 +36,7 @@ fn hostile_filters() -> Filters {
     Filters { vacation: Vacation { subject: HOSTILE.into(), text, ..Vacation::default() }, rules: vec![rule] }
 }
 
-fn call(path: &str, fields: Option<&str>) -> Call {
+pub fn call(path: &str, fields: Option<&str>) -> Call {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let segments = path.split('/').filter(|segment| !segment.is_empty()).map(str::to_owned).collect();
     Call {
@@ -54,7 +54,7 @@ fn answer(mail: &mut Fake, path: &str, fields: Option<&str>) -> Reply {
     webmail::answer(mail, &session, call(path, fields))
 }
 
-fn body(mail: &mut Fake, reply: Reply) -> String {
+pub fn body(mail: &mut Fake, reply: Reply) -> String {
     let bytes = match reply.body {
         Body::Bytes(bytes) => bytes,
         Body::Content(mut content) => std::iter::from_fn(|| content.next(mail)).flatten().collect(),
@@ -62,11 +62,11 @@ fn body(mail: &mut Fake, reply: Reply) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn field<'a>(reply: &'a Reply, name: &str) -> &'a str {
+pub fn field<'a>(reply: &'a Reply, name: &str) -> &'a str {
     reply.fields.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
 }
 
-const PAGES: [&str; 31] = [
+pub const PAGES: [&str; 31] = [
     "/",
     "/m/1",
     "/m/7?before=40",
@@ -437,6 +437,6 @@ fn who_has_not_logged_in_sees_the_login_page_alone() {
         );
     }
     assert_eq!(webmail::answer_stranger(&Call { is_known: false, ..call("/", None) }).status, 405);
-    let page = body(&mut fake(), webmail::denied(HOSTILE, "no"));
-    assert!(!page.contains("<script") && page.contains("no"), "{page}");
+    let page = body(&mut fake(), webmail::denied(Language::default(), HOSTILE, Denial::Wrong));
+    assert!(!page.contains("<script") && page.contains("The name or the password is wrong."), "{page}");
 }

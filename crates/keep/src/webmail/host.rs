@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use ::webmail::mail::{AppPassword, Failure, Identity, Program, Script, Second, Sending, Setup};
+use ::webmail::mail::{AppPassword, Failure, Identity, Program, Script, Second, Sending, Setup, Unkept};
 use ::webmail::session::{Ending, Session};
 use store::{Mailbox, State};
 
@@ -102,12 +102,9 @@ pub trait Host: Keep {
     }
 
     /// Keeps a script of an account, and lets it run.
-    ///
-    /// # Errors
-    /// A sentence for the user.
-    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), String> {
+    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), Unkept> {
         let _ = (user, name, text);
-        Err(Failure::Gone.text().into())
+        Err(Unkept::Failure(Failure::Gone))
     }
 
     /// Names and signatures of the addresses of an account; none where none are kept.

@@ -5,7 +5,7 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use ::webmail::session::{Key, Session, Sessions, hex};
-use ::webmail::{Call, Reply, denied, farewell, refusal, welcome};
+use ::webmail::{Call, Denial, Language, Refusal, Reply, denied, farewell, refusal, welcome};
 use sha2::{Digest as _, Sha256};
 
 use crate::accounts::{Account, Login};
@@ -73,11 +73,17 @@ pub(super) async fn step(site: &Site, account: &Account, code: &str) -> Step {
 }
 
 /// Begins a session for an account.
-pub(super) async fn begin(site: &Site, account: Arc<Account>, client: String, is_secure: bool) -> Reply {
+pub(super) async fn begin(
+    site: &Site,
+    account: Arc<Account>,
+    client: String,
+    language: Language,
+    is_secure: bool,
+) -> Reply {
     let entering = account.clone();
     let number = site.store.transact(move |transaction| ensure(transaction, &entering)).await;
     let (Ok(number), Ok(token), Ok(form)) = (number, random::<32>(), random::<16>()) else {
-        return refusal(503, "The mail store cannot be opened now. Try again later.");
+        return refusal(language, Refusal::Closed);
     };
     let (token, form, now) = (hex(&token), hex(&form), seconds());
     let session = Session::new(number, account.name.clone(), form, mark(&account), now);
@@ -87,16 +93,14 @@ pub(super) async fn begin(site: &Site, account: Arc<Account>, client: String, is
 }
 
 /// The login page again, with a reason.
-pub(super) fn turned_away(name: &str, has_code: bool, why: Denied) -> Reply {
-    denied(
-        name,
-        match why {
-            Denied::Wrong if has_code => "The name, the password or the code is wrong.",
-            Denied::Wrong => "The name or the password is wrong.",
-            Denied::Away => "Accounts cannot be looked up now. Try again later.",
-            Denied::Busy | Denied::Full => "Too many try to log in. Try again later.",
-        },
-    )
+pub(super) fn turned_away(language: Language, name: &str, has_code: bool, why: Denied) -> Reply {
+    let why = match why {
+        Denied::Wrong if has_code => Denial::WrongCode,
+        Denied::Wrong => Denial::Wrong,
+        Denied::Away => Denial::Away,
+        Denied::Busy | Denied::Full => Denial::Busy,
+    };
+    denied(language, name, why)
 }
 
 pub(super) fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {

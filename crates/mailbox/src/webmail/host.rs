@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::jmap::identity;
-use ::webmail::mail::{AppPassword, Failure, Identity, Program, SCRIPT_NAME, Script, Second, Sending, Setup};
+use ::webmail::mail::{AppPassword, Failure, Identity, Program, SCRIPT_NAME, Script, Second, Sending, Setup, Unkept};
 use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;
 use keep::find::Key;
@@ -289,10 +289,10 @@ impl Host for Server<'_> {
         self.script_of(user.number)
     }
 
-    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), String> {
+    fn set_script(&mut self, user: &User, name: &str, text: &str) -> Result<(), Unkept> {
         self.keep_script(user.number, name, text).map_err(|failure| match failure {
-            scripts::Failure::Store(error) => keep::webmail::failure(self, &error).text().into(),
-            failure => failure.to_string(),
+            scripts::Failure::Store(error) => Unkept::Failure(keep::webmail::failure(self, &error)),
+            failure => Unkept::Wrong(failure.to_string()),
         })
     }
 

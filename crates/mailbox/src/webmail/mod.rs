@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use ::webmail::session::is_same;
 use ::webmail::{
-    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Reply, answer, answer_stranger, asks_for_proof,
+    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger, asks_for_proof,
     asks_others, needs_code, refusal, refused,
 };
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
@@ -88,7 +88,7 @@ impl<S: Stream> Connection<'_, S> {
         if let Some(asked) = discovery::asked(&call) {
             let reply = match self.body(&request, discovery::REQUEST_BYTES_MAX, LOGIN_WAIT).await? {
                 Some(body) => self.site.discovery.answer(asked, &request, &call, &body, &self.site.hostname),
-                None => refusal(413, "This is too large."),
+                None => refusal(call.language, Refusal::TooLarge),
             };
             self.reply(reply, None, is_head).await?;
             return Ok(!self.server.is_over());
@@ -98,7 +98,7 @@ impl<S: Stream> Connection<'_, S> {
             && !self.sit(user.session.account)
         {
             self.server.close();
-            self.reply(refusal(429, "Too many connections of this account."), None, false).await?;
+            self.reply(refusal(call.language, Refusal::Connections), None, false).await?;
             return Ok(false);
         }
         match user {
@@ -130,7 +130,7 @@ impl<S: Stream> Connection<'_, S> {
             false => Some(self.guest.wait(&mut self.wire, self.site.uploads.turn(number)).await?),
         };
         let Some(form) = self.form(request, FORM_BYTES_MAX, FORM_WAIT).await? else {
-            return self.reply(refusal(413, "The files are too large: 25 MB in all."), None, is_head).await;
+            return self.reply(refusal(call.language, Refusal::FilesTooLarge), None, is_head).await;
         };
         call.form = form;
         let is_logout = call.is_post && call.segments() == ["logout"];
@@ -158,7 +158,7 @@ impl<S: Stream> Connection<'_, S> {
 
     async fn stranger(&mut self, request: &Request, mut call: Call) -> io::Result<Reply> {
         let Some(form) = self.form(request, LOGIN_BYTES_MAX, LOGIN_WAIT).await? else {
-            return Ok(refusal(413, "This is too large."));
+            return Ok(refusal(call.language, Refusal::TooLarge));
         };
         call.form = form;
         match call.is_post && call.segments() == ["login"] {
@@ -182,9 +182,9 @@ impl<S: Stream> Connection<'_, S> {
             Err(why) => Err(why),
         };
         Ok(match checked {
-            Ok(Checked::Right(account)) => begin(site, account, self.client(call), self.is_secure).await,
-            Ok(Checked::NeedsCode) => needs_code(name),
-            Err(why) => turned_away(name, !code.is_empty(), why),
+            Ok(Checked::Right(account)) => begin(site, account, self.client(call), call.language, self.is_secure).await,
+            Ok(Checked::NeedsCode) => needs_code(call.language, name),
+            Err(why) => turned_away(call.language, name, !code.is_empty(), why),
         })
     }
 

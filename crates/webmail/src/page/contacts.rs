@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::call::Call;
 use crate::contacts::{Book, Contact, LINE_MAX, NOTE_MAX, Version};
 use crate::html::{Html, Text, put};
+use crate::language::fill;
 use crate::reply::Reply;
 
 use super::{PAGE_BYTES, Pages, Told};
@@ -22,33 +23,30 @@ const OFFERED_MAX: usize = 300;
 impl Pages<'_> {
     /// The page of contacts.
     pub fn contacts(&mut self, call: &Call) -> Reply {
-        self.contacts_told(call, Told::of(call))
+        self.contacts_told(call, self.told(call))
     }
 
     fn contacts_told(&mut self, call: &Call, told: Told) -> Reply {
-        let (book, words) = (self.book(), call.query.get("q").chars().take(200).collect::<String>());
-        let found = book.found(&words);
-        let mut main = Html::with_capacity(PAGE_BYTES);
-        put!(main, "<h1>Contacts</h1><form action=\"/contacts\" class=\"bar\">");
-        put!(main, "<input type=\"search\" name=\"q\" aria-label=\"Search contacts\" value=\"", Text(&words), "\"> ");
-        put!(
-            main,
-            "<button>Search contacts</button><a class=\"button\" href=\"/contacts/edit\">New contact</a></form>"
-        );
+        let (book, asked) = (self.book(), call.query.get("q").chars().take(200).collect::<String>());
+        let found = book.found(&asked);
+        let (words, mut main) = (&self.words.contacts, Html::with_capacity(PAGE_BYTES));
+        put!(main, "<h1>", self.words.common.contacts, "</h1><form action=\"/contacts\" class=\"bar\"><input type=\"search\" ");
+        put!(main, "name=\"q\" aria-label=\"", words.search, "\" value=\"", Text(&asked), "\"> <button>", words.search);
+        put!(main, "</button><a class=\"button\" href=\"/contacts/edit\">", words.new, "</a></form>");
         match found.is_empty() {
-            true => main.put("<p class=\"soft\">No contacts here.</p>"),
-            false => table(&mut main, &found),
+            true => put!(main, "<p class=\"soft\">", words.empty, "</p>"),
+            false => self.table(&mut main, &found),
         }
-        put!(main, "<h2>Import and export</h2>");
+        put!(main, "<h2>", words.exchange, "</h2>");
         self.form(&mut main, "action=\"/contacts\" enctype=\"multipart/form-data\" class=\"bar\"");
-        put!(
-            main,
-            "<input type=\"file\" name=\"file\" accept=\".vcf,text/vcard\" aria-label=\"File of vCards\" required> "
-        );
-        put!(main, "<button name=\"do\" value=\"import\">Import vCards</button></form><p>Export as vCards: ");
-        put!(main, "<a href=\"/contacts/export?version=4\">version 4</a>, ");
-        put!(main, "<a href=\"/contacts/export?version=3\">version 3</a></p>");
-        self.page("Contacts", None, told, main)
+        put!(main, "<input type=\"file\" name=\"file\" accept=\".vcf,text/vcard\" aria-label=\"", words.file, "\" required> ");
+        put!(main, "<button name=\"do\" value=\"import\">", words.import, "</button></form><p>", words.export);
+        for (version, number) in [("4", 4), ("3", 3)] {
+            put!(main, " <a class=\"button\" href=\"/contacts/export?version=", version, "\">");
+            put!(main, Text(&fill(words.version, &[&self.words.number(number)])), "</a>");
+        }
+        main.put("</p>");
+        self.page(self.words.common.contacts, None, told, main)
     }
 
     /// The form for a contact: a new one, or the one that is asked for.
@@ -61,15 +59,16 @@ impl Pages<'_> {
     }
 
     fn contact_form(&self, id: u32, [name, addresses, phone, note]: [&str; 4], told: Told) -> Reply {
-        let title = if id == 0 { "New contact" } else { "Contact" };
+        let (words, common) = (&self.words.contacts, &self.words.common);
+        let title = if id == 0 { words.new } else { words.one };
         let mut main = Html::default();
         put!(main, "<h1>", title, "</h1>");
         self.form(&mut main, "action=\"/contacts\" class=\"wide\"");
         put!(main, "<input type=\"hidden\" name=\"id\" value=\"", id, "\">");
         for (field, label, value) in [
-            ("name", "Name", name),
-            ("addresses", "Addresses, with commas between", addresses),
-            ("phone", "Phone", phone),
+            ("name", common.name, name),
+            ("addresses", words.addresses_typed, addresses),
+            ("phone", words.phone, phone),
         ] {
             put!(main, "<div class=\"field\"><label for=\"", field, "\">", label, "</label><input id=\"", field);
             put!(main, "\" name=\"", field, "\" dir=\"auto\" value=\"", Text(value), "\"");
@@ -78,14 +77,11 @@ impl Pages<'_> {
             }
             main.put("></div>");
         }
-        put!(
-            main,
-            "<div class=\"field short\"><label for=\"note\">Note</label><textarea id=\"note\" name=\"note\" rows=\"3\" "
-        );
+        put!(main, "<div class=\"field short\"><label for=\"note\">", words.note, "</label><textarea id=\"note\" name=\"note\" rows=\"3\" ");
         put!(main, "maxlength=\"", NOTE_MAX, "\" dir=\"auto\">\n", Text(note), "</textarea></div><div class=\"bar\">");
-        put!(main, "<button class=\"main-button\" name=\"do\" value=\"save\">Save</button>");
+        put!(main, "<button class=\"main-button\" name=\"do\" value=\"save\">", common.save, "</button>");
         if id > 0 {
-            put!(main, "<button name=\"do\" value=\"delete\">Delete</button>");
+            put!(main, "<button name=\"do\" value=\"delete\">", common.delete, "</button>");
         }
         put!(main, "</div></form>");
         self.page(title, None, told, main)
@@ -120,8 +116,8 @@ impl Pages<'_> {
                 Ok(()) => Reply::see("/contacts?told=kept"),
                 Err(failure) => self.failed(failure),
             },
-            Err(why) if what == "save" => self.contact_form(id, typed, Told::Wrong(why)),
-            Err(why) => self.contacts_told(&Call::default(), Told::Wrong(why)),
+            Err(why) if what == "save" => self.contact_form(id, typed, self.wrong(&why)),
+            Err(why) => self.contacts_told(&Call::default(), self.wrong(&why)),
         }
     }
 
@@ -148,31 +144,34 @@ impl Pages<'_> {
     fn book(&mut self) -> Book {
         Book::read(&self.mail.contacts())
     }
-}
 
-/// A table of contacts, in a form by which a mail is written to some of them.
-fn table(main: &mut Html, found: &[&Contact]) {
+    /// A table of contacts, in a form by which a mail is written to some of them.
+    fn table(&self, main: &mut Html, found: &[&Contact]) {
+    let (words, common) = (&self.words.contacts, &self.words.common);
     put!(main, "<form action=\"/write\"><table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\">");
-    put!(main, "<span class=\"skip\">Mark</span></th><th class=\"from\" scope=\"col\">Name</th>");
-    put!(main, "<th scope=\"col\">Addresses</th><th class=\"date\" scope=\"col\">Phone</th></tr></thead><tbody>");
+    put!(main, "<span class=\"skip\">", common.mark, "</span></th><th class=\"from\" scope=\"col\">", common.name);
+    put!(main, "</th><th scope=\"col\">", words.addresses, "</th><th class=\"date\" scope=\"col\">", words.phone);
+    main.put("</th></tr></thead><tbody>");
     for contact in found.iter().take(SHOWN_MAX) {
         put!(main, "<tr><td class=\"check\">");
         if let Some(recipient) = contact.recipients().next() {
-            put!(main, "<input type=\"checkbox\" name=\"to\" value=\"", Text(&recipient), "\" aria-label=\"Mark: ");
-            put!(main, Text(contact.label()), "\">");
+            put!(main, "<input type=\"checkbox\" name=\"to\" value=\"", Text(&recipient), "\" aria-label=\"");
+            put!(main, Text(&fill(common.mark_one, &[contact.label()])), "\">");
         }
         put!(main, "</td><td class=\"from\"><a href=\"/contacts/edit?id=", contact.id, "\"><bdi>");
         put!(main, Text(contact.label()), "</bdi></a>");
         if contact.is_collected {
-            put!(main, " <span class=\"tag\">written to</span>");
+            put!(main, " <span class=\"tag\">", words.collected, "</span>");
         }
         put!(main, "</td><td class=\"subject\"><bdi>", Text(&contact.addresses.join(", ")), "</bdi></td>");
         put!(main, "<td class=\"date\"><bdi dir=\"ltr\">", Text(&contact.phone), "</bdi></td></tr>");
     }
-    put!(main, "</tbody></table><div class=\"bar\"><button>Write to the marked</button><span class=\"end\">");
-    put!(main, found.len(), if found.len() == 1 { " contact" } else { " contacts" });
-    if found.len() > SHOWN_MAX {
-        put!(main, ", of which the first ", SHOWN_MAX, " are shown");
-    }
-    put!(main, "</span></div></form>");
+    put!(main, "</tbody></table><div class=\"bar\"><button>", words.write, "</button><span class=\"end\">");
+    let count = self.words.count(words.count, found.len());
+    let note = match found.len() > SHOWN_MAX {
+        true => fill(words.cut, &[&count, &self.words.number(SHOWN_MAX)]),
+        false => count,
+    };
+    put!(main, Text(&note), "</span></div></form>");
+}
 }

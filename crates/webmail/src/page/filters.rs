@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 
 use crate::call::Call;
 use crate::compose::typed;
+use crate::fault::Fault;
 use crate::filters::{
-    Field, Filters, Match, Place, RULES_MAX, Rule, TESTS_MAX, Test, VALUE_MAX, by_word, line, word_of,
+    Field, Filters, Match, Place, RULES_MAX, Rule, TESTS_MAX, Test, VALUE_MAX, by_word, line,
 };
 use crate::html::{Html, Text, put};
+use crate::language::fill;
 use crate::mail::{Purpose, Script};
 use crate::reply::Reply;
 
@@ -18,46 +20,37 @@ use super::{PAGE_BYTES, Pages, Told};
 /// Bytes of a script that is typed, as the host takes one.
 const SCRIPT_BYTES_MAX: usize = 256 << 10;
 
-/// Fields, by their words, as a form names them.
-const FIELDS: [(&str, &str); 4] =
-    [("from", "The sender"), ("to", "A recipient"), ("subject", "The subject"), ("list", "The mailing list (List-Id)")];
-
-/// Ways to compare, by their words, as a form names them.
-const MATCHES: [(&str, &str); 3] = [("contains", "contains"), ("lacks", "does not contain"), ("is", "is")];
-
 impl Pages<'_> {
     /// The page of filters.
     pub fn filters(&mut self, call: &Call) -> Reply {
-        self.filters_told(Told::of(call))
+        self.filters_told(self.told(call))
     }
 
     fn filters_told(&mut self, told: Told) -> Reply {
         let Some(script) = self.mail.script() else { return self.missing() };
-        let mut main = Html::with_capacity(PAGE_BYTES);
-        put!(main, "<h1>Filters</h1><p class=\"soft\">What is done with mail that comes in.</p><p class=\"bar\">");
+        let (words, mut main) = (&self.words.filters, Html::with_capacity(PAGE_BYTES));
+        put!(main, "<h1>", words.title, "</h1><p class=\"soft\">", words.note, "</p><p class=\"bar\">");
         let filters = Filters::read(&script.text);
         if filters.as_ref().is_some_and(|filters| filters.rules.len() < RULES_MAX) {
-            put!(main, "<a class=\"button main-button\" href=\"/filters/rule\">New rule</a>");
+            put!(main, "<a class=\"button main-button\" href=\"/filters/rule\">", words.new, "</a>");
         }
-        put!(main, "<a class=\"button\" href=\"/filters/text\">Filters as text</a></p>");
+        put!(main, "<a class=\"button\" href=\"/filters/text\">", words.as_text, "</a></p>");
         match &filters {
-            None => put!(main, "<p>Your filters are a text that this form does not know: change them there.</p>"),
-            Some(filters) if filters.rules.is_empty() => put!(main, "<p class=\"soft\">No rules here.</p>"),
-            Some(_) if !script.is_active => {
-                put!(main, "<p>These rules are switched off. With the next change they are switched on.</p>");
-            }
+            None => put!(main, "<p>", words.foreign, "</p>"),
+            Some(filters) if filters.rules.is_empty() => put!(main, "<p class=\"soft\">", words.empty, "</p>"),
+            Some(_) if !script.is_active => put!(main, "<p>", words.inactive, "</p>"),
             Some(_) => {}
         }
         let rules = filters.map(|filters| filters.rules).unwrap_or_default();
         for (at, rule) in rules.iter().enumerate() {
             self.rule(&mut main, at, rule, rules.len());
         }
-        self.page("Filters", None, told, main)
+        self.page(words.title, None, told, main)
     }
 
     fn rule(&self, main: &mut Html, at: usize, rule: &Rule, count: usize) {
-        put!(main, "<section class=\"card\"><h2><bdi>", Text(&label(at, rule)), "</bdi></h2><p dir=\"auto\">");
-        put!(main, Text(&summary(rule)), "</p>");
+        let (words, label) = (&self.words.filters, self.label(at, rule));
+        put!(main, "<section class=\"card\"><h2><bdi>", Text(&label), "</bdi></h2><p>", Text(&self.summary(rule)), "</p>");
         self.form(main, "action=\"/filters\" class=\"bar\"");
         put!(
             main,
@@ -65,13 +58,15 @@ impl Pages<'_> {
             at,
             "\"><a class=\"button\" href=\"/filters/rule?id="
         );
-        put!(main, at, "\">Change</a>");
+        put!(main, at, "\">", words.change, "</a>");
         let last = count.saturating_sub(1);
-        for (is_there, action, text) in [(at > 0, "up", "Up"), (at < last, "down", "Down"), (true, "delete", "Delete")]
+        let delete = self.words.common.delete;
+        for (is_there, action, text) in
+            [(at > 0, "up", words.up), (at < last, "down", words.down), (true, "delete", delete)]
         {
             if is_there {
                 put!(main, "<button name=\"do\" value=\"", action, "\">", text, "<span class=\"skip\">: ");
-                put!(main, Text(&label(at, rule)), "</span></button>");
+                put!(main, Text(&label), "</span></button>");
             }
         }
         put!(main, "</form></section>");
@@ -94,7 +89,7 @@ impl Pages<'_> {
         }
         match self.mail.set_script(&script.name, &filters.script()) {
             Ok(()) => Reply::see("/filters?told=kept"),
-            Err(why) => self.filters_told(Told::Wrong(why)),
+            Err(why) => self.filters_told(Told::Wrong(why.text(self.words))),
         }
     }
 
@@ -112,38 +107,37 @@ impl Pages<'_> {
 
     /// The form for the rule at a place, or for a new one.
     fn rule_form(&self, at: Option<usize>, rule: &Rule, told: Told) -> Reply {
-        let title = if at.is_none() { "New rule" } else { "Rule" };
+        let words = &self.words.filters;
+        let title = if at.is_none() { words.new } else { words.one };
         let mut main = Html::default();
         put!(main, "<h1>", title, "</h1>");
         self.form(&mut main, "action=\"/filters/rule\" class=\"wide\"");
         if let Some(at) = at {
             put!(main, "<input type=\"hidden\" name=\"id\" value=\"", at, "\">");
         }
-        field(&mut main, "name", "Name", &rule.name);
-        put!(main, "<fieldset class=\"card\"><legend>Mails that it is about</legend>");
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"match\">Tests with a value</label><select id=\"match\" name=\"match\">"
-        );
-        let any = if rule.is_any { " selected" } else { "" };
-        put!(main, "<option value=\"all\">all of them</option><option value=\"any\"", any, ">one of them</option>");
-        main.put("</select></div>");
+        field(&mut main, "name", self.words.common.name, &rule.name);
+        put!(main, "<fieldset class=\"card\"><legend>", words.mails, "</legend><div class=\"field\"><label for=\"match\">");
+        put!(main, words.tests, "</label><select id=\"match\" name=\"match\"><option value=\"all\">", words.all);
+        let any = if rule.is_any { " selected>" } else { ">" };
+        put!(main, "</option><option value=\"any\"", any, words.any, "</option></select></div>");
         for number in 0..TESTS_MAX {
-            test(&mut main, number.saturating_add(1), rule.tests.get(number));
+            self.test(&mut main, number.saturating_add(1), rule.tests.get(number));
         }
-        put!(main, "</fieldset><fieldset class=\"card\"><legend>What is done with them</legend>");
+        put!(main, "</fieldset><fieldset class=\"card\"><legend>", words.done, "</legend>");
         self.places(&mut main, &rule.place);
-        check(&mut main, "seen", "Mark as read", rule.is_seen);
-        check(&mut main, "flagged", "Flag", rule.is_flagged);
-        field(&mut main, "forward", "Forward a copy to this address", &rule.forward);
-        check(&mut main, "last", "Try no rules behind this one", rule.is_last);
-        put!(main, "</fieldset><div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
+        check(&mut main, "seen", words.mark_seen, rule.is_seen);
+        check(&mut main, "flagged", self.words.common.flag, rule.is_flagged);
+        field(&mut main, "forward", words.forward, &rule.forward);
+        check(&mut main, "last", words.last, rule.is_last);
+        put!(main, "</fieldset><div class=\"bar\"><button class=\"main-button\">", self.words.common.save);
+        main.put("</button></div></form>");
         self.page(title, None, told, main)
     }
 
     fn places(&self, main: &mut Html, place: &Place) {
-        put!(main, "<div class=\"field\"><label for=\"place\">Folder</label><select id=\"place\" name=\"place\">");
-        put!(main, "<option value=\"\">where it comes in</option>");
+        let words = &self.words.filters;
+        put!(main, "<div class=\"field\"><label for=\"place\">", self.words.common.folder, "</label><select id=\"place\" ");
+        put!(main, "name=\"place\"><option value=\"\">", words.usual, "</option>");
         let is_it = |name: &str| matches!(place, Place::Folder(known) if known == name);
         let mut names: Vec<&str> =
             self.folders.iter().filter(|folder| folder.purpose != Purpose::Inbox).map(|folder| &*folder.name).collect();
@@ -155,10 +149,80 @@ impl Pages<'_> {
         }
         for name in names {
             let selected = if is_it(name) { "\" selected>" } else { "\">" };
-            put!(main, "<option value=\"/", Text(name), selected, Text(name), "</option>");
+            put!(main, "<option value=\"/", Text(name), selected, Text(self.label_of(name)), "</option>");
         }
         let nowhere = if *place == Place::Nowhere { "\" selected>" } else { "\">" };
-        put!(main, "<option value=\"nowhere", nowhere, "none: delete it for good</option></select></div>");
+        put!(main, "<option value=\"nowhere", nowhere, words.nowhere, "</option></select></div>");
+    }
+
+    /// The name of a folder as it is shown.
+    fn label_of<'a>(&'a self, name: &'a str) -> &'a str {
+        self.folders.iter().find(|folder| folder.name == name).map_or(name, |folder| folder.label(self.words))
+    }
+
+    fn test(&self, main: &mut Html, number: usize, test: Option<&Test>) {
+        let words = &self.words.filters;
+        let label = |text| fill(text, &[&self.words.number(number)]);
+        let (field, how) = test.map_or((Field::Subject, Match::Contains), |test| (test.field, test.how));
+        put!(main, "<div class=\"bar\"><select name=\"field", number, "\" aria-label=\"", Text(&label(words.test_field)), "\">");
+        for (word, one) in Field::ALL {
+            option(main, word, self.field_name(one), one == field);
+        }
+        put!(main, "</select><select name=\"how", number, "\" aria-label=\"", Text(&label(words.test_how)), "\">");
+        for (word, one) in Match::ALL {
+            let name = match one {
+                Match::Contains => words.contains,
+                Match::Lacks => words.lacks,
+                Match::Is => words.is,
+            };
+            option(main, word, name, one == how);
+        }
+        put!(main, "</select><input name=\"value", number, "\" aria-label=\"", Text(&label(words.test_value)), "\" dir=\"auto\" ");
+        put!(main, "maxlength=\"", VALUE_MAX, "\" value=\"", Text(test.map_or("", |test| &test.value)), "\"></div>");
+    }
+
+    fn field_name(&self, field: Field) -> &'static str {
+        let words = &self.words.filters;
+        match field {
+            Field::From => words.sender,
+            Field::To => words.recipient,
+            Field::Subject => words.subject,
+            Field::List => words.list,
+        }
+    }
+
+    fn label(&self, at: usize, rule: &Rule) -> String {
+        match rule.name.is_empty() {
+            true => fill(self.words.filters.unnamed, &[&self.words.number(at.saturating_add(1))]),
+            false => rule.name.clone(),
+        }
+    }
+
+    /// A rule in words.
+    fn summary(&self, rule: &Rule) -> String {
+        let words = &self.words.filters;
+        let test = |test: &Test| {
+            let sentence = match test.how {
+                Match::Contains => words.does_contain,
+                Match::Lacks => words.does_lack,
+                Match::Is => words.does_equal,
+            };
+            fill(sentence, &[self.field_name(test.field), &test.value])
+        };
+        let tests: Vec<String> = rule.tests.iter().map(test).collect();
+        let mut done = Vec::new();
+        match &rule.place {
+            Place::Usual => {}
+            Place::Folder(name) => done.push(fill(words.into, &[self.label_of(name)])),
+            Place::Nowhere => done.push(words.deleted.into()),
+        }
+        if !rule.forward.is_empty() {
+            done.push(fill(words.copied, &[&rule.forward]));
+        }
+        let marks = [(rule.is_seen, words.seen), (rule.is_flagged, words.flagged), (rule.is_last, words.stops)];
+        done.extend(marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark.into()));
+        let tests = tests.join(if rule.is_any { words.or } else { words.and });
+        fill(words.summary, &[&tests, &done.join(self.words.common.comma)])
     }
 
     /// Keeps a rule.
@@ -170,53 +234,39 @@ impl Pages<'_> {
             return self.missing();
         }
         if let Err(why) = checked(&rule) {
-            return self.rule_form(at, &rule, Told::Wrong(why));
+            return self.rule_form(at, &rule, self.wrong(&why));
         }
         let is_full = rules.len() >= RULES_MAX;
         match at.and_then(|at| rules.get_mut(at)) {
             Some(known) => *known = rule.clone(),
             None if is_full => {
-                return self.rule_form(at, &rule, Told::Wrong(format!("There are {RULES_MAX} rules at most.")));
+                return self.rule_form(at, &rule, self.wrong(&Fault::Rules(RULES_MAX)));
             }
             None => rules.push(rule.clone()),
         }
         match self.mail.set_script(&script.name, &filters.script()) {
             Ok(()) => Reply::see("/filters?told=kept"),
-            Err(why) => self.rule_form(at, &rule, Told::Wrong(why)),
+            Err(why) => self.rule_form(at, &rule, Told::Wrong(why.text(self.words))),
         }
     }
 
     /// The script as a text.
     pub fn filter_text(&mut self, call: &Call) -> Reply {
         match self.mail.script() {
-            Some(script) => self.text_form(&script.text, Told::of(call)),
+            Some(script) => self.text_form(&script.text, self.told(call)),
             None => self.missing(),
         }
     }
 
     fn text_form(&self, text: &str, told: Told) -> Reply {
-        let mut main = Html::with_capacity(PAGE_BYTES);
-        put!(
-            main,
-            "<h1>Filters as text</h1><p class=\"soft\">A script in Sieve (RFC 5228). One that is written here may be "
-        );
-        put!(main, "more than the form knows; an empty one does nothing.</p>");
+        let (words, mut main) = (&self.words.filters, Html::with_capacity(PAGE_BYTES));
+        put!(main, "<h1>", words.as_text, "</h1><p class=\"soft\">", words.text_note, "</p>");
         self.form(&mut main, "action=\"/filters/text\" class=\"wide\"");
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"text\">Script</label><textarea id=\"text\" name=\"text\" rows=\"20\" "
-        );
-        put!(
-            main,
-            "spellcheck=\"false\" dir=\"ltr\" class=\"code\">\n",
-            Text(text),
-            "</textarea></div><div class=\"bar\">"
-        );
-        put!(
-            main,
-            "<button class=\"main-button\">Save</button><a class=\"button\" href=\"/filters\">Rules</a></div></form>"
-        );
-        self.page("Filters as text", None, told, main)
+        put!(main, "<div class=\"field\"><label for=\"text\">", words.script, "</label><textarea id=\"text\" name=\"text\" rows=\"20\" ");
+        put!(main, "spellcheck=\"false\" dir=\"ltr\" class=\"code\">\n", Text(text), "</textarea></div><div class=\"bar\">");
+        put!(main, "<button class=\"main-button\">", self.words.common.save, "</button><a class=\"button\" href=\"/filters\">");
+        put!(main, words.rules, "</a></div></form>");
+        self.page(words.as_text, None, told, main)
     }
 
     /// Keeps the script.
@@ -224,12 +274,11 @@ impl Pages<'_> {
         let Some(script) = self.mail.script() else { return self.missing() };
         let text = call.form.get("text");
         if text.len() > SCRIPT_BYTES_MAX {
-            let why = format!("A script has at most {} kB.", SCRIPT_BYTES_MAX >> 10);
-            return self.text_form(&script.text, Told::Wrong(why));
+            return self.text_form(&script.text, self.wrong(&Fault::Script(SCRIPT_BYTES_MAX)));
         }
         match self.mail.set_script(&script.name, text) {
             Ok(()) => Reply::see("/filters?told=kept"),
-            Err(why) => self.text_form(text, Told::Wrong(why)),
+            Err(why) => self.text_form(text, Told::Wrong(why.text(self.words))),
         }
     }
 
@@ -266,43 +315,17 @@ fn rule_of(call: &Call) -> Rule {
     }
 }
 
-fn checked(rule: &Rule) -> Result<(), String> {
+fn checked(rule: &Rule) -> Result<(), Fault> {
     if rule.tests.is_empty() {
-        return Err("A rule needs a test with a value.".into());
+        return Err(Fault::RuleEmpty);
     }
     if rule.forward.is_empty() {
         return Ok(());
     }
     match &typed(&rule.forward)?[..] {
         [(_, address)] if *address == rule.forward => Ok(()),
-        _ => Err("A copy is forwarded to one address, without a name.".into()),
+        _ => Err(Fault::RuleForward),
     }
-}
-
-fn label(at: usize, rule: &Rule) -> String {
-    if rule.name.is_empty() { format!("Rule {}", at.saturating_add(1)) } else { rule.name.clone() }
-}
-
-/// A rule in words.
-fn summary(rule: &Rule) -> String {
-    let of = |names: &[(&'static str, &'static str)], word: &str| {
-        names.iter().find(|(known, _)| *known == word).map_or("", |(_, name)| *name)
-    };
-    let test = |test: &Test| {
-        let (field, how) = (word_of(&Field::ALL, test.field), word_of(&Match::ALL, test.how));
-        format!("{} {} \u{201c}{}\u{201d}", of(&FIELDS, field), of(&MATCHES, how), test.value)
-    };
-    let tests: Vec<String> = rule.tests.iter().map(test).collect();
-    let place = match &rule.place {
-        Place::Usual => String::new(),
-        Place::Folder(name) => format!("into \u{201c}{name}\u{201d}"),
-        Place::Nowhere => "deleted".into(),
-    };
-    let marks = [(rule.is_seen, "read"), (rule.is_flagged, "flagged"), (rule.is_last, "no rules behind it")];
-    let forward = if rule.forward.is_empty() { String::new() } else { format!("a copy to {}", rule.forward) };
-    let marks = marks.iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark.to_string());
-    let done: Vec<String> = [place, forward].into_iter().chain(marks).filter(|text| !text.is_empty()).collect();
-    format!("{}: {}", tests.join(if rule.is_any { ", or " } else { ", and " }), done.join(", "))
 }
 
 fn field(main: &mut Html, name: &'static str, label: &'static str, value: &str) {
@@ -315,24 +338,6 @@ fn check(main: &mut Html, name: &'static str, label: &'static str, is_set: bool)
     put!(main, "<p><label><input type=\"checkbox\" name=\"", name, checked, label, "</label></p>");
 }
 
-fn test(main: &mut Html, number: usize, test: Option<&Test>) {
-    put!(main, "<div class=\"bar\">");
-    let words = test.map(|test| (word_of(&Field::ALL, test.field), word_of(&Match::ALL, test.how)));
-    choice(main, ("field", "Field of test ", number), &FIELDS, words.map_or("subject", |(field, _)| field));
-    choice(main, ("how", "Comparison of test ", number), &MATCHES, words.map_or("contains", |(_, how)| how));
-    put!(main, "<input name=\"value", number, "\" aria-label=\"Value of test ", number, "\" dir=\"auto\" maxlength=\"");
-    put!(main, VALUE_MAX, "\" value=\"", Text(test.map_or("", |test| &test.value)), "\"></div>");
-}
-
-fn choice(
-    main: &mut Html,
-    (name, label, number): (&'static str, &'static str, usize),
-    all: &[(&'static str, &'static str)],
-    chosen: &str,
-) {
-    put!(main, "<select name=\"", name, number, "\" aria-label=\"", label, number, "\">");
-    for &(word, text) in all {
-        put!(main, "<option value=\"", word, if word == chosen { "\" selected>" } else { "\">" }, text, "</option>");
-    }
-    main.put("</select>");
+fn option(main: &mut Html, word: &'static str, text: &'static str, is_chosen: bool) {
+    put!(main, "<option value=\"", word, if is_chosen { "\" selected>" } else { "\">" }, text, "</option>");
 }

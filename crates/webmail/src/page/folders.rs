@@ -1,27 +1,24 @@
 //! Folders: made, given another name, deleted.
 
-use alloc::format;
-
 use crate::call::Call;
 use crate::html::{Html, Text, put};
+use crate::language::fill;
 use crate::mail::{Failure, Purpose};
 use crate::reply::Reply;
 
-use super::{Pages, Told, size};
+use super::Pages;
 
 impl Pages<'_> {
     /// The page of folders.
     pub fn folders(&mut self, call: &Call) -> Reply {
-        let mut main = Html::default();
+        let (words, mut main) = (&self.words.folders, Html::default());
         let (used, most) = self.mail.quota();
-        put!(main, "<h1>Folders</h1><p class=\"soft\">Your mail takes ", Text(&size(used)));
-        if most > 0 {
-            put!(main, " of ", Text(&size(most)));
-        }
-        put!(main, ".</p><h2>New folder</h2>");
+        put!(main, "<h1>", self.words.common.folders, "</h1><p class=\"soft\">");
+        main.say(if most > 0 { words.used_of } else { words.used }, &[&self.words.size(used), &self.words.size(most)]);
+        put!(main, "</p><h2>", words.new, "</h2>");
         self.form(&mut main, "action=\"/folders\" class=\"bar\"");
-        put!(main, "<input name=\"name\" aria-label=\"Name of the new folder\" required maxlength=\"200\"> ");
-        put!(main, "<button name=\"do\" value=\"create\">Create</button></form><h2>Your folders</h2>");
+        put!(main, "<input name=\"name\" aria-label=\"", words.new_name, "\" required maxlength=\"200\"> <button name=\"do\" ");
+        put!(main, "value=\"create\">", words.create, "</button></form><h2>", words.own, "</h2>");
         for folder in self.folders.iter().filter(|folder| folder.purpose == Purpose::Other) {
             self.form(&mut main, "action=\"/folders\" class=\"bar\"");
             put!(
@@ -30,8 +27,8 @@ impl Pages<'_> {
                 folder.number,
                 "\"><input name=\"name\" required maxlength=\"200\" "
             );
-            put!(main, "aria-label=\"Name of ", Text(&folder.name), "\" value=\"", Text(&folder.name), "\"> ");
-            put!(main, "<button name=\"do\" value=\"rename\">Rename</button></form>");
+            put!(main, "aria-label=\"", Text(&fill(words.name_of, &[&folder.name])), "\" value=\"", Text(&folder.name), "\"> ");
+            put!(main, "<button name=\"do\" value=\"rename\">", words.rename, "</button></form>");
             self.form(&mut main, "action=\"/folders\" class=\"bar\"");
             put!(
                 main,
@@ -39,20 +36,14 @@ impl Pages<'_> {
                 folder.number,
                 "\"><label><input type=\"checkbox\" name=\"sure\" required> "
             );
-            put!(
-                main,
-                "Delete <bdi>",
-                Text(&folder.name),
-                "</bdi> with its ",
-                folder.count,
-                if folder.count == 1 { " message</label> " } else { " messages</label> " }
-            );
-            put!(main, "<button name=\"do\" value=\"delete\">Delete</button></form>");
+            let sentence = self.words.numbers.form_of(words.delete, folder.count as u64);
+            main.say(sentence, &[&self.words.number(folder.count), &folder.name]);
+            put!(main, "</label> <button name=\"do\" value=\"delete\">", self.words.common.delete, "</button></form>");
         }
         if !self.folders.iter().any(|folder| folder.purpose == Purpose::Other) {
-            put!(main, "<p class=\"soft\">None but those that every mailbox has.</p>");
+            put!(main, "<p class=\"soft\">", words.none, "</p>");
         }
-        self.page("Folders", None, Told::of(call), main)
+        self.page(self.words.common.folders, None, self.told(call), main)
     }
 
     /// Changes a folder.
@@ -70,7 +61,7 @@ impl Pages<'_> {
             _ => Err(Failure::Gone),
         };
         match outcome {
-            Ok(()) => Reply::see(&format!("/folders?told={}", "kept")),
+            Ok(()) => Reply::see("/folders?told=kept"),
             Err(failure) => self.failed(failure),
         }
     }

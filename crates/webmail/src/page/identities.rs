@@ -7,7 +7,7 @@ use crate::html::{Html, Text, put};
 use crate::mail::Identity;
 use crate::reply::Reply;
 
-use super::{Pages, Told};
+use super::Pages;
 
 /// Characters of a name.
 const NAME_MAX: usize = 100;
@@ -22,12 +22,9 @@ impl Pages<'_> {
         if all.is_empty() {
             return self.missing();
         }
+        let (words, common) = (&self.words.settings, &self.words.common);
         let mut main = Html::default();
-        put!(
-            main,
-            "<h1>Identities</h1><p class=\"soft\">The name and the signature of mails that you write from an address. "
-        );
-        put!(main, "Where one is empty, that of the settings counts.</p>");
+        put!(main, "<h1>", words.identities, "</h1><p class=\"soft\">", words.identities_note, "</p>");
         for (at, identity) in all.iter().enumerate() {
             put!(main, "<section class=\"card\"><h2><bdi>", Text(&identity.address), "</bdi></h2>");
             self.form(&mut main, "action=\"/identities\" class=\"wide\"");
@@ -36,7 +33,9 @@ impl Pages<'_> {
                 main,
                 "<div class=\"field\"><label for=\"name",
                 at,
-                "\">Name</label><input id=\"name",
+                "\">",
+                common.name,
+                "</label><input id=\"name",
                 at,
                 "\" name=\"name\" "
             );
@@ -45,17 +44,21 @@ impl Pages<'_> {
                 main,
                 "<div class=\"field short\"><label for=\"signature",
                 at,
-                "\">Signature</label><textarea id=\"signature"
+                "\">",
+                words.signature,
+                "</label><textarea id=\"signature"
             );
             put!(main, at, "\" name=\"signature\" rows=\"4\" dir=\"auto\" maxlength=\"", SIGNATURE_MAX, "\">\n");
             put!(
                 main,
                 Text(&identity.signature),
-                "</textarea></div><div class=\"bar\"><button>Save<span class=\"skip\">: "
+                "</textarea></div><div class=\"bar\"><button>",
+                common.save,
+                "<span class=\"skip\">: "
             );
             put!(main, Text(&identity.address), "</span></button></div></form></section>");
         }
-        self.page("Identities", None, Told::of(call), main)
+        self.page(words.identities, None, self.told(call), main)
     }
 
     /// Keeps an identity.

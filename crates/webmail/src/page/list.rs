@@ -7,10 +7,11 @@ use alloc::vec::Vec;
 use crate::call::Call;
 use crate::envelope::Envelope;
 use crate::html::{Html, Text, put};
+use crate::language::fill;
 use crate::mail::{Failure, Flag, Purpose, Row};
 use crate::reply::Reply;
 
-use super::{PAGE_BYTES, Pages, Place, Told};
+use super::{PAGE_BYTES, Pages, Place};
 
 /// Messages that a search finds.
 const FOUND_MAX: usize = 200;
@@ -31,32 +32,26 @@ impl Pages<'_> {
         let next = if rows.len() > count { rows.get(count.saturating_sub(1)).map(|row| row.uid) } else { None };
         rows.truncate(count);
         let is_out = matches!(folder.purpose, Purpose::Sent | Purpose::Drafts);
-        let mut main = Html::with_capacity(PAGE_BYTES);
-        put!(main, "<h1><bdi>", Text(folder.label()), "</bdi></h1>");
+        let (words, mut main) = (&self.words.list, Html::with_capacity(PAGE_BYTES));
+        put!(main, "<h1><bdi>", Text(folder.label(self.words)), "</bdi></h1>");
         if rows.is_empty() {
-            put!(main, "<p class=\"soft\">No messages here.</p>");
+            put!(main, "<p class=\"soft\">", words.empty, "</p>");
         } else {
             self.rows(&mut main, &rows, is_out, Some(number));
         }
         put!(main, "<div class=\"bar\">");
         if before != u32::MAX {
-            put!(main, "<a class=\"button\" href=\"/m/", number, "\">Newest</a>");
+            put!(main, "<a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
         }
         if let Some(next) = next {
-            put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number, "?before=", next, "\">Older</a>");
+            put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number, "?before=", next, "\">", words.older, "</a>");
         }
-        put!(
-            main,
-            "<span class=\"end\">",
-            folder.count,
-            if folder.count == 1 { " message, " } else { " messages, " },
-            folder.unseen,
-            " unread</span></div>"
-        );
+        put!(main, "<span class=\"end\">", Text(&self.words.count(words.messages, folder.count)), self.words.common.comma);
+        put!(main, Text(&self.words.count(self.words.common.unread_messages, folder.unseen as usize)), "</span></div>");
         if folder.purpose == Purpose::Drafts {
-            put!(main, "<p class=\"soft\">Open a draft to go on writing.</p>");
+            put!(main, "<p class=\"soft\">", words.drafts, "</p>");
         }
-        self.page(folder.label(), Some(number), Told::of(call), main)
+        self.page(folder.label(self.words), Some(number), self.told(call), main)
     }
 
     /// The messages of a conversation, in this folder and others.
@@ -67,34 +62,32 @@ impl Pages<'_> {
         let rows = self.mail.conversation(folder, uid, FOUND_MAX);
         let Some(first) = rows.first() else { return self.missing() };
         let subject = Envelope::parse(&first.envelope).subject;
-        let mut main = Html::with_capacity(PAGE_BYTES);
-        put!(main, "<h1><bdi>", Text(or_none(&subject)), "</bdi></h1>");
-        let most = if rows.len() >= FOUND_MAX { "The newest " } else { "" };
-        put!(main, "<p class=\"soft\">", most, rows.len(), " messages of this conversation, the oldest first.</p>");
+        let subject = self.subject(&subject);
+        let (words, mut main) = (&self.words.list, Html::with_capacity(PAGE_BYTES));
+        put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
+        let note = if rows.len() >= FOUND_MAX { words.conversation_cut } else { words.conversation };
+        put!(main, "<p class=\"soft\">", Text(&self.words.count(note, rows.len())), "</p>");
         self.rows(&mut main, &rows, false, None);
-        self.page(or_none(&subject), Some(folder), Told::of(call), main)
+        self.page(subject, Some(folder), self.told(call), main)
     }
 
     /// A search.
     pub fn search(&mut self, call: &Call) -> Reply {
-        let words: String = call.query.get("q").chars().take(200).collect();
-        let rows = if words.trim().is_empty() { Vec::new() } else { self.mail.search(&words, FOUND_MAX) };
-        let mut main = Html::default();
-        put!(main, "<h1>Search: <bdi>", Text(&words), "</bdi></h1>");
+        let asked: String = call.query.get("q").chars().take(200).collect();
+        let rows = if asked.trim().is_empty() { Vec::new() } else { self.mail.search(&asked, FOUND_MAX) };
+        let (words, mut main) = (&self.words.list, Html::default());
+        main.put("<h1>");
+        main.say(words.search, &[&asked]);
+        main.put("</h1>");
         match rows.len() {
-            0 => put!(main, "<p class=\"soft\">Nothing was found.</p>"),
+            0 => put!(main, "<p class=\"soft\">", words.nothing, "</p>"),
             count => {
-                put!(
-                    main,
-                    "<p class=\"soft\">",
-                    count,
-                    if count >= FOUND_MAX { " or more" } else { "" },
-                    " messages, the newest first.</p>"
-                );
+                let note = if count >= FOUND_MAX { words.found_cut } else { words.found };
+                put!(main, "<p class=\"soft\">", Text(&self.words.count(note, count)), "</p>");
                 self.rows(&mut main, &rows, false, None);
             }
         }
-        self.page("Search", None, Told::of(call), main)
+        self.page(self.words.common.search, None, self.told(call), main)
     }
 
     /// A table of messages in a form. Where they are of several folders, each row says of which it is.
@@ -104,22 +97,11 @@ impl Pages<'_> {
             put!(main, "<input type=\"hidden\" name=\"back\" value=\"", here, "\">");
         }
         self.actions(main, here);
-        put!(
-            main,
-            "<table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\"><span class=\"skip\">Mark</span></th>"
-        );
-        put!(
-            main,
-            "<th class=\"from\" scope=\"col\">",
-            if is_out { "To" } else { "From" },
-            "</th><th scope=\"col\">Subject</th>"
-        );
-        put!(
-            main,
-            "<th class=\"date\" scope=\"col\">",
-            if here.is_some() { "Date" } else { "Folder, date" },
-            "</th></tr></thead><tbody>"
-        );
+        let words = &self.words.common;
+        put!(main, "<table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\"><span class=\"skip\">", words.mark);
+        put!(main, "</span></th><th class=\"from\" scope=\"col\">", if is_out { words.to } else { words.from });
+        put!(main, "</th><th scope=\"col\">", words.subject, "</th><th class=\"date\" scope=\"col\">");
+        put!(main, if here.is_some() { words.date } else { self.words.list.folder_date }, "</th></tr></thead><tbody>");
         let drafts = self.folder_for(Purpose::Drafts);
         for row in rows {
             self.row(main, row, is_out, here.is_none(), drafts == Some(row.folder));
@@ -129,9 +111,9 @@ impl Pages<'_> {
 
     fn row(&self, main: &mut Html, row: &Row, is_out: bool, has_folder: bool, is_draft: bool) {
         let envelope = Envelope::parse(&row.envelope);
-        let subject = or_none(&envelope.subject);
+        let (words, subject) = (&self.words.list, self.subject(&envelope.subject));
         let people = if is_out { &envelope.to } else { &envelope.from };
-        let label = people.first().map_or("(nobody)", |one| one.label());
+        let label = people.first().map_or(words.nobody, |one| one.label());
         put!(
             main,
             if row.flags.seen { "<tr>" } else { "<tr class=\"unseen\">" },
@@ -143,20 +125,20 @@ impl Pages<'_> {
             row.folder,
             ".",
             row.uid,
-            "\" aria-label=\"Mark: ",
-            Text(subject),
+            "\" aria-label=\"",
+            Text(&fill(self.words.common.mark_one, &[subject])),
             "\"></td><td class=\"from\" title=\""
         );
         put!(main, Text(people.first().map_or("", |one| &one.address)), "\"><bdi>", Text(label), "</bdi>");
         if people.len() > 1 {
-            put!(main, " <span class=\"soft\">+", people.len().saturating_sub(1), "</span>");
+            put!(main, " <span class=\"soft\">+", Text(&self.words.number(people.len().saturating_sub(1))), "</span>");
         }
         put!(main, "</td><td class=\"subject\">");
         if row.flags.flagged {
-            put!(main, "<span class=\"star\" title=\"flagged\">\u{2605}</span> ");
+            put!(main, "<span class=\"star\" title=\"", words.flagged, "\">\u{2605}</span> ");
         }
         if row.flags.answered {
-            put!(main, "<span class=\"soft\" title=\"answered\">\u{21a9}</span> ");
+            put!(main, "<span class=\"soft\" title=\"", words.answered, "\">\u{21a9}</span> ");
         }
         match (is_draft, row.count) {
             (true, _) => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid, "\">"),
@@ -165,42 +147,54 @@ impl Pages<'_> {
         }
         put!(main, "<bdi>", Text(subject), "</bdi></a>");
         if row.count > 1 {
-            put!(main, " <span class=\"tag\">", row.count, "<span class=\"skip\"> messages</span></span>");
+            put!(main, " <span class=\"tag\" aria-label=\"", Text(&self.words.count(words.messages, row.count)));
+            put!(main, "\">", Text(&self.words.number(row.count)), "</span>");
         }
         if row.has_attachment {
-            put!(main, " <span class=\"tag\">files</span>");
+            put!(main, " <span class=\"tag\">", words.files, "</span>");
         }
         put!(main, "</td><td class=\"date\">");
         if let Some(folder) = self.folder(row.folder).filter(|_| has_folder) {
-            put!(main, "<bdi>", Text(folder.label()), "</bdi> ");
+            put!(main, "<bdi>", Text(folder.label(self.words)), "</bdi> ");
         }
         put!(main, Text(&self.date(row.date)), "</td></tr>");
     }
 
     /// Buttons for the marked messages.
     pub fn actions(&self, main: &mut Html, here: Option<u32>) {
-        put!(main, "<div class=\"bar\" role=\"group\" aria-label=\"Do with the marked messages\">");
+        let (words, common) = (&self.words.list, &self.words.common);
+        put!(main, "<div class=\"bar\" role=\"group\" aria-label=\"", words.actions, "\">");
         let purpose = here.and_then(|here| self.folder(here)).map(|folder| folder.purpose);
         let is_junk = purpose == Some(Purpose::Junk);
         for (action, text) in [
-            ("seen", "Read"),
-            ("unseen", "Unread"),
-            ("flag", "Flag"),
-            ("unflag", "Unflag"),
-            if is_junk { ("ham", "Not junk") } else { ("junk", "Junk") },
-            ("delete", "Delete"),
+            ("seen", words.seen),
+            ("unseen", common.unread),
+            ("flag", common.flag),
+            ("unflag", common.unflag),
+            if is_junk { ("ham", words.not_junk) } else { ("junk", words.junk) },
+            ("delete", common.delete),
         ] {
             put!(main, "<button name=\"do\" value=\"", action, "\">", text, "</button>");
         }
-        put!(main, "<select name=\"to\" aria-label=\"Move to folder\">");
+        self.destinations(main, here);
+        main.put("</div>");
+    }
+
+    /// The choice of a folder that messages are moved to, and its button.
+    pub fn destinations(&self, main: &mut Html, here: Option<u32>) {
+        let words = &self.words.common;
+        put!(main, "<select name=\"to\" aria-label=\"", words.move_to, "\">");
         for folder in self.folders.iter().filter(|folder| Some(folder.number) != here) {
-            put!(main, "<option value=\"", folder.number, "\"");
-            if folder.purpose == Purpose::Archive {
-                main.put(" selected");
-            }
-            put!(main, ">", Text(folder.label()), "</option>");
+            let is_usual = folder.purpose == Purpose::Archive;
+            put!(main, "<option value=\"", folder.number, if is_usual { "\" selected>" } else { "\">" });
+            put!(main, Text(folder.label(self.words)), "</option>");
         }
-        put!(main, "</select><button name=\"do\" value=\"move\">Move</button></div>");
+        put!(main, "</select><button name=\"do\" value=\"move\">", words.move_now, "</button>");
+    }
+
+    /// A subject, or words for one that is empty.
+    pub fn subject<'a>(&self, subject: &'a str) -> &'a str {
+        if subject.is_empty() { self.words.common.no_subject } else { subject }
     }
 
     /// Does something to messages.
@@ -269,9 +263,4 @@ impl Pages<'_> {
     fn move_all(&mut self, folder: u32, uids: &[u32], to: u32) -> Result<(), Failure> {
         if to == folder { Ok(()) } else { self.mail.move_to(folder, uids, to) }
     }
-}
-
-/// A subject, or words for one that is empty.
-fn or_none(subject: &str) -> &str {
-    if subject.is_empty() { "(no subject)" } else { subject }
 }

@@ -16,12 +16,13 @@ pub(crate) mod unsubscribe;
 pub(crate) mod vacation;
 pub(crate) mod write;
 
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
+use crate::fault::Fault;
 use crate::html::{Html, Text, put};
+use crate::language::{Language, Words};
 use crate::mail::{Failure, Folder, Mail, Purpose};
 use crate::reply::Reply;
 use crate::session::Session;
@@ -39,6 +40,8 @@ pub(crate) struct Pages<'m> {
     pub session: &'m Session,
     pub folders: Vec<Folder>,
     pub settings: Settings,
+    /// The language of the user.
+    pub words: &'static Words,
 }
 
 /// A message by its folder and its UID: `7.12`.
@@ -56,9 +59,10 @@ impl Place {
 }
 
 impl<'m> Pages<'m> {
-    pub fn new(mail: &'m mut dyn Mail, session: &'m Session) -> Pages<'m> {
+    pub fn new(mail: &'m mut dyn Mail, session: &'m Session, asked: Language) -> Pages<'m> {
         let (folders, settings) = (mail.folders(), Settings::decode(&mail.settings()));
-        Pages { mail, session, folders, settings }
+        let words = settings.language.unwrap_or(asked).words();
+        Pages { mail, session, folders, settings, words }
     }
 
     /// The folder with this number, if it is the user's.
@@ -85,21 +89,15 @@ impl<'m> Pages<'m> {
 
     /// A page around its content. `here` is the folder that is open.
     pub fn page(&self, title: &str, here: Option<u32>, told: Told, main: Html) -> Reply {
-        let mut page = head(title);
-        put!(page, "<body><a class=\"skip\" href=\"#main\">Skip to content</a><header class=\"top\">");
-        put!(page, "<a class=\"brand\" href=\"/\">Sluice Mail</a>");
-        put!(
-            page,
-            "<form class=\"search\" role=\"search\" action=\"/search\"><input type=\"search\" name=\"q\" aria-label=\"Search mail\" "
-        );
-        put!(
-            page,
-            "placeholder=\"Search mail\"> <button>Search</button></form><span class=\"who\">",
-            Text(self.mail.user()),
-            "</span> "
-        );
+        let words = &self.words.common;
+        let mut page = head(self.words, title);
+        put!(page, "<body><a class=\"skip\" href=\"#main\">", words.skip, "</a><header class=\"top\">");
+        put!(page, "<a class=\"brand\" href=\"/\">Sluice Mail</a><form class=\"search\" role=\"search\" action=\"/search\">");
+        put!(page, "<input type=\"search\" name=\"q\" aria-label=\"", words.search_mail);
+        put!(page, "\" placeholder=\"", words.search_mail, "\"> <button>", words.search, "</button></form>");
+        put!(page, "<bdi class=\"who\">", Text(self.mail.user()), "</bdi> ");
         self.form(&mut page, "action=\"/logout\" class=\"inline\"");
-        put!(page, "<button>Log out</button></form></header>");
+        put!(page, "<button>", words.log_out, "</button></form></header>");
         self.navigation(&mut page, here);
         put!(page, "<main id=\"main\">");
         told.write(&mut page);
@@ -108,42 +106,38 @@ impl<'m> Pages<'m> {
     }
 
     fn navigation(&self, page: &mut Html, here: Option<u32>) {
-        put!(
-            page,
-            "<nav class=\"folders\" aria-label=\"Folders\"><a class=\"button main-button write\" href=\"/write\">Write</a><ul>"
-        );
+        let words = &self.words.common;
+        put!(page, "<nav class=\"folders\" aria-label=\"", words.folders);
+        put!(page, "\"><a class=\"button main-button write\" href=\"/write\">", words.write, "</a><ul>");
         for folder in &self.folders {
             put!(page, "<li><a href=\"/m/", folder.number, "\"");
             if here == Some(folder.number) {
                 page.put(" aria-current=\"page\"");
             }
-            put!(page, "><bdi>", Text(folder.label()), "</bdi>");
+            put!(page, "><bdi>", Text(folder.label(self.words)), "</bdi>");
             if folder.unseen > 0 {
-                put!(page, " <span class=\"n\">", folder.unseen, "<span class=\"skip\"> unread</span></span>");
+                let unseen = folder.unseen as usize;
+                put!(page, " <span class=\"n\" aria-label=\"", Text(&self.words.count(words.unread_messages, unseen)));
+                put!(page, "\">", Text(&self.words.number(unseen)), "</span>");
             }
             page.put("</a></li>");
         }
-        put!(
-            page,
-            "</ul><ul class=\"more\"><li><a href=\"/contacts\">Contacts</a></li><li><a href=\"/folders\">Folders</a></li><li><a href=\"/settings\">Settings</a></li></ul></nav>"
-        );
+        put!(page, "</ul><ul class=\"more\"><li><a href=\"/contacts\">", words.contacts, "</a></li><li><a href=\"/folders\">");
+        put!(page, words.folders, "</a></li><li><a href=\"/settings\">", words.settings, "</a></li></ul></nav>");
     }
 
     /// A page for something that could not be done.
     pub fn failed(&self, failure: Failure) -> Reply {
-        let mut main = Html::default();
-        put!(main, "<h1>Not done</h1><p><a href=\"/\">Back to your mail</a></p>");
-        self.page("Not done", None, Told::Wrong(failure.text().into()), main)
+        let (words, mut main) = (&self.words.common, Html::default());
+        put!(main, "<h1>", words.not_done, "</h1><p><a href=\"/\">", words.back, "</a></p>");
+        self.page(words.not_done, None, Told::Wrong(failure.text(self.words).into()), main)
     }
 
     /// A page for something that is not there, whoever's it is.
     pub fn missing(&self) -> Reply {
-        let mut main = Html::default();
-        put!(
-            main,
-            "<h1>Not found</h1><p>There is no such page, folder or message. <a href=\"/\">Back to your mail</a></p>"
-        );
-        let mut reply = self.page("Not found", None, Told::Nothing, main);
+        let (words, mut main) = (&self.words.common, Html::default());
+        put!(main, "<h1>", words.not_found, "</h1><p>", words.no_such_page, " <a href=\"/\">", words.back, "</a></p>");
+        let mut reply = self.page(words.not_found, None, Told::Nothing, main);
         reply.status = 404;
         reply
     }
@@ -152,30 +146,56 @@ impl<'m> Pages<'m> {
     pub fn date(&self, seconds: i64) -> String {
         let zone = i64::from(self.settings.zone_minutes).saturating_mul(60);
         let (then, now) = (seconds.saturating_add(zone), self.mail.now().saturating_add(zone));
-        let written = proto::imap::date::message(then);
-        let words: Vec<&str> = written.split(' ').collect();
-        let [_, day, month, year, clock, _] = words[..] else { return String::new() };
+        let (dates, numbers) = (&self.words.dates, &self.words.numbers);
         match now.saturating_sub(then) {
-            0..86_400 if now.div_euclid(86_400) == then.div_euclid(86_400) => clock.get(..5).unwrap_or_default().into(),
-            0..15_552_000 => format!("{day} {month}"),
-            _ => format!("{day} {month} {year}"),
+            0..86_400 if now.div_euclid(86_400) == then.div_euclid(86_400) => dates.clock(numbers, then),
+            0..15_552_000 => dates.day(numbers, then, false),
+            _ => dates.day(numbers, then, true),
         }
     }
 
     /// A date as a whole.
     pub fn whole_date(&self, seconds: i64) -> String {
         let minutes = self.settings.zone_minutes;
-        let written = proto::imap::date::message(seconds.saturating_add(i64::from(minutes).saturating_mul(60)));
-        let sign = if minutes < 0 { '-' } else { '+' };
-        let minutes = minutes.unsigned_abs();
-        format!("{}{sign}{:02}{:02}", written.trim_end_matches("+0000"), minutes / 60, minutes % 60)
+        let then = seconds.saturating_add(i64::from(minutes).saturating_mul(60));
+        self.words.dates.whole(&self.words.numbers, then, minutes)
+    }
+
+    /// The outcome that a redirection names.
+    pub fn told(&self, call: &Call) -> Told {
+        let told = &self.words.told;
+        match call.query.get("told") {
+            "sent" => Told::Done(told.sent),
+            "draft" => Told::Done(told.draft),
+            "moved" => Told::Done(told.moved),
+            "deleted" => Told::Done(told.deleted),
+            "marked" => Told::Done(told.marked),
+            "junk" => Told::Done(told.junk),
+            "ended" => Told::Done(told.ended),
+            "left" => Told::Done(told.left),
+            "kept" => Told::Done(told.kept),
+            _ => Told::Nothing,
+        }
+    }
+
+    /// A fault in a form.
+    pub fn wrong(&self, fault: &Fault) -> Told {
+        Told::Wrong(fault.text(self.words))
     }
 }
 
 impl Folder {
-    /// Its name as it is shown.
-    pub fn label(&self) -> &str {
-        if self.purpose == Purpose::Inbox { "Inbox" } else { &self.name }
+    /// Its name as it is shown: in the user's language where it is the one that every mailbox begins with.
+    pub(crate) fn label(&self, words: &Words) -> &str {
+        match (self.purpose, self.name.as_str()) {
+            (Purpose::Inbox, _) => words.folders.inbox,
+            (Purpose::Drafts, "Drafts") => words.folders.drafts,
+            (Purpose::Sent, "Sent") => words.folders.sent,
+            (Purpose::Archive, "Archive") => words.folders.archive,
+            (Purpose::Junk, "Junk") => words.folders.junk,
+            (Purpose::Trash, "Trash") => words.folders.trash,
+            (_, name) => name,
+        }
     }
 }
 
@@ -188,23 +208,6 @@ pub(crate) enum Told {
 }
 
 impl Told {
-    /// The outcome that a redirection names.
-    pub fn of(call: &Call) -> Told {
-        let all = [
-            ("sent", "Your mail is on its way."),
-            ("draft", "The draft is saved."),
-            ("moved", "Moved."),
-            ("deleted", "Deleted."),
-            ("marked", "Marked."),
-            ("junk", "Moved to Junk."),
-            ("ended", "Ended."),
-            ("left", "The list has been asked to take you off."),
-            ("kept", "Saved."),
-        ];
-        let asked = call.query.get("told");
-        all.iter().find(|(name, _)| *name == asked).map_or(Told::Nothing, |(_, text)| Told::Done(text))
-    }
-
     fn write(&self, page: &mut Html) {
         match self {
             Told::Nothing => {}
@@ -219,14 +222,10 @@ impl Told {
 }
 
 /// The head of a page.
-pub(crate) fn head(title: &str) -> Html {
+pub(crate) fn head(words: &'static Words, title: &str) -> Html {
     let mut page = Html::with_capacity(PAGE_BYTES);
-    put!(
-        page,
-        "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
-        Text(title),
-        " \u{b7} Sluice Mail</title>"
-    );
+    put!(page, "<!DOCTYPE html><html lang=\"", words.tag, "\" dir=\"", words.direction, "\"><head><meta charset=\"utf-8\">");
+    put!(page, "<title>", Text(title), " \u{b7} Sluice Mail</title>");
     put!(
         page,
         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">"
@@ -236,14 +235,4 @@ pub(crate) fn head(title: &str) -> Html {
         "<meta name=\"robots\" content=\"noindex\"><link rel=\"stylesheet\" href=\"/style.css\"><link rel=\"icon\" href=\"data:,\"></head>"
     );
     page
-}
-
-/// A size for people.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{} kB", bytes / 1_000),
-        1_000_000..1_000_000_000 => format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10),
-        _ => format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10),
-    }
 }

@@ -16,7 +16,7 @@ use crate::mail::Purpose;
 use crate::reply::Reply;
 use crate::sanitise::{Picture, sanitise};
 
-use super::{Pages, Place, Told};
+use super::{Pages, Place};
 
 /// Pictures of a message that are fetched.
 const PICTURES_MAX: usize = 100;
@@ -49,22 +49,20 @@ impl Pages<'_> {
             return;
         }
         put!(main, "<div class=\"bar\"><a href=\"/m/", place.folder, "/", place.uid);
-        main.put(match are_shown {
-            true => "?pictures=0\">Hide pictures of other servers</a></div>",
-            false => "?pictures=1\">Show pictures of other servers</a></div>",
-        });
+        let words = &self.words.read;
+        match are_shown {
+            true => put!(main, "?pictures=0\">", words.pictures_hide, "</a></div>"),
+            false => put!(main, "?pictures=1\">", words.pictures_show, "</a></div>"),
+        }
         let Some(sender) = sender(envelope).filter(|sender| are_shown && !self.settings.pictures.contains(sender))
         else {
             return;
         };
         self.form(main, "action=\"/pictures\" class=\"bar\"");
         put!(main, "<input type=\"hidden\" name=\"at\" value=\"", place.folder, ".", place.uid, "\">");
-        put!(
-            main,
-            "<button name=\"do\" value=\"always\">Always show those of <bdi>",
-            Text(&sender),
-            "</bdi></button></form>"
-        );
+        main.put("<button name=\"do\" value=\"always\">");
+        main.say(words.pictures_always, &[&sender]);
+        main.put("</button></form>");
     }
 
     /// The pictures of other servers that a page names, as far as they are to be had.
@@ -86,18 +84,17 @@ impl Pages<'_> {
 
     /// The page of senders whose pictures are shown.
     pub fn pictures(&mut self, call: &Call) -> Reply {
-        let mut main = Html::default();
-        put!(main, "<h1>Pictures</h1><p>Pictures of other servers are shown at once in mails of these senders. ");
-        put!(main, "Their servers hear when you read, and so does who writes in their name.</p><ul>");
+        let (words, mut main) = (&self.words.read, Html::default());
+        put!(main, "<h1>", words.pictures, "</h1><p>", words.pictures_note, "</p><ul>");
         for sender in &self.settings.pictures {
             put!(main, "<li><bdi>", Text(sender), "</bdi> ");
             self.form(&mut main, "action=\"/pictures\" class=\"inline\"");
             put!(main, "<input type=\"hidden\" name=\"sender\" value=\"", Text(sender), "\">");
-            put!(main, "<button name=\"do\" value=\"forget\">Ask me again<span class=\"skip\">: ", Text(sender));
+            put!(main, "<button name=\"do\" value=\"forget\">", words.pictures_forget, "<span class=\"skip\">: ", Text(sender));
             put!(main, "</span></button></form></li>");
         }
         put!(main, "</ul>");
-        self.page("Pictures", None, Told::of(call), main)
+        self.page(words.pictures, None, self.told(call), main)
     }
 
     /// Shows the pictures of a sender from now on, or does so no longer.

@@ -8,22 +8,19 @@ use alloc::string::String;
 use crate::call::Call;
 use crate::envelope::{Address, Envelope};
 use crate::html::{Html, Safe as Markup, Text, put};
-use crate::mail::{Flag, Message, Purpose};
+use crate::mail::{Flag, Message};
 use crate::plain;
 use crate::reply::Reply;
 use crate::sanitise::{Picture, Safe, sanitise};
 use crate::structure::{Content, Part};
 
-use super::{Pages, Place, Told, size};
+use super::{Pages, Place};
 
 /// Addresses of a field that are shown.
 const SHOWN_MAX: usize = 50;
 
 /// Bytes of all pictures of a mail that its frame shows.
 const PICTURES_BYTES_MAX: usize = 8 << 20;
-
-/// The end of the note about pictures that are not fetched.
-const NOT_LOADED: &str = " on other servers not loaded: the sender would hear that you read this.</p>";
 
 impl Pages<'_> {
     /// A message.
@@ -36,7 +33,7 @@ impl Pages<'_> {
         }
         let part = Part::read(self.mail, &message);
         let envelope = self.envelope(&message);
-        let subject = if envelope.subject.is_empty() { "(no subject)" } else { &envelope.subject };
+        let (words, subject) = (&self.words.read, self.subject(&envelope.subject));
         let mut main = Html::default();
         put!(main, "<h1><bdi>", Text(subject), "</bdi></h1>");
         self.head(&mut main, &message, &envelope);
@@ -67,10 +64,10 @@ impl Pages<'_> {
             }
         }
         if shown.texts.is_empty() {
-            put!(main, "<p class=\"soft\">This message has no text.</p>");
+            put!(main, "<p class=\"soft\">", words.no_text, "</p>");
         }
         if !shown.attachments.is_empty() {
-            put!(main, "<h2>Attachments</h2><ul class=\"files\">");
+            put!(main, "<h2>", self.words.common.attachments, "</h2><ul class=\"files\">");
             for part in &shown.attachments {
                 put!(
                     main,
@@ -86,13 +83,13 @@ impl Pages<'_> {
                     main,
                     Text(&part.file_name()),
                     "</bdi> <span class=\"soft\">",
-                    Text(&size(part.size())),
+                    Text(&self.words.size(part.size())),
                     "</span></a></li>"
                 );
             }
             main.put("</ul>");
         }
-        self.page(subject, Some(folder), Told::of(call), main)
+        self.page(subject, Some(folder), self.told(call), main)
     }
 
     /// A message of the user.
@@ -107,25 +104,30 @@ impl Pages<'_> {
     }
 
     fn head(&self, main: &mut Html, message: &Message, envelope: &Envelope) {
+        let words = &self.words.common;
         put!(main, "<dl class=\"head\">");
-        for (name, list) in
-            [("From", &envelope.from), ("To", &envelope.to), ("Cc", &envelope.cc), ("Bcc", &envelope.bcc)]
-        {
-            people(main, name, list);
+        for (name, list) in [
+            (words.from, &envelope.from),
+            (words.to, &envelope.to),
+            (words.cc, &envelope.cc),
+            (words.bcc, &envelope.bcc),
+        ] {
+            self.people(main, name, list);
         }
         if envelope.reply_to != envelope.from {
-            people(main, "Reply to", &envelope.reply_to);
+            self.people(main, words.reply_to, &envelope.reply_to);
         }
-        put!(main, "<dt>Date</dt><dd>", Text(&self.whole_date(message.row.date)), "</dd></dl>");
+        put!(main, "<dt>", words.date, "</dt><dd>", Text(&self.whole_date(message.row.date)), "</dd></dl>");
     }
 
     fn actions_on(&self, main: &mut Html, folder: u32, uid: u32, is_flagged: bool) {
+        let (words, common) = (&self.words.read, &self.words.common);
         put!(main, "<div class=\"bar\">");
-        for (action, text) in [("reply", "Reply"), ("all", "Reply to all"), ("forward", "Forward")] {
+        for (action, text) in [("reply", words.reply), ("all", words.reply_all), ("forward", words.forward)] {
             put!(main, "<a class=\"button\" href=\"/write?", action, "=", folder, ".", uid, "\">", text, "</a>");
         }
-        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">Source</a>");
-        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/print\">Print</a></div>");
+        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/source\">", words.source, "</a>");
+        put!(main, "<a class=\"button\" href=\"/m/", folder, "/", uid, "/print\">", words.print, "</a></div>");
         self.form(main, "action=\"/act\"");
         put!(
             main,
@@ -137,33 +139,18 @@ impl Pages<'_> {
             folder,
             "\">"
         );
-        put!(
-            main,
-            "<div class=\"bar\"><button name=\"do\" value=\"unseen\">Unread</button><button name=\"do\" value=\""
-        );
-        put!(
-            main,
-            if is_flagged { "unflag\">Unflag" } else { "flag\">Flag" },
-            "</button><button name=\"do\" value=\"delete\">"
-        );
-        put!(main, "Delete</button><select name=\"to\" aria-label=\"Move to folder\">");
-        for other in self.folders.iter().filter(|other| other.number != folder) {
-            let is_usual = other.purpose == Purpose::Archive;
-            put!(
-                main,
-                "<option value=\"",
-                other.number,
-                if is_usual { "\" selected>" } else { "\">" },
-                Text(other.label()),
-                "</option>"
-            );
+        let (mark, flag) = if is_flagged { ("unflag", common.unflag) } else { ("flag", common.flag) };
+        main.put("<div class=\"bar\">");
+        for (action, text) in [("unseen", common.unread), (mark, flag), ("delete", common.delete)] {
+            put!(main, "<button name=\"do\" value=\"", action, "\">", text, "</button>");
         }
-        put!(main, "</select><button name=\"do\" value=\"move\">Move</button></div></form>");
+        self.destinations(main, Some(folder));
+        main.put("</div></form>");
     }
 
     fn frame_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), html: &Part, are_shown: bool) {
-        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">Show as plain text</a></div>");
-        put!(main, "<iframe title=\"The message\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/");
+        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">", self.words.read.as_text, "</a></div>");
+        put!(main, "<iframe title=\"", self.words.read.frame, "\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/");
         put!(main, folder, "/", uid, "/html/", Text(&html.path));
         main.put(if are_shown { "?pictures=1\"></iframe>" } else { "\"></iframe>" });
     }
@@ -172,8 +159,8 @@ impl Pages<'_> {
     pub fn print(&mut self, folder: u32, uid: u32) -> Reply {
         let Some(message) = self.found(folder, uid) else { return self.missing() };
         let (root, envelope) = (Part::read(self.mail, &message), self.envelope(&message));
-        let mut page = sheet(&envelope.subject);
-        put!(page, "<main><h1><bdi>", Text(&envelope.subject), "</bdi></h1>");
+        let mut page = sheet(self.words.tag, &envelope.subject);
+        put!(page, "<main dir=\"", self.words.direction, "\"><h1><bdi>", Text(&envelope.subject), "</bdi></h1>");
         self.head(&mut page, &message, &envelope);
         let (shown, mut left) = (root.shown(), PICTURES_BYTES_MAX);
         for text in &shown.texts {
@@ -191,9 +178,10 @@ impl Pages<'_> {
             }
         }
         if !shown.attachments.is_empty() {
-            put!(page, "<h2>Attachments</h2><ul>");
+            put!(page, "<h2>", self.words.common.attachments, "</h2><ul>");
             for part in &shown.attachments {
-                put!(page, "<li><bdi>", Text(&part.file_name()), "</bdi>, ", Text(&size(part.size())), "</li>");
+                put!(page, "<li><bdi>", Text(&part.file_name()), "</bdi>", self.words.common.comma);
+                put!(page, Text(&self.words.size(part.size())), "</li>");
             }
             page.put("</ul>");
         }
@@ -223,16 +211,12 @@ impl Pages<'_> {
         let Some(part) = root.find(path).filter(|part| part.kind == "text/html") else { return self.missing() };
         let fetches = call.query.get("pictures") == "1" && self.may_fetch(folder);
         let Safe { html, remote } = self.safe(&root, part, &mut { PICTURES_BYTES_MAX }, fetches);
-        let mut page = sheet("Message");
+        let mut page = sheet("und", self.words.read.frame);
         page.put("<main dir=\"auto\">");
         if remote > 0 {
-            put!(
-                page,
-                "<p class=\"note\">",
-                remote,
-                if remote == 1 { " picture" } else { " pictures" },
-                if fetches { " on other servers not to be had.</p>" } else { NOT_LOADED }
-            );
+            let note = if fetches { self.words.read.pictures_lost } else { self.words.read.pictures_left };
+            put!(page, "<p class=\"note\" lang=\"", self.words.tag, "\" dir=\"", self.words.direction, "\">");
+            put!(page, Text(&self.words.count(note, remote as usize)), "</p>");
         }
         put!(page, Markup(html), "</main></body></html>");
         Reply::frame(page)
@@ -255,17 +239,32 @@ impl Pages<'_> {
             None => self.missing(),
         }
     }
+
+    fn people(&self, main: &mut Html, name: &'static str, list: &[Address]) {
+        if list.is_empty() {
+            return;
+        }
+        put!(main, "<dt>", name, "</dt><dd>");
+        for (at, one) in list.iter().take(SHOWN_MAX).enumerate() {
+            put!(main, if at > 0 { self.words.common.comma } else { "" }, "<bdi>");
+            match one.name.is_empty() {
+                true => put!(main, Text(&one.address)),
+                false => put!(main, Text(&one.name), " <span class=\"soft\">&lt;", Text(&one.address), "&gt;</span>"),
+            }
+            main.put("</bdi>");
+        }
+        if list.len() > SHOWN_MAX {
+            let others = list.len().saturating_sub(SHOWN_MAX);
+            put!(main, " ", Text(&self.words.count(self.words.read.others, others)));
+        }
+        main.put("</dd>");
+    }
 }
 
 /// The beginning of a page that a mail stands in.
-fn sheet(title: &str) -> Html {
+fn sheet(tag: &'static str, title: &str) -> Html {
     let mut page = Html::default();
-    put!(
-        page,
-        "<!DOCTYPE html><html lang=\"und\"><head><meta charset=\"utf-8\"><title>",
-        Text(title),
-        "</title><style>"
-    );
+    put!(page, "<!DOCTYPE html><html lang=\"", tag, "\"><head><meta charset=\"utf-8\"><title>", Text(title), "</title><style>");
     put!(
         page,
         "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"
@@ -279,25 +278,6 @@ fn sheet(title: &str) -> Html {
         ".head{display:grid;grid-template-columns:auto 1fr;gap:2px 12px}.head dd{margin:0}</style></head><body>"
     );
     page
-}
-
-fn people(main: &mut Html, name: &'static str, list: &[Address]) {
-    if list.is_empty() {
-        return;
-    }
-    put!(main, "<dt>", name, "</dt><dd>");
-    for (at, one) in list.iter().take(SHOWN_MAX).enumerate() {
-        put!(main, if at > 0 { ", " } else { "" }, "<bdi>");
-        match one.name.is_empty() {
-            true => put!(main, Text(&one.address)),
-            false => put!(main, Text(&one.name), " <span class=\"soft\">&lt;", Text(&one.address), "&gt;</span>"),
-        }
-        main.put("</bdi>");
-    }
-    if list.len() > SHOWN_MAX {
-        put!(main, " and ", list.len().saturating_sub(SHOWN_MAX), " others");
-    }
-    main.put("</dd>");
 }
 
 /// A picture as a URL that holds it; its kind is told by its first bytes, whatever the mail says.

@@ -8,59 +8,49 @@ use crate::session::Ending;
 
 use super::{Pages, Told};
 
+/// The field for the password of now: a session alone changes no way in.
+pub(super) const OWN_PASSWORD: &str = "<input id=\"password\" name=\"password\" type=\"password\" \
+    autocomplete=\"current-password\" required maxlength=\"1024\">";
+
 const CODE: &str =
     "<input id=\"code\" name=\"code\" inputmode=\"numeric\" autocomplete=\"one-time-code\" required maxlength=\"64\">";
 
 impl Pages<'_> {
     /// The page of the second step.
     pub fn second(&mut self, call: &Call) -> Reply {
-        let mut main = Html::default();
-        put!(main, "<h1>Second step</h1>");
+        let (words, mut main) = (&self.words.security, Html::default());
+        put!(main, "<h1>", words.second, "</h1>");
         match self.mail.second() {
             None => return self.missing(),
             Some(Second::Set { recovery_codes }) => self.set(&mut main, recovery_codes),
             Some(Second::Unset { secret, link }) => self.unset(&mut main, &secret, &link),
         }
-        self.page("Second step", None, Told::of(call), main)
+        self.page(words.second, None, self.told(call), main)
     }
 
     fn set(&self, main: &mut Html, recovery_codes: usize) {
-        put!(main, "<p>You log in here with your password and a code. Recovery codes that are left: ", recovery_codes);
-        put!(main, ".</p>");
+        let words = &self.words.security;
+        put!(main, "<p>", words.second_set, " ");
+        main.say(words.second_left, &[&self.words.number(recovery_codes)]);
+        main.put("</p>");
         self.form(main, "action=\"/second\" class=\"wide\"");
-        put!(main, "<div class=\"field\"><label for=\"code\">Code of your device, or a recovery code</label>", CODE);
-        put!(main, "</div><button name=\"do\" value=\"end\">Log in by the password alone from now on</button></form>");
+        put!(main, "<div class=\"field\"><label for=\"code\">", words.second_code, "</label>", CODE);
+        put!(main, "</div><button name=\"do\" value=\"end\">", words.second_end, "</button></form>");
     }
 
     fn unset(&self, main: &mut Html, secret: &str, link: &str) {
-        put!(
-            main,
-            "<p>Log in with your password and a code that a device of yours shows. Enter this secret in an authenticator "
-        );
-        put!(main, "application, or open the link on the device that has one; then enter the code that it shows.</p>");
-        put!(main, "<p><code>", Text(secret), "</code></p><p><a href=\"", Text(link), "\">", Text(link), "</a></p>");
+        let words = &self.words.security;
+        put!(main, "<p>", words.second_unset, "</p><p><code>", Text(secret));
+        put!(main, "</code></p><p><a href=\"", Text(link), "\"><bdi dir=\"ltr\">", Text(link), "</bdi></a></p>");
         self.form(main, "action=\"/second\" class=\"wide\"");
         put!(main, "<input type=\"hidden\" name=\"secret\" value=\"", Text(secret), "\">");
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"password\">Password of now</label><input id=\"password\" name=\"password\" "
-        );
-        put!(main, "type=\"password\" autocomplete=\"current-password\" required maxlength=\"1024\"></div>");
-        put!(main, "<div class=\"field\"><label for=\"code\">Code</label>", CODE, "</div><fieldset class=\"card\">");
-        put!(
-            main,
-            "<legend>Mail programs, which know no codes</legend><p><label><input type=\"radio\" name=\"programs\" "
-        );
-        put!(
-            main,
-            "value=\"closed\" checked> get in with app passwords alone</label></p><p><label><input type=\"radio\" "
-        );
-        put!(
-            main,
-            "name=\"programs\" value=\"open\"> get in with your own password too, and so does who has guessed it</label></p>"
-        );
-        put!(main, "</fieldset><p class=\"soft\">Your sessions in other browsers end.</p>");
-        put!(main, "<button class=\"main-button\" name=\"do\" value=\"begin\">Set it up</button></form>");
+        put!(main, "<div class=\"field\"><label for=\"password\">", words.password_now, "</label>", OWN_PASSWORD, "</div>");
+        put!(main, "<div class=\"field\"><label for=\"code\">", self.words.login.code, "</label>", CODE, "</div>");
+        put!(main, "<fieldset class=\"card\"><legend>", words.programs, "</legend>");
+        put!(main, "<p><label><input type=\"radio\" name=\"programs\" value=\"closed\" checked> ", words.programs_closed);
+        put!(main, "</label></p><p><label><input type=\"radio\" name=\"programs\" value=\"open\"> ", words.programs_open);
+        put!(main, "</label></p></fieldset><p class=\"soft\">", words.sessions_end, "</p><button class=\"main-button\" ");
+        put!(main, "name=\"do\" value=\"begin\">", words.second_begin, "</button></form>");
     }
 
     /// Sets it up, or takes it away.
@@ -80,15 +70,11 @@ impl Pages<'_> {
             Err(failure) => self.failed(failure),
             Ok(Some(codes)) => {
                 self.mail.end_sessions(Ending::AllBut(&self.session.id));
-                let mut main = Html::default();
-                put!(
-                    main,
-                    "<h1>The second step is set up</h1><p>Keep these recovery codes where your device is not. Each is good "
-                );
-                put!(main, "once, in the place of a code; they are shown this once.</p><pre dir=\"ltr\">");
+                let (words, mut main) = (&self.words.security, Html::default());
+                put!(main, "<h1>", words.second_done, "</h1><p>", words.recovery_note, "</p><pre dir=\"ltr\">");
                 codes.iter().for_each(|code| put!(main, Text(code), "\n"));
-                put!(main, "</pre><p><a href=\"/second\">Done</a></p>");
-                self.page("Recovery codes", None, Told::Nothing, main)
+                put!(main, "</pre><p><a href=\"/second\">", self.words.common.done, "</a></p>");
+                self.page(words.recovery, None, Told::Nothing, main)
             }
         }
     }

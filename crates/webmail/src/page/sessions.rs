@@ -5,14 +5,14 @@ use crate::html::{Html, Text, put};
 use crate::reply::Reply;
 use crate::session::Ending;
 
-use super::{Pages, Told};
+use super::Pages;
 
 impl Pages<'_> {
     /// The page of sessions.
     pub fn sessions(&mut self, call: &Call) -> Reply {
         let all = self.mail.sessions();
-        let mut main = Html::default();
-        put!(main, "<h1>Sessions</h1><p class=\"soft\">Browsers in which you are logged in.</p>");
+        let (words, mut main) = (&self.words.security, Html::default());
+        put!(main, "<h1>", words.sessions, "</h1><p class=\"soft\">", words.sessions_note, "</p>");
         for session in &all {
             let is_here = session.id == self.session.id;
             put!(
@@ -21,22 +21,22 @@ impl Pages<'_> {
                 Text(&session.client),
                 "</bdi></p><p class=\"soft\">"
             );
-            put!(main, "Since ", Text(&self.whole_date(session.begun)));
-            put!(main, ", used ", Text(&self.whole_date(session.used)), "</p>");
+            main.say(words.used, &[&self.whole_date(session.begun), &self.whole_date(session.used)]);
+            main.put("</p>");
             match is_here {
-                true => put!(main, "<p><strong>This browser</strong></p>"),
+                true => put!(main, "<p><strong>", words.this_browser, "</strong></p>"),
                 false => {
                     self.form(&mut main, "action=\"/sessions\"");
-                    put!(main, "<button name=\"end\" value=\"", Text(&session.id), "\">End</button></form>");
+                    put!(main, "<button name=\"end\" value=\"", Text(&session.id), "\">", words.end, "</button></form>");
                 }
             }
             main.put("</section>");
         }
         if all.len() > 1 {
             self.form(&mut main, "action=\"/sessions\" class=\"bar\"");
-            put!(main, "<button name=\"end\" value=\"others\">End all others</button></form>");
+            put!(main, "<button name=\"end\" value=\"others\">", words.end_others, "</button></form>");
         }
-        self.page("Sessions", None, Told::of(call), main)
+        self.page(words.sessions, None, self.told(call), main)
     }
 
     /// Ends one of them, or all others.

@@ -6,10 +6,11 @@ use alloc::vec::Vec;
 
 use crate::call::Call;
 use crate::html::{Html, Text, put};
+use crate::language::Language;
 use crate::reply::Reply;
 
 use super::pictures::{SENDERS_MAX, is_sender};
-use super::{Pages, Told};
+use super::Pages;
 
 /// Rows of a page, as can be chosen.
 const ROWS: [usize; 4] = [25, 50, 100, 200];
@@ -19,6 +20,9 @@ const THREADED: &str = "threaded";
 
 /// The beginning of the word for senders whose pictures are shown.
 const PICTURES: &str = "pictures=";
+
+/// The beginning of the word for a language.
+const LANGUAGE: &str = "language=";
 
 /// Settings of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub(crate) struct Settings {
     pub zone_minutes: i32,
     /// Senders whose pictures of other servers are shown at once.
     pub pictures: Vec<String>,
+    /// The language of the pages, if it is not the one that the browser asks for.
+    pub language: Option<Language>,
 }
 
 impl Default for Settings {
@@ -42,7 +48,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads lines: rows, [`THREADED`] and [`PICTURES`], zone, name, and the signature to the end.
+    /// Reads lines: rows, [`THREADED`], [`LANGUAGE`] and [`PICTURES`], zone, name, and the signature to the end.
     pub fn decode(bytes: &[u8]) -> Settings {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.splitn(4, '\n');
@@ -51,15 +57,19 @@ impl Settings {
         let rows = view.next().and_then(|rows| rows.parse().ok()).filter(|rows| ROWS.contains(rows)).unwrap_or(50);
         let words: Vec<&str> = view.collect();
         let is_threaded = words.contains(&THREADED);
-        let pictures = words.iter().find_map(|word| word.strip_prefix(PICTURES)).unwrap_or_default();
+        let value = |name: &str| words.iter().find_map(|word| word.strip_prefix(name)).unwrap_or_default();
+        let (language, pictures) = (Language::tagged(value(LANGUAGE)), value(PICTURES));
         let pictures = pictures.split(',').filter(|one| is_sender(one)).take(SENDERS_MAX).map(String::from).collect();
         let zone_minutes = line().parse().ok().filter(|zone| (-720..=840).contains(zone)).unwrap_or(0);
-        Settings { rows, is_threaded, zone_minutes, pictures, name: line().into(), signature: line().into() }
+        Settings { rows, is_threaded, zone_minutes, pictures, language, name: line().into(), signature: line().into() }
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        let Settings { name, signature, rows, is_threaded, zone_minutes, pictures } = self;
+        let Settings { name, signature, rows, is_threaded, zone_minutes, pictures, language } = self;
         let mut view = if *is_threaded { format!("{rows} {THREADED}") } else { rows.to_string() };
+        if let Some(language) = language {
+            view.push_str(&format!(" {LANGUAGE}{}", language.tag()));
+        }
         if !pictures.is_empty() {
             view.push_str(&format!(" {PICTURES}{}", pictures.join(",")));
         }
@@ -70,34 +80,28 @@ impl Settings {
 impl Pages<'_> {
     /// The page of settings.
     pub fn settings(&mut self, call: &Call) -> Reply {
-        let mut main = Html::default();
-        let Settings { name, signature, rows, is_threaded, zone_minutes, pictures } = &self.settings;
-        put!(main, "<h1>Settings</h1>");
+        let (words, mut main) = (&self.words.settings, Html::default());
+        let Settings { name, signature, rows, is_threaded, zone_minutes, pictures, .. } = &self.settings;
+        put!(main, "<h1>", self.words.common.settings, "</h1>");
         self.form(&mut main, "action=\"/settings\" class=\"wide\"");
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"name\">Your name, as others see it</label><input id=\"name\" name=\"name\" maxlength=\"100\" dir=\"auto\" value=\""
-        );
-        put!(main, Text(name), "\"></div><div class=\"field short\"><label for=\"signature\">Signature</label>");
+        put!(main, "<div class=\"field\"><label for=\"name\">", words.name, "</label><input id=\"name\" name=\"name\" maxlength=\"100\" ");
+        put!(main, "dir=\"auto\" value=\"", Text(name), "\"></div><div class=\"field short\"><label for=\"signature\">");
+        put!(main, words.signature, "</label>");
         put!(
             main,
             "<textarea id=\"signature\" name=\"signature\" rows=\"5\" maxlength=\"2000\" dir=\"auto\">\n",
             Text(signature),
             "</textarea></div>"
         );
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"rows\">Messages on a page</label><select id=\"rows\" name=\"rows\">"
-        );
+        self.languages(&mut main);
+        put!(main, "<div class=\"field\"><label for=\"rows\">", words.rows, "</label><select id=\"rows\" name=\"rows\">");
         for choice in ROWS {
-            put!(main, if choice == *rows { "<option selected>" } else { "<option>" }, choice, "</option>");
+            put!(main, "<option value=\"", choice, if choice == *rows { "\" selected>" } else { "\">" });
+            put!(main, Text(&self.words.number(choice)), "</option>");
         }
-        put!(
-            main,
-            "</select></div><p><label><input type=\"checkbox\" name=\"view\" value=\"threaded\"",
-            if *is_threaded { " checked" } else { "" },
-            "> One row for each conversation</label></p><div class=\"field\"><label for=\"zone\">Time zone</label><select id=\"zone\" name=\"zone\">"
-        );
+        put!(main, "</select></div><p><label><input type=\"checkbox\" name=\"view\" value=\"threaded\"");
+        put!(main, if *is_threaded { " checked> " } else { "> " }, words.threaded, "</label></p><div class=\"field\"><label for=\"zone\">");
+        put!(main, words.zone, "</label><select id=\"zone\" name=\"zone\" dir=\"ltr\">");
         for quarter in -24..=28 {
             let minutes = quarter * 30;
             let sign = if minutes < 0 { "-" } else { "+" };
@@ -110,22 +114,36 @@ impl Pages<'_> {
             );
             put!(main, Text(&text), "</option>");
         }
-        put!(main, "</select></div><div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
+        put!(main, "</select></div><div class=\"bar\"><button class=\"main-button\">", self.words.common.save);
+        main.put("</button></div></form>");
         let has_filters = self.mail.script().is_some();
-        for (is_there, link) in [
-            (has_filters, "<p><a href=\"/filters\">Filters</a></p>"),
-            (!pictures.is_empty(), "<p><a href=\"/pictures\">Pictures of other servers</a></p>"),
-            (has_filters, "<p><a href=\"/vacation\">While you are away</a></p>"),
-            (!self.mail.identities().is_empty(), "<p><a href=\"/identities\">Identities</a></p>"),
-            (!self.mail.sessions().is_empty(), "<p><a href=\"/sessions\">Sessions in browsers</a></p>"),
-            (self.mail.app_passwords().is_some(), "<p><a href=\"/app-passwords\">App passwords</a></p>"),
-            (self.mail.second().is_some(), "<p><a href=\"/second\">Second step of the login</a></p>"),
+        for (is_there, path, text) in [
+            (has_filters, "/filters", self.words.filters.title),
+            (!pictures.is_empty(), "/pictures", words.pictures),
+            (has_filters, "/vacation", self.words.vacation.title),
+            (!self.mail.identities().is_empty(), "/identities", words.identities),
+            (!self.mail.sessions().is_empty(), "/sessions", words.sessions),
+            (self.mail.app_passwords().is_some(), "/app-passwords", self.words.security.apps),
+            (self.mail.second().is_some(), "/second", words.second),
         ] {
             if is_there {
-                main.put(link);
+                put!(main, "<p><a href=\"", path, "\">", text, "</a></p>");
             }
         }
-        self.page("Settings", None, Told::of(call), main)
+        self.page(self.words.common.settings, None, self.told(call), main)
+    }
+
+    /// The choice of a language, each by its own name.
+    fn languages(&self, main: &mut Html) {
+        let words = &self.words.settings;
+        put!(main, "<div class=\"field\"><label for=\"language\">", words.language, "</label><select id=\"language\" ");
+        put!(main, "name=\"language\"><option value=\"\">", words.browser_language, "</option>");
+        for language in Language::all() {
+            let is_chosen = self.settings.language == Some(language);
+            put!(main, "<option value=\"", language.tag(), "\" lang=\"", language.tag());
+            put!(main, if is_chosen { "\" selected>" } else { "\">" }, language.words().name, "</option>");
+        }
+        main.put("</select></div>");
     }
 
     /// Keeps settings.
@@ -135,11 +153,17 @@ impl Pages<'_> {
             name: line("name").trim().into(),
             pictures: self.settings.pictures.clone(),
             signature: call.form.get("signature").replace("\r\n", "\n").chars().take(2_000).collect(),
-            ..Settings::decode(format!("{} {}\n{}", line("rows"), line("view"), line("zone")).as_bytes())
+            ..Settings::decode(&chosen(call))
         };
         match self.mail.set_settings(&settings.encode()) {
             Ok(()) => Reply::see("/settings?told=kept"),
             Err(failure) => self.failed(failure),
         }
     }
+}
+
+/// The settings that are chosen from a list, as they are kept.
+fn chosen(call: &Call) -> Vec<u8> {
+    let get = |name| call.form.get(name);
+    format!("{} {} {LANGUAGE}{}\n{}", get("rows"), get("view"), get("language"), get("zone")).into_bytes()
 }

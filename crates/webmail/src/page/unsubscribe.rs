@@ -39,32 +39,33 @@ impl Pages<'_> {
     pub fn leaving(&mut self, main: &mut Html, message: &Message) {
         let place = Place { folder: message.row.folder, uid: message.row.uid };
         let Some(header) = self.list_header(message) else { return };
+        let words = &self.words.read;
         if self.mail.fetches()
             && let Some(page) = at_once(&header)
         {
             self.form(main, "action=\"/unsubscribe\" class=\"bar\"");
             put!(main, "<input type=\"hidden\" name=\"at\" value=\"", place.folder, ".", place.uid, "\">");
-            put!(
-                main,
-                "<button name=\"do\" value=\"once\">Unsubscribe</button><span class=\"soft\">at once, by a request to <bdi>"
-            );
-            put!(main, Text(host(&page)), "</bdi></span></form>");
+            put!(main, "<button name=\"do\" value=\"once\">", words.unsubscribe, "</button><span class=\"soft\">");
+            main.say(words.at_once, &[host(&page)]);
+            main.put("</span></form>");
         }
         match self.way(&header) {
             None => {}
             Some(Way::Mail { to, .. }) => {
                 self.form(main, "action=\"/unsubscribe\" class=\"bar\"");
                 put!(main, "<input type=\"hidden\" name=\"at\" value=\"", place.folder, ".", place.uid, "\">");
-                put!(main, "<button>Unsubscribe</button><span class=\"soft\">by a mail to <bdi>", Text(&to));
-                put!(main, "</bdi></span></form>");
+                put!(main, "<button>", words.unsubscribe, "</button><span class=\"soft\">");
+                main.say(words.by_mail, &[&to]);
+                main.put("</span></form>");
             }
             Some(Way::Page(page)) => {
                 put!(
                     main,
                     "<p class=\"bar\"><a class=\"button\" target=\"_blank\" rel=\"noopener noreferrer nofollow\" href=\""
                 );
-                put!(main, Text(&page), "\">Unsubscribe</a><span class=\"soft\">on <bdi>", Text(host(&page)));
-                put!(main, "</bdi></span></p>");
+                put!(main, Text(&page), "\">", words.unsubscribe, "</a><span class=\"soft\">");
+                main.say(words.on_page, &[host(&page)]);
+                main.put("</span></p>");
             }
         }
     }

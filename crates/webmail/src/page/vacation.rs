@@ -5,6 +5,7 @@ use alloc::string::String;
 use ::text::date::{parse_day, timestamp};
 
 use crate::call::Call;
+use crate::fault::Fault;
 use crate::filters::{TEXT_MAX, VALUE_MAX, Vacation};
 use crate::html::{Html, Text, put};
 use crate::reply::Reply;
@@ -17,7 +18,7 @@ impl Pages<'_> {
     /// The page of the answer.
     pub fn vacation(&mut self, call: &Call) -> Reply {
         match self.known_filters() {
-            Some((_, filters)) => self.vacation_form(&filters.vacation, Told::of(call)),
+            Some((_, filters)) => self.vacation_form(&filters.vacation, self.told(call)),
             None => self.filters(call),
         }
     }
@@ -29,18 +30,15 @@ impl Pages<'_> {
                 time.map(|time| timestamp(time.saturating_add(zone).saturating_sub(late))).unwrap_or_default();
             written.get(..10).map(String::from).unwrap_or_default()
         };
+        let (words, common) = (&self.words.vacation, &self.words.common);
         let mut main = Html::default();
-        put!(
-            main,
-            "<h1>While you are away</h1><p class=\"soft\">Who writes to you gets this answer, at most once a week. "
-        );
-        put!(main, "Mailing lists and spam get none.</p>");
+        put!(main, "<h1>", words.title, "</h1><p class=\"soft\">", words.note, "</p>");
         self.form(&mut main, "action=\"/vacation\" class=\"wide\"");
         let checked = if vacation.is_on { " checked" } else { "" };
-        put!(main, "<p><label><input type=\"checkbox\" name=\"on\"", checked, "> Answer</label></p>");
+        put!(main, "<p><label><input type=\"checkbox\" name=\"on\"", checked, "> ", words.on, "</label></p>");
         for (name, label, value) in [
-            ("from", "From this day, if there is one", day(vacation.from, 0)),
-            ("until", "Until this day, with it, if there is one", day(vacation.until, 1)),
+            ("from", words.from, day(vacation.from, 0)),
+            ("until", words.until, day(vacation.until, 1)),
         ] {
             put!(
                 main,
@@ -53,18 +51,12 @@ impl Pages<'_> {
             );
             put!(main, "\" name=\"", name, "\" placeholder=\"2026-12-31\" value=\"", Text(&value), "\"></div>");
         }
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"subject\">Subject</label><input id=\"subject\" name=\"subject\" "
-        );
+        put!(main, "<div class=\"field\"><label for=\"subject\">", common.subject, "</label><input id=\"subject\" name=\"subject\" ");
         put!(main, "dir=\"auto\" maxlength=\"", VALUE_MAX, "\" value=\"", Text(&vacation.subject), "\"></div>");
-        put!(
-            main,
-            "<div class=\"field short\"><label for=\"text\">Text</label><textarea id=\"text\" name=\"text\" rows=\"8\" "
-        );
+        put!(main, "<div class=\"field short\"><label for=\"text\">", common.text, "</label><textarea id=\"text\" name=\"text\" rows=\"8\" ");
         put!(main, "dir=\"auto\" maxlength=\"", TEXT_MAX, "\">\n", Text(&vacation.text), "</textarea></div>");
-        put!(main, "<div class=\"bar\"><button class=\"main-button\">Save</button></div></form>");
-        self.page("While you are away", None, told, main)
+        put!(main, "<div class=\"bar\"><button class=\"main-button\">", common.save, "</button></div></form>");
+        self.page(words.title, None, told, main)
     }
 
     /// Keeps the answer.
@@ -82,17 +74,17 @@ impl Pages<'_> {
         let (from, until) = (time("from", 0), time("until", 1));
         let vacation = Vacation::new(form.has("on"), (from, until), form.get("subject"), form.get("text"));
         let faults = [
-            (is_wrong, "A day is written like 2026-12-31."),
-            (from.zip(until).is_some_and(|(from, until)| from >= until), "It ends before it begins."),
-            (vacation.is_on && vacation.text.is_empty(), "An answer has a text."),
+            (is_wrong, Fault::Day),
+            (from.zip(until).is_some_and(|(from, until)| from >= until), Fault::Days),
+            (vacation.is_on && vacation.text.is_empty(), Fault::VacationEmpty),
         ];
         if let Some((_, why)) = faults.into_iter().find(|(is_so, _)| *is_so) {
-            return self.vacation_form(&vacation, Told::Wrong(why.into()));
+            return self.vacation_form(&vacation, self.wrong(&why));
         }
         filters.vacation = vacation;
         match self.mail.set_script(&script.name, &filters.script()) {
             Ok(()) => Reply::see("/vacation?told=kept"),
-            Err(why) => self.vacation_form(&filters.vacation, Told::Wrong(why)),
+            Err(why) => self.vacation_form(&filters.vacation, Told::Wrong(why.text(self.words))),
         }
     }
 }

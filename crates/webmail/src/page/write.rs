@@ -7,13 +7,15 @@ use alloc::vec::Vec;
 use crate::call::Call;
 use crate::compose::{File, Letter, RECIPIENTS_MAX, compose, typed};
 use crate::envelope::{Address, Envelope, shown};
+use crate::fault::Fault;
 use crate::html::{Html, Text, put};
+use crate::language::fill;
 use crate::mail::{Message, Purpose, Sending};
 use crate::plain;
 use crate::reply::Reply;
 use crate::structure::{Header, Part};
 
-use super::{Pages, Place, Told, size};
+use super::{Pages, Place, Told};
 
 /// Bytes of all files of a mail.
 const FILES_BYTES_MAX: usize = 25 << 20;
@@ -67,7 +69,7 @@ impl Pages<'_> {
         if !own.iter().any(|address| address.eq_ignore_ascii_case(&draft.letter.from)) {
             draft.letter.from = self.usual_address();
         }
-        self.form_of(&draft, Told::of(call))
+        self.form_of(&draft, self.told(call))
     }
 
     fn usual_address(&self) -> String {
@@ -113,14 +115,18 @@ impl Pages<'_> {
     }
 
     fn forward(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope) -> Draft {
-        let head = format!(
-            "---------- Forwarded message ----------\nFrom: {}\nDate: {}\nSubject: {}\nTo: {}\n\n",
-            joined(&envelope.from),
-            self.whole_date(message.row.date),
-            envelope.subject,
-            joined(&envelope.to)
-        );
-        let text = format!("{head}{}", self.text_of(part));
+        let mut text = format!("---------- {} ----------\n", self.words.write.forwarded);
+        let words = &self.words.common;
+        for (name, value) in [
+            (words.from, joined(&envelope.from)),
+            (words.date, self.whole_date(message.row.date)),
+            (words.subject, envelope.subject.clone()),
+            (words.to, joined(&envelope.to)),
+        ] {
+            text.push_str(&format!("{name}: {value}\n"));
+        }
+        text.push('\n');
+        text.push_str(&self.text_of(part));
         let subject = prefixed("Fwd: ", &envelope.subject);
         let from = self.usual_address();
         let text = self.signed(&from, &text);
@@ -142,7 +148,8 @@ impl Pages<'_> {
         let cc: Vec<Address> = others.cloned().collect();
         let quoted = plain::quoted(&self.text_of(part));
         let who = envelope.from.first().map(Address::written).unwrap_or_default();
-        let text = format!("\n\nOn {}, {who} wrote:\n{quoted}", self.whole_date(message.row.date));
+        let head = fill(self.words.write.wrote, &[&self.whole_date(message.row.date), &who]);
+        let text = format!("\n\n{head}\n{quoted}");
         let reached = everybody().find(|one| is_own(one)).map(|one| one.address.clone());
         let from = reached.unwrap_or_else(|| self.usual_address());
         let signature = self.signed(&from, "");
@@ -160,9 +167,9 @@ impl Pages<'_> {
     }
 
     fn form_of(&mut self, draft: &Draft, told: Told) -> Reply {
-        let mut main = Html::default();
-        let letter = &draft.letter;
-        put!(main, "<h1>Write</h1>");
+        let (letter, mut main) = (&draft.letter, Html::default());
+        let (words, common) = (&self.words.write, &self.words.common);
+        put!(main, "<h1>", common.write, "</h1>");
         self.form(&mut main, "action=\"/write\" enctype=\"multipart/form-data\" class=\"wide\"");
         for (name, place) in [("draft", draft.draft), ("answers", draft.answers)] {
             if let Some(Place { folder, uid }) = place {
@@ -172,7 +179,7 @@ impl Pages<'_> {
         for (name, value) in [("in_reply_to", &letter.in_reply_to), ("references", &letter.references)] {
             put!(main, "<input type=\"hidden\" name=\"", name, "\" value=\"", Text(value), "\">");
         }
-        put!(main, "<div class=\"field\"><label for=\"from\">From</label><select id=\"from\" name=\"from\">");
+        put!(main, "<div class=\"field\"><label for=\"from\">", common.from, "</label><select id=\"from\" name=\"from\">");
         for address in self.mail.addresses() {
             let selected = if address.eq_ignore_ascii_case(&letter.from) { "\" selected>" } else { "\">" };
             let shown = Address { name: self.identity(&address).name, address: address.clone() }.written();
@@ -180,10 +187,10 @@ impl Pages<'_> {
         }
         put!(main, "</select></div>");
         let fields = [
-            ("to", "To", &letter.to),
-            ("cc", "Cc", &letter.cc),
-            ("bcc", "Bcc", &letter.bcc),
-            ("subject", "Subject", &letter.subject),
+            ("to", common.to, &letter.to),
+            ("cc", common.cc, &letter.cc),
+            ("bcc", common.bcc, &letter.bcc),
+            ("subject", common.subject, &letter.subject),
         ];
         for (name, label, value) in fields {
             put!(
@@ -201,26 +208,20 @@ impl Pages<'_> {
             put!(main, " dir=\"auto\" value=\"", Text(value), "\"></div>");
         }
         self.offer(&mut main);
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"text\">Text</label><textarea id=\"text\" name=\"text\" rows=\"16\" dir=\"auto\">\n"
-        );
-        put!(main, Text(&letter.text), "</textarea></div>");
+        put!(main, "<div class=\"field\"><label for=\"text\">", common.text, "</label><textarea id=\"text\" name=\"text\" ");
+        put!(main, "rows=\"16\" dir=\"auto\">\n", Text(&letter.text), "</textarea></div>");
         self.files_of(&mut main, draft);
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"file\">Attach files, up to 25 MB in all</label><input id=\"file\" type=\"file\" name=\"file\" multiple></div>"
-        );
-        put!(main, "<div class=\"bar\"><button class=\"main-button\" name=\"do\" value=\"send\">Send</button>");
-        put!(main, "<button name=\"do\" value=\"draft\">Save draft</button></div></form>");
-        self.page("Write", self.folder_for(Purpose::Drafts).filter(|_| draft.draft.is_some()), told, main)
+        put!(main, "<div class=\"field\"><label for=\"file\">", words.attach, "</label><input id=\"file\" type=\"file\" ");
+        put!(main, "name=\"file\" multiple></div><div class=\"bar\"><button class=\"main-button\" name=\"do\" value=\"send\">");
+        put!(main, words.send, "</button><button name=\"do\" value=\"draft\">", words.save_draft, "</button></div></form>");
+        self.page(common.write, self.folder_for(Purpose::Drafts).filter(|_| draft.draft.is_some()), told, main)
     }
 
     fn files_of(&self, main: &mut Html, draft: &Draft) {
         if draft.kept.is_empty() {
             return;
         }
-        put!(main, "<fieldset class=\"card\"><legend>Files that go with it</legend><ul class=\"files\">");
+        put!(main, "<fieldset class=\"card\"><legend>", self.words.write.kept_files, "</legend><ul class=\"files\">");
         for Kept { place, path, name, bytes } in &draft.kept {
             put!(
                 main,
@@ -236,7 +237,7 @@ impl Pages<'_> {
                 "\"> <bdi>",
                 Text(name),
                 "</bdi> <span class=\"soft\">",
-                Text(&size(*bytes)),
+                Text(&self.words.size(*bytes)),
                 "</span></label></li>"
             );
         }
@@ -268,21 +269,18 @@ impl Pages<'_> {
         let bytes = files.iter().fold(0usize, |bytes, file| bytes.saturating_add(file.content.len()));
         let mut form = Draft { letter, draft, answers, kept };
         if !self.mail.addresses().contains(&form.letter.from) {
-            return self.form_of(&form, Told::Wrong("You cannot write from this address.".into()));
+            return self.form_of(&form, self.wrong(&Fault::Sender));
         }
         if bytes > FILES_BYTES_MAX {
-            return self.form_of(
-                &form,
-                Told::Wrong("The files are too large: 25 MB in all. Attach those again that may go.".into()),
-            );
+            return self.form_of(&form, self.wrong(&Fault::Files));
         }
         let has_new = files.len() > form.kept.len();
         form.letter.files = files;
         let outcome = if is_sent { self.sent(&form) } else { self.saved(&form) };
         outcome.unwrap_or_else(|why| {
-            let again = if has_new { " Attach your files again." } else { "" };
+            let again = if has_new { self.words.faults.files_again } else { "" };
             form.letter.files.clear();
-            self.form_of(&form, Told::Wrong(format!("{why}{again}")))
+            self.form_of(&form, Told::Wrong(format!("{why} {again}")))
         })
     }
 
@@ -306,9 +304,9 @@ impl Pages<'_> {
 
     fn sent(&mut self, form: &Draft) -> Result<Reply, String> {
         let (now, random) = (self.mail.now(), self.mail.random());
-        let composed = compose(&form.letter, now, random, self.mail.hostname())?;
+        let composed = compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
         if composed.recipients.is_empty() {
-            return Err("Say whom the mail goes to.".into());
+            return Err(Fault::NoRecipient.text(self.words));
         }
         let pair = |place: Place| (place.folder, place.uid);
         let drafts = self.folder_for(Purpose::Drafts);
@@ -320,7 +318,7 @@ impl Pages<'_> {
             draft: form.draft.filter(|place| Some(place.folder) == drafts).map(pair),
             answers: form.answers.map(pair),
         };
-        self.mail.send(sending).map_err(|failure| failure.text())?;
+        self.mail.send(sending).map_err(|failure| failure.text(self.words))?;
         let lists = [&form.letter.to, &form.letter.cc, &form.letter.bcc];
         self.collect(lists.into_iter().flat_map(|list| typed(list).unwrap_or_default()).collect());
         Ok(Reply::see("/?told=sent"))
@@ -328,10 +326,10 @@ impl Pages<'_> {
 
     fn saved(&mut self, form: &Draft) -> Result<Reply, String> {
         let (now, random) = (self.mail.now(), self.mail.random());
-        let composed = compose(&form.letter, now, random, self.mail.hostname())?;
-        let folder = self.folder_for(Purpose::Drafts).ok_or("There is no folder for drafts.")?;
+        let composed = compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
+        let folder = self.folder_for(Purpose::Drafts).ok_or_else(|| Fault::NoDrafts.text(self.words))?;
         let replaces = form.draft.filter(|place| place.folder == folder).map(|place| place.uid);
-        let uid = self.mail.save(folder, composed.content, replaces).map_err(|failure| failure.text())?;
+        let uid = self.mail.save(folder, composed.content, replaces).map_err(|failure| failure.text(self.words))?;
         Ok(Reply::see(&format!("/write?draft={folder}.{uid}&told=draft")))
     }
 }

@@ -3,7 +3,7 @@
 use webmail::Mail;
 use webmail::mail::{
     AppPassword, Failure, Flag, Flags, Folder, Identity, Layout, Message, Program, Purpose, Row, SCRIPT_NAME, Script,
-    Sending,
+    Second, Sending, Setup, Unkept,
 };
 use webmail::session::{Ending, Session};
 
@@ -25,6 +25,7 @@ pub struct Fake {
     /// Calls received, in order.
     pub asked: Vec<String>,
     pub sent: Vec<Sending>,
+    pub has_second: bool,
 }
 
 impl Fake {
@@ -199,12 +200,12 @@ impl Mail for Fake {
         Some(Script { name: SCRIPT_NAME.into(), text: self.script.clone(), is_active: true })
     }
 
-    fn set_script(&mut self, name: &str, text: &str) -> Result<(), String> {
+    fn set_script(&mut self, name: &str, text: &str) -> Result<(), Unkept> {
         if text.contains("wrong") {
-            return Err(format!("line 1: {HOSTILE}"));
+            return Err(Unkept::Wrong(format!("line 1: {HOSTILE}")));
         }
         self.script = text.into();
-        self.note(format!("script {name}")).map_err(|failure| failure.text().into())
+        self.note(format!("script {name}")).map_err(Unkept::Failure)
     }
 
     fn identities(&mut self) -> Vec<Identity> {
@@ -240,6 +241,17 @@ impl Mail for Fake {
 
     fn leave(&mut self, message: u64, url: &str) -> Result<(), Failure> {
         self.note(format!("leave {message} {url}"))
+    }
+
+    fn second(&mut self) -> Option<Second> {
+        Some(match self.has_second {
+            true => Second::Set { recovery_codes: 7 },
+            false => Second::Unset { secret: "SECRET".into(), link: "otpauth://totp/x?secret=SECRET".into() },
+        })
+    }
+
+    fn begin_second(&mut self, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
+        if setup.code.is_empty() { Err(Failure::Code) } else { Ok(vec!["abcd".into()]) }
     }
 
     fn app_passwords(&mut self) -> Option<Vec<AppPassword>> {

@@ -1,0 +1,72 @@
+//! Faults in what a user has typed: each with a sentence in the user's language.
+
+use alloc::string::String;
+
+use crate::contacts::{BOOK_BYTES_MAX, CONTACTS_MAX};
+use crate::language::{Words, fill};
+
+/// A fault in a form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No address, as it was typed.
+    Address(String),
+    /// More recipients than this.
+    Recipients(usize),
+    NoRecipient,
+    /// An address of somebody else as the sender.
+    Sender,
+    /// Files that are too large together.
+    Files,
+    /// No folder for drafts.
+    NoDrafts,
+    /// More addresses of a contact than this.
+    ContactAddresses(usize),
+    /// A contact without name and address.
+    ContactEmpty,
+    ContactsFull,
+    /// A file without a contact.
+    NoCards,
+    /// A rule without a test.
+    RuleEmpty,
+    /// A rule that forwards to no single address.
+    RuleForward,
+    /// More rules than this.
+    Rules(usize),
+    /// A script of more bytes than this.
+    Script(usize),
+    /// No day.
+    Day,
+    /// A last day before the first.
+    Days,
+    /// An answer without a text.
+    VacationEmpty,
+}
+
+impl Fault {
+    /// A sentence for the user.
+    pub fn text(&self, words: &Words) -> String {
+        let faults = &words.faults;
+        let numbered = |text, number| fill(text, &[&words.number(number)]);
+        match self {
+            Fault::Address(typed) => fill(faults.address, &[typed]),
+            Fault::Recipients(most) => numbered(faults.recipients, *most),
+            Fault::NoRecipient => faults.no_recipient.into(),
+            Fault::Sender => faults.sender.into(),
+            Fault::Files => faults.files.into(),
+            Fault::NoDrafts => faults.no_drafts.into(),
+            Fault::ContactAddresses(most) => numbered(faults.contact_addresses, *most),
+            Fault::ContactEmpty => faults.contact_empty.into(),
+            Fault::ContactsFull => {
+                fill(faults.contacts_full, &[&words.number(CONTACTS_MAX), &words.size(BOOK_BYTES_MAX as u64)])
+            }
+            Fault::NoCards => faults.no_cards.into(),
+            Fault::RuleEmpty => faults.rule_empty.into(),
+            Fault::RuleForward => faults.rule_forward.into(),
+            Fault::Rules(most) => numbered(faults.rules, *most),
+            Fault::Script(bytes_max) => fill(faults.script, &[&words.size(*bytes_max as u64)]),
+            Fault::Day => faults.day.into(),
+            Fault::Days => faults.days.into(),
+            Fault::VacationEmpty => faults.vacation_empty.into(),
+        }
+    }
+}
