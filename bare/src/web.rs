@@ -8,8 +8,8 @@ use keep::webmail::{Mail, User};
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use webmail::session::{Session, is_same};
 use webmail::{
-    Body, Call, Content, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger, denied,
-    farewell, refusal, refused, welcome,
+    Body, Call, Content, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger,
+    denied, farewell, refusal, refused, welcome,
 };
 
 use crate::machine::Free;

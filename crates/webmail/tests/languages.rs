@@ -8,7 +8,7 @@ use crate::fake::Fake;
 use crate::pages::{PAGES, TOKEN, body, call, field};
 
 /// Words of values in these tests, and names that are the same in all languages.
-const KNOWN: &str = "Sluice Mail IMAP POP SMTP JMAP ManageSieve Sieve RFC UTC vCard List Id Cc GET POST store relay kB MB B \
+const KNOWN: &str = "Sluice Mail IMAP POP3 SMTP JMAP ManageSieve Sieve RFC UTC vCard List Id Cc GET POST store relay kB MB B \
     ann mx example info leave list Hello quoted https Mozilla X11 Linux x86 64 script alert img src x onerror b a c bob \
     svg onload secret SECRET otpauth totp abcd code English Deutsch Français Español file e de svg p S svg";
 
@@ -119,7 +119,8 @@ fn filters() -> String {
     let test = |field, how| Test { field, how, value: "1".into() };
     let tests = vec![test(Field::From, Match::Contains), test(Field::List, Match::Is), test(Field::To, Match::Lacks)];
     let rule = Rule { tests, place: Place::Folder("Archive".into()), forward: "b@x.example".into(), ..Rule::default() };
-    let marks = Rule { place: Place::Nowhere, is_seen: true, is_flagged: true, is_last: true, is_any: true, ..rule.clone() };
+    let marks =
+        Rule { place: Place::Nowhere, is_seen: true, is_flagged: true, is_last: true, is_any: true, ..rule.clone() };
     Filters { rules: vec![rule, marks], ..Filters::default() }.script()
 }
 
@@ -192,7 +193,9 @@ fn the_setting_comes_before_the_browser_and_is_kept_with_the_others() {
     assert_eq!(answer(&mut mail, "/settings", Some(&format!("{fields}de"))).status, 303);
     assert_eq!(mail.settings, b"25 threaded language=de pictures=a@x.example\n60\n\nx");
     let german = page(&mut mail, "fr");
-    assert!(german.contains("<html lang=\"de\"") && german.contains("<option value=\"de\" lang=\"de\" selected>Deutsch"));
+    assert!(
+        german.contains("<html lang=\"de\"") && german.contains("<option value=\"de\" lang=\"de\" selected>Deutsch")
+    );
     for none in ["", "xx", "de%20x"] {
         answer(&mut mail, "/settings", Some(&format!("{fields}{none}")));
         let kept = String::from_utf8(mail.settings.clone()).unwrap();

@@ -19,9 +19,7 @@ pub(super) static FRENCH: Words = Words {
         units: ["{0} o", "{0} ko", "{0} Mo", "{0} Go"],
     },
     dates: Dates {
-        months: [
-            "janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc.",
-        ],
+        months: ["janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."],
         weekdays: ["jeu.", "ven.", "sam.", "dim.", "lun.", "mar.", "mer."],
         day: "{0} {1}",
         year: "{0} {1} {2}",

@@ -193,10 +193,7 @@ pub(super) static GERMAN: Words = Words {
             "{0} externes Bild nicht geladen: Der Absender würde erfahren, dass Sie dies lesen.",
             "{0} externe Bilder nicht geladen: Der Absender würde erfahren, dass Sie dies lesen.",
         ]),
-        pictures_lost: Plural(&[
-            "{0} externes Bild war nicht abrufbar.",
-            "{0} externe Bilder waren nicht abrufbar.",
-        ]),
+        pictures_lost: Plural(&["{0} externes Bild war nicht abrufbar.", "{0} externe Bilder waren nicht abrufbar."]),
         pictures_show: "Externe Bilder anzeigen",
         pictures_hide: "Externe Bilder ausblenden",
         pictures_always: "Bilder von {0} immer anzeigen",

@@ -21,7 +21,7 @@ mod spanish;
 use alloc::string::String;
 use core::fmt;
 
-use numbers::Plural;
+pub(crate) use numbers::Plural;
 pub(crate) use words::Words;
 
 /// Languages of `Accept-Language` that are looked at.
@@ -256,7 +256,10 @@ mod tests {
         let words = language("ar");
         let forms = [3, 10, 11, 99, 100, 103, 111].map(|number| (words.numbers.form)(number));
         assert_eq!(forms, [3, 3, 4, 4, 5, 3, 4]);
-        assert_eq!((language("es").number(1_234), language("es").number(1_234_567)), ("1234".into(), "1.234.567".into()));
+        assert_eq!(
+            (language("es").number(1_234), language("es").number(1_234_567)),
+            ("1234".into(), "1.234.567".into())
+        );
         for (tag, wanted) in [("en", "999 B|1 kB|1.2 MB|1,234.5 GB"), ("fr", "999 o|1 ko|1,2 Mo|1\u{202f}234,5 Go")] {
             let told = [999, 1_999, 1_250_000, 1_234_500_000_000].map(|bytes| language(tag).size(bytes));
             assert_eq!(told.join("|"), wanted);

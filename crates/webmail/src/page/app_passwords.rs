@@ -12,13 +12,8 @@ use super::second::OWN_PASSWORD;
 use super::{Pages, Told};
 
 /// Protocols, as the host names them and as they are shown.
-const PROTOCOLS: [(&str, &str); 5] = [
-    ("imap", "IMAP"),
-    ("pop3", "POP3"),
-    ("submission", "SMTP"),
-    ("managesieve", "ManageSieve"),
-    ("jmap", "JMAP"),
-];
+const PROTOCOLS: [(&str, &str); 5] =
+    [("imap", "IMAP"), ("pop3", "POP3"), ("submission", "SMTP"), ("managesieve", "ManageSieve"), ("jmap", "JMAP")];
 
 impl Pages<'_> {
     /// The page of app passwords.
@@ -29,16 +24,36 @@ impl Pages<'_> {
         all.iter().for_each(|one| self.app_password(&mut main, one));
         put!(main, "<h2>", words.app_new, "</h2>");
         self.form(&mut main, "action=\"/app-passwords\" class=\"wide\"");
-        put!(main, "<div class=\"field\"><label for=\"name\">", words.app_name, "</label><input id=\"name\" name=\"name\" required ");
-        put!(main, "maxlength=\"60\" dir=\"auto\" autocomplete=\"off\"></div><fieldset class=\"card\"><legend>", words.protocols);
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"name\">",
+            words.app_name,
+            "</label><input id=\"name\" name=\"name\" required "
+        );
+        put!(
+            main,
+            "maxlength=\"60\" dir=\"auto\" autocomplete=\"off\"></div><fieldset class=\"card\"><legend>",
+            words.protocols
+        );
         main.put("</legend>");
         let uses = [words.reads, words.fetches, words.sends, words.changes_filters, words.reads_and_sends];
         for ((door, name), text) in PROTOCOLS.into_iter().zip(uses) {
             put!(main, "<p><label><input type=\"checkbox\" name=\"door\" value=\"", door, "\" checked> ");
             put!(main, Text(&fill(text, &[name])), "</label></p>");
         }
-        put!(main, "</fieldset><div class=\"field\"><label for=\"password\">", words.password_now, "</label>", OWN_PASSWORD);
-        put!(main, "</div><button class=\"main-button\" name=\"do\" value=\"add\">", words.app_make, "</button></form>");
+        put!(
+            main,
+            "</fieldset><div class=\"field\"><label for=\"password\">",
+            words.password_now,
+            "</label>",
+            OWN_PASSWORD
+        );
+        put!(
+            main,
+            "</div><button class=\"main-button\" name=\"do\" value=\"add\">",
+            words.app_make,
+            "</button></form>"
+        );
         self.page(words.apps, None, self.told(call), main)
     }
 
@@ -57,7 +72,13 @@ impl Pages<'_> {
         main.put("</p>");
         self.form(main, "action=\"/app-passwords\"");
         put!(main, "<input type=\"hidden\" name=\"id\" value=\"", one.id, "\">");
-        put!(main, "<button name=\"do\" value=\"end\">", words.app_withdraw, "<span class=\"skip\">: ", Text(&one.name));
+        put!(
+            main,
+            "<button name=\"do\" value=\"end\">",
+            words.app_withdraw,
+            "<span class=\"skip\">: ",
+            Text(&one.name)
+        );
         put!(main, "</span></button></form></section>");
     }
 
@@ -84,7 +105,16 @@ impl Pages<'_> {
 
     fn new_app_password(&self, password: &str) -> Reply {
         let (words, mut main) = (&self.words.security, Html::default());
-        put!(main, "<h1>", words.app_made, "</h1><p>", words.app_shown, "</p><pre dir=\"ltr\">", Text(password), "</pre><p>");
+        put!(
+            main,
+            "<h1>",
+            words.app_made,
+            "</h1><p>",
+            words.app_shown,
+            "</p><pre dir=\"ltr\">",
+            Text(password),
+            "</pre><p>"
+        );
         main.say(words.app_login, &[self.mail.user()]);
         put!(main, "</p><p><a href=\"/app-passwords\">", self.words.common.done, "</a></p>");
         self.page(words.apps, None, Told::Nothing, main)

@@ -30,7 +30,12 @@ impl Pages<'_> {
         let (book, asked) = (self.book(), call.query.get("q").chars().take(200).collect::<String>());
         let found = book.found(&asked);
         let (words, mut main) = (&self.words.contacts, Html::with_capacity(PAGE_BYTES));
-        put!(main, "<h1>", self.words.common.contacts, "</h1><form action=\"/contacts\" class=\"bar\"><input type=\"search\" ");
+        put!(
+            main,
+            "<h1>",
+            self.words.common.contacts,
+            "</h1><form action=\"/contacts\" class=\"bar\"><input type=\"search\" "
+        );
         put!(main, "name=\"q\" aria-label=\"", words.search, "\" value=\"", Text(&asked), "\"> <button>", words.search);
         put!(main, "</button><a class=\"button\" href=\"/contacts/edit\">", words.new, "</a></form>");
         match found.is_empty() {
@@ -39,7 +44,12 @@ impl Pages<'_> {
         }
         put!(main, "<h2>", words.exchange, "</h2>");
         self.form(&mut main, "action=\"/contacts\" enctype=\"multipart/form-data\" class=\"bar\"");
-        put!(main, "<input type=\"file\" name=\"file\" accept=\".vcf,text/vcard\" aria-label=\"", words.file, "\" required> ");
+        put!(
+            main,
+            "<input type=\"file\" name=\"file\" accept=\".vcf,text/vcard\" aria-label=\"",
+            words.file,
+            "\" required> "
+        );
         put!(main, "<button name=\"do\" value=\"import\">", words.import, "</button></form><p>", words.export);
         for (version, number) in [("4", 4), ("3", 3)] {
             put!(main, " <a class=\"button\" href=\"/contacts/export?version=", version, "\">");
@@ -77,7 +87,12 @@ impl Pages<'_> {
             }
             main.put("></div>");
         }
-        put!(main, "<div class=\"field short\"><label for=\"note\">", words.note, "</label><textarea id=\"note\" name=\"note\" rows=\"3\" ");
+        put!(
+            main,
+            "<div class=\"field short\"><label for=\"note\">",
+            words.note,
+            "</label><textarea id=\"note\" name=\"note\" rows=\"3\" "
+        );
         put!(main, "maxlength=\"", NOTE_MAX, "\" dir=\"auto\">\n", Text(note), "</textarea></div><div class=\"bar\">");
         put!(main, "<button class=\"main-button\" name=\"do\" value=\"save\">", common.save, "</button>");
         if id > 0 {
@@ -147,31 +162,31 @@ impl Pages<'_> {
 
     /// A table of contacts, in a form by which a mail is written to some of them.
     fn table(&self, main: &mut Html, found: &[&Contact]) {
-    let (words, common) = (&self.words.contacts, &self.words.common);
-    put!(main, "<form action=\"/write\"><table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\">");
-    put!(main, "<span class=\"skip\">", common.mark, "</span></th><th class=\"from\" scope=\"col\">", common.name);
-    put!(main, "</th><th scope=\"col\">", words.addresses, "</th><th class=\"date\" scope=\"col\">", words.phone);
-    main.put("</th></tr></thead><tbody>");
-    for contact in found.iter().take(SHOWN_MAX) {
-        put!(main, "<tr><td class=\"check\">");
-        if let Some(recipient) = contact.recipients().next() {
-            put!(main, "<input type=\"checkbox\" name=\"to\" value=\"", Text(&recipient), "\" aria-label=\"");
-            put!(main, Text(&fill(common.mark_one, &[contact.label()])), "\">");
+        let (words, common) = (&self.words.contacts, &self.words.common);
+        put!(main, "<form action=\"/write\"><table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\">");
+        put!(main, "<span class=\"skip\">", common.mark, "</span></th><th class=\"from\" scope=\"col\">", common.name);
+        put!(main, "</th><th scope=\"col\">", words.addresses, "</th><th class=\"date\" scope=\"col\">", words.phone);
+        main.put("</th></tr></thead><tbody>");
+        for contact in found.iter().take(SHOWN_MAX) {
+            put!(main, "<tr><td class=\"check\">");
+            if let Some(recipient) = contact.recipients().next() {
+                put!(main, "<input type=\"checkbox\" name=\"to\" value=\"", Text(&recipient), "\" aria-label=\"");
+                put!(main, Text(&fill(common.mark_one, &[contact.label()])), "\">");
+            }
+            put!(main, "</td><td class=\"from\"><a href=\"/contacts/edit?id=", contact.id, "\"><bdi>");
+            put!(main, Text(contact.label()), "</bdi></a>");
+            if contact.is_collected {
+                put!(main, " <span class=\"tag\">", words.collected, "</span>");
+            }
+            put!(main, "</td><td class=\"subject\"><bdi>", Text(&contact.addresses.join(", ")), "</bdi></td>");
+            put!(main, "<td class=\"date\"><bdi dir=\"ltr\">", Text(&contact.phone), "</bdi></td></tr>");
         }
-        put!(main, "</td><td class=\"from\"><a href=\"/contacts/edit?id=", contact.id, "\"><bdi>");
-        put!(main, Text(contact.label()), "</bdi></a>");
-        if contact.is_collected {
-            put!(main, " <span class=\"tag\">", words.collected, "</span>");
-        }
-        put!(main, "</td><td class=\"subject\"><bdi>", Text(&contact.addresses.join(", ")), "</bdi></td>");
-        put!(main, "<td class=\"date\"><bdi dir=\"ltr\">", Text(&contact.phone), "</bdi></td></tr>");
+        put!(main, "</tbody></table><div class=\"bar\"><button>", words.write, "</button><span class=\"end\">");
+        let count = self.words.count(words.count, found.len());
+        let note = match found.len() > SHOWN_MAX {
+            true => fill(words.cut, &[&count, &self.words.number(SHOWN_MAX)]),
+            false => count,
+        };
+        put!(main, Text(&note), "</span></div></form>");
     }
-    put!(main, "</tbody></table><div class=\"bar\"><button>", words.write, "</button><span class=\"end\">");
-    let count = self.words.count(words.count, found.len());
-    let note = match found.len() > SHOWN_MAX {
-        true => fill(words.cut, &[&count, &self.words.number(SHOWN_MAX)]),
-        false => count,
-    };
-    put!(main, Text(&note), "</span></div></form>");
-}
 }

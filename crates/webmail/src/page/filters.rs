@@ -7,9 +7,7 @@ use alloc::vec::Vec;
 use crate::call::Call;
 use crate::compose::typed;
 use crate::fault::Fault;
-use crate::filters::{
-    Field, Filters, Match, Place, RULES_MAX, Rule, TESTS_MAX, Test, VALUE_MAX, by_word, line,
-};
+use crate::filters::{Field, Filters, Match, Place, RULES_MAX, Rule, TESTS_MAX, Test, VALUE_MAX, by_word, line};
 use crate::html::{Html, Text, put};
 use crate::language::fill;
 use crate::mail::{Purpose, Script};
@@ -50,7 +48,14 @@ impl Pages<'_> {
 
     fn rule(&self, main: &mut Html, at: usize, rule: &Rule, count: usize) {
         let (words, label) = (&self.words.filters, self.label(at, rule));
-        put!(main, "<section class=\"card\"><h2><bdi>", Text(&label), "</bdi></h2><p>", Text(&self.summary(rule)), "</p>");
+        put!(
+            main,
+            "<section class=\"card\"><h2><bdi>",
+            Text(&label),
+            "</bdi></h2><p>",
+            Text(&self.summary(rule)),
+            "</p>"
+        );
         self.form(main, "action=\"/filters\" class=\"bar\"");
         put!(
             main,
@@ -116,7 +121,12 @@ impl Pages<'_> {
             put!(main, "<input type=\"hidden\" name=\"id\" value=\"", at, "\">");
         }
         field(&mut main, "name", self.words.common.name, &rule.name);
-        put!(main, "<fieldset class=\"card\"><legend>", words.mails, "</legend><div class=\"field\"><label for=\"match\">");
+        put!(
+            main,
+            "<fieldset class=\"card\"><legend>",
+            words.mails,
+            "</legend><div class=\"field\"><label for=\"match\">"
+        );
         put!(main, words.tests, "</label><select id=\"match\" name=\"match\"><option value=\"all\">", words.all);
         let any = if rule.is_any { " selected>" } else { ">" };
         put!(main, "</option><option value=\"any\"", any, words.any, "</option></select></div>");
@@ -136,7 +146,12 @@ impl Pages<'_> {
 
     fn places(&self, main: &mut Html, place: &Place) {
         let words = &self.words.filters;
-        put!(main, "<div class=\"field\"><label for=\"place\">", self.words.common.folder, "</label><select id=\"place\" ");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"place\">",
+            self.words.common.folder,
+            "</label><select id=\"place\" "
+        );
         put!(main, "name=\"place\"><option value=\"\">", words.usual, "</option>");
         let is_it = |name: &str| matches!(place, Place::Folder(known) if known == name);
         let mut names: Vec<&str> =
@@ -164,7 +179,14 @@ impl Pages<'_> {
         let words = &self.words.filters;
         let label = |text| fill(text, &[&self.words.number(number)]);
         let (field, how) = test.map_or((Field::Subject, Match::Contains), |test| (test.field, test.how));
-        put!(main, "<div class=\"bar\"><select name=\"field", number, "\" aria-label=\"", Text(&label(words.test_field)), "\">");
+        put!(
+            main,
+            "<div class=\"bar\"><select name=\"field",
+            number,
+            "\" aria-label=\"",
+            Text(&label(words.test_field)),
+            "\">"
+        );
         for (word, one) in Field::ALL {
             option(main, word, self.field_name(one), one == field);
         }
@@ -177,7 +199,14 @@ impl Pages<'_> {
             };
             option(main, word, name, one == how);
         }
-        put!(main, "</select><input name=\"value", number, "\" aria-label=\"", Text(&label(words.test_value)), "\" dir=\"auto\" ");
+        put!(
+            main,
+            "</select><input name=\"value",
+            number,
+            "\" aria-label=\"",
+            Text(&label(words.test_value)),
+            "\" dir=\"auto\" "
+        );
         put!(main, "maxlength=\"", VALUE_MAX, "\" value=\"", Text(test.map_or("", |test| &test.value)), "\"></div>");
     }
 
@@ -262,9 +291,24 @@ impl Pages<'_> {
         let (words, mut main) = (&self.words.filters, Html::with_capacity(PAGE_BYTES));
         put!(main, "<h1>", words.as_text, "</h1><p class=\"soft\">", words.text_note, "</p>");
         self.form(&mut main, "action=\"/filters/text\" class=\"wide\"");
-        put!(main, "<div class=\"field\"><label for=\"text\">", words.script, "</label><textarea id=\"text\" name=\"text\" rows=\"20\" ");
-        put!(main, "spellcheck=\"false\" dir=\"ltr\" class=\"code\">\n", Text(text), "</textarea></div><div class=\"bar\">");
-        put!(main, "<button class=\"main-button\">", self.words.common.save, "</button><a class=\"button\" href=\"/filters\">");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"text\">",
+            words.script,
+            "</label><textarea id=\"text\" name=\"text\" rows=\"20\" "
+        );
+        put!(
+            main,
+            "spellcheck=\"false\" dir=\"ltr\" class=\"code\">\n",
+            Text(text),
+            "</textarea></div><div class=\"bar\">"
+        );
+        put!(
+            main,
+            "<button class=\"main-button\">",
+            self.words.common.save,
+            "</button><a class=\"button\" href=\"/filters\">"
+        );
         put!(main, words.rules, "</a></div></form>");
         self.page(words.as_text, None, told, main)
     }

@@ -17,7 +17,12 @@ impl Pages<'_> {
         main.say(if most > 0 { words.used_of } else { words.used }, &[&self.words.size(used), &self.words.size(most)]);
         put!(main, "</p><h2>", words.new, "</h2>");
         self.form(&mut main, "action=\"/folders\" class=\"bar\"");
-        put!(main, "<input name=\"name\" aria-label=\"", words.new_name, "\" required maxlength=\"200\"> <button name=\"do\" ");
+        put!(
+            main,
+            "<input name=\"name\" aria-label=\"",
+            words.new_name,
+            "\" required maxlength=\"200\"> <button name=\"do\" "
+        );
         put!(main, "value=\"create\">", words.create, "</button></form><h2>", words.own, "</h2>");
         for folder in self.folders.iter().filter(|folder| folder.purpose == Purpose::Other) {
             self.form(&mut main, "action=\"/folders\" class=\"bar\"");
@@ -27,7 +32,14 @@ impl Pages<'_> {
                 folder.number,
                 "\"><input name=\"name\" required maxlength=\"200\" "
             );
-            put!(main, "aria-label=\"", Text(&fill(words.name_of, &[&folder.name])), "\" value=\"", Text(&folder.name), "\"> ");
+            put!(
+                main,
+                "aria-label=\"",
+                Text(&fill(words.name_of, &[&folder.name])),
+                "\" value=\"",
+                Text(&folder.name),
+                "\"> "
+            );
             put!(main, "<button name=\"do\" value=\"rename\">", words.rename, "</button></form>");
             self.form(&mut main, "action=\"/folders\" class=\"bar\"");
             put!(

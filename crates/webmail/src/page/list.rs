@@ -44,9 +44,23 @@ impl Pages<'_> {
             put!(main, "<a class=\"button\" href=\"/m/", number, "\">", words.newest, "</a>");
         }
         if let Some(next) = next {
-            put!(main, "<a class=\"button\" rel=\"next\" href=\"/m/", number, "?before=", next, "\">", words.older, "</a>");
+            put!(
+                main,
+                "<a class=\"button\" rel=\"next\" href=\"/m/",
+                number,
+                "?before=",
+                next,
+                "\">",
+                words.older,
+                "</a>"
+            );
         }
-        put!(main, "<span class=\"end\">", Text(&self.words.count(words.messages, folder.count)), self.words.common.comma);
+        put!(
+            main,
+            "<span class=\"end\">",
+            Text(&self.words.count(words.messages, folder.count)),
+            self.words.common.comma
+        );
         put!(main, Text(&self.words.count(self.words.common.unread_messages, folder.unseen as usize)), "</span></div>");
         if folder.purpose == Purpose::Drafts {
             put!(main, "<p class=\"soft\">", words.drafts, "</p>");
@@ -98,7 +112,11 @@ impl Pages<'_> {
         }
         self.actions(main, here);
         let words = &self.words.common;
-        put!(main, "<table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\"><span class=\"skip\">", words.mark);
+        put!(
+            main,
+            "<table class=\"list\"><thead><tr><th class=\"check\" scope=\"col\"><span class=\"skip\">",
+            words.mark
+        );
         put!(main, "</span></th><th class=\"from\" scope=\"col\">", if is_out { words.to } else { words.from });
         put!(main, "</th><th scope=\"col\">", words.subject, "</th><th class=\"date\" scope=\"col\">");
         put!(main, if here.is_some() { words.date } else { self.words.list.folder_date }, "</th></tr></thead><tbody>");
@@ -133,12 +151,12 @@ impl Pages<'_> {
         if people.len() > 1 {
             put!(main, " <span class=\"soft\">+", Text(&self.words.number(people.len().saturating_sub(1))), "</span>");
         }
-        put!(main, "</td><td class=\"subject\">");
+        put!(main, "</td><td class=\"subject\"><div class=\"line\">");
         if row.flags.flagged {
-            put!(main, "<span class=\"star\" title=\"", words.flagged, "\">\u{2605}</span> ");
+            put!(main, "<span class=\"star\" title=\"", words.flagged, "\">\u{2605}</span>");
         }
         if row.flags.answered {
-            put!(main, "<span class=\"soft\" title=\"", words.answered, "\">\u{21a9}</span> ");
+            put!(main, "<span class=\"soft\" title=\"", words.answered, "\">\u{21a9}</span>");
         }
         match (is_draft, row.count) {
             (true, _) => put!(main, "<a href=\"/write?draft=", row.folder, ".", row.uid, "\">"),
@@ -147,13 +165,14 @@ impl Pages<'_> {
         }
         put!(main, "<bdi>", Text(subject), "</bdi></a>");
         if row.count > 1 {
-            put!(main, " <span class=\"tag\" aria-label=\"", Text(&self.words.count(words.messages, row.count)));
-            put!(main, "\">", Text(&self.words.number(row.count)), "</span>");
+            main.put("<span class=\"tag\">");
+            self.numeral(main, words.messages, row.count);
+            main.put("</span>");
         }
         if row.has_attachment {
-            put!(main, " <span class=\"tag\">", words.files, "</span>");
+            put!(main, "<span class=\"tag\">", words.files, "</span>");
         }
-        put!(main, "</td><td class=\"date\">");
+        put!(main, "</div></td><td class=\"date\">");
         if let Some(folder) = self.folder(row.folder).filter(|_| has_folder) {
             put!(main, "<bdi>", Text(folder.label(self.words)), "</bdi> ");
         }

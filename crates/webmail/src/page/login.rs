@@ -21,13 +21,27 @@ fn written(all: &'static Words, name: &str, told: Told, has_code: bool) -> Reply
     let (words, mut page) = (&all.login, head(all, all.login.log_in));
     put!(page, "<body class=\"alone\"><main id=\"main\"><div class=\"card\"><h1>Sluice Mail</h1>");
     told.write(&mut page);
-    put!(page, "<form method=\"post\" action=\"/login\" class=\"wide\"><div class=\"field\"><label for=\"name\">", words.name);
+    put!(
+        page,
+        "<form method=\"post\" action=\"/login\" class=\"wide\"><div class=\"field\"><label for=\"name\">",
+        words.name
+    );
     put!(page, "</label><input id=\"name\" name=\"name\" autocomplete=\"username\" autocapitalize=\"none\" required ");
-    put!(page, "dir=\"auto\" maxlength=\"255\" value=\"", Text(name), "\"></div><div class=\"field\"><label for=\"password\">");
+    put!(
+        page,
+        "dir=\"auto\" maxlength=\"255\" value=\"",
+        Text(name),
+        "\"></div><div class=\"field\"><label for=\"password\">"
+    );
     put!(page, words.password, "</label><input id=\"password\" name=\"password\" type=\"password\" ");
     put!(page, "autocomplete=\"current-password\" required maxlength=\"1024\">");
     if has_code {
-        put!(page, "</div><div class=\"field\"><label for=\"code\">", words.code, "</label><input id=\"code\" name=\"code\" ");
+        put!(
+            page,
+            "</div><div class=\"field\"><label for=\"code\">",
+            words.code,
+            "</label><input id=\"code\" name=\"code\" "
+        );
         put!(page, "inputmode=\"numeric\" autocomplete=\"one-time-code\" required maxlength=\"64\">");
     }
     put!(page, "</div><button class=\"main-button\">", words.log_in, "</button></form></div></main></body></html>");

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use crate::call::Call;
 use crate::fault::Fault;
 use crate::html::{Html, Text, put};
-use crate::language::{Language, Words};
+use crate::language::{Language, Plural, Words};
 use crate::mail::{Failure, Folder, Mail, Purpose};
 use crate::reply::Reply;
 use crate::session::Session;
@@ -92,7 +92,10 @@ impl<'m> Pages<'m> {
         let words = &self.words.common;
         let mut page = head(self.words, title);
         put!(page, "<body><a class=\"skip\" href=\"#main\">", words.skip, "</a><header class=\"top\">");
-        put!(page, "<a class=\"brand\" href=\"/\">Sluice Mail</a><form class=\"search\" role=\"search\" action=\"/search\">");
+        put!(
+            page,
+            "<a class=\"brand\" href=\"/\">Sluice Mail</a><form class=\"search\" role=\"search\" action=\"/search\">"
+        );
         put!(page, "<input type=\"search\" name=\"q\" aria-label=\"", words.search_mail);
         put!(page, "\" placeholder=\"", words.search_mail, "\"> <button>", words.search, "</button></form>");
         put!(page, "<bdi class=\"who\">", Text(self.mail.user()), "</bdi> ");
@@ -117,13 +120,25 @@ impl<'m> Pages<'m> {
             put!(page, "><bdi>", Text(folder.label(self.words)), "</bdi>");
             if folder.unseen > 0 {
                 let unseen = folder.unseen as usize;
-                put!(page, " <span class=\"n\" aria-label=\"", Text(&self.words.count(words.unread_messages, unseen)));
-                put!(page, "\">", Text(&self.words.number(unseen)), "</span>");
+                put!(page, " <span class=\"n\">");
+                self.numeral(page, words.unread_messages, unseen);
+                page.put("</span>");
             }
             page.put("</a></li>");
         }
-        put!(page, "</ul><ul class=\"more\"><li><a href=\"/contacts\">", words.contacts, "</a></li><li><a href=\"/folders\">");
+        put!(
+            page,
+            "</ul><ul class=\"more\"><li><a href=\"/contacts\">",
+            words.contacts,
+            "</a></li><li><a href=\"/folders\">"
+        );
         put!(page, words.folders, "</a></li><li><a href=\"/settings\">", words.settings, "</a></li></ul></nav>");
+    }
+
+    /// A number, which is read aloud with its text.
+    pub fn numeral(&self, page: &mut Html, text: Plural, number: usize) {
+        put!(page, "<span aria-hidden=\"true\">", Text(&self.words.number(number)), "</span><span class=\"skip\">");
+        put!(page, Text(&self.words.count(text, number)), "</span>");
     }
 
     /// A page for something that could not be done.
@@ -224,7 +239,14 @@ impl Told {
 /// The head of a page.
 pub(crate) fn head(words: &'static Words, title: &str) -> Html {
     let mut page = Html::with_capacity(PAGE_BYTES);
-    put!(page, "<!DOCTYPE html><html lang=\"", words.tag, "\" dir=\"", words.direction, "\"><head><meta charset=\"utf-8\">");
+    put!(
+        page,
+        "<!DOCTYPE html><html lang=\"",
+        words.tag,
+        "\" dir=\"",
+        words.direction,
+        "\"><head><meta charset=\"utf-8\">"
+    );
     put!(page, "<title>", Text(title), " \u{b7} Sluice Mail</title>");
     put!(
         page,

@@ -90,7 +90,13 @@ impl Pages<'_> {
             put!(main, "<li><bdi>", Text(sender), "</bdi> ");
             self.form(&mut main, "action=\"/pictures\" class=\"inline\"");
             put!(main, "<input type=\"hidden\" name=\"sender\" value=\"", Text(sender), "\">");
-            put!(main, "<button name=\"do\" value=\"forget\">", words.pictures_forget, "<span class=\"skip\">: ", Text(sender));
+            put!(
+                main,
+                "<button name=\"do\" value=\"forget\">",
+                words.pictures_forget,
+                "<span class=\"skip\">: ",
+                Text(sender)
+            );
             put!(main, "</span></button></form></li>");
         }
         put!(main, "</ul>");

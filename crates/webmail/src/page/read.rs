@@ -149,8 +149,22 @@ impl Pages<'_> {
     }
 
     fn frame_of(&mut self, main: &mut Html, (folder, uid): (u32, u32), html: &Part, are_shown: bool) {
-        put!(main, "<div class=\"bar\"><a href=\"/m/", folder, "/", uid, "?as=text\">", self.words.read.as_text, "</a></div>");
-        put!(main, "<iframe title=\"", self.words.read.frame, "\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/");
+        put!(
+            main,
+            "<div class=\"bar\"><a href=\"/m/",
+            folder,
+            "/",
+            uid,
+            "?as=text\">",
+            self.words.read.as_text,
+            "</a></div>"
+        );
+        put!(
+            main,
+            "<iframe title=\"",
+            self.words.read.frame,
+            "\" sandbox=\"allow-popups allow-popups-to-escape-sandbox\" src=\"/m/"
+        );
         put!(main, folder, "/", uid, "/html/", Text(&html.path));
         main.put(if are_shown { "?pictures=1\"></iframe>" } else { "\"></iframe>" });
     }
@@ -264,7 +278,14 @@ impl Pages<'_> {
 /// The beginning of a page that a mail stands in.
 fn sheet(tag: &'static str, title: &str) -> Html {
     let mut page = Html::default();
-    put!(page, "<!DOCTYPE html><html lang=\"", tag, "\"><head><meta charset=\"utf-8\"><title>", Text(title), "</title><style>");
+    put!(
+        page,
+        "<!DOCTYPE html><html lang=\"",
+        tag,
+        "\"><head><meta charset=\"utf-8\"><title>",
+        Text(title),
+        "</title><style>"
+    );
     put!(
         page,
         "body{font:15px/1.5 system-ui,sans-serif;margin:12px;color:#1c2024;background:#fff;overflow-wrap:anywhere}"

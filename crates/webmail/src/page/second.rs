@@ -44,12 +44,32 @@ impl Pages<'_> {
         put!(main, "</code></p><p><a href=\"", Text(link), "\"><bdi dir=\"ltr\">", Text(link), "</bdi></a></p>");
         self.form(main, "action=\"/second\" class=\"wide\"");
         put!(main, "<input type=\"hidden\" name=\"secret\" value=\"", Text(secret), "\">");
-        put!(main, "<div class=\"field\"><label for=\"password\">", words.password_now, "</label>", OWN_PASSWORD, "</div>");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"password\">",
+            words.password_now,
+            "</label>",
+            OWN_PASSWORD,
+            "</div>"
+        );
         put!(main, "<div class=\"field\"><label for=\"code\">", self.words.login.code, "</label>", CODE, "</div>");
         put!(main, "<fieldset class=\"card\"><legend>", words.programs, "</legend>");
-        put!(main, "<p><label><input type=\"radio\" name=\"programs\" value=\"closed\" checked> ", words.programs_closed);
-        put!(main, "</label></p><p><label><input type=\"radio\" name=\"programs\" value=\"open\"> ", words.programs_open);
-        put!(main, "</label></p></fieldset><p class=\"soft\">", words.sessions_end, "</p><button class=\"main-button\" ");
+        put!(
+            main,
+            "<p><label><input type=\"radio\" name=\"programs\" value=\"closed\" checked> ",
+            words.programs_closed
+        );
+        put!(
+            main,
+            "</label></p><p><label><input type=\"radio\" name=\"programs\" value=\"open\"> ",
+            words.programs_open
+        );
+        put!(
+            main,
+            "</label></p></fieldset><p class=\"soft\">",
+            words.sessions_end,
+            "</p><button class=\"main-button\" "
+        );
         put!(main, "name=\"do\" value=\"begin\">", words.second_begin, "</button></form>");
     }
 

@@ -27,7 +27,14 @@ impl Pages<'_> {
                 true => put!(main, "<p><strong>", words.this_browser, "</strong></p>"),
                 false => {
                     self.form(&mut main, "action=\"/sessions\"");
-                    put!(main, "<button name=\"end\" value=\"", Text(&session.id), "\">", words.end, "</button></form>");
+                    put!(
+                        main,
+                        "<button name=\"end\" value=\"",
+                        Text(&session.id),
+                        "\">",
+                        words.end,
+                        "</button></form>"
+                    );
                 }
             }
             main.put("</section>");

@@ -9,8 +9,8 @@ use crate::html::{Html, Text, put};
 use crate::language::Language;
 use crate::reply::Reply;
 
-use super::pictures::{SENDERS_MAX, is_sender};
 use super::Pages;
+use super::pictures::{SENDERS_MAX, is_sender};
 
 /// Rows of a page, as can be chosen.
 const ROWS: [usize; 4] = [25, 50, 100, 200];
@@ -84,8 +84,18 @@ impl Pages<'_> {
         let Settings { name, signature, rows, is_threaded, zone_minutes, pictures, .. } = &self.settings;
         put!(main, "<h1>", self.words.common.settings, "</h1>");
         self.form(&mut main, "action=\"/settings\" class=\"wide\"");
-        put!(main, "<div class=\"field\"><label for=\"name\">", words.name, "</label><input id=\"name\" name=\"name\" maxlength=\"100\" ");
-        put!(main, "dir=\"auto\" value=\"", Text(name), "\"></div><div class=\"field short\"><label for=\"signature\">");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"name\">",
+            words.name,
+            "</label><input id=\"name\" name=\"name\" maxlength=\"100\" "
+        );
+        put!(
+            main,
+            "dir=\"auto\" value=\"",
+            Text(name),
+            "\"></div><div class=\"field short\"><label for=\"signature\">"
+        );
         put!(main, words.signature, "</label>");
         put!(
             main,
@@ -94,13 +104,23 @@ impl Pages<'_> {
             "</textarea></div>"
         );
         self.languages(&mut main);
-        put!(main, "<div class=\"field\"><label for=\"rows\">", words.rows, "</label><select id=\"rows\" name=\"rows\">");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"rows\">",
+            words.rows,
+            "</label><select id=\"rows\" name=\"rows\">"
+        );
         for choice in ROWS {
             put!(main, "<option value=\"", choice, if choice == *rows { "\" selected>" } else { "\">" });
             put!(main, Text(&self.words.number(choice)), "</option>");
         }
         put!(main, "</select></div><p><label><input type=\"checkbox\" name=\"view\" value=\"threaded\"");
-        put!(main, if *is_threaded { " checked> " } else { "> " }, words.threaded, "</label></p><div class=\"field\"><label for=\"zone\">");
+        put!(
+            main,
+            if *is_threaded { " checked> " } else { "> " },
+            words.threaded,
+            "</label></p><div class=\"field\"><label for=\"zone\">"
+        );
         put!(main, words.zone, "</label><select id=\"zone\" name=\"zone\" dir=\"ltr\">");
         for quarter in -24..=28 {
             let minutes = quarter * 30;

@@ -36,10 +36,9 @@ impl Pages<'_> {
         self.form(&mut main, "action=\"/vacation\" class=\"wide\"");
         let checked = if vacation.is_on { " checked" } else { "" };
         put!(main, "<p><label><input type=\"checkbox\" name=\"on\"", checked, "> ", words.on, "</label></p>");
-        for (name, label, value) in [
-            ("from", words.from, day(vacation.from, 0)),
-            ("until", words.until, day(vacation.until, 1)),
-        ] {
+        for (name, label, value) in
+            [("from", words.from, day(vacation.from, 0)), ("until", words.until, day(vacation.until, 1))]
+        {
             put!(
                 main,
                 "<div class=\"field\"><label for=\"",
@@ -51,9 +50,19 @@ impl Pages<'_> {
             );
             put!(main, "\" name=\"", name, "\" placeholder=\"2026-12-31\" value=\"", Text(&value), "\"></div>");
         }
-        put!(main, "<div class=\"field\"><label for=\"subject\">", common.subject, "</label><input id=\"subject\" name=\"subject\" ");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"subject\">",
+            common.subject,
+            "</label><input id=\"subject\" name=\"subject\" "
+        );
         put!(main, "dir=\"auto\" maxlength=\"", VALUE_MAX, "\" value=\"", Text(&vacation.subject), "\"></div>");
-        put!(main, "<div class=\"field short\"><label for=\"text\">", common.text, "</label><textarea id=\"text\" name=\"text\" rows=\"8\" ");
+        put!(
+            main,
+            "<div class=\"field short\"><label for=\"text\">",
+            common.text,
+            "</label><textarea id=\"text\" name=\"text\" rows=\"8\" "
+        );
         put!(main, "dir=\"auto\" maxlength=\"", TEXT_MAX, "\">\n", Text(&vacation.text), "</textarea></div>");
         put!(main, "<div class=\"bar\"><button class=\"main-button\">", common.save, "</button></div></form>");
         self.page(words.title, None, told, main)

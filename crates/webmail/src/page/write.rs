@@ -179,7 +179,12 @@ impl Pages<'_> {
         for (name, value) in [("in_reply_to", &letter.in_reply_to), ("references", &letter.references)] {
             put!(main, "<input type=\"hidden\" name=\"", name, "\" value=\"", Text(value), "\">");
         }
-        put!(main, "<div class=\"field\"><label for=\"from\">", common.from, "</label><select id=\"from\" name=\"from\">");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"from\">",
+            common.from,
+            "</label><select id=\"from\" name=\"from\" dir=\"ltr\">"
+        );
         for address in self.mail.addresses() {
             let selected = if address.eq_ignore_ascii_case(&letter.from) { "\" selected>" } else { "\">" };
             let shown = Address { name: self.identity(&address).name, address: address.clone() }.written();
@@ -208,12 +213,31 @@ impl Pages<'_> {
             put!(main, " dir=\"auto\" value=\"", Text(value), "\"></div>");
         }
         self.offer(&mut main);
-        put!(main, "<div class=\"field\"><label for=\"text\">", common.text, "</label><textarea id=\"text\" name=\"text\" ");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"text\">",
+            common.text,
+            "</label><textarea id=\"text\" name=\"text\" "
+        );
         put!(main, "rows=\"16\" dir=\"auto\">\n", Text(&letter.text), "</textarea></div>");
         self.files_of(&mut main, draft);
-        put!(main, "<div class=\"field\"><label for=\"file\">", words.attach, "</label><input id=\"file\" type=\"file\" ");
-        put!(main, "name=\"file\" multiple></div><div class=\"bar\"><button class=\"main-button\" name=\"do\" value=\"send\">");
-        put!(main, words.send, "</button><button name=\"do\" value=\"draft\">", words.save_draft, "</button></div></form>");
+        put!(
+            main,
+            "<div class=\"field\"><label for=\"file\">",
+            words.attach,
+            "</label><input id=\"file\" type=\"file\" "
+        );
+        put!(
+            main,
+            "name=\"file\" multiple></div><div class=\"bar\"><button class=\"main-button\" name=\"do\" value=\"send\">"
+        );
+        put!(
+            main,
+            words.send,
+            "</button><button name=\"do\" value=\"draft\">",
+            words.save_draft,
+            "</button></div></form>"
+        );
         self.page(common.write, self.folder_for(Purpose::Drafts).filter(|_| draft.draft.is_some()), told, main)
     }
 
@@ -304,7 +328,8 @@ impl Pages<'_> {
 
     fn sent(&mut self, form: &Draft) -> Result<Reply, String> {
         let (now, random) = (self.mail.now(), self.mail.random());
-        let composed = compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
+        let composed =
+            compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
         if composed.recipients.is_empty() {
             return Err(Fault::NoRecipient.text(self.words));
         }
@@ -326,7 +351,8 @@ impl Pages<'_> {
 
     fn saved(&mut self, form: &Draft) -> Result<Reply, String> {
         let (now, random) = (self.mail.now(), self.mail.random());
-        let composed = compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
+        let composed =
+            compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
         let folder = self.folder_for(Purpose::Drafts).ok_or_else(|| Fault::NoDrafts.text(self.words))?;
         let replaces = form.draft.filter(|place| place.folder == folder).map(|place| place.uid);
         let uid = self.mail.save(folder, composed.content, replaces).map_err(|failure| failure.text(self.words))?;
