@@ -104,7 +104,7 @@ impl Office {
             return Err(Denial::Busy);
         }
         if self.site().account(name).is_some_and(|account| !account.password.has_memory()) {
-            return Err(Denial::Busy);
+            return Err(Denial::Away);
         }
         let Some(account) = self.site().account(name).filter(|account| account.password.is(password)).cloned() else {
             self.forget();

@@ -3,5 +3,6 @@
 mod corpus;
 mod fake;
 mod hostile;
+#[cfg(feature = "languages")]
 mod languages;
 mod pages;

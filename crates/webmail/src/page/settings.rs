@@ -153,8 +153,11 @@ impl Pages<'_> {
         self.page(self.words.common.settings, None, self.told(call), main)
     }
 
-    /// The choice of a language, each by its own name.
+    /// The choice of a language, each by its own name, where there is one.
     fn languages(&self, main: &mut Html) {
+        if Language::all().count() == 1 {
+            return;
+        }
         let words = &self.words.settings;
         put!(main, "<div class=\"field\"><label for=\"language\">", words.language, "</label><select id=\"language\" ");
         put!(main, "name=\"language\"><option value=\"\">", words.browser_language, "</option>");
