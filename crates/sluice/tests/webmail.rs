@@ -111,6 +111,27 @@ const MAIL: &str =
     "From: Eve <eve@example.org>\nTo: ann@mx.test\nSubject: Hello\nMessage-ID: <1@example.org>\n\nA first line\n";
 
 #[test]
+fn pages_are_in_the_language_of_the_browser_until_the_user_sets_one() {
+    let site = Site::start(false);
+    let german = "Accept-Language: pt, de-AT;q=0.9, en;q=0.8";
+    let stranger = site.browser();
+    let login = stranger.ask(&format!("GET /login HTTP/1.1\r\n{german}"), b"").text();
+    assert!(login.contains("<html lang=\"de\" dir=\"ltr\">") && login.contains(">Anmelden</button>"), "{login}");
+    let wrong = stranger.post_with("/login", "name=ann&password=x", german).text();
+    assert!(wrong.contains("Der Name oder das Passwort ist falsch."), "{wrong}");
+    let ann = site.user("ann");
+    let home = |browser: &Browser| browser.ask(&format!("GET / HTTP/1.1\r\n{german}"), b"").text();
+    assert!(home(&ann).contains("<bdi>Posteingang</bdi>"), "{}", home(&ann));
+    let kept = ann.post("/settings", &format!("rows=50&zone=0&language=ar&token={}", ann.token()));
+    assert_eq!(kept.status, 303);
+    for browser in [&ann, &site.user("ann")] {
+        let page = home(browser);
+        assert!(page.contains("<html lang=\"ar\" dir=\"rtl\">") && page.contains("البريد الوارد"), "{page}");
+    }
+    assert!(home(&site.user("bob")).contains("<html lang=\"de\""), "a setting is its user's alone");
+}
+
+#[test]
 fn a_user_logs_in_reads_and_logs_out_and_others_see_nothing() {
     let site = Site::start(false);
     site.deliver("ann", MAIL);
