@@ -1,5 +1,7 @@
 //! Every page in every language: nothing of it is in another one.
 
+use std::collections::BTreeMap;
+
 use webmail::mail::Identity;
 use webmail::session::Session;
 use webmail::{Call, Denial, Language, Refusal, Reply};
@@ -8,7 +10,7 @@ use crate::fake::Fake;
 use crate::pages::{PAGES, TOKEN, body, call, field};
 
 /// Words of values in these tests, and names that are the same in all languages.
-const KNOWN: &str = "Sluice Mail IMAP POP3 SMTP JMAP ManageSieve Sieve RFC UTC vCard List Id Cc GET POST store relay kB MB B \
+const KNOWN: &str = "Sluice Mail IMAP POP3 SMTP JMAP ManageSieve Sieve RFC UTC vCard List Id Cc GET POST store relay kB MB GB B \
     ann mx example info leave list Hello quoted https Mozilla X11 Linux x86 64 script alert img src x onerror b a c bob \
     svg onload secret SECRET otpauth totp abcd code English Deutsch Français Español file e de svg p S svg";
 
@@ -152,15 +154,16 @@ fn without(page: &str, begin: &str, end: &str) -> String {
 #[test]
 fn pages_in_chinese_and_arabic_have_no_latin_word_that_is_not_a_value() {
     let known: Vec<&str> = KNOWN.split_whitespace().collect();
+    let mut foreign = BTreeMap::new();
     for tag in ["zh-Hans", "ar"] {
         for (path, page) in pages(Language::tagged(tag).unwrap()) {
             let text = shown(&page);
             let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.contains(char::is_alphabetic));
-            let latin = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric());
-            let foreign: Vec<&str> = words.filter(latin).filter(|word| !known.contains(word)).collect();
-            assert!(foreign.is_empty(), "{tag} {path}: {foreign:?}");
+            let latin = words.filter(|word| word.chars().all(|c| c.is_ascii_alphanumeric()));
+            foreign.extend(latin.filter(|word| !known.contains(word)).map(|word| (word.to_owned(), path.clone())));
         }
     }
+    assert!(foreign.is_empty(), "{foreign:?}");
 }
 
 #[test]
