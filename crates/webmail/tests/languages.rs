@@ -89,6 +89,11 @@ fn pages(language: Language) -> Vec<(String, String)> {
     mail.has_second = true;
     let reply = answer(&mut mail, "/second", None);
     add(&mut mail, "second, set up".into(), reply);
+    let mut empty = Fake { count: 0, contacts: Vec::new(), ..mailbox(language.tag()) };
+    for path in ["/m/1", "/m/2", "/search?q=1", "/contacts", "/settings"] {
+        let reply = answer(&mut empty, path, None);
+        add(&mut empty, format!("{path}, empty"), reply);
+    }
     for (path, fields) in FORMS {
         let reply = answer(&mut mail, path, Some(fields));
         add(&mut mail, format!("{path} {fields}"), reply);
