@@ -6,8 +6,7 @@
 
 use keep::header::{end_of_header, fields, is_named, split};
 use memchr::memmem;
-
-use crate::lmtp::is_listed;
+use text::host::is_listed;
 
 /// Parts of a report that are looked at.
 const PARTS_MAX: usize = 10;

@@ -38,7 +38,6 @@ use crate::site::{Site, seconds};
 use crate::wire::{Stream, Wire};
 use crate::writer::Incoming;
 
-pub(crate) use relays::is_listed;
 pub(crate) use submission::is_of;
 
 /// Room for content between the protocol and the store, in bytes.

@@ -364,7 +364,7 @@ fn handshakes_are_recorded_as_far_as_they_are_seen() {
         let ids = format!("[ids]\nrules = [{rules:?}]\neve = {eve:?}\nrecords = [\"tls\"]\n");
         let gateway = site.gateway(&[port], &format!("{more}\n{ids}"));
         let mut wire = Client::trusting(authority).connect(&gateway, port, "localhost").unwrap();
-        assert_eq!(get(&mut wire, "localhost", "/a").text(), "/a");
+        assert_eq!(get(&mut wire, &format!("localhost:{port}"), "/a").text(), "/a");
         let lines = fs::read_to_string(&eve).unwrap();
         assert_eq!(lines.lines().count(), 1, "{lines}");
         let line: Value = serde_json::from_str(&lines).unwrap();

@@ -7,6 +7,14 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str;
 
+/// Whether a domain is in a list: as itself, or below one that begins with a dot.
+pub fn is_listed(list: &[String], domain: &str) -> bool {
+    list.iter().any(|one| match one.starts_with('.') {
+        true => domain.len() > one.len() && domain.ends_with(&one.to_ascii_lowercase()),
+        false => one.eq_ignore_ascii_case(domain),
+    })
+}
+
 /// Whether a host, in ASCII, is put together as one is: two labels at least.
 pub fn is_host(host: &[u8]) -> bool {
     let end = host.iter().rposition(|byte| *byte != b'.').map_or(0, |last| last + 1);
@@ -244,6 +252,24 @@ mod tests {
         assert_eq!(ascii(b"ev\xadil.example"), b"evil.example");
         for wrong in ["xn--", "xn--!", "xn--99999999", "xn--a-b-ü"] {
             assert!(shown(wrong).len() <= wrong.len(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_domains_and_those_below_others() {
+        let list = ["example.org", ".Example.net"].map(String::from);
+        for (domain, wanted) in [
+            ("example.org", true),
+            ("a.example.net", true),
+            ("b.a.example.net", true),
+            ("a.example.org", false),
+            ("example.net", false),
+            (".example.net", false),
+            ("badexample.net", false),
+            ("example.org.", false),
+            ("", false),
+        ] {
+            assert_eq!(is_listed(&list, domain), wanted, "{domain}");
         }
     }
 }

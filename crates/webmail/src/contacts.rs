@@ -13,16 +13,18 @@ use crate::compose::typed;
 use crate::fault::Fault;
 
 /// Contacts of a user.
-pub(crate) const CONTACTS_MAX: usize = 2_000;
+const CONTACTS_MAX: usize = 2_000;
 
 /// Contacts that were collected: with one more the oldest goes.
 const COLLECTED_MAX: usize = 300;
 
 /// Bytes of a book as it is kept.
-pub(crate) const BOOK_BYTES_MAX: usize = 200 << 10;
+const BOOK_BYTES_MAX: usize = 200 << 10;
 
 /// Addresses of a contact.
 const ADDRESSES_MAX: usize = 5;
+
+const FULL: Fault = Fault::ContactsFull { contacts: CONTACTS_MAX, bytes: BOOK_BYTES_MAX };
 
 /// Characters of a name or a number.
 pub(crate) const LINE_MAX: usize = 100;
@@ -135,7 +137,7 @@ impl Book {
     pub fn kept(&self) -> Result<Vec<u8>, Fault> {
         let mut out = String::new();
         self.0.iter().for_each(|contact| contact.write(Version::Four, true, &mut out));
-        if out.len() > BOOK_BYTES_MAX { Err(Fault::ContactsFull) } else { Ok(out.into_bytes()) }
+        if out.len() > BOOK_BYTES_MAX { Err(FULL) } else { Ok(out.into_bytes()) }
     }
 
     /// The book for other programs.
@@ -168,7 +170,7 @@ impl Book {
             *known = contact;
             return Ok(());
         }
-        if self.add(contact) { Ok(()) } else { Err(Fault::ContactsFull) }
+        if self.add(contact) { Ok(()) } else { Err(FULL) }
     }
 
     /// Removes the contact with a number.
@@ -188,7 +190,7 @@ impl Book {
         for contact in cards {
             let is_known = contact.addresses.iter().any(|address| self.knows(address));
             if !is_known && !self.add(Contact { is_collected: false, ..contact }) {
-                return Err(Fault::ContactsFull);
+                return Err(FULL);
             }
         }
         Ok(())
@@ -411,14 +413,14 @@ mod tests {
         }
         assert!(book.found("Ann").len() == 1 && !book.knows("4@x.example") && book.knows("5@x.example"));
         let cards = "BEGIN:VCARD\nFN:x\nEND:VCARD\n".repeat(CONTACTS_MAX + 10);
-        assert_eq!(book.import(cards.as_bytes()), Err(Fault::ContactsFull));
+        assert_eq!(book.import(cards.as_bytes()), Err(FULL));
         assert!(book.import(b"x").is_err() && book.0.len() == CONTACTS_MAX && book.kept().is_ok());
-        assert_eq!(book.put(Contact::of(0, ["Bob", "", "", ""]).unwrap()), Err(Fault::ContactsFull));
+        assert_eq!(book.put(Contact::of(0, ["Bob", "", "", ""]).unwrap()), Err(FULL));
         let note = "\u{20ac}".repeat(NOTE_MAX);
         let ids: Vec<u32> = book.0.iter().map(|contact| contact.id).take(200).collect();
         for id in ids {
             book.put(Contact::of(id, ["Ann", "", "", &note]).unwrap()).unwrap();
         }
-        assert_eq!(book.kept(), Err(Fault::ContactsFull));
+        assert_eq!(book.kept(), Err(FULL));
     }
 }

@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 
-use crate::contacts::{BOOK_BYTES_MAX, CONTACTS_MAX};
 use crate::language::{Words, fill};
 
 /// A fault in a form.
@@ -23,7 +22,11 @@ pub(crate) enum Fault {
     ContactAddresses(usize),
     /// A contact without name and address.
     ContactEmpty,
-    ContactsFull,
+    /// More contacts, or more bytes of them, than this.
+    ContactsFull {
+        contacts: usize,
+        bytes: usize,
+    },
     /// A file without a contact.
     NoCards,
     /// A rule without a test.
@@ -56,8 +59,8 @@ impl Fault {
             Fault::NoDrafts => faults.no_drafts.into(),
             Fault::ContactAddresses(most) => numbered(faults.contact_addresses, *most),
             Fault::ContactEmpty => faults.contact_empty.into(),
-            Fault::ContactsFull => {
-                fill(faults.contacts_full, &[&words.number(CONTACTS_MAX), &words.size(BOOK_BYTES_MAX as u64)])
+            Fault::ContactsFull { contacts, bytes } => {
+                fill(faults.contacts_full, &[&words.number(*contacts), &words.size(*bytes as u64)])
             }
             Fault::NoCards => faults.no_cards.into(),
             Fault::RuleEmpty => faults.rule_empty.into(),

@@ -10,6 +10,7 @@
 use std::net::IpAddr;
 
 use proto::smtp::Reply;
+use text::host::is_listed;
 
 use super::submission::queue;
 use super::{FAILED, Mail, Peer, envelope};
@@ -33,14 +34,6 @@ pub(super) fn to_domain(site: &Site, address: &str) -> bool {
     let Some((local, domain)) = address.rsplit_once('@').filter(|_| site.relay.is_some()) else { return false };
     let domain = domain.to_ascii_lowercase();
     !local.contains(ROUTING) && is_listed(&site.relay_domains, &domain) && to_anybody(site, address)
-}
-
-/// Whether a domain is in a list: as itself, or below one that begins with a dot.
-pub(crate) fn is_listed(list: &[String], domain: &str) -> bool {
-    list.iter().any(|one| match one.starts_with('.') {
-        true => domain.len() > one.len() && domain.ends_with(&one.to_ascii_lowercase()),
-        false => one.eq_ignore_ascii_case(domain),
-    })
 }
 
 /// Takes the part of a mail that waits in the queue: none if all of its recipients have accounts. Fields in front of it that are for
@@ -84,27 +77,4 @@ pub(super) async fn relay(site: &Site, client: Option<IpAddr>, peer: Peer, mut m
     let client = client.map(tracing::field::display);
     tracing::info!(client, from, recipients, bytes, %reply, "relayed into the queue");
     reply
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_has_domains_and_those_below_others() {
-        let list = ["example.org", ".Example.net"].map(String::from);
-        for (domain, wanted) in [
-            ("example.org", true),
-            ("a.example.net", true),
-            ("b.a.example.net", true),
-            ("a.example.org", false),
-            ("example.net", false),
-            (".example.net", false),
-            ("badexample.net", false),
-            ("example.org.", false),
-            ("", false),
-        ] {
-            assert_eq!(is_listed(&list, domain), wanted, "{domain}");
-        }
-    }
 }

@@ -180,7 +180,7 @@ async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
         Some(("acl", request)) => super::rights::answer(request, store).await,
         Some(("second", name)) => super::second::answer(name, site).await,
         Some(("app", request)) => super::app_passwords::answer(request, site).await,
-        Some(("suppress", wanted)) => super::suppress::answer(wanted, site).await,
+        Some(("suppress", wanted)) => super::suppression::answer(wanted, site).await,
         Some(("queue", wanted)) => super::outgoing::answer(wanted, site).await,
         _ => json!({ "error": "look, deliver, who, recall, sieve, acl, second, app, suppress or queue" }),
     };

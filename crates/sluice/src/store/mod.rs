@@ -36,4 +36,5 @@ mod show;
 pub mod source;
 mod srs;
 pub mod suppress;
+mod suppression;
 mod volume;

@@ -3,28 +3,16 @@
 
 use std::process::ExitCode;
 
-use mailbox::Site;
-use mailbox::queue::{self, Suppressed};
-use serde::{Deserialize, Serialize};
+use mailbox::queue;
 use serde_json::{Value, json};
 use text::hazard::is_hazard;
 
 use super::control;
-use super::outgoing::when;
+use super::suppression::{Request, told};
 use super::volume::{named, open};
 use crate::cli::{QueueSuppress, SuppressCommand};
 use crate::output::Failure;
 use crate::process::privileges::Place;
-
-/// A command, as it goes to the server.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Request {
-    /// `list`, `add` or `delete`.
-    action: String,
-    addresses: Vec<String>,
-    reason: String,
-}
 
 /// Does what the command line says.
 pub fn run(args: &QueueSuppress) -> Result<ExitCode, Failure> {
@@ -68,29 +56,4 @@ fn list(answer: &Value, json: bool) -> ExitCode {
         all.iter().for_each(|one| println!("{}", line(one)));
     }
     if all.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-fn told(all: Vec<Suppressed>) -> Value {
-    let one =
-        |Suppressed { address, since, reason }| json!({ "address": address, "since": when(since), "reason": reason });
-    json!({ "suppressed": all.into_iter().map(one).collect::<Vec<Value>>() })
-}
-
-/// Answer of a server.
-pub async fn answer(request: &str, site: &Site) -> Value {
-    let Ok(request) = serde_json::from_str::<Request>(request) else { return json!({ "error": "not a request" }) };
-    let Request { action, addresses, reason } = request;
-    let outcome = match action.as_str() {
-        "list" => return told(queue::suppressed(&site.store.state())),
-        "add" => queue::suppress_all(site, addresses, reason).await,
-        "delete" => queue::forgive_all(site, addresses).await,
-        other => return json!({ "error": format!("{other}: not an action") }),
-    };
-    match outcome {
-        Ok(count) => {
-            tracing::info!(action, addresses = count, "an operator has changed who gets no more mail");
-            json!({ "addresses": count })
-        }
-        Err(error) => json!({ "error": error.to_string() }),
-    }
 }
