@@ -146,7 +146,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand mount" -l detect-pua -d 'A
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l include-pua -d 'Load only PUA signatures of this category, the second word of their names; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
-complete -c sluice -n "__fish_sluice_using_subcommand mount" -l quarantine -d 'Keep infected content, and who wrote or opened it, in this folder, which must lie outside of what is inspected' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -l quarantine -d 'Keep infected content, with its user and process, in this folder outside of the inspected ones' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l state -d 'Remember in this folder which files are clean, from one start to the next' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l on-limit -d 'Answer about content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`' -r -f -a "refuse\t'An error'
 allow\t'It passes'"
@@ -157,7 +157,7 @@ json\t'One JSON object a line'"
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l pass-all -d 'Pass everything, uninspected: what the mount costs by itself'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l strict -d 'Refuse ambiguous and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
-complete -c sluice -n "__fish_sluice_using_subcommand mount" -s b -l background -d 'Return when it has begun, and go on in the background. The log goes on where standard error is a file'
+complete -c sluice -n "__fish_sluice_using_subcommand mount" -s b -l background -d 'Return after the start, and run in the background. The log continues if standard error is a file'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -l detached -d 'Set by `--background` for what goes on'
 complete -c sluice -n "__fish_sluice_using_subcommand mount" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l exclude -d 'Inspect nothing below this folder; repeatable' -r -f -a "(__fish_complete_directories)"
@@ -173,7 +173,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand watch" -l detect-pua -d 'A
 false\t''"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l include-pua -d 'Load only PUA signatures of this category, the second word of their names; repeatable' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l exclude-pua -d 'Load no PUA signatures of this category; repeatable' -r
-complete -c sluice -n "__fish_sluice_using_subcommand watch" -l quarantine -d 'Keep infected content, and who wrote or opened it, in this folder, which must lie outside of what is inspected' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l quarantine -d 'Keep infected content, with its user and process, in this folder outside of the inspected ones' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l state -d 'Remember in this folder which files are clean, from one start to the next' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l on-limit -d 'Answer about content that exceeds the limits of an inspection (depth, objects, processor time): `refuse` or `allow`' -r -f -a "refuse\t'An error'
 allow\t'It passes'"
@@ -181,10 +181,10 @@ complete -c sluice -n "__fish_sluice_using_subcommand watch" -l memory -d 'The m
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l stall -d 'How long an inspection may make no progress, in seconds. Then it has no verdict' -r
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l log-format -d 'How log lines are written: `human` or `json`' -r -f -a "human\t'For people'
 json\t'One JSON object a line'"
-complete -c sluice -n "__fish_sluice_using_subcommand watch" -l only-log -d 'Refuse nothing; write what is found to the log'
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -l only-log -d 'Refuse nothing; only log what is found'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l strict -d 'Refuse ambiguous and encrypted content, too'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l no-isolation -d 'Inspect in this process, and not in processes that may do nothing else'
-complete -c sluice -n "__fish_sluice_using_subcommand watch" -s b -l background -d 'Return when it has begun, and go on in the background. The log goes on where standard error is a file'
+complete -c sluice -n "__fish_sluice_using_subcommand watch" -s b -l background -d 'Return after the start, and run in the background. The log continues if standard error is a file'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -l detached -d 'Set by `--background` for what goes on'
 complete -c sluice -n "__fish_sluice_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand explain" -s d -l database -d 'Load this signature file, or all files in this folder, in addition to the built-in test signatures; repeatable' -r -F
@@ -243,7 +243,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l from -d 'Messages whose sender contains this text; <> is the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l to -d 'Messages with a recipient that contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l found -d 'Messages with a finding that contains this text' -r
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per message'
@@ -256,7 +256,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l from -d 'Messages whose sender contains this text; <> is the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l to -d 'Messages with a recipient that contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l found -d 'Messages with a finding that contains this text' -r
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from release" -l hop -d 'Deliver to this next hop instead of the original one: smtp://HOST:PORT, lmtp:/PATH and so on' -r
@@ -267,7 +267,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l from -d 'Messages whose sender contains this text; <> is the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l to -d 'Messages with a recipient that contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l found -d 'Messages with a finding that contains this text' -r
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from train" -l json -d 'Print one JSON object per message'
@@ -277,7 +277,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_see
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l from -d 'Messages whose sender contains this text; <> is the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l to -d 'Messages with a recipient that contains this text' -r
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l found -d 'Messages with a finding that contains this text' -r
-complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l state -d 'Messages in this state' -r -f -a "held\t'Nobody has it'
+complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -l state -d 'Messages in this state' -r -f -a "held\t'No recipient has the message'
 partly\t'Some of its recipients have it'
 released\t'All of its recipients have it'"
 complete -c sluice -n "__fish_sluice_using_subcommand quarantine; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -342,22 +342,23 @@ complete -c sluice -n "__fish_sluice_using_subcommand domain; and __fish_seen_su
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -f -a "postfix" -d 'Read Postfix\'s main.cf, master.cf and tables, and print a sluice.toml, in which each line says where it comes from; what is not translated stands at its end, with file, line and reason'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and not __fish_seen_subcommand_from postfix help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -s o -l output -d 'Write it to this file, which is not there yet, for its owner alone' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -s o -l output -d 'Write the configuration to this new file, which only its owner may read' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -l json -d 'Print what is not translated as JSON, in place of the configuration'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from postfix" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from help" -f -a "postfix" -d 'Read Postfix\'s main.cf, master.cf and tables, and print a sluice.toml, in which each line says where it comes from; what is not translated stands at its end, with file, line and reason'
 complete -c sluice -n "__fish_sluice_using_subcommand migrate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "list" -d 'Print the queue, a line for each mail and recipient: number, sender, recipient, age, attempts, next attempt, and the last error'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "show" -d 'Print all facts about mails, a JSON object each'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "why" -d 'Print why mails wait: the last reply, the next attempt, and the rest of their host'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "retry" -d 'Retry mails now, even if their host rests'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "flush" -d 'Retry all queued mails now'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "hold" -d 'Hold mails until they are released'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "release" -d 'Release held mails'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "delete" -d 'Delete mails, without a notification'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "bounce" -d 'Bounce mails now: their senders are notified'
-complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "list" -d 'Print the queue, a line for each mail and recipient: number, sender, recipient, age, attempts, next attempt, and the last error'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "show" -d 'Print all facts about mails, a JSON object each'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "why" -d 'Print why mails wait: the last reply, the next attempt, and the rest of their host'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "retry" -d 'Retry mails now, even if their host rests'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "flush" -d 'Retry all queued mails now'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "hold" -d 'Hold mails until they are released'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "release" -d 'Release held mails'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "delete" -d 'Delete mails, without a notification'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "bounce" -d 'Bounce mails now: their senders are notified'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "suppress" -d 'Print or change the list of recipients that get no more mail of accounts'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and not __fish_seen_subcommand_from list show why retry flush hold release delete bounce suppress help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from list" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from list" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from list" -l sender -d 'Mails of this sender or account; <> is the null sender' -r
@@ -457,6 +458,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from bounce" -l held -d 'That are held'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from bounce" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from bounce" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -f -a "list" -d 'Print the suppressed recipients, since when, and why. Exit status: 1 if there is none'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -f -a "add" -d 'Suppress recipients: accounts cannot send to them'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -f -a "delete" -d 'Delete recipients from the list. Exit status: 1 if none was on it'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from suppress" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "list" -d 'Print the queue, a line for each mail and recipient: number, sender, recipient, age, attempts, next attempt, and the last error'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print all facts about mails, a JSON object each'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "why" -d 'Print why mails wait: the last reply, the next attempt, and the rest of their host'
@@ -466,15 +472,16 @@ complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "release" -d 'Release held mails'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "delete" -d 'Delete mails, without a notification'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "bounce" -d 'Bounce mails now: their senders are notified'
+complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "suppress" -d 'Print or change the list of recipients that get no more mail of accounts'
 complete -c sluice -n "__fish_sluice_using_subcommand queue; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -s c -l config -d 'The configuration' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "status" -d 'Print the nodes, which of them has the store, and how far the others follow'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "check" -d 'Say whether this machine can be a node: database, standbys, secret, other nodes. Exit status: 0 it can, 1 something is wrong'
-complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "drain" -d 'Have a node own nothing, before it is upgraded or shut down: the store goes to another node, without a lease being waited for'
+complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "drain" -d 'Make a node give up the store before it is upgraded or shut down: another node takes it without waiting for the lease'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "move" -d 'Have a node own the store'
-complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "import" -d 'Make the store of one machine that of a cluster that has none: its file is copied to the database. No server may have it open'
+complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "import" -d 'Copy the store of one machine to the database of a cluster without a store. No server may have it open'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "export" -d 'Write the store of the cluster to a file that one machine can serve, as of the last flush: a backup, or the way back'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and not __fish_seen_subcommand_from status check drain move import export help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from status" -s c -l config -d 'The configuration' -r -F
@@ -484,7 +491,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from check" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from drain" -s c -l config -d 'The configuration' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from drain" -l undo -d 'Let it own again'
+complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from drain" -l undo -d 'Allow the node to own the store again'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from drain" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from drain" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from move" -s c -l config -d 'The configuration' -r -F
@@ -498,9 +505,9 @@ complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "status" -d 'Print the nodes, which of them has the store, and how far the others follow'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "check" -d 'Say whether this machine can be a node: database, standbys, secret, other nodes. Exit status: 0 it can, 1 something is wrong'
-complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "drain" -d 'Have a node own nothing, before it is upgraded or shut down: the store goes to another node, without a lease being waited for'
+complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "drain" -d 'Make a node give up the store before it is upgraded or shut down: another node takes it without waiting for the lease'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "move" -d 'Have a node own the store'
-complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "import" -d 'Make the store of one machine that of a cluster that has none: its file is copied to the database. No server may have it open'
+complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "import" -d 'Copy the store of one machine to the database of a cluster without a store. No server may have it open'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "export" -d 'Write the store of the cluster to a file that one machine can serve, as of the last flush: a backup, or the way back'
 complete -c sluice -n "__fish_sluice_using_subcommand cluster; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand log" -l id -d 'The message with this id' -r
@@ -555,7 +562,8 @@ complete -c sluice -n "__fish_sluice_using_subcommand database; and __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand update" -s c -l config -d 'The configuration. [default: /etc/sluice/sluice.toml, without --freshclam-conf]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l freshclam-conf -d 'Replace freshclam: read folder, mirror and databases from this `freshclam.conf`' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand update" -l force -d 'Also retry files that failed recently'
-complete -c sluice -n "__fish_sluice_using_subcommand update" -l rollback -d 'Download nothing; restore the previous signatures'
+complete -c sluice -n "__fish_sluice_using_subcommand update" -l rollback -d 'Download nothing; restore the previous signatures and intrusion rules'
+complete -c sluice -n "__fish_sluice_using_subcommand update" -l dry-run -d 'Fetch intrusion rules, print those that are new, gone or changed, and install nothing'
 complete -c sluice -n "__fish_sluice_using_subcommand update" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand top" -s c -l config -d 'The configuration with the metrics endpoint' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand top" -l metrics -d 'Use this metrics endpoint, and no configuration' -r
@@ -612,7 +620,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l key -d 'The Ed25519 private key, as `openssl genpkey -algorithm ed25519` makes it' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l folder -d 'The folder that the web server serves' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l keep -d 'For how many older versions there are deltas' -r
-complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l expires -d 'After how many seconds without a new version nobody uses this one any more' -r
+complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -l expires -d 'Seconds after which this version expires unless a newer one is published' -r
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from publish" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l key -d 'The publisher\'s Ed25519 public key, as `openssl pkey -pubout` writes it' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_subcommand_from fetch" -l folder -d 'The folder of the local file, NAME' -r -f -a "(__fish_complete_directories)"
@@ -629,8 +637,8 @@ complete -c sluice -n "__fish_sluice_using_subcommand dnsbl; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "lint" -d 'Read a configuration of SpamAssassin, count its rules, and print errors and rules that cannot hit'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and not __fish_seen_subcommand_from lint help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l rules -d 'Read this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
-complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l all -d 'Name each rule that cannot hit, and what is noted besides errors'
+complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l rules -d 'Read this folder, repeatable; later folders override earlier ones. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l all -d 'Name each rule that cannot hit, and print notes besides errors'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand rules; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read a configuration of SpamAssassin, count its rules, and print errors and rules that cannot hit'
@@ -641,11 +649,11 @@ complete -c sluice -n "__fish_sluice_using_subcommand auth; and not __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l client -d 'The address of the client that sent it. Without it, SPF is not checked' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l helo -d 'Name in the client\'s HELO or EHLO' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l from -d 'The envelope\'s sender; without it, the null sender' -r
-complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l receiver -d 'Our own name, as results that we add have it' -r
+complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l receiver -d 'The receiver\'s name in the results' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l resolver -d 'Ask this resolver, repeatable; without it, those of /etc/resolv.conf' -r
-complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l zone -d 'Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l zone -d 'Answer look-ups from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l time -d 'Check as at this time, in seconds since 1970; without it, now' -r
-complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l timeout -d 'Take no longer than this for all questions; what is not answered then is a temporary error' -r
+complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l timeout -d 'Timeout of all look-ups; unanswered ones are temporary errors' -r
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand auth; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check a mail as it came in, and print what Authentication-Results would say, a result a line'
@@ -742,7 +750,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_se
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "list" -d 'List all accounts, with quota and aliases'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -l quota -d 'Quota in bytes. [default: none]' -r
-complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -l alias -d 'Another address of it, repeatable; @DOMAIN is all of a domain' -r
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -l alias -d 'Another address of the account, repeatable; @DOMAIN is all of a domain' -r
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from passwd" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
@@ -750,7 +758,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from enable" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from reset" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "add" -d 'Make a password for a program of an account, and print it: it is shown this once'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "add" -d 'Make an app password for a program, and print it once'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "list" -d 'List those of an account: number, name, protocols, last use'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "delete" -d 'Withdraw one. Connections that are open stay open'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from app-password" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -783,7 +791,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l from -d 'The envelope\'s sender; without it, the null sender' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l to -d 'The envelope\'s recipient' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l mailbox -d 'A mailbox that is there, as `mailboxexists` asks; repeatable' -r
-complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l spam -d 'How likely the mail is spam, in percent, as `spamtest` asks; without it, nobody has looked' -r
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l spam -d 'Probability of spam in percent, for `spamtest`; without it, the mail is untested' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l virus -d 'Result of a virus check, as `virustest` counts: 0 not checked, 1 clean, up to 5' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -l time -d 'Run as at this time, in seconds since 1970; without it, now' -r
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from test" -s o -l output -d 'Write to this file in place of the standard output' -r -F
@@ -794,7 +802,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -s c -l config -d 'The configuration' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -l activate -d 'Make it the active one'
+complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -l activate -d 'Activate the script'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from get" -l store -d 'The store. [default: that of [store] in the configuration, or /var/lib/sluice/store/mail without a configuration]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand sieve; and __fish_seen_subcommand_from get" -s c -l config -d 'The configuration' -r -F
@@ -842,14 +850,14 @@ complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "check" -d 'Check mails: which rules hit, and the score that they add up to'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and not __fish_seen_subcommand_from check help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l resolver -d 'Ask this resolver, repeatable; without it, those of /etc/resolv.conf' -r
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l zone -d 'Ask nobody: answer from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l timeout -d 'Take no longer than this for what is asked about one mail; what is not answered then lists nobody' -r
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l ledger -d 'Ask what was learned (sluice learn): the folder that holds it' -r -f -a "(__fish_complete_directories)"
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l user -d 'Ask what this user has learned; without it, what the site has' -r
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l prefs -d 'Score as the user wants it whose file this is (user_prefs): what is wrong in it is named by file and line' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable: what stands in a later one overrides. Without it: the rules that sa-update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l zone -d 'Answer look-ups from this zone file. A line is NAME TYPE DATA, with TTL and IN before TYPE if wanted, or NAME SERVFAIL' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l timeout -d 'Timeout of all look-ups for one mail; an unanswered list counts as not listing' -r
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l ledger -d 'Use the ledger of sluice learn in this folder' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l user -d 'Use the lessons of this user; without it, those of the site' -r
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l prefs -d 'Apply this file of preferences (user_prefs); its errors are printed with file and line' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l rules -d 'Read the rules of this folder, repeatable; later folders override earlier ones. Without it: the rules that sa- update has fetched or those of the package, /etc/spamassassin, and /etc/sluice/spam' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l json -d 'Print a JSON object for each mail, a line each'
-complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Ask no network: rules that would do not run, and scores are those without'
+complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l local -d 'Query no network: network rules do not run, and the scores are those without them'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l note -d 'Note in the ledger what the sender of each mail is known for, as a door does (use_txrep in the rules)'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -l matches -d 'Show what each expression matched'
 complete -c sluice -n "__fish_sluice_using_subcommand spam; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -860,7 +868,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and not __fish_seen_subcommand_from check lint ca help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l config -d 'Read the configuration of this folder: e2guardian.conf or dansguardian.conf' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l config -d 'Read the configuration of this folder: e2guardian.conf, dansguardian.conf or squidGuard.conf' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l group -d 'Check by this filter group' -r
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l url -d 'The URL that the pages come from: lists of sites and URLs count, too' -r -f
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from check" -l type -d 'The type that the server says; without it, pages are text' -r
@@ -885,7 +893,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "explain" -d 'Tell how a rule is understood'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l pcap -d 'The capture: pcap or pcapng' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l rules -d 'Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3' -r -F
@@ -893,7 +901,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l enable -d 'Load rules that stand behind `#` and that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l enable -d 'Load commented-out rules that this file names (enable.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l records -d 'Print messages and files as well: records of http, smtp, tls and fileinfo'
@@ -902,23 +910,24 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l enable -d 'Load rules that stand behind `#` and that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l enable -d 'Load commented-out rules that this file names (enable.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l rules -d 'Files of rules' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l rules -d 'Files or folders of rules, in place of those of the configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -s c -l config -d 'The configuration. [default: /etc/sluice/sluice.toml]' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l enable -d 'Load rules that stand behind `#` and that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l enable -d 'Load commented-out rules that this file names (enable.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Tell how a rule is understood'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -f -a "serve" -d 'Serve the page, in the foreground. Prints a link that logs in one browser, once, within an hour'
@@ -928,7 +937,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and not __fish_seen_subcommand_from serve openapi person token help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -s c -l config -d 'The configuration of the gateway' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l listen -d 'Where browsers come in. Over another network than the loopback put a proxy with TLS in front. [default: the address in `[admin]`, which is 127.0.0.1:2082]' -r
-complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l metrics -d 'Where the numbers are; default: those of the configuration' -r
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l metrics -d 'The address of the metrics; default: that of the configuration' -r
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l token-file -d 'Programs log in with what this file holds: `Authorization: Bearer ...`, at least 32 characters' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l read-only -d 'Nothing can be changed'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from serve" -l built-in -d 'The page of `sluice serve` without a configuration, which starts it'
@@ -938,13 +947,13 @@ complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "add" -d 'Add a person. The password is read from the standard input; on a terminal one is made and printed'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "passwd" -d 'Change a password, which is read as for `add`'
-complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "reset" -d 'Take the second step of a login away, for who has lost the device and the recovery codes'
-complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "remove" -d 'Remove a person, who is out at once'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "reset" -d 'Remove the second step of a person who has lost the device and the recovery codes'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "remove" -d 'Remove a person and end the sessions at once'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "list" -d 'List all people with their roles'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -s c -l config -d 'The configuration of the gateway' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -f -a "add" -d 'Make a token and print it, this once: its digest is kept'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -f -a "add" -d 'Make a token and print it; only its digest is kept'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -f -a "remove" -d 'Remove a token, which is good for nothing at once'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -f -a "list" -d 'List all tokens with their roles, and when they were made'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from token" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -953,71 +962,71 @@ complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from help" -f -a "person" -d 'People who log in with a password, and their roles'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from help" -f -a "token" -d 'Tokens of programs, and their roles'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -s c -l config -d 'The configuration that says where it is kept: `ledger` in `[spam.bayes]`' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -s c -l config -d 'The configuration that names the ledger: `ledger` in `[spam.bayes]`' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "ham" -d 'Learn mails as ham: mail that is wanted'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "spam" -d 'Learn mails as spam'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "forget" -d 'Take back what was learned of mails'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "forget" -d 'Undo the learning of mails'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "import" -d 'Put what `sa-learn --backup` or export has written in the place of all that is kept'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "export" -d 'Print all that is kept as `sa-learn --backup` does: `sa-learn --restore` and import read it'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "stat" -d 'Print how many mails were learned, how many words are kept, and how old they are'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "expire" -d 'Forget old words beyond `bayes_expiry_max_db_size`, and mails of long ago'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "expire" -d 'Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and not __fish_seen_subcommand_from ham spam forget import export stat expire help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l size-max -d 'Leave out mails of more bytes; 0: 64 MiB' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l mbox -d 'Each FILE is a mailbox of many mails (mbox)'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l dir -d 'Each FILE is a folder: what is none is an error'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l dir -d 'Each FILE is a folder; anything else is an error'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from ham" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l size-max -d 'Leave out mails of more bytes; 0: 64 MiB' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l mbox -d 'Each FILE is a mailbox of many mails (mbox)'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l dir -d 'Each FILE is a folder: what is none is an error'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l dir -d 'Each FILE is a folder; anything else is an error'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from spam" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l size-max -d 'Leave out mails of more bytes; 0: 64 MiB' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l mbox -d 'Each FILE is a mailbox of many mails (mbox)'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l dir -d 'Each FILE is a folder: what is none is an error'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l dir -d 'Each FILE is a folder; anything else is an error'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from forget" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from stat" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l ledger -d 'Keep it in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l ledger -d 'Use the ledger in this folder, and read no configuration' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l user -d 'The knowledge of this user; default: of the site' -r
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l rules -d 'Read the settings of this folder of rules, repeatable: what stands in a later one overrides. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l rules -d 'Read the settings of this folder of rules, repeatable; later folders override earlier ones. Without it: as sluice spam check' -r -f -a "(__fish_complete_directories)"
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -l json -d 'Print JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from expire" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "ham" -d 'Learn mails as ham: mail that is wanted'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "spam" -d 'Learn mails as spam'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Take back what was learned of mails'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "forget" -d 'Undo the learning of mails'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "import" -d 'Put what `sa-learn --backup` or export has written in the place of all that is kept'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "export" -d 'Print all that is kept as `sa-learn --backup` does: `sa-learn --restore` and import read it'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "stat" -d 'Print how many mails were learned, how many words are kept, and how old they are'
-complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "expire" -d 'Forget old words beyond `bayes_expiry_max_db_size`, and mails of long ago'
+complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "expire" -d 'Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails'
 complete -c sluice -n "__fish_sluice_using_subcommand learn; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand man" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand completions" -s h -l help -d 'Print help'
@@ -1087,11 +1096,12 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from queue" -f -a "release" -d 'Release held mails'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from queue" -f -a "delete" -d 'Delete mails, without a notification'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from queue" -f -a "bounce" -d 'Bounce mails now: their senders are notified'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from queue" -f -a "suppress" -d 'Print or change the list of recipients that get no more mail of accounts'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "status" -d 'Print the nodes, which of them has the store, and how far the others follow'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "check" -d 'Say whether this machine can be a node: database, standbys, secret, other nodes. Exit status: 0 it can, 1 something is wrong'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "drain" -d 'Have a node own nothing, before it is upgraded or shut down: the store goes to another node, without a lease being waited for'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "drain" -d 'Make a node give up the store before it is upgraded or shut down: another node takes it without waiting for the lease'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "move" -d 'Have a node own the store'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "import" -d 'Make the store of one machine that of a cluster that has none: its file is copied to the database. No server may have it open'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "import" -d 'Copy the store of one machine to the database of a cluster without a store. No server may have it open'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from cluster" -f -a "export" -d 'Write the store of the cluster to a file that one machine can serve, as of the last flush: a backup, or the way back'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "info" -d 'Load signatures and print statistics: how many are loaded, how exactly they match, and which are not loaded and why'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from database" -f -a "compile" -d 'Compile signatures to one file, which `scan` with the same paths or `serve` with the same configuration maps'
@@ -1143,15 +1153,15 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from web" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "explain" -d 'Tell how a rule is understood'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from admin" -f -a "serve" -d 'Serve the page, in the foreground. Prints a link that logs in one browser, once, within an hour'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from admin" -f -a "openapi" -d 'Print the description of the HTTP interface: OpenAPI 3.1, JSON'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from admin" -f -a "person" -d 'People who log in with a password, and their roles'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from admin" -f -a "token" -d 'Tokens of programs, and their roles'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "ham" -d 'Learn mails as ham: mail that is wanted'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "spam" -d 'Learn mails as spam'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "forget" -d 'Take back what was learned of mails'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "forget" -d 'Undo the learning of mails'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "import" -d 'Put what `sa-learn --backup` or export has written in the place of all that is kept'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "export" -d 'Print all that is kept as `sa-learn --backup` does: `sa-learn --restore` and import read it'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "stat" -d 'Print how many mails were learned, how many words are kept, and how old they are'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "expire" -d 'Forget old words beyond `bayes_expiry_max_db_size`, and mails of long ago'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from learn" -f -a "expire" -d 'Forget old tokens beyond `bayes_expiry_max_db_size`, and old mails'

@@ -122,7 +122,7 @@ fn pages_are_in_the_language_of_the_browser_until_the_user_sets_one() {
     let ann = site.user("ann");
     let home = |browser: &Browser| browser.ask(&format!("GET / HTTP/1.1\r\n{german}"), b"").text();
     assert!(home(&ann).contains("<bdi>Posteingang</bdi>"), "{}", home(&ann));
-    let kept = ann.post("/settings", &format!("rows=50&zone=0&language=ar&token={}", ann.token()));
+    let kept = ann.post("/settings", &format!("rows=50&zone=0&language=ar&token={}", ann.get("/").token()));
     assert_eq!(kept.status, 303);
     for browser in [&ann, &site.user("ann")] {
         let page = home(browser);
