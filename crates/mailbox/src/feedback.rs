@@ -2,7 +2,8 @@
 //!
 //! A report counts where the gateway says that DMARC passed for a domain whose reports are wanted: whoever could forge one could cut
 //! off any recipient. Kinds that count are `abuse`, `fraud` and `opt-out`. The recipient is `Original-Rcpt-To`, or the one address
-//! in `To` of the mail that is reported. Bounds: [`PARTS_MAX`], [`RECIPIENTS_MAX`], and what is read of a mail for scripts.
+//! in `To` of the mail that is reported. Bounds: ten parts, ten recipients, and what is read
+//! of a mail for scripts.
 
 use keep::header::{end_of_header, fields, is_named, split};
 use memchr::memmem;

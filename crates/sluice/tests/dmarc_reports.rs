@@ -69,8 +69,8 @@ fn a_domain_hears_at_the_end_of_a_day_what_came_in_its_name() {
     deliver(&gateway, "192.0.2.9", "", "c@sub.own.test");
     deliver(&gateway, "192.0.2.9", "", "d@silent.test");
     let before = gateway.pid();
-    assert!(Command::new("kill").args(["-TERM", &before.to_string()]).status().unwrap().success());
-    wait_for(|| (gateway.pid() != before && gateway.pid() != 0).then_some(()), "another edge");
+    gateway.signal("USR2");
+    wait_for(|| (gateway.pid() != before).then_some(()), "the next edge");
     deliver(&gateway, "192.0.2.7", "a@own.test", "b@own.test");
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let (began, end) = (now - now % 86_400, now - now % 86_400 + 86_399);

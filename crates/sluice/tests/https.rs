@@ -198,7 +198,7 @@ fn where_there_is_no_server_the_page_stands_within_tls() {
     let gateway = site.gateway(&[port], "");
     let mut wire = client.connect(&gateway, port, "localhost").unwrap();
     let answer = get(&mut wire, &format!("localhost:{port}"), "/");
-    assert!(answer.status() == "502" && answer.text().contains("does not speak TLS"), "{answer:?}");
+    assert!(answer.status() == "502" && answer.text().contains("TLS handshake with the server"), "{answer:?}");
 }
 
 #[test]

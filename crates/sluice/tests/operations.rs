@@ -197,7 +197,8 @@ fn with_all_numbers() -> (Gateway, SocketAddr) {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
     let head = format!(
         "[metrics]\naddress = \"{address}\"\n[[tls.certificate]]\nchain = \"{at}/mx.crt\"\nkey = \"{at}/mx.key\"\n\
-         [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\""
+         [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\nrelay = \"smtp://127.0.0.1:1\"\n\
+         [store.queue]\ndmarc_reports = \"dmarc@mx.test\""
     );
     let gateway = Gateway::start_with(&head, "smtp", "discard:", "");
     wait_for(|| get(address, "/metrics").1.contains("sluice_store_").then_some(()), "the store");

@@ -87,7 +87,7 @@ fn one_mail_for_accounts_and_for_domains_of_the_list_is_one_transaction() {
     assert!(mails[0].starts_with("Return-Path: <s@client.test>\r\nDelivered-To: ann@here.test\r\nReceived: "));
     // A finding, and an account without room, keep it from all of them.
     let infected = String::from_utf8(mail_with("base64", "eicar.com", &base64(&eicar()))).unwrap();
-    assert!(send(&mut stranger, "<s@client.test>", &both, &infected).starts_with("550 5.7.1"));
+    assert!(send(&mut stranger, "<s@client.test>", &both, &infected).starts_with("554 5.7.1"));
     let large = format!("{MAIL}{}", "a line of it\r\n".repeat(100));
     let full = ["<u@relay.test>", "<full@here.test>", "<ann@here.test>"];
     assert!(send(&mut stranger, "<s@client.test>", &full, &large).starts_with("452 4.2.2"));

@@ -31,6 +31,7 @@ fn gateway(dns: &Dns, sink: &Sink) -> Gateway {
         "hostname = \"mx.test\"\nthreads = 1\n{}[authentication]\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"{}\"\n\
          relay = \"{}\"\nmaildrop = \"FOLDER/maildrop\"\n[store.queue]\nfeedback = \"fbl@here.test\"\nfeedback_from = [\"isp.test\"]\n\
          [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nproxy_from = [\"127.0.0.1\"]\ntrust = \"off\"\n\
+         [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\nproxy_from = [\"127.0.0.1\"]\ntrust = \"off\"\n\
          auth = \"any\"\n",
         dns.settings(),
         path.display(),
@@ -39,8 +40,9 @@ fn gateway(dns: &Dns, sink: &Sink) -> Gateway {
     Gateway::with(&text).owning(accounts)
 }
 
-fn session(gateway: &Gateway, client: &str) -> Wire {
-    let mut wire = gateway.connect();
+/// A session of a client at the listener of other servers, or at that of accounts.
+fn session(gateway: &Gateway, listener: usize, client: &str) -> Wire {
+    let mut wire = Wire::connect(gateway.addresses[listener]);
     wire.send(format!("PROXY TCP4 {client} 127.0.0.1 1 25\r\n").as_bytes());
     wire.talk("S: 220 *\nC: EHLO mail.client.test\nS: 250-*");
     wire
@@ -48,7 +50,7 @@ fn session(gateway: &Gateway, client: &str) -> Wire {
 
 /// Reports a mail to this recipient, from this client.
 fn report(gateway: &Gateway, client: &str, recipient: &str) {
-    let mut wire = session(gateway, client);
+    let mut wire = session(gateway, 0, client);
     wire.talk("C: MAIL FROM:<fbl@isp.test>\nS: 250 *\nC: RCPT TO:<FBL@here.test>\nS: 250 *\nC: DATA\nS: 354 *");
     let mail = format!(
         "From: <fbl@isp.test>\r\nSubject: complaint\r\nMIME-Version: 1.0\r\nContent-Type: multipart/report;\r\n report-type=feedback-report; \
@@ -75,7 +77,7 @@ fn listed(gateway: &Gateway) -> Vec<String> {
 
 /// Replies to recipients of a mail of ann.
 fn tried(gateway: &Gateway, from: &str, to: &[&str]) -> Vec<String> {
-    let mut wire = session(gateway, "192.0.2.1");
+    let mut wire = session(gateway, 1, "192.0.2.1");
     wire.talk(&format!("C: AUTH PLAIN {}\nS: 235 *", base64(b"\0ann@here.test\0secret").trim_end()));
     wire.talk(&format!("C: MAIL FROM:<{from}>\nS: 250 *"));
     to.iter().map(|to| wire.command(&format!("RCPT TO:<{to}>"))).collect()

@@ -825,7 +825,7 @@ fn rules_of_several_sources_are_one_set() {
     let (code, text) = site.update(&[]);
     assert!(code == 2 && text.contains("another source has a file own.rules, too"), "{text}");
     for (wrong, reason) in [
-        ("http://rules.example/a.tar.gz", "whoever is on the way can change it"),
+        ("http://rules.example/a.tar.gz", "the transfer is unprotected"),
         ("https://rules.example/a.zip", "ends neither in .tar.gz nor in .rules"),
         ("ftp://rules.example/a.rules", "is not a URL"),
     ] {

@@ -38,7 +38,7 @@ pub struct Suppressed {
 /// All of them, by address.
 pub fn suppressed(state: &State) -> Vec<Suppressed> {
     let Some((_, account)) = state.account_named(ACCOUNT) else { return Vec::new() };
-    let mut all: Vec<Suppressed> = account.annotations.iter().flat_map(|(_, shard)| decode(shard)).collect();
+    let mut all: Vec<Suppressed> = account.annotations.values().flat_map(|shard| decode(shard)).collect();
     all.sort_unstable_by(|one, other| one.address.cmp(&other.address));
     all
 }

@@ -107,6 +107,9 @@ impl IdsVerb {
     }
 }
 
+/// A file of rules: its name, and its bytes.
+pub type Named = (Box<str>, Vec<u8>);
+
 impl IdsSettings {
     /// Takes relative paths from this folder.
     pub(super) fn count_paths_from(&mut self, folder: &Path) {
@@ -174,7 +177,7 @@ impl IdsSettings {
     ///
     /// # Errors
     /// A file that cannot be read; a folder that cannot be listed.
-    pub fn written(&self) -> Result<Vec<(Box<str>, Vec<u8>)>, Failure> {
+    pub fn written(&self) -> Result<Vec<Named>, Failure> {
         let bytes_max = Limits::default().file_bytes_max as u64;
         let named = |path: PathBuf| Ok::<_, Failure>((path.to_string_lossy().into(), read(&path, bytes_max)?));
         self.files()?.into_iter().map(named).collect()

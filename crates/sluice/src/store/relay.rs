@@ -203,12 +203,15 @@ fn hops(way: &Outward, settings: &QueueSettings, tls: &Tls) -> Result<Hops, Stri
     Ok(Hops { routes, senders, usual, unused: logins.unused(&used) })
 }
 
+/// The login and the next hop of a sender.
+type SenderWay<'s> = (Option<Arc<Login>>, &'s Forward);
+
 /// The logins and the next hops of senders: those with a route, and at the relay those with a login alone. The world asks for no login.
 fn senders<'s>(
     way: &'s Outward,
     settings: &'s QueueSettings,
     logins: &Logins,
-) -> Result<HashMap<String, (Option<Arc<Login>>, &'s Forward)>, String> {
+) -> Result<HashMap<String, SenderWay<'s>>, String> {
     let key = |name: &String| {
         if name.contains('@') { name.to_ascii_lowercase() } else { format!("@{}", name.to_ascii_lowercase()) }
     };

@@ -94,7 +94,7 @@ fn week(word: &str) -> Option<u8> {
         return Some(0x7f);
     }
     let is_name = |name: &&str| word == *name || word.strip_suffix('s') == Some(name) || word == &name[..3];
-    match NAMES.iter().position(|name| is_name(&name)) {
+    match NAMES.iter().position(is_name) {
         Some(day) => Some(1 << day),
         None => word.chars().try_fold(0, |all, letter| Some(all | 1 << LETTERS.find(letter)?)),
     }
