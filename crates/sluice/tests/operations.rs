@@ -298,8 +298,11 @@ fn prometheus_answers_every_question_of_the_dashboard() {
     assert!(prometheus.values("sluice_messages_total") == [0.0]);
     assert!(gateway.connect().deliver(b"From: a\r\n\r\nHello\r\n").starts_with("250 "));
     for expression in asked_by_the_dashboard() {
-        let expression =
-            expression.replace("$job", "sluice").replace("$instance", ".+").replace("$__rate_interval", "1m");
+        let expression = expression
+            .replace("$job", "sluice")
+            .replace("$instance", ".+")
+            .replace("$__rate_interval", "1m")
+            .replace("$__range", "1d");
         prometheus.values(&expression);
     }
     let grown = || (prometheus.values("sum(rate(sluice_messages_passed_total[1m]))")[0] > 0.0).then_some(());
