@@ -131,10 +131,13 @@ fn processes_that_inspect_may_die_and_others_take_their_place() {
     watch.start(&program, &["--deadline", "60"]);
     fs::write(watch.at("evil"), EICAR.concat()).expect("a file");
     for round in 0..3 {
-        let tasks = fs::read_dir(format!("/proc/{}/task", watch.id())).expect("its threads");
-        let children = tasks.map(|task| fs::read_to_string(task.expect("a thread").path().join("children")));
-        let children: String = children.map(Result::unwrap_or_default).collect();
-        assert!(!children.trim().is_empty(), "there are some");
+        let look = || {
+            let tasks = fs::read_dir(format!("/proc/{}/task", watch.id())).expect("its threads");
+            let children = tasks.flatten().map(|task| fs::read_to_string(task.path().join("children")));
+            let children: String = children.map(Result::unwrap_or_default).collect();
+            Some(children).filter(|children| !children.trim().is_empty())
+        };
+        let children = crate::harness::wait_for(look, "processes that inspect");
         children.split_whitespace().for_each(|id| signal(id, "-KILL"));
         let file = watch.at(&format!("file-{round}"));
         fs::write(&file, b"clean").expect("a file");
