@@ -317,7 +317,7 @@ fn a_client_logs_in_once_between_messages_and_a_handshake_undoes_it() {
              C: auth plain
              S: 334 Pw==
              C: {long}
-             S: 501 5.7.0 Given up
+             S: 501 5.7.0 Authentication cancelled
              C: AUTH PLAIN =
              S: 535 5.7.8 Wrong
              C: MAIL FROM:<a@b>
