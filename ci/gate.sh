@@ -21,7 +21,7 @@ SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
 exim=$PWD/target/peers/exim/usr/sbin/exim4
 [ ! -x "$exim" ] || export SLUICE_EXIM=${SLUICE_EXIM:-$exim}
 
-# What each step came to. A file, since some run beside the others; they end with the gate.
+# What each step came to: a file, since some run beside the others.
 table=${CARGO_TARGET_DIR:-target}/gate.table
 mkdir -p "${table%/*}"
 : >"$table"
@@ -43,8 +43,9 @@ conclude() {
     exit
 }
 
+clippy() { cargo clippy --workspace --all-targets --locked -q -- -D warnings; }
 docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked -q; }
-fuzz_targets() { cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" -q; }
+fuzz_targets() { cargo check --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" -q; }
 
 # All that tests print is kept in a file, since it says what they skipped; what failed is shown.
 printed=${CARGO_TARGET_DIR:-target}/tests.log
@@ -99,31 +100,33 @@ skips_are_told_apart() {
     ! git grep -nE '"(skipped: .*(SLUICE_DATA|no packs)|SLUICE_DATA is not set)' -- crates
 }
 
-# Builds of their own, in folders of their own: where one of two builds waits for its last crate, the other goes on.
-apart() {
-    step "no_std cores" ci/no_std.sh
-    step "the bare machine" ci/bare.sh
+# Beside the tests once they are compiled, for these wait more than they compute, and after their compilation, whose folder is shared.
+beside() {
+    renice -n 19 "$BASHPID" >/dev/null
+    until grep -qE '^(error|warning: build failed| +Running )' "$printed"; do sleep 1; done
+    step clippy clippy
+    step documentation docs
     step "fuzz targets" fuzz_targets
 }
 
-if [ "$mode" != --quick ]; then
-    apart >"$table.apart" 2>&1 &
-fi
 step format cargo fmt --all --check
 step "floor order and tidiness" ci/tidy.sh
 step "skips are told apart" skips_are_told_apart
-step clippy cargo clippy --workspace --all-targets --locked -q -- -D warnings
 
 if [ "$mode" = --quick ]; then
+    step clippy clippy
     step "tests (libraries and program)" cargo test --workspace --lib --bins --locked --no-fail-fast -q
     conclude
 fi
 
-step documentation docs
+: >"$printed"
+beside >"$table.beside" 2>&1 &
 step "tests, corpus replay among them" tests
 step "nothing was skipped" skips
+step "the bare machine" ci/bare.sh
+step "no_std cores" ci/no_std.sh
 wait
-cat "$table.apart"
+cat "$table.beside"
 step "findings are described" ci/findings.sh
 step "pages that are made from the sources" packaging/pages.sh --check "${CARGO_TARGET_DIR:-target}/debug/sluice"
 step "licences and sources" ci/licences.py . bare

@@ -5,6 +5,7 @@ mod acl;
 mod app_passwords;
 pub mod command;
 pub mod control;
+mod day;
 pub mod discovery;
 pub mod dkim;
 mod dmarc;

@@ -14,7 +14,7 @@ mod tally;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use auth::dmarc::walk::{self, Stop};
 use auth::dmarc::{Destination, accepts, destinations};
@@ -27,11 +27,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use self::report::Report;
 pub use self::tally::Tally;
 use self::tally::{Counts, Domain};
-
-const DAY: u64 = 86_400;
-
-/// How often it is looked whether the day is over: a clock may be set, and a machine may sleep.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+use super::day;
 
 /// How often the tally is written while it changes: a kill loses what was counted since.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
@@ -56,14 +52,14 @@ impl Reporter {
     /// Sends reports at the end of each day of UTC, until it is dropped.
     pub async fn serve(&self, site: Arc<Site>) {
         let kept = tally::read(&self.file);
-        match kept.day < seconds() / DAY {
+        match kept.day < day::today() {
             true => self.send(&site, kept).await,
             false => self.tally.add(kept),
         }
         let mut written = Instant::now();
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            if let Some(past) = self.tally.take_before(seconds() / DAY) {
+            tokio::time::sleep(day::LOOK_EVERY).await;
+            if let Some(past) = self.tally.take_before(day::today()) {
                 self.send(&site, past).await;
             } else if written.elapsed() >= KEEP_EVERY {
                 self.keep();
@@ -85,7 +81,7 @@ impl Reporter {
     /// Sends what was counted in a day.
     async fn send(&self, site: &Site, counts: Counts) {
         self.is_sending.store(true, Relaxed);
-        let began = counts.day * DAY;
+        let began = counts.day * day::SECONDS;
         for (domain, counted) in &counts.domains {
             for destination in self.destinations(domain).await {
                 self.send_to(site, &destination, domain, counted, began).await;
@@ -98,7 +94,7 @@ impl Reporter {
 
     async fn send_to(&self, site: &Site, to: &Destination, domain: &str, counted: &Domain, began: u64) {
         let (contact, hostname) = (&*self.contact, &*site.hostname);
-        let report = Report { contact, hostname, domain, began, end: began + DAY - 1 };
+        let report = Report { contact, hostname, domain, began, end: began + day::SECONDS - 1 };
         match report.send(site, to, counted).await {
             Ok(true) => _ = self.tally.reports.fetch_add(1, Relaxed),
             Ok(false) => tracing::info!(domain, to = &*to.address, "a DMARC report is larger than its address takes"),
@@ -163,8 +159,4 @@ impl Reporter {
             inquiry.answer(told.recv().await?);
         }
     }
-}
-
-fn seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -13,7 +13,7 @@ use edge::message::authenticity::Evaluations;
 use flow::{Evaluation, Observation, Published};
 use serde::{Deserialize, Serialize};
 
-use super::{DAY, seconds};
+use crate::store::day;
 
 /// Bytes of all records, as they are in memory.
 const BYTES_MAX: usize = 16 << 20;
@@ -63,7 +63,7 @@ impl Evaluations for Tally {
         let Evaluation { policy_domain, published, observation } = evaluation;
         let mut counts = self.lock();
         if counts.domains.is_empty() {
-            counts.day = seconds() / DAY;
+            counts.day = day::today();
         }
         if !counts.add(policy_domain, published, observation, 1) {
             self.left_out.fetch_add(1, Relaxed);

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
 
 use edge::message::asking::Resolver;
 use edge::upstream::route::{Fault, Insecurity};
@@ -17,6 +16,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use tokio::sync::mpsc::unbounded_channel;
 
+use crate::store::day;
 use crate::store::letter::Letter;
 
 /// Domains that are counted.
@@ -27,11 +27,6 @@ const FAILURES_MAX: usize = 100;
 
 /// Addresses that one report goes to.
 const ADDRESSES_MAX: usize = 5;
-
-const DAY: u64 = 86_400;
-
-/// How often it is looked whether the day is over: a clock may be set, and a machine may sleep.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Kinds of policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,14 +96,13 @@ impl Reports {
 
     /// Sends reports at the end of each day of UTC, until it is dropped.
     pub async fn serve(&self, site: Arc<Site>) {
-        let mut day = seconds() / DAY;
+        let mut today = day::today();
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
-            let today = seconds() / DAY;
-            if today > day {
-                self.send(&site, day * DAY).await;
+            tokio::time::sleep(day::LOOK_EVERY).await;
+            let past = std::mem::replace(&mut today, day::today());
+            if today > past {
+                self.send(&site, past * day::SECONDS).await;
             }
-            day = today;
         }
     }
 
@@ -185,7 +179,7 @@ impl Report<'_> {
         };
         json!({
             "organization-name": self.hostname,
-            "date-range": { "start-datetime": date(self.began), "end-datetime": date(self.began + DAY - 1) },
+            "date-range": { "start-datetime": date(self.began), "end-datetime": date(self.began + day::SECONDS - 1) },
             "contact-info": self.contact, "report-id": self.id(),
             "policies": counts.iter().map(policy).collect::<Vec<_>>(),
         })
@@ -194,7 +188,7 @@ impl Report<'_> {
     /// Sends it (section 5.3). It arrives whatever is wrong with the TLS that it reports of (section 3).
     async fn send(&self, site: &Site, to: &[String], counts: &[(Kind, Counts)]) -> Result<(), Untaken> {
         let Report { domain, contact, hostname, began } = self;
-        let (id, end, json) = (self.id(), began + DAY - 1, self.json(counts).to_string());
+        let (id, end, json) = (self.id(), began + day::SECONDS - 1, self.json(counts).to_string());
         let letter = Letter {
             from: contact,
             to,
@@ -226,10 +220,6 @@ fn result(fault: Fault, kind: Kind) -> &'static str {
 fn date(seconds: u64) -> String {
     let when = i64::try_from(seconds).ok().and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     when.and_then(|when| when.format(&Rfc3339).ok()).unwrap_or_default()
-}
-
-fn seconds() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]
