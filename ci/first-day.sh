@@ -16,7 +16,7 @@ place=$target/first-day
 base=$place/debian
 mirror=${SLUICE_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' "Codename: bookworm" 2>/dev/null | head -1)}
 # What the machine of the user has before; and what pages have it install, as they write it, which has no network then.
-packages=(postfix dovecot-imapd dovecot-pop3d clamdscan openssl zip python3 bsdutils)
+packages=(postfix dovecot-imapd dovecot-pop3d clamdscan e2guardian openssl zip python3 bsdutils)
 fetched=(clamav-freshclam spamassassin)
 
 skip() {

@@ -351,8 +351,7 @@ def quarantine():
     page = Page("docs/operate/quarantine.md")
     page.skip("nothing ────────► held", "a picture")
     train = page.take("[quarantine.train]")
-    fresh('[[listener]]\nprotocol = "smtp"\naddress = "127.0.0.1:10025"\nforward = "smtp://127.0.0.1:10026"\non_infected = "quarantine"\n'
-          'quarantine = "/var/lib/sluice/quarantine"\n' + train)
+    fresh(page.take('on_infected = "quarantine"').replace("[::]:25", "127.0.0.1:10025") + train)
     say("-- rspamc is not here: a program of that name reads the message and counts it")
     write("/usr/bin/rspamc", "#!/bin/sh\nexec wc -c >>/tmp/learnt\n")
     quiet("chmod 755 /usr/bin/rspamc; sluice quarantine delete --older 0s")
@@ -437,7 +436,21 @@ def migration():
     fresh(page.take('address = "127.0.0.1:11333"'))
     restart(postfix=False)
     sh("curl -s --data-binary @/srv/invoice.txt http://127.0.0.1:11333/checkv2", shows="action", quiet=True)
+    school(page.take('config = "/etc/e2guardian"'))
+    sh("cd /srv; " + page.take("sluice migrate postfix"), quiet=True)
     page.done()
+
+
+def school(text):
+    """Browsers whose lists are those of E2Guardian's package, and a site that the school has added."""
+    quiet("systemctl disable --now e2guardian; mkdir -p /etc/squid; echo blocked.example >>/etc/e2guardian/lists/bannedsitelist")
+    sh("echo child:$(openssl passwd -apr1 secret) >/etc/squid/passwd; sluice web lint /etc/e2guardian", status=None, quiet=True)
+    fresh(text.replace("192.0.2.1:8080", "127.0.0.1:8080").replace("192.0.2.0/24", "127.0.0.0/8"))
+    restart(postfix=False)
+    curl = "curl -s -o /dev/null -w '%{http_code}\\n' -x http://127.0.0.1:8080 "
+    sh(curl + "http://blocked.example/", shows="407")
+    sh(curl + "-U child:secret http://blocked.example/", shows="403")
+    sh("curl -s http://127.0.0.1:8080/proxy.pac", shows="proxy.example:8080")
 
 
 def reload_and_restart():

@@ -32,7 +32,7 @@ pub fn create<D: Device>(
     special_use: SpecialUse,
 ) -> Result<u32, Error> {
     if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
-        return Err(Refused::TransactionTooLarge.into());
+        return Err(Refused::TooMany.into());
     }
     let number = transaction.create(account, name, special_use)?;
     acl::inherit(transaction, account, number)?;
@@ -82,7 +82,7 @@ pub fn subscribe<D: Device>(
     let found = transaction.state().account(account);
     let is_full = found.is_some_and(|found| found.subscriptions.len() >= found.mailboxes.len() + SUBSCRIPTIONS_MORE);
     if is_subscribed && is_full {
-        return Err(Refused::TransactionTooLarge.into());
+        return Err(Refused::TooMany.into());
     }
     transaction.subscribe(account, name, is_subscribed)
 }

@@ -22,7 +22,7 @@ use crate::Keep;
 use crate::acl;
 use crate::conversation;
 use crate::digest::{Digest, Known, Part, Text};
-use crate::name::{MAILBOXES_MAX, is_name};
+use crate::name::{self, is_name};
 use crate::search::Words;
 pub use host::{Host, Sender, User};
 
@@ -277,12 +277,8 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
     fn create(&mut self, name: &str) -> Result<(), Failure> {
         let (account, name) = (self.user.number, folder_name(name)?);
         self.change(move |transaction| {
-            if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
-                return Err(Refused::TransactionTooLarge.into());
-            }
-            let number = transaction.create(account, &name, SpecialUse::default())?;
-            transaction.subscribe(account, &name, true)?;
-            acl::inherit(transaction, account, number).map(drop)
+            name::create(transaction, account, &name, SpecialUse::default())?;
+            transaction.subscribe(account, &name, true)
         })
     }
 

@@ -14,7 +14,7 @@ async fn a_message_is_recent_in_the_session_that_is_told_of_it_first() {
     first.talk("C: d SELECT INBOX").await;
     assert!(first.skip_to("d OK").await.contains(&"* 2 RECENT".to_owned()));
     first
-        .talk("C: e STORE 1 +FLAGS (\\Seen \\Recent)\nS: * 1 FETCH (UID 1 FLAGS (\\Recent \\Seen))\nS: e OK ...")
+        .talk("C: e STORE 1 +FLAGS (\\Seen \\Recent)\nS: e BAD ...\nC: e STORE 1 +FLAGS (\\Seen)\nS: * 1 FETCH (UID 1 FLAGS (\\Recent \\Seen))\nS: e OK ...")
         .await;
     let mut second = server.imap("ann").await;
     second.talk("C: b SELECT INBOX").await;

@@ -50,6 +50,8 @@ pub enum Refused {
     TooManyAnnotations,
     /// The operations of one transaction fit into one record.
     TransactionTooLarge,
+    /// The account has as many of its kind as it may have.
+    TooMany,
     /// A digest fits into one record, and a message has at most 2^40 bytes.
     TooLarge,
     /// A mailbox has given 2^32 - 1 UIDs.
@@ -134,6 +136,7 @@ impl fmt::Display for Refused {
             Refused::TooManyKeywords => "the mailbox has too many keywords",
             Refused::TooManyAnnotations => "too many annotations, or too long",
             Refused::TransactionTooLarge => "too many operations for one transaction",
+            Refused::TooMany => "the account has as many of these as it may have",
             Refused::TooLarge => "the message or its digest is too large",
             Refused::NoMoreUids => "the mailbox has no more UIDs",
             Refused::Inconsistent => "the operation does not fit the state before it",

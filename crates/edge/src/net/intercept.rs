@@ -41,12 +41,12 @@ fn original(stream: &TcpStream, local: SocketAddr) -> io::Result<SocketAddr> {
 
 /// Whether who connects to `meant` arrives at the door at `door`.
 pub fn is_at(door: SocketAddr, meant: SocketAddr) -> bool {
-    let here = || door.ip().is_unspecified() && is_ours(meant.ip());
+    let here = || door.ip().is_unspecified() && is_of_this_machine(meant.ip());
     door.port() == meant.port() && (canonical(door) == meant || here())
 }
 
 /// Whether an address is one of this machine: then the kernel would use it as the source of what goes there.
-fn is_ours(address: IpAddr) -> bool {
+pub fn is_of_this_machine(address: IpAddr) -> bool {
     let any: IpAddr = if address.is_ipv4() { [0; 4].into() } else { [0; 16].into() };
     let route = || -> io::Result<IpAddr> {
         let socket = UdpSocket::bind((any, 0))?;

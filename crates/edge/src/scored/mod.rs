@@ -54,6 +54,9 @@ pub trait Dialect: Default {
     /// Whether who wants to have a mail learned has to show a password, where one is set.
     const NEEDS_PASSWORD: bool;
 
+    /// Whether nothing at all is a mail without a header, and has its score.
+    const SCORES_NOTHING: bool;
+
     /// The header fields of the mail that an answer tells, in lower case.
     const FIELDS: &[Cow<'static, str>];
 
@@ -302,6 +305,10 @@ impl<D: Dialect> Session<D> {
         };
         if let Some(telling) = D::telling(&mail.request) {
             return self.learn(&mail, telling, verdict.score.take()).await;
+        }
+        if mail.passage.received() == 0 && !D::SCORES_NOTHING {
+            let nothing = |score: &Score| Score { required: score.required, ..Score::default() };
+            verdict.score = verdict.score.as_ref().map(nothing);
         }
         journal::count_score(&self.shared.runtime.borrow().metrics, &mail.passage, &verdict);
         // What is refused for what it holds needs no score.

@@ -29,6 +29,7 @@ impl Dialect for Server {
     const FIELDS: &[Cow<'static, str>] = &[Cow::Borrowed(MESSAGE_ID)];
 
     const NEEDS_PASSWORD: bool = true;
+    const SCORES_NOTHING: bool = false;
 
     fn step(&mut self, input: &[u8]) -> (usize, Event<Request>) {
         let (taken, event) = Server::step(self, input);
@@ -84,9 +85,6 @@ impl Dialect for Server {
     }
 
     fn answer(&mut self, mail: &mut Mail<Request>, verdict: &Verdict, score: &Score) -> Result<(), &'static str> {
-        // Nothing is no mail without a header.
-        let nothing = Score { required: score.required, ..Score::default() };
-        let score = if mail.passage.received() == 0 { &nothing } else { score };
         let reject = mail.spam.scoring.reject.unwrap_or(USUAL_REJECT);
         let symbols: Vec<&str> = score.hits.iter().map(|hit| &*hit.rule).collect();
         let told = mail.told(verdict, score);
@@ -108,7 +106,7 @@ impl Dialect for Server {
             self,
             &match refusal {
                 Refusal::Malformed(why) => rspamd::Refusal::Malformed(why),
-                Refusal::Untold => rspamd::Refusal::Unknown,
+                Refusal::Untold => rspamd::Refusal::Unavailable("learning is not enabled here".into()),
                 Refusal::Forbidden => rspamd::Refusal::Forbidden,
                 Refusal::TooLarge => rspamd::Refusal::TooLarge,
                 Refusal::Unavailable(why) => rspamd::Refusal::Unavailable(why),

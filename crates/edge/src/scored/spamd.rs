@@ -18,6 +18,7 @@ impl Dialect for Server {
     const FIELDS: &[Cow<'static, str>] = &[];
 
     const NEEDS_PASSWORD: bool = false;
+    const SCORES_NOTHING: bool = true;
 
     fn step(&mut self, input: &[u8]) -> (usize, Event<Request>) {
         let (taken, event) = Server::step(self, input);

@@ -29,7 +29,7 @@ impl From<Error> for Refusal {
             // RFC 5530: another session has taken it out, which this one has not been told yet.
             Error::Refused(Refused::NoSuchMessage) => "[EXPUNGEISSUED] ",
             Error::Refused(Refused::Exists) => "[ALREADYEXISTS] ",
-            Error::Refused(Refused::TooManyKeywords | Refused::TransactionTooLarge) => "[LIMIT] ",
+            Error::Refused(Refused::TooMany | Refused::TooManyKeywords | Refused::TransactionTooLarge) => "[LIMIT] ",
             Error::Refused(Refused::Name) => "[CANNOT] ",
             Error::Refused(_) => "",
             Error::Full => "[UNAVAILABLE] ",

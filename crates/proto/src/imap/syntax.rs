@@ -236,7 +236,7 @@ impl Flags {
     /// The names of the system flags, in the order of their bits.
     pub const SYSTEM: [&'static str; 5] = ["\\Seen", "\\Answered", "\\Flagged", "\\Deleted", "\\Draft"];
 
-    /// Adds one. `\Recent` is the server's own and means nothing here.
+    /// Adds one. `\Recent` is the server's own: no client sets it.
     pub(super) fn add(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
         let is_system = cursor.eat(b'\\');
         let name = core::str::from_utf8(cursor.while_(is_atom)).map_err(|_| "Not a flag")?;
@@ -252,7 +252,6 @@ impl Flags {
         let known = Flags::SYSTEM.iter().position(|flag| flag[1..].eq_ignore_ascii_case(name));
         match known {
             Some(bit) => self.system |= 1 << bit,
-            None if name.eq_ignore_ascii_case("Recent") => {}
             None => return Err("Unknown flag"),
         }
         Ok(())

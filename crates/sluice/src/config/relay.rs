@@ -1,7 +1,8 @@
 //! Listeners that make a relay for everybody out of a mail server that trusts its own machine.
 
-use std::net::{IpAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 
+use edge::net::intercept::is_of_this_machine;
 use edge::settings::{Forward, Listener, Scheme};
 
 use super::Config;
@@ -40,13 +41,7 @@ fn forwards_to_this_machine(listener: &Listener) -> bool {
     let Forward::Server { scheme: Scheme::Smtp | Scheme::Smtps, address } = &listener.hop.forward else {
         return matches!(listener.hop.forward, Forward::SmtpSocket(_));
     };
-    let ours = |ip: IpAddr| ip.is_loopback() || ip.is_unspecified() || is_of_this_machine(ip);
-    address.to_socket_addrs().is_ok_and(|mut all| all.any(|address| ours(address.ip().to_canonical())))
-}
-
-/// Whether an address is this machine's: only then may a socket have it.
-fn is_of_this_machine(ip: IpAddr) -> bool {
-    std::net::UdpSocket::bind((ip, 0)).is_ok()
+    address.to_socket_addrs().is_ok_and(|mut all| all.any(|address| is_of_this_machine(address.ip().to_canonical())))
 }
 
 #[cfg(test)]

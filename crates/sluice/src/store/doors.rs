@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use edge::metrics::SessionOpen;
 use edge::net::accept::accepted;
+use edge::net::intercept::is_of_this_machine;
 use edge::net::listening::{LOCAL, Socket, network_address};
 use edge::net::stream::Stream;
 use edge::porch::door::{House, Place, Refusal};
@@ -110,7 +111,7 @@ impl Crowd {
 
     /// Lets in a client, or says why not; one of this machine stands for many.
     fn arrive(self: &Arc<Crowd>, client: Option<IpAddr>) -> Result<Option<Arrived>, Refusal> {
-        let Some(address) = client.filter(|address| !address.is_loopback()) else { return Ok(None) };
+        let Some(address) = client.filter(|&address| !is_of_this_machine(address)) else { return Ok(None) };
         let who = Who::new(&self.settings, address, bits(address));
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let arrival = self.clients.lock().unwrap_or_else(PoisonError::into_inner).arrive(&self.settings, who, now);

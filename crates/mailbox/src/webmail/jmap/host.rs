@@ -12,7 +12,7 @@ use ::webmail::session::hex;
 use keep::Keep;
 use keep::digest::{Digest, Part};
 use keep::find::Key;
-use keep::name::{MAILBOXES_MAX, is_name};
+use keep::name::{self, is_name};
 use keep::{acl, webmail};
 use store::{Arrival, Error, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
 
@@ -320,11 +320,7 @@ fn apply(
         }
         Work::Create { name, special_use } => {
             let name = named(&name)?;
-            if transaction.state().account(account).is_some_and(|account| account.mailboxes.len() >= MAILBOXES_MAX) {
-                return Err(Refused::TransactionTooLarge.into());
-            }
-            *made = transaction.create(account, name, SpecialUse(special_use))?;
-            acl::inherit(transaction, account, *made)?;
+            *made = name::create(transaction, account, name, SpecialUse(special_use))?;
         }
         Work::Rename { mailbox, name } => {
             let (before, name) = (own(transaction.state(), account, mailbox)?.name.clone(), named(&name)?);
