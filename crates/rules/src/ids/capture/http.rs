@@ -15,6 +15,8 @@ use super::uri;
 
 /// Bytes of a head.
 const HEAD_BYTES_MAX: usize = 128 << 10;
+/// Bytes of the line of a chunk's size, and of a trailer's.
+const LINE_BYTES_MAX: usize = 64 << 10;
 /// Requests without a response.
 const EXCHANGES_MAX: usize = 256;
 
@@ -30,6 +32,8 @@ pub(super) struct Http {
 #[derive(Default)]
 struct Side {
     pending: Vec<u8>,
+    /// The place of the line of a head that is not yet whole.
+    line: usize,
     state: State,
 }
 
@@ -200,7 +204,7 @@ impl Http {
                 false
             }
             State::Head => {
-                let Some(head) = take_head(&mut side.pending) else {
+                let Some(head) = take_head(&mut side.pending, &mut side.line) else {
                     if side.pending.len() > HEAD_BYTES_MAX {
                         side.state = State::Over;
                     }
@@ -447,27 +451,36 @@ impl Body {
                 (taken, false)
             }
             Left::Chunk(None) => {
-                let Some(end) = memchr::memchr(b'\n', input) else { return (0, false) };
+                let end = match memchr::memchr(b'\n', input) {
+                    Some(end) => end,
+                    None if input.len() < LINE_BYTES_MAX => return (0, false),
+                    None => return self.unframe(input, decoded),
+                };
                 let line = input[..end].trim_ascii();
                 let line = line.strip_prefix(b"\x0b").unwrap_or(line);
                 if !line.is_empty() {
                     self.left = match chunk_size(line) {
                         Some(0) => Left::Trailer,
                         Some(size) => Left::Chunk(Some(size)),
-                        // No size: the rest is the body.
-                        None => {
-                            self.left = Left::Close;
-                            return self.take(input, decoded);
-                        }
+                        None => return self.unframe(input, decoded),
                     };
                 }
                 (end + 1, false)
             }
             Left::Trailer => {
-                let Some(end) = memchr::memchr(b'\n', input) else { return (0, false) };
+                let Some(end) = memchr::memchr(b'\n', input) else {
+                    let is_endless = input.len() >= LINE_BYTES_MAX;
+                    return (if is_endless { input.len() } else { 0 }, is_endless);
+                };
                 (end + 1, input[..end].trim_ascii().is_empty())
             }
         }
+    }
+
+    /// Takes what comes for the body: a chunk has no size.
+    fn unframe(&mut self, input: &[u8], decoded: &mut Vec<u8>) -> (usize, bool) {
+        self.left = Left::Close;
+        self.take(input, decoded)
     }
 }
 
@@ -476,23 +489,24 @@ fn chunk_size(line: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(&line[..end]).ok()?, 16).ok()
 }
 
-/// Takes a whole head from the bytes that wait: up to a line that is blank.
-fn take_head(pending: &mut Vec<u8>) -> Option<Head> {
-    let start = pending.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
-    let mut at = start;
+/// Takes a whole head from the bytes that wait: up to a line that is blank. Lines that were looked at before are passed over.
+fn take_head(pending: &mut Vec<u8>, at: &mut usize) -> Option<Head> {
+    let start = pending.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(pending.len());
+    pending.drain(..start);
     loop {
-        let end = at + memchr::memchr(b'\n', pending.get(at..)?)?;
-        let line = &pending[at..end];
+        let end = *at + memchr::memchr(b'\n', pending.get(*at..)?)?;
+        let line = &pending[*at..end];
         // Blanks in front of a carriage return are a folded line.
-        if at > start && (matches!(line, b"" | b"\r") || line.iter().all(|byte| matches!(byte, b' ' | b'\t'))) {
-            let all: Vec<u8> = pending.drain(..=end).skip(start).collect();
+        if *at > 0 && (matches!(line, b"" | b"\r") || line.iter().all(|byte| matches!(byte, b' ' | b'\t'))) {
+            *at = 0;
+            let all: Vec<u8> = pending.drain(..=end).collect();
             // A lone carriage return ends lines, too.
             let first = all.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(all.len());
             let rest = all.get(first..).unwrap_or_default();
             let raw = rest.strip_prefix(b"\r\n").unwrap_or(rest.get(1..).unwrap_or_default());
             return Some(Head { first: all[..first].to_vec(), fields: joined(raw), raw: raw.to_vec() });
         }
-        at = end + 1;
+        *at = end + 1;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A host of rules for captures: packets of a pcap or pcapng file become flows, flows become messages, and rules are tried on them.
 //!
 //! Its readers of HTTP, SMTP, DNS and TLS serve rules alone, and read what peers of rules read; so they stand here and not in `proto`,
-//! whose halves are strict because they decide on traffic. It does not look into fragments, tunnels and HTTP/2, and believes checksums.
+//! whose halves are strict because they decide on traffic. It does not look into fragments and HTTP/2, and believes checksums.
 //!
 //! Flows are bounded by their number; the one that has been silent longest is ended first.
 

@@ -1,6 +1,7 @@
-//! Segments and datagrams in captured packets: Ethernet with VLANs, raw IP, Linux cooked and loopback links; IPv4 and IPv6.
+//! Segments and datagrams in captured packets: Ethernet with VLANs, raw IP, Linux cooked and loopback links; IPv4 and IPv6, also in
+//! tunnels of IP and GRE.
 //!
-//! Fragments, tunnels and bad checksums are not looked into.
+//! Fragments, other tunnels and bad checksums are not looked into.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -20,6 +21,9 @@ pub(super) enum Carried<'a> {
     Datagram(&'a [u8]),
 }
 
+/// Heads of IP within each other.
+const TUNNELS_MAX: u8 = 4;
+
 pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
 pub(super) const RST: u8 = 4;
@@ -29,11 +33,11 @@ pub(super) const ACK: u8 = 16;
 pub(super) fn read<'a>(captured: &Captured<'a>) -> Option<Packet<'a>> {
     let bytes = captured.bytes;
     match captured.link {
-        1 => ethernet(bytes),
-        0 | 108 => internet(bytes.get(4..)?),
-        12 | 101 | 228 | 229 => internet(bytes),
-        113 => internet(bytes.get(16..)?),
-        276 => internet(bytes.get(20..)?),
+        1 => ethernet(bytes, 0),
+        0 | 108 => internet(bytes.get(4..)?, 0),
+        12 | 101 | 228 | 229 => internet(bytes, 0),
+        113 => internet(bytes.get(16..)?, 0),
+        276 => internet(bytes.get(20..)?, 0),
         _ => None,
     }
 }
@@ -42,20 +46,20 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-fn ethernet(bytes: &[u8]) -> Option<Packet<'_>> {
+fn ethernet(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
     let mut at = 12;
     for _ in 0..3 {
         match half(bytes, at)? {
             0x8100 | 0x88a8 | 0x9100 => at += 4,
-            0x0800 | 0x86dd => return internet(bytes.get(at + 2..)?),
-            0x8864 => return internet(bytes.get(at + 10..)?),
+            0x0800 | 0x86dd => return internet(bytes.get(at + 2..)?, depth),
+            0x8864 => return internet(bytes.get(at + 10..)?, depth),
             _ => return None,
         }
     }
     None
 }
 
-fn internet(bytes: &[u8]) -> Option<Packet<'_>> {
+fn internet(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
     match bytes.first()? >> 4 {
         4 => {
             let head = usize::from(bytes[0] & 15) * 4;
@@ -66,7 +70,7 @@ fn internet(bytes: &[u8]) -> Option<Packet<'_>> {
             // Captures of machines that segment in hardware may say 0.
             let end = if total == 0 { bytes.len() } else { total.min(bytes.len()) };
             let of = |at: usize| Some(IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?)));
-            transport(*bytes.get(9)?, bytes.get(head..end)?, of(12)?, of(16)?)
+            carried(*bytes.get(9)?, bytes.get(head..end)?, [of(12)?, of(16)?], depth)
         }
         6 => {
             let of =
@@ -79,13 +83,14 @@ fn internet(bytes: &[u8]) -> Option<Packet<'_>> {
                 }
                 (next, at) = (*bytes.get(at)?, at + (usize::from(*bytes.get(at + 1)?) + 1) * 8);
             }
-            transport(next, bytes.get(at..end)?, of(8)?, of(24)?)
+            carried(next, bytes.get(at..end)?, [of(8)?, of(24)?], depth)
         }
         _ => None,
     }
 }
 
-fn transport(protocol: u8, bytes: &[u8], source: IpAddr, target: IpAddr) -> Option<Packet<'_>> {
+/// Reads the content of a packet of IP: a segment, a datagram, or another packet.
+fn carried(protocol: u8, bytes: &[u8], [source, target]: [IpAddr; 2], depth: u8) -> Option<Packet<'_>> {
     let carried = match protocol {
         6 => {
             let head = usize::from(bytes.get(12)? >> 4) * 4;
@@ -96,7 +101,61 @@ fn transport(protocol: u8, bytes: &[u8], source: IpAddr, target: IpAddr) -> Opti
             let end = usize::from(half(bytes, 4)?).clamp(8, bytes.len().max(8));
             Carried::Datagram(bytes.get(8..end)?)
         }
+        4 | 41 if depth < TUNNELS_MAX => return internet(bytes, depth + 1),
+        47 if depth < TUNNELS_MAX => return encapsulated(bytes, depth + 1),
         _ => return None,
     };
     Some(Packet { source: (source, half(bytes, 0)?), target: (target, half(bytes, 2)?), carried })
+}
+
+/// The packet in one of GRE (RFC 2784, RFC 2890), that of version 1 and with routes left out.
+fn encapsulated(bytes: &[u8], depth: u8) -> Option<Packet<'_>> {
+    let flags = half(bytes, 0)?;
+    if flags & 0x4007 != 0 {
+        return None;
+    }
+    let fields = [0x8000, 0x2000, 0x1000].into_iter().filter(|field| flags & field != 0).count();
+    let inner = bytes.get(4 + 4 * fields..)?;
+    match half(bytes, 2)? {
+        0x0800 | 0x86dd => internet(inner, depth),
+        0x6558 => ethernet(inner, depth),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet of IPv4 around a content.
+    fn around(protocol: u8, content: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(20 + content.len()).expect("a packet").to_be_bytes();
+        let head = [0x45, 0, length[0], length[1], 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, protocol, 10, 0, 0, 9];
+        [&head[..], content].concat()
+    }
+
+    #[test]
+    fn segments_are_read_through_tunnels_of_a_bounded_depth() {
+        let mut segment = [0; 24];
+        segment[..4].copy_from_slice(&[0, 1, 0, 2]);
+        (segment[12], segment[13]) = (0x50, ACK);
+        segment[20..].copy_from_slice(b"text");
+        let plain = around(6, &segment);
+        let wanted = internet(&plain, 0).expect("a segment");
+        assert!(
+            matches!(wanted.carried, Carried::Segment { bytes: b"text", .. }) && wanted.source.1 == 1,
+            "{wanted:?}"
+        );
+        let bridged = [&[0x20, 0, 0x65, 0x58, 0, 0, 0, 7][..], &[2; 12], &[8, 0], &plain].concat();
+        let routed = [&[0, 0, 8, 0][..], &plain].concat();
+        for (protocol, content) in [(4, &plain), (47, &bridged), (47, &routed)] {
+            assert_eq!(internet(&around(protocol, content), 0), Some(wanted));
+        }
+        let deep = (0..TUNNELS_MAX).fold(plain.clone(), |packet, _| around(4, &packet));
+        assert_eq!(internet(&deep, 0), Some(wanted));
+        assert_eq!(internet(&around(4, &deep), 0), None);
+        for unread in [&[0x40, 0, 8, 0][..], &[0, 1, 8, 0], &[0, 0, 8, 6], &[0]] {
+            assert_eq!(internet(&around(47, &[unread, &plain].concat()), 0), None);
+        }
+    }
 }

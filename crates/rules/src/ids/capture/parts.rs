@@ -190,16 +190,18 @@ impl Parts {
                     out(Event::Data(end));
                 }
             }
-            Encoding::Base64 => {
-                let is_digit = |byte: &u8| text::base64::value(*byte).is_some();
-                self.digits.extend(line.iter().copied().filter(is_digit));
-                let whole = self.digits.len() / 4 * 4;
-                let decoded = text::base64::decode(self.digits.drain(..whole)).unwrap_or_default();
-                if !decoded.is_empty() {
-                    out(Event::Data(&decoded));
-                }
-            }
+            Encoding::Base64 => line.split_inclusive(|&byte| byte == b'=').for_each(|run| self.digits(run, out)),
             Encoding::Quoted => out(Event::Data(&quoted(line))),
+        }
+    }
+
+    /// Decodes a run of Base64. Padding ends four digits that are not all there, and more may follow (RFC 2045, section 6.8).
+    fn digits(&mut self, run: &[u8], out: &mut dyn FnMut(Event<'_>)) {
+        self.digits.extend(run.iter().copied().filter(|byte| text::base64::value(*byte).is_some()));
+        let whole = if run.ends_with(b"=") { self.digits.len() } else { self.digits.len() / 4 * 4 };
+        let decoded = text::base64::decode(self.digits.drain(..whole)).unwrap_or_default();
+        if !decoded.is_empty() {
+            out(Event::Data(&decoded));
         }
     }
 }
@@ -261,7 +263,7 @@ mod tests {
     #[test]
     fn parts_are_decoded_however_they_are_cut() {
         let mail = b"From: <a@b>\r\nContent-Type: multipart/mixed; boundary=\"x\"\r\n\r\npre\r\n--x\r\nContent-Disposition: attachment; \
-            filename=f.txt\r\nContent-Transfer-Encoding: base64\r\n\r\nYWJj\r\nZGU=\r\n--x\r\n\r\nplain\r\n--x--\r\nafter\r\n";
+            filename=f.txt\r\nContent-Transfer-Encoding: base64\r\n\r\nYWJj\r\nZGU=\r\nNA=\r\n=Mg\r\n==\r\n--x\r\n\r\nplain\r\n--x--\r\nafter\r\n";
         for size in [1, 7, mail.len()] {
             let (mut parts, mut out) = (Parts::new(), Vec::new());
             let mut take = |event: Event<'_>| match event {
@@ -272,7 +274,7 @@ mod tests {
             };
             mail.chunks(size).for_each(|piece| parts.feed(piece, &mut take));
             parts.finish(&mut take);
-            assert_eq!(out, b"[f.txt]abcde.[-]plain.", "in pieces of {size}");
+            assert_eq!(out, b"[f.txt]abcde42.[-]plain.", "in pieces of {size}");
         }
     }
 }
