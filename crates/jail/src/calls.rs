@@ -14,6 +14,8 @@ pub enum Calls {
     OfJail,
     /// A template reads signatures and rules, copies itself, and ends copies.
     OfTemplate,
+    /// A tap reads packets of an open interface besides, and asks how many were dropped.
+    OfTap,
 }
 
 const OF_JAIL: &[i64] = &[
@@ -47,6 +49,9 @@ const OF_JAIL: &[i64] = &[
     libc::SYS_exit,
     libc::SYS_exit_group,
 ];
+
+/// System calls of a tap besides.
+const OF_TAP: &[i64] = &[libc::SYS_recvmmsg, libc::SYS_getsockopt];
 
 /// System calls of a template besides: those for messages of its host, for files it is handed, for its copies, and for
 /// the rights that a copy gives up.
@@ -121,6 +126,9 @@ fn rules(calls: Calls) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
     // No memory is made executable: what is computed is no program.
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![without(2, libc::PROT_EXEC)?]);
+    }
+    if calls == Calls::OfTap {
+        rules.extend(OF_TAP.iter().map(|&call| (call, Vec::new())));
     }
     if calls == Calls::OfTemplate {
         rules.extend(OF_TEMPLATE.iter().map(|&call| (call, Vec::new())));

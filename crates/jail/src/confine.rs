@@ -88,6 +88,19 @@ impl fmt::Display for Confined {
 /// When the kernel has it and refuses.
 pub fn confine() -> Result<Confined, String> {
     withdraw()?;
+    give_up(Calls::OfJail)
+}
+
+/// Gives up everything but open descriptors of an interface, of signals and of output. Signals end the process as before.
+///
+/// # Errors
+/// When the kernel has it and refuses.
+pub fn confine_tap() -> Result<Confined, String> {
+    harden()?;
+    give_up(Calls::OfTap)
+}
+
+fn give_up(calls: Calls) -> Result<Confined, String> {
     let namespaces = unshare();
     // A user namespace comes with every capability over itself.
     drop_capabilities().map_err(|error| failed("capabilities", error))?;
@@ -96,7 +109,7 @@ pub fn confine() -> Result<Confined, String> {
     for (resource, most) in [(Resource::Nofile, 2), (Resource::Nproc, 0)] {
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
-    let seccomp = calls::confine(Calls::OfJail).map_err(|error| failed("seccomp", error))?;
+    let seccomp = calls::confine(calls).map_err(|error| failed("seccomp", error))?;
     Ok(Confined { namespaces, landlock, seccomp })
 }
 
@@ -106,13 +119,18 @@ pub fn confine() -> Result<Confined, String> {
 /// # Errors
 /// When the kernel refuses.
 pub fn withdraw() -> Result<(), String> {
-    // A service manager may have forbidden the call, having set the limit itself.
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", error))?;
-    set_no_new_privs(true).map_err(|error| failed("no_new_privs", error))?;
+    harden()?;
     ignore_signals();
     landlock(Some("/proc")).map_err(|error| failed("landlock", error))?;
     drop_capabilities().map_err(|error| failed("capabilities", error))
+}
+
+/// Leaves no image of the memory, and no way to new rights.
+fn harden() -> Result<(), String> {
+    // A service manager may have forbidden the call, having set the limit itself.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed("dumpable", error))?;
+    set_no_new_privs(true).map_err(|error| failed("no_new_privs", error))
 }
 
 /// Gives up every capability, and whatever could bring one back. The bounding set stays where nothing may change it: no new

@@ -8,7 +8,7 @@
 //!
 //! [`Local`] is the [`flow::Inspector`] of this process. [`Jails`] are processes of this program, each with one thread, that have
 //! given up everything but memory and bells; they share the compiled signatures. This crate opens no socket to anybody
-//! else and no file by a path.
+//! else and no file by a path. A [`Tap`] has packets of an interface for a process that is confined alike.
 
 mod account;
 mod bells;
@@ -31,19 +31,21 @@ mod scoring;
 mod start;
 mod statm;
 mod suspects;
+mod tap;
 mod template;
 
 pub use bells::{Bell, Bells};
-pub use confine::{Confined, Landlocked, confine};
+pub use confine::{Confined, Landlocked, confine, confine_tap};
 pub use host::{Jails, Process, Settings};
 pub use launch::{Children, Launch, Launched};
 pub use link::Counts;
 pub use local::Local;
 pub use map::map;
-pub use memory::{Counting, Memory};
+pub use memory::{Counting, Memory, balance};
 pub use protocol::Ready;
 pub use start::{probe, run};
 pub use suspects::Suspects;
+pub use tap::{Passed, Tap};
 pub use template::Signatures;
 
 #[cfg(test)]

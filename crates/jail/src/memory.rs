@@ -22,6 +22,11 @@ thread_local! {
     static BALANCE: Cell<isize> = const { Cell::new(0) };
 }
 
+/// Bytes that this thread has been given, less those that it gave back.
+pub fn balance() -> isize {
+    BALANCE.get()
+}
+
 /// The allocator, which counts. Memory that one event loop has freed serves the next, and the system gets back what nobody
 /// wants for a while.
 pub struct Counting;

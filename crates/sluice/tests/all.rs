@@ -29,6 +29,7 @@ mod https;
 mod icap;
 mod ids;
 mod ids_records;
+mod ids_sniff;
 mod imap;
 mod imap_clients;
 mod intercept;

@@ -51,6 +51,23 @@ pub enum App {
     Other,
 }
 
+impl App {
+    /// Its name in records, as Suricata has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            App::Http => "http",
+            App::Http2 => "http2",
+            App::Smtp => "smtp",
+            App::Tls => "tls",
+            App::Dns => "dns",
+            App::Pop3 => "pop3",
+            App::Imap => "imap",
+            App::Ftp => "ftp",
+            App::Other => "failed",
+        }
+    }
+}
+
 macro_rules! buffers {
     ($($(#[$doc:meta])* $variant:ident $side:ident $multi:literal [$($name:literal)*] $old:expr;)*) => {
         /// A buffer.

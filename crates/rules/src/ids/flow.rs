@@ -149,6 +149,16 @@ impl Flow {
         self.app = Some(app);
     }
 
+    /// Bytes of its streams that it holds.
+    pub fn held_bytes(&self) -> usize {
+        self.streams.iter().flatten().map(|body| body.bytes.len()).sum()
+    }
+
+    /// The protocol that it has turned out to be.
+    pub fn app(&self) -> Option<App> {
+        self.app
+    }
+
     /// Verdict on the flow.
     pub fn verdict(&self) -> Verdict {
         self.verdict

@@ -101,6 +101,12 @@ impl Transaction {
         is_alone.then(|| self.changes.get(&section.buffer).copied().unwrap_or(0))
     }
 
+    /// Bytes of content that it holds.
+    pub fn held_bytes(&self) -> usize {
+        let values: usize = self.values.iter().map(|(.., bytes)| bytes.len()).sum();
+        values + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>()
+    }
+
     /// How many buffers were not looked at because there were too many.
     pub fn lost(&self) -> u64 {
         self.lost

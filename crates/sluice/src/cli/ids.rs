@@ -19,6 +19,12 @@ pub enum IdsCommand {
     ///
     /// Exit status: 0 no rule alerts, 1 one or more do, 2 an error.
     Check(IdsCheck),
+    /// Try rules on the packets of a network interface, and print a line of EVE JSON an alert, until SIGTERM or SIGINT.
+    ///
+    /// Blocks nothing. Needs root or CAP_NET_RAW to open the interface; before it reads packets it becomes another user, and
+    /// keeps nothing but the interface and its output. At the end the standard error has how many packets there were, and how
+    /// many of them were dropped. The options about rules count with --rules only. Exit status: 0, or 2 for an error.
+    Sniff(IdsSniff),
     /// Read rules, count them, and name those that do not load.
     ///
     /// Exit status: 0 all rules load, 1 some do not, 2 a file cannot be read.
@@ -64,9 +70,38 @@ pub struct IdsCheck {
     /// Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3.
     #[arg(long, required = true, num_args = 1.., value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Vec<PathBuf>,
-    /// Print messages and files as well: records of http, smtp, tls and fileinfo.
+    /// Print messages, files and flows as well: records of http, smtp, tls, fileinfo, flow and anomaly.
     #[arg(long)]
     pub records: bool,
+    /// Names that the rules use.
+    #[command(flatten)]
+    pub names: IdsRules,
+}
+
+/// `sluice ids sniff`
+#[derive(Debug, Args)]
+pub struct IdsSniff {
+    /// The interface, by its name.
+    #[arg(value_name = "INTERFACE")]
+    pub interface: String,
+    /// Files or folders of rules, in place of those of the configuration.
+    #[arg(long, num_args = 1.., value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub rules: Vec<PathBuf>,
+    /// The configuration. [default: /etc/sluice/sluice.toml]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "rules")]
+    pub config: Option<PathBuf>,
+    /// Print messages, files and flows as well, and each minute counts of packets (stats).
+    #[arg(long)]
+    pub records: bool,
+    /// Take packets for other machines, too.
+    #[arg(long)]
+    pub promiscuous: bool,
+    /// The user to become, if started as root.
+    #[arg(long, value_name = "NAME", default_value = "nobody", value_hint = ValueHint::Username)]
+    pub user: String,
+    /// MiB of memory for flows; beyond it those that hold most are ended.
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=65_536))]
+    pub memory: u32,
     /// Names that the rules use.
     #[command(flatten)]
     pub names: IdsRules,

@@ -1,8 +1,9 @@
-//! `sluice ids`: intrusion rules of Suricata and Snort counted, explained, and tried on captures.
+//! `sluice ids`: intrusion rules of Suricata and Snort counted, explained, and tried on captures and on interfaces.
 //!
 //! Files are read whole, each within a bound. Data sets that rules name are looked for beside the file of the rules.
 
 mod explain;
+mod sniff;
 
 use std::fs::File;
 use std::io::Read;
@@ -14,6 +15,7 @@ use rules::ids::{Register, capture};
 use serde_json::{Value, json};
 
 use crate::cli::{self, IdsCheck, IdsCommand, IdsLint, IdsRules};
+use crate::config::Config;
 use crate::config::ids::IdsSettings;
 use crate::eve::captures;
 use crate::output::Failure;
@@ -29,6 +31,7 @@ pub fn run(args: &cli::Ids) -> Result<ExitCode, Failure> {
     Reach::reading().confine(&[])?;
     match &args.command {
         IdsCommand::Check(args) => check(args),
+        IdsCommand::Sniff(args) => sniff::run(args),
         IdsCommand::Lint(args) => lint(args),
         IdsCommand::Explain(args) => explain::run(args),
     }
@@ -61,6 +64,14 @@ fn settings(rules: &[PathBuf], names: &IdsRules) -> Result<IdsSettings, Failure>
         modify: names.modify.clone(),
         ..IdsSettings::default()
     })
+}
+
+/// Settings of rules that are named, or else of a configuration.
+fn settings_of(rules: &[PathBuf], names: &IdsRules, config: Option<&Path>) -> Result<IdsSettings, Failure> {
+    match rules {
+        [] => Ok(Config::read(config.unwrap_or(cli::CONFIG.as_ref()))?.ids.unwrap_or_default()),
+        rules => settings(rules, names),
+    }
 }
 
 fn load(rules: &[PathBuf], names: &IdsRules) -> Result<IntrusionRules, Failure> {

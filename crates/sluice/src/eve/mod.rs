@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 /// The fields that each record has.
 fn record(kind: &str, now: Timestamp, source: (IpAddr, u16), target: (IpAddr, u16)) -> Map<String, Value> {
     let fields = [
-        ("timestamp", format!("{now:.6}").replace('Z', "+0000").into()),
+        ("timestamp", stamp(now).into()),
         ("event_type", kind.into()),
         ("src_ip", address(source.0).into()),
         ("src_port", source.1.into()),
@@ -26,6 +26,11 @@ fn record(kind: &str, now: Timestamp, source: (IpAddr, u16), target: (IpAddr, u1
         ("proto", "TCP".into()),
     ];
     fields.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)).collect()
+}
+
+/// A time as all records have it.
+fn stamp(time: Timestamp) -> String {
+    format!("{time:.6}").replace('Z', "+0000")
 }
 
 fn address(address: IpAddr) -> String {

@@ -5,12 +5,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::buffer::{Buffer, Direction};
+use super::super::buffer::{App, Buffer, Direction};
 use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
 use super::coding::Codings;
+use super::faults;
 use super::parts::{Event, Parts, parameter};
-use super::record::{self, Content, File, Log, Message};
+use super::record::{self, Anomaly, Content, File, Layer, Log, Message};
 use super::uri;
 
 /// Bytes of a head.
@@ -48,6 +49,8 @@ enum State {
 
 struct Body {
     left: Left,
+    /// A chunk has no size that can be read.
+    is_broken: bool,
     codings: Codings,
     parts: Option<Parts>,
 }
@@ -74,10 +77,10 @@ struct Exchange {
 /// A file by its name, and its bytes so far.
 type OpenFile = (Option<Box<[u8]>>, u64);
 
-struct Head {
-    first: Vec<u8>,
-    raw: Vec<u8>,
-    fields: Vec<(Vec<u8>, Vec<u8>)>,
+pub(super) struct Head {
+    pub first: Vec<u8>,
+    pub raw: Vec<u8>,
+    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Head {
@@ -86,7 +89,7 @@ impl Head {
         Arc::new(flow::Head { line: self.first.as_slice().into(), fields: self.raw.as_slice().into() })
     }
 
-    fn field(&self, name: &[u8]) -> Option<&[u8]> {
+    pub fn field(&self, name: &[u8]) -> Option<&[u8]> {
         self.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &value[..])
     }
 }
@@ -127,11 +130,25 @@ pub(super) struct Ways<'w, 'd> {
     pub log: &'w mut Log,
 }
 
+impl Ways<'_, '_> {
+    /// Tells of an event in a transaction of HTTP.
+    fn odd(&mut self, transaction: u64, direction: Direction, event: &'static str) {
+        let layer = Layer::Parser(App::Http.name());
+        self.log.tell(transaction, Content::Anomaly(Anomaly { event, layer, direction }));
+    }
+}
+
 impl Http {
     /// Takes bytes of one side.
     pub fn feed(&mut self, direction: Direction, bytes: &[u8], ways: &mut Ways<'_, '_>) {
         self.side(direction).pending.extend_from_slice(bytes);
         while self.step(direction, ways) {}
+    }
+
+    /// Bytes that both sides hold.
+    pub fn held_bytes(&self) -> usize {
+        let pending: usize = self.sides.iter().map(|side| side.pending.len()).sum();
+        pending + self.exchanges.iter().map(|exchange| exchange.transaction.held_bytes()).sum::<usize>()
     }
 
     /// Ends one side.
@@ -219,7 +236,11 @@ impl Http {
             State::Body(body) => {
                 let mut decoded = Vec::new();
                 let (taken, is_end) = body.take(&side.pending, &mut decoded);
+                let is_broken = std::mem::take(&mut body.is_broken);
                 side.pending.drain(..taken);
+                if is_broken {
+                    ways.odd(self.exchange(direction).number, direction, faults::chunk_size(direction));
+                }
                 if direction == Direction::ToClient {
                     let bytes = &mut self.exchange(direction).told.bytes;
                     *bytes = bytes.saturating_add(taken as u64);
@@ -238,6 +259,7 @@ impl Http {
         let exchange = self.exchange(Direction::ToServer);
         exchange.method = method.to_vec();
         exchange.told.request = Some(head.told());
+        faults::of_request(head).into_iter().for_each(|event| ways.odd(exchange.number, Direction::ToServer, event));
         let transaction = &mut exchange.transaction;
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToServer, buffer, bytes);
@@ -254,6 +276,7 @@ impl Http {
     fn response(&mut self, head: &Head, ways: &mut Ways<'_, '_>) {
         let mut words = head.first.splitn(3, |&byte| byte == b' ');
         let status = words.nth(1).unwrap_or_default();
+        let is_asked = !self.exchanges.is_empty();
         let exchange = self.exchange(Direction::ToClient);
         // One that names a length has a body all the same.
         let is_interim = status.len() == 3 && status.starts_with(b"1") && status != b"101" && length(head).is_none();
@@ -261,6 +284,9 @@ impl Http {
             return;
         }
         exchange.told.response = Some(head.told());
+        let unasked = (!is_asked).then_some(faults::UNASKED);
+        let events = faults::of_response(head).into_iter().chain(unasked);
+        events.for_each(|event| ways.odd(exchange.number, Direction::ToClient, event));
         let (method, transaction) = (exchange.method.clone(), &mut exchange.transaction);
         let rules = ways.desk.rules;
         let mut fill = |buffer, bytes: &[u8]| transaction.fill(rules, Direction::ToClient, buffer, bytes);
@@ -301,7 +327,7 @@ impl Http {
         if let Some(name) = exchange.body_name(head).filter(|_| !is_form) {
             exchange.transaction.fill(ways.desk.rules, direction, Buffer::FileName, &name);
         }
-        self.side(direction).state = State::Body(Box::new(Body { left, codings, parts }));
+        self.side(direction).state = State::Body(Box::new(Body { left, is_broken: false, codings, parts }));
     }
 
     /// Hands decoded bytes of a body to the rules.
@@ -479,7 +505,7 @@ impl Body {
 
     /// Takes what comes for the body: a chunk has no size.
     fn unframe(&mut self, input: &[u8], decoded: &mut Vec<u8>) -> (usize, bool) {
-        self.left = Left::Close;
+        (self.left, self.is_broken) = (Left::Close, true);
         self.take(input, decoded)
     }
 }
@@ -560,7 +586,7 @@ fn length(head: &Head) -> Option<u64> {
 }
 
 /// Method, target and protocol; the target may have blanks.
-fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
+pub(super) fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
     let line = line.trim_ascii();
     let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
     let (method, rest) = line.split_at(end);

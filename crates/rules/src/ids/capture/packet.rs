@@ -5,7 +5,14 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::pcap::Captured;
+/// The type of a link, as captures number them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link(pub u32);
+
+impl Link {
+    /// Packets of IP without a head of a link.
+    pub const RAW: Link = Link(101);
+}
 
 /// Addresses and payload of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +37,8 @@ pub(super) const RST: u8 = 4;
 pub(super) const ACK: u8 = 16;
 
 /// Reads a packet; none where it carries nothing that is followed.
-pub(super) fn read<'a>(captured: &Captured<'a>) -> Option<Packet<'a>> {
-    let bytes = captured.bytes;
-    match captured.link {
+pub(super) fn read(link: Link, bytes: &[u8]) -> Option<Packet<'_>> {
+    match link.0 {
         1 => ethernet(bytes, 0),
         0 | 108 => internet(bytes.get(4..)?, 0),
         12 | 101 | 228 | 229 => internet(bytes, 0),

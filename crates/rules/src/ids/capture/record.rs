@@ -1,4 +1,4 @@
-//! Messages and files of a capture, for a host that writes them down. They are told when they are over, in the order of their ends.
+//! Messages, files and flows of a capture, for a host that writes them down. They are told when they are over, in the order of their ends.
 //!
 //! Heads and mails are shared by the files in them, so all records together take as much as the capture, and some bytes a file.
 
@@ -6,24 +6,30 @@ use std::sync::Arc;
 
 use flow::Head;
 
-use super::super::flow::Peer;
+use super::super::buffer::Direction;
+use super::super::flow::{Peer, Tuple};
 use super::super::handshake::{Certificate, Fingerprint, Offer};
+use super::super::rule::Transport;
 
 /// Records of one capture.
 const RECORDS_MAX: usize = 1 << 20;
 
-/// A message or a file of a capture.
+/// A message, a file or a flow of a capture.
 #[derive(Debug, Clone)]
 pub struct Record {
+    /// The number of the flow, as all its records and alerts have it.
+    pub flow: u64,
     /// When it was over, in microseconds.
     pub micros: u64,
     /// The client.
     pub client: Peer,
     /// The server.
     pub server: Peer,
+    /// The transport.
+    pub transport: Transport,
     /// The number of the transaction in its flow, from 0.
     pub transaction: u64,
-    /// The message or the file.
+    /// The content.
     pub content: Content,
 }
 
@@ -38,6 +44,81 @@ pub enum Content {
     Tls(Box<Handshake>),
     /// A file in one of them.
     File(File),
+    /// A flow.
+    Flow(Box<Summary>),
+    /// A message that breaks its protocol, or a stream with gaps.
+    Anomaly(Anomaly),
+}
+
+/// A flow that is over. Pairs are of the client and of the server.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The name of its protocol: `failed` where its content is in none that is known; none without content.
+    pub app: Option<&'static str>,
+    /// Packets of each side.
+    pub packets: [u64; 2],
+    /// Bytes of these packets, with all heads.
+    pub bytes: [u64; 2],
+    /// When the first packet came, in microseconds.
+    pub first_micros: u64,
+    /// When the last one came.
+    pub last_micros: u64,
+    /// All flags of TCP that each side has set.
+    pub flags: [u8; 2],
+    /// How far the connection got.
+    pub state: State,
+    /// Why it ended.
+    pub end: End,
+    /// A rule alerted.
+    pub has_alerted: bool,
+}
+
+/// How far a connection got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Its client has opened it, or has sent a datagram.
+    New,
+    /// Its server has accepted it.
+    Accepted,
+    /// Both sides may speak.
+    Established,
+    /// One side has ended.
+    Closing,
+    /// Both sides have ended, or one has broken it off.
+    Closed,
+}
+
+/// Why a flow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// So did the capture.
+    Shutdown,
+    /// It was silent too long, or closed.
+    Timeout,
+    /// There were too many, or it took too much memory.
+    Forced,
+    /// Its ports are used again.
+    Reuse,
+}
+
+/// A message that breaks its protocol, or a stream with gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Anomaly {
+    /// The event, as Suricata names it.
+    pub event: &'static str,
+    /// The layer that it belongs to.
+    pub layer: Layer,
+    /// The way the bytes went.
+    pub direction: Direction,
+}
+
+/// A layer of anomalies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// The reader of a protocol, by its name.
+    Parser(&'static str),
+    /// A stream of TCP.
+    Stream,
 }
 
 /// A request and its response.
@@ -129,9 +210,10 @@ impl Log {
     }
 
     /// Moves what waits behind other records.
-    pub fn collect(&mut self, micros: u64, [client, server]: [Peer; 2], records: &mut Vec<Record>) {
+    pub fn collect(&mut self, flow: u64, micros: u64, tuple: Tuple, records: &mut Vec<Record>) {
+        let Tuple { client, server, transport } = tuple;
         let room = RECORDS_MAX.saturating_sub(records.len());
-        let waiting = self.0.drain(..).take(room);
-        records.extend(waiting.map(|(transaction, content)| Record { micros, client, server, transaction, content }));
+        let record = |(transaction, content)| Record { flow, micros, client, server, transport, transaction, content };
+        records.extend(self.0.drain(..).take(room).map(record));
     }
 }

@@ -47,6 +47,11 @@ impl Smtp {
         while self.step(ways) {}
     }
 
+    /// Bytes that it holds.
+    pub fn held_bytes(&self) -> usize {
+        self.pending.len() + self.transaction.held_bytes()
+    }
+
     /// Ends the connection.
     pub fn finish(&mut self, ways: &mut Ways<'_, '_>) {
         self.end_mail(ways);

@@ -17,9 +17,16 @@ pub(super) struct Stream {
     waiting: BTreeMap<u64, Vec<u8>>,
     waiting_bytes: usize,
     position: u64,
+    /// A gap was passed over since this was last asked.
+    pub has_gap: bool,
 }
 
 impl Stream {
+    /// Bytes that wait behind a gap.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes
+    }
+
     /// The connection begins with this number.
     pub fn open(&mut self, sequence: u32) {
         if self.position == 0 && self.waiting.is_empty() {
@@ -80,6 +87,7 @@ impl Stream {
     fn pass_gap(&mut self) {
         let Some((&at, _)) = self.waiting.first_key_value() else { return };
         let gap = at.saturating_sub(self.position);
+        self.has_gap |= gap > 0;
         self.position = at.max(self.position);
         let by = u32::try_from(gap & u64::from(u32::MAX)).unwrap_or(0);
         self.next = self.next.map(|next| next.wrapping_add(by));

@@ -50,6 +50,12 @@ impl Tls {
         }
     }
 
+    /// Bytes that both sides hold.
+    pub fn held_bytes(&self) -> usize {
+        let waiting: usize = self.sides.iter().map(|side| side.records.len() + side.messages.len()).sum();
+        waiting + self.transaction.held_bytes()
+    }
+
     /// Ends the handshake.
     pub fn finish(&mut self, ways: &mut Ways<'_, '_>) {
         if std::mem::replace(&mut self.is_over, true) || !self.has_begun {

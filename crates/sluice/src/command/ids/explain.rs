@@ -5,17 +5,13 @@ use std::process::ExitCode;
 
 use rules::ids::{Action, Limits, Listed, Loader, Rule, RuleSet, default_variables, listed};
 
-use super::settings;
-use crate::cli::{self, IdsExplain};
-use crate::config::Config;
+use super::settings_of;
+use crate::cli::IdsExplain;
 use crate::config::ids::IdsSettings;
 use crate::output::Failure;
 
 pub fn run(args: &IdsExplain) -> Result<ExitCode, Failure> {
-    let settings = match (&args.rules[..], args.config.as_deref()) {
-        ([], config) => Config::read(config.unwrap_or(cli::CONFIG.as_ref()))?.ids.unwrap_or_default(),
-        (rules, _) => settings(rules, &args.names)?,
-    };
+    let settings = settings_of(&args.rules, &args.names, args.config.as_deref())?;
     let changes = settings.changes()?;
     changes.problems().iter().for_each(|problem| eprintln!("sluice: {problem}"));
     let files = settings.collect(&changes)?;

@@ -1,0 +1,335 @@
+//! A flow with the readers of its streams and of its protocol, and what is told of it.
+
+use super::super::buffer::{App, Buffer, Direction};
+use super::super::flow::{Desk, Flow, Site, Tuple};
+use super::super::rule::Transport;
+use super::super::transaction::Transaction;
+use super::http::{Http, Ways};
+use super::packet::{ACK, Carried, FIN, Packet, RST, SYN};
+use super::record::{Anomaly, Content, End, Layer, Log, State, Summary};
+use super::smtp::Smtp;
+use super::stream::Stream;
+use super::tls::Tls;
+
+/// Bytes that tell a protocol without a line end.
+const HEAD_BYTES: usize = 64;
+const DNS_PORT: u16 = 53;
+/// Seconds of silence after which a flow has ended: one that is closed, one that is not established, one that is.
+const CLOSED_SECONDS: u64 = 2;
+const NEW_SECONDS: u64 = 60;
+const ESTABLISHED_SECONDS: u64 = 600;
+
+/// A flow with what is read of it.
+pub(super) struct Conversation {
+    pub tuple: Tuple,
+    pub flow: Flow,
+    pub number: u64,
+    pub log: Log,
+    /// The place of its last packet among all.
+    pub turn: u64,
+    pub has_alerted: bool,
+    streams: [Stream; 2],
+    app: Reader,
+    /// The first bytes of the side that begins, until they tell the protocol.
+    head: Vec<u8>,
+    first: Option<Direction>,
+    /// The side that spoke last.
+    speaker: Option<Direction>,
+    is_closed: [bool; 2],
+    traffic: Traffic,
+}
+
+/// Counts of packets, of the client and of the server.
+struct Traffic {
+    packets: [u64; 2],
+    bytes: [u64; 2],
+    flags: [u8; 2],
+    first_micros: u64,
+    last_micros: u64,
+}
+
+/// The reader of an application's protocol.
+enum Reader {
+    /// Until the first bytes have come.
+    Unknown,
+    Http(Box<Http>),
+    Smtp(Box<Smtp>),
+    Tls(Box<Tls>),
+    None,
+}
+
+fn side(direction: Direction) -> usize {
+    usize::from(direction == Direction::ToClient)
+}
+
+impl Conversation {
+    /// One that begins with a packet at this time.
+    pub fn new(tuple: Tuple, number: u64, micros: u64, site: &mut Site) -> Conversation {
+        let app = (tuple.transport == Transport::Udp && tuple.server.1 == DNS_PORT).then_some(App::Dns);
+        Conversation {
+            tuple,
+            flow: Flow::new(tuple, app, site),
+            number,
+            log: Log::default(),
+            turn: 0,
+            has_alerted: false,
+            streams: [Stream::default(), Stream::default()],
+            app: Reader::Unknown,
+            head: Vec::new(),
+            first: None,
+            speaker: None,
+            is_closed: [false, false],
+            traffic: Traffic {
+                packets: [0, 0],
+                bytes: [0, 0],
+                flags: [0, 0],
+                first_micros: micros,
+                last_micros: micros,
+            },
+        }
+    }
+
+    /// Whether a side has ended, so that a packet that opens a connection begins another.
+    pub fn is_ending(&self) -> bool {
+        self.is_closed.contains(&true)
+    }
+
+    /// Bytes of its content that it holds.
+    pub fn held_bytes(&self) -> u64 {
+        let of_app = match &self.app {
+            Reader::Http(http) => http.held_bytes(),
+            Reader::Smtp(smtp) => smtp.held_bytes(),
+            Reader::Tls(tls) => tls.held_bytes(),
+            Reader::Unknown | Reader::None => 0,
+        };
+        let waiting: usize = self.streams.iter().map(Stream::waiting_bytes).sum();
+        (of_app + waiting + self.flow.held_bytes()) as u64
+    }
+
+    /// Whether it has been silent so long that it is taken for ended.
+    pub fn is_expired(&self, micros: u64) -> bool {
+        let seconds = match self.state() {
+            State::Closed => CLOSED_SECONDS,
+            State::Established | State::Closing if self.tuple.transport == Transport::Tcp => ESTABLISHED_SECONDS,
+            _ => NEW_SECONDS,
+        };
+        micros.saturating_sub(self.traffic.last_micros) > seconds * 1_000_000
+    }
+
+    /// Takes a packet of so many bytes with its heads.
+    pub fn packet(
+        &mut self,
+        direction: Direction,
+        packet: &Packet<'_>,
+        bytes: usize,
+        micros: u64,
+        desk: &mut Desk<'_>,
+    ) {
+        let at = side(direction);
+        let traffic = &mut self.traffic;
+        traffic.packets[at] = traffic.packets[at].saturating_add(1);
+        traffic.bytes[at] = traffic.bytes[at].saturating_add(bytes as u64);
+        traffic.last_micros = micros;
+        match packet.carried {
+            Carried::Segment { sequence, flags, bytes } => {
+                traffic.flags[at] |= flags;
+                self.segment(direction, sequence, flags, bytes, desk);
+            }
+            Carried::Datagram(bytes) => self.datagram(direction, bytes, desk),
+        }
+    }
+
+    fn segment(&mut self, direction: Direction, sequence: u32, flags: u8, bytes: &[u8], desk: &mut Desk<'_>) {
+        let at = side(direction);
+        let mut ready = Vec::new();
+        if flags & RST != 0 {
+            // Bytes of a reset are no part of the stream.
+            self.is_closed = [true, true];
+            return;
+        }
+        self.flow.packet(direction, bytes, desk);
+        let sequence = if flags & SYN != 0 {
+            self.streams[at].open(sequence);
+            sequence.wrapping_add(1)
+        } else {
+            sequence
+        };
+        self.streams[at].segment(sequence, bytes, &mut ready);
+        self.tell_gap(direction);
+        if flags & FIN != 0 {
+            self.is_closed[at] = true;
+        }
+        self.take(direction, &ready, desk);
+    }
+
+    /// Takes bytes in order. When the other side begins to speak, what the first said is tried as a whole.
+    fn take(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        if bytes.is_empty() {
+            return;
+        }
+        if let Some(before) = self.speaker.replace(direction).filter(|before| *before != direction) {
+            self.flow.turn(before, desk);
+        }
+        self.flow.payload(direction, bytes, desk);
+        if !matches!(self.app, Reader::Unknown) {
+            return self.read(direction, bytes, desk);
+        }
+        let first = *self.first.get_or_insert(direction);
+        if first != direction {
+            self.begin(first, desk);
+            return self.read(direction, bytes, desk);
+        }
+        self.head.extend_from_slice(bytes);
+        let is_clear = self.head.contains(&b'\n') || self.head.starts_with(&[22, 3]) || self.head.len() >= HEAD_BYTES;
+        if is_clear {
+            self.begin(direction, desk);
+        }
+    }
+
+    /// Chooses a reader by the first bytes, which it reads.
+    fn begin(&mut self, direction: Direction, desk: &mut Desk<'_>) {
+        let head = std::mem::take(&mut self.head);
+        self.app = self.recognise(direction, &head);
+        self.read(direction, &head, desk);
+    }
+
+    fn read(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
+        match &mut self.app {
+            Reader::Http(http) => http.feed(direction, bytes, &mut ways),
+            Reader::Smtp(smtp) if direction == Direction::ToServer => smtp.feed(bytes, &mut ways),
+            Reader::Tls(tls) => tls.feed(direction, bytes, &mut ways),
+            _ => {}
+        }
+    }
+
+    fn recognise(&mut self, direction: Direction, bytes: &[u8]) -> Reader {
+        let port = self.tuple.server.1;
+        let word = bytes.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(bytes.len());
+        let upper = bytes[..word].to_ascii_uppercase();
+        let is_mail_port = matches!(port, 25 | 465 | 587 | 2525);
+        let says_mail = memchr::memmem::find(&bytes.to_ascii_uppercase(), b"SMTP").is_some();
+        let (app, reader) = match direction {
+            Direction::ToServer
+                if matches!(&upper[..], b"EHLO" | b"HELO" | b"LHLO") || is_mail_port && &upper[..] == b"MAIL" =>
+            {
+                (App::Smtp, Reader::Smtp(Box::default()))
+            }
+            Direction::ToClient if bytes.starts_with(b"220") && (is_mail_port || says_mail) => {
+                (App::Smtp, Reader::Smtp(Box::default()))
+            }
+            Direction::ToClient if bytes.starts_with(b"220") => (App::Ftp, Reader::None),
+            Direction::ToClient if bytes.starts_with(b"+OK") => (App::Pop3, Reader::None),
+            Direction::ToClient if bytes.starts_with(b"* OK") => (App::Imap, Reader::None),
+            Direction::ToClient if bytes.starts_with(b"HTTP/") => (App::Http, Reader::Http(Box::default())),
+            Direction::ToServer if bytes.starts_with(&[22, 3]) => (App::Tls, Reader::Tls(Box::default())),
+            Direction::ToServer if word > 0 && bytes.get(word).is_some_and(|byte| matches!(byte, b' ' | b'\t')) => {
+                (App::Http, Reader::Http(Box::default()))
+            }
+            _ => return Reader::None,
+        };
+        self.flow.set_app(app);
+        reader
+    }
+
+    fn datagram(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        self.flow.packet(direction, bytes, desk);
+        self.flow.datagram(direction, bytes, desk);
+        if self.tuple.server.1 != DNS_PORT || direction != Direction::ToServer {
+            return;
+        }
+        let mut transaction = Transaction::new();
+        for name in questions(bytes) {
+            transaction.fill(desk.rules, direction, Buffer::DnsQuery, &name);
+        }
+        self.flow.end(&mut transaction, direction, desk);
+    }
+
+    fn tell_gap(&mut self, direction: Direction) {
+        if std::mem::take(&mut self.streams[side(direction)].has_gap) {
+            let anomaly = Anomaly { event: "stream.reassembly_seq_gap", layer: Layer::Stream, direction };
+            self.log.tell(0, Content::Anomaly(anomaly));
+        }
+    }
+
+    /// Ends it: rules are tried on what was begun.
+    pub fn finish(&mut self, desk: &mut Desk<'_>) {
+        for direction in [Direction::ToServer, Direction::ToClient] {
+            let mut ready = Vec::new();
+            self.streams[side(direction)].close(&mut ready);
+            self.tell_gap(direction);
+            self.take(direction, &ready, desk);
+        }
+        if let Some(first) = self.first.filter(|_| !self.head.is_empty()) {
+            self.begin(first, desk);
+        }
+        let mut ways = Ways { flow: &mut self.flow, desk, log: &mut self.log };
+        match &mut self.app {
+            Reader::Http(http) => http.finish(&mut ways),
+            Reader::Smtp(smtp) => smtp.finish(&mut ways),
+            Reader::Tls(tls) => tls.finish(&mut ways),
+            _ => {}
+        }
+        if self.tuple.transport == Transport::Tcp {
+            self.flow.turn(Direction::ToServer, desk);
+            self.flow.turn(Direction::ToClient, desk);
+        }
+    }
+
+    /// The flow as it is now, for a record.
+    pub fn summary(&self, end: End) -> Box<Summary> {
+        let Traffic { packets, bytes, flags, first_micros, last_micros } = self.traffic;
+        let (app, state, has_alerted) = (self.app_name(), self.state(), self.has_alerted);
+        Box::new(Summary { app, packets, bytes, first_micros, last_micros, flags, state, end, has_alerted })
+    }
+
+    fn app_name(&self) -> Option<&'static str> {
+        match self.flow.app() {
+            Some(app) => Some(app.name()),
+            None => (self.speaker.is_some() || self.tuple.transport == Transport::Udp).then(|| App::Other.name()),
+        }
+    }
+
+    fn state(&self) -> State {
+        let Traffic { packets, flags, .. } = self.traffic;
+        if self.tuple.transport == Transport::Udp {
+            return if packets.contains(&0) { State::New } else { State::Established };
+        }
+        let is_opened = flags[0] & SYN == 0 || flags[1] & SYN != 0 && flags[0] & ACK != 0;
+        match self.is_closed {
+            [true, true] => State::Closed,
+            [false, false] if is_opened => State::Established,
+            [false, false] if flags[1] & SYN != 0 => State::Accepted,
+            [false, false] => State::New,
+            _ => State::Closing,
+        }
+    }
+}
+
+/// The names in the questions of a DNS message.
+fn questions(message: &[u8]) -> Vec<Vec<u8>> {
+    let count = message.get(4..6).map_or(0, |pair| u16::from_be_bytes([pair[0], pair[1]]));
+    let (mut names, mut at) = (Vec::new(), 12);
+    for _ in 0..count.min(16) {
+        let mut name: Vec<u8> = Vec::new();
+        loop {
+            let Some(&length) = message.get(at) else { return names };
+            at += 1;
+            match length {
+                0 => break,
+                1..=63 => {
+                    let Some(label) = message.get(at..at + usize::from(length)) else { return names };
+                    if !name.is_empty() {
+                        name.push(b'.');
+                    }
+                    name.extend_from_slice(label);
+                    at += usize::from(length);
+                }
+                _ => return names,
+            }
+        }
+        names.push(name);
+        at += 4;
+    }
+    names
+}
