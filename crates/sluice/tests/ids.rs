@@ -188,6 +188,45 @@ fn messages_and_files_are_recorded_and_alerts_go_to_a_system_log() {
 }
 
 #[test]
+fn flows_and_anomalies_are_recorded_at_the_doors() {
+    let records = |site: &Site, count: usize| {
+        let all = || {
+            let eve = fs::read_to_string(site.path("log/eve.json")).unwrap_or_default();
+            let lines: Vec<Value> = eve.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let lines: Vec<Value> = lines.into_iter().filter(|line| line["event_type"] != "alert").collect();
+            Some(lines).filter(|lines| lines.len() >= count)
+        };
+        wait_for(all, "records")
+    };
+    let origin = Origin::start(|_, _| Some(response("", b"hello")));
+    let site = Site::new();
+    let gateway = site.web(&origin, "records = [\"flow\", \"anomaly\"]");
+    assert_eq!(gateway.connect().ask(&get(&origin.url("/alert"), "")).text(), "hello");
+    assert_eq!(gateway.connect().ask(&get(&origin.url("/secret"), "")).status(), "403");
+    let told = records(&site, 2);
+    let [passed, blocked] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&passed["event_type"], &passed["app_proto"]), (&"flow".into(), &"http".into()));
+    assert_eq!((&passed["flow"]["bytes_toclient"], &passed["dest_port"]), (&5.into(), &origin.address.port().into()));
+    assert!(passed["flow"]["start"].as_str() <= passed["flow"]["end"].as_str(), "{passed}");
+    assert!(passed["flow"].get("action").is_none() && blocked["flow"]["action"] == "drop", "{blocked}");
+    assert_eq!(blocked["flow"]["alerted"], true);
+
+    let (sink, site) = (Sink::start(Behaviour::default()), Site::new());
+    let table = site.table("records = [\"flow\", \"anomaly\"]");
+    let gateway = Gateway::start_with(&table, "smtp", &sink.forward(), "");
+    let broken = String::from_utf8(mail("x", "alert-word")).unwrap().replacen("YWxlcnQ", "YW!!!xlcnQ", 1);
+    assert!(gateway.connect().deliver(broken.as_bytes()).starts_with("250"));
+    let told = records(&site, 2);
+    let [anomaly, flow] = &told[..] else { panic!("{told:?}") };
+    let wanted = serde_json::json!({
+        "app_proto": "smtp", "type": "applayer", "event": "Heuristics.Malformed.Base64.Junk", "layer": "proto_parser",
+    });
+    assert_eq!((&anomaly["event_type"], &anomaly["anomaly"]), (&"anomaly".into(), &wanted));
+    assert_eq!((&flow["flow"]["alerted"], &flow["flow_id"]), (&true.into(), &anomaly["flow_id"]));
+    assert!(flow["flow"]["bytes_toserver"].as_u64() > Some(100), "{flow}");
+}
+
+#[test]
 fn requests_and_responses_alert_and_are_blocked() {
     let large = [&b"x".repeat(3_000_000)[..], b"forbidden-words"].concat();
     let origin = Origin::start(move |head, _| {

@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use flow::{Action, Alert, Flow, ObjectReport, Protocol, Spotted, Verdict, Watched};
 use stream::{Class, Finding};
@@ -20,6 +21,30 @@ pub struct Scene {
     pub flow: Flow,
     /// Addresses and heads.
     pub watched: Watched,
+    /// When the object began.
+    pub since: SystemTime,
+}
+
+/// The effect of a match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Heard {
+    /// The name under which the object is blocked, if it is.
+    pub blocks: Option<String>,
+    /// It was written down as an alert.
+    pub is_told: bool,
+}
+
+/// The end of an object.
+#[derive(Debug, Clone, Copy)]
+pub struct Outcome<'v> {
+    /// Its bytes.
+    pub bytes: u64,
+    /// It is kept from its receiver.
+    pub is_blocked: bool,
+    /// A rule has alerted.
+    pub has_alerted: bool,
+    /// Findings of the inspection.
+    pub findings: &'v [Spotted],
 }
 
 /// A handshake of TLS between a client and a server of the web, as the door has seen it.
@@ -39,8 +64,8 @@ pub struct Handshake {
 
 /// Hears of rules that have matched.
 pub trait Sentinel: Send + Sync {
-    /// Counts a match and writes it down; the name under which the object is blocked, if it is.
-    fn hear(&self, alert: Alert, scene: &Scene) -> Option<String>;
+    /// Counts a match and writes it down.
+    fn hear(&self, alert: Alert, scene: &Scene) -> Heard;
 
     /// Whether files are written down, which have to be hashed for that.
     fn wants_files(&self) -> bool {
@@ -58,14 +83,15 @@ pub trait Sentinel: Send + Sync {
     /// Writes down a handshake.
     fn handshake(&self, _handshake: &Handshake) {}
 
-    /// Writes down an object that is over, of this many bytes.
-    fn end(&self, _bytes: u64, _is_blocked: bool, _scene: &Scene) {}
+    /// Writes down an object that is over.
+    fn end(&self, _outcome: Outcome<'_>, _scene: &Scene) {}
 }
 
 /// The rules over one passage.
 pub struct Guard {
     sentinel: Arc<dyn Sentinel>,
     scene: Scene,
+    has_alerted: bool,
     blocked: Vec<Spotted>,
 }
 
@@ -83,8 +109,8 @@ impl Guard {
             Protocol::Smtp | Protocol::Lmtp | Protocol::Milter | Protocol::Pop3 | Protocol::Imap
         );
         let watched = watched.or_else(|| is_mail.then(Box::default))?;
-        let scene = Scene { id: id.into(), flow: flow.clone(), watched: *watched };
-        Some(Guard { sentinel, scene, blocked: Vec::new() })
+        let scene = Scene { id: id.into(), flow: flow.clone(), watched: *watched, since: SystemTime::now() };
+        Some(Guard { sentinel, scene, has_alerted: false, blocked: Vec::new() })
     }
 
     /// The conversation, as the inspection is told of it.
@@ -94,8 +120,9 @@ impl Guard {
 
     /// Hears of a match; what stands against the object because of it.
     pub(super) fn hear(&mut self, alert: Alert) -> Option<Spotted> {
-        let name = self.sentinel.hear(alert, &self.scene)?;
-        let finding = Finding { class: Class::Intrusion, name: name.into(), offset: 0 };
+        let heard = self.sentinel.hear(alert, &self.scene);
+        self.has_alerted |= heard.is_told;
+        let finding = Finding { class: Class::Intrusion, name: heard.blocks?.into(), offset: 0 };
         let spotted = Spotted { finding, path: Arc::default(), object: 0 };
         if self.blocked.len() < SPOTTED_MAX && !self.blocked.contains(&spotted) {
             self.blocked.push(spotted.clone());
@@ -119,6 +146,8 @@ impl Guard {
             verdict.action = verdict.action.max(Action::Reject);
             verdict.findings.append(&mut self.blocked);
         }
-        self.sentinel.end(bytes, verdict.action > Action::Tag, &self.scene);
+        let is_blocked = verdict.action > Action::Tag;
+        let outcome = Outcome { bytes, is_blocked, has_alerted: self.has_alerted, findings: &verdict.findings };
+        self.sentinel.end(outcome, &self.scene);
     }
 }

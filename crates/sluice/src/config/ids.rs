@@ -63,6 +63,10 @@ pub enum Record {
     Fileinfo,
     /// A handshake of TLS that passes the web doors, opened or not.
     Tls,
+    /// The bytes and times of a mail, or of a request with its response.
+    Flow,
+    /// A finding about the form of an object: what is malformed, ambiguous, truncated, or beyond a limit.
+    Anomaly,
 }
 
 /// `[[ids.action]]`

@@ -2,15 +2,16 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use edge::message::intrusion::{Handshake, Scene};
+use edge::message::intrusion::{Handshake, Outcome, Scene};
 use flow::{Alert, ObjectReport, Protocol};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rules::ids::capture::offered;
 use rules::ids::{Certificate, Entry};
 use serde_json::{Map, Value, json};
+use stream::Class;
 
-use super::{Http, file_record, names_file, of_alert, record, tls, url};
+use super::{Http, file_record, names_file, of_alert, record, stamp, tls, url};
 use crate::config::ids::Record;
 
 /// The ends of a conversation, the sender of what matched first.
@@ -98,22 +99,74 @@ pub fn handshake(seen: &Handshake, now: Timestamp) -> Option<Value> {
     Some(Value::Object(line))
 }
 
-/// A transaction that is over, as a record of its protocol: a mail, or a request with its response. None of a request that goes
-/// on, since its response is told with it.
-pub fn transaction(bytes: u64, is_blocked: bool, scene: &Scene, now: Timestamp) -> Option<(Record, Value)> {
-    let has_response = scene.watched.response.is_some();
+/// Records of an object that is over: of its protocol, of the flow, and of each anomaly. None of a request that goes on, since its
+/// response is told with it, but its anomalies.
+pub fn ended<'o>(
+    outcome: Outcome<'o>,
+    scene: &'o Scene,
+    now: Timestamp,
+) -> impl Iterator<Item = (Record, Value)> + use<'o> {
+    let anomalies = outcome.findings.iter().filter(|spotted| is_anomaly(spotted.finding.class));
+    let anomalies = anomalies.map(move |spotted| (Record::Anomaly, anomaly(&spotted.finding.name, scene, now)));
+    let goes_on = app(scene.flow.protocol) == "http" && !outcome.is_blocked && scene.watched.response.is_none();
+    let flow = (!goes_on).then(|| (Record::Flow, object(outcome, scene, now)));
+    anomalies.chain(transaction(outcome, goes_on, scene, now)).chain(flow)
+}
+
+fn transaction(outcome: Outcome<'_>, goes_on: bool, scene: &Scene, now: Timestamp) -> Option<(Record, Value)> {
     let (kind, name) = match app(scene.flow.protocol) {
-        "http" if is_blocked || has_response => (Record::Http, "http"),
+        "http" if !goes_on => (Record::Http, "http"),
         "smtp" => (Record::Smtp, "smtp"),
         _ => return None,
     };
     let mut line = base(name, scene, &Ends::sent_by(false, scene), now);
     line.insert("tx_id".into(), 0.into());
-    describe(scene, Some(if has_response { bytes } else { 0 }), &mut line);
+    describe(scene, Some(if scene.watched.response.is_some() { outcome.bytes } else { 0 }), &mut line);
     if kind == Record::Smtp {
         line.insert("email".into(), json!({ "status": "PARSE_DONE" }));
     }
     Some((kind, Value::Object(line)))
+}
+
+/// An object as a flow, of whose packets nothing is known.
+fn object(outcome: Outcome<'_>, scene: &Scene, now: Timestamp) -> Value {
+    let mut line = base("flow", scene, &Ends::sent_by(false, scene), now);
+    line.insert("app_proto".into(), app(scene.flow.protocol).into());
+    let began = Timestamp::try_from(scene.since).unwrap_or(now);
+    let side = if is_of_server(scene) { "bytes_toclient" } else { "bytes_toserver" };
+    let mut flow = json!({
+        "start": stamp(began),
+        "end": stamp(now),
+        "age": now.as_second().saturating_sub(began.as_second()).max(0),
+        "state": "closed",
+        "reason": "shutdown",
+        "alerted": outcome.has_alerted,
+    });
+    flow[side] = outcome.bytes.into();
+    if outcome.is_blocked {
+        flow["action"] = "drop".into();
+    }
+    line.insert("flow".into(), flow);
+    Value::Object(line)
+}
+
+fn anomaly(event: &str, scene: &Scene, now: Timestamp) -> Value {
+    let mut line = base("anomaly", scene, &Ends::sent_by(is_of_server(scene), scene), now);
+    let app = app(scene.flow.protocol);
+    let anomaly = json!({ "app_proto": app, "type": "applayer", "event": event, "layer": "proto_parser" });
+    line.insert("tx_id".into(), 0.into());
+    line.insert("anomaly".into(), anomaly);
+    Value::Object(line)
+}
+
+/// Whether findings of a class are about the form of a content.
+const fn is_anomaly(class: Class) -> bool {
+    matches!(class, Class::Truncated | Class::Malformed | Class::TwoReadings | Class::Ambiguous | Class::Limit)
+}
+
+/// Whether the server has sent the object.
+fn is_of_server(scene: &Scene) -> bool {
+    scene.watched.response.is_some() || matches!(scene.flow.protocol, Protocol::Pop3 | Protocol::Imap)
 }
 
 /// A file, as a record; none of containers, of parts without a name, and of second readings.
@@ -129,8 +182,7 @@ pub fn file(file: &ObjectReport, scene: &Scene, now: Timestamp) -> Option<Value>
         Some(request) if is_body && !is_named => url(request),
         _ => file.name.as_deref()?.to_owned(),
     };
-    let is_to_client = response.is_some() || matches!(protocol, "pop3" | "imap");
-    let mut line = base("fileinfo", scene, &Ends::sent_by(is_to_client, scene), now);
+    let mut line = base("fileinfo", scene, &Ends::sent_by(is_of_server(scene), scene), now);
     line.insert("app_proto".into(), protocol.into());
     describe(scene, None, &mut line);
     let mut about = file_record(&name, file.bytes, true, 0);

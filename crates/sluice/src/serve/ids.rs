@@ -7,7 +7,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use edge::message::intrusion::{Handshake, Scene, Sentinel};
+use edge::message::intrusion::{Handshake, Heard, Outcome, Scene, Sentinel};
 use edge::metrics::Metrics;
 use flow::{Alert, ObjectReport, wire};
 use inspect::IntrusionRules;
@@ -125,9 +125,9 @@ impl Syslog {
 }
 
 impl Sentinel for Lookout {
-    fn hear(&self, alert: Alert, scene: &Scene) -> Option<String> {
+    fn hear(&self, alert: Alert, scene: &Scene) -> Heard {
         let place = alert.rule as usize;
-        let entry = self.register.get(place)?;
+        let Some(entry) = self.register.get(place) else { return Heard::default() };
         let ends = Ends::of(alert, scene);
         let now = Timestamp::now();
         let matched = Matched {
@@ -146,7 +146,8 @@ impl Sentinel for Lookout {
         if effect.tells {
             self.tell(entry, scene, &ends, now, effect.blocks);
         }
-        effect.blocks.then(|| format!("Intrusion.{}", entry.sid))
+        let blocks = effect.blocks.then(|| format!("Intrusion.{}", entry.sid));
+        Heard { blocks, is_told: effect.tells }
     }
 
     fn wants_files(&self) -> bool {
@@ -173,11 +174,10 @@ impl Sentinel for Lookout {
         }
     }
 
-    fn end(&self, bytes: u64, is_blocked: bool, scene: &Scene) {
-        if let Some(eve) = self.eve.as_ref().filter(|_| !self.records.is_empty())
-            && let Some((record, line)) = doors::transaction(bytes, is_blocked, scene, Timestamp::now())
-            && self.records.contains(&record)
-        {
+    fn end(&self, outcome: Outcome<'_>, scene: &Scene) {
+        let Some(eve) = self.eve.as_ref().filter(|_| !self.records.is_empty()) else { return };
+        let lines = doors::ended(outcome, scene, Timestamp::now());
+        for (_, line) in lines.filter(|(record, _)| self.records.contains(record)) {
             write(eve, &line.to_string());
         }
     }
