@@ -11,11 +11,11 @@ use seccompiler::{SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule}
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Calls {
     /// Computing takes memory, time, the bells, and an end.
-    OfJail,
+    Jail,
     /// A template reads signatures and rules, copies itself, and ends copies.
-    OfTemplate,
+    Template,
     /// A tap reads packets of an open interface besides, and asks how many were dropped.
-    OfTap,
+    Tap,
 }
 
 const OF_JAIL: &[i64] = &[
@@ -127,10 +127,10 @@ fn rules(calls: Calls) -> Result<BTreeMap<i64, Vec<SeccompRule>>, Error> {
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![without(2, libc::PROT_EXEC)?]);
     }
-    if calls == Calls::OfTap {
+    if calls == Calls::Tap {
         rules.extend(OF_TAP.iter().map(|&call| (call, Vec::new())));
     }
-    if calls == Calls::OfTemplate {
+    if calls == Calls::Template {
         rules.extend(OF_TEMPLATE.iter().map(|&call| (call, Vec::new())));
         rules.insert(libc::SYS_clone, vec![without(0, NOT_A_FORK)?]);
         rules.insert(libc::SYS_unshare, vec![without(0, !NAMESPACES)?]);

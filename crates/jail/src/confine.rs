@@ -88,7 +88,7 @@ impl fmt::Display for Confined {
 /// When the kernel has it and refuses.
 pub fn confine() -> Result<Confined, String> {
     withdraw()?;
-    give_up(Calls::OfJail)
+    give_up(Calls::Jail)
 }
 
 /// Gives up everything but open descriptors of an interface, of signals and of output. Signals end the process as before.
@@ -97,7 +97,7 @@ pub fn confine() -> Result<Confined, String> {
 /// When the kernel has it and refuses.
 pub fn confine_tap() -> Result<Confined, String> {
     harden()?;
-    give_up(Calls::OfTap)
+    give_up(Calls::Tap)
 }
 
 fn give_up(calls: Calls) -> Result<Confined, String> {

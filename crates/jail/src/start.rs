@@ -130,7 +130,7 @@ fn serve() -> Result<(), String> {
     let failed = |error: io::Error| error.to_string();
     withdraw()?;
     // A kernel without the filter is told of by the copies.
-    calls::confine(Calls::OfTemplate).map_err(|error| error.to_string())?;
+    calls::confine(Calls::Template).map_err(|error| error.to_string())?;
     let host = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?);
     let Some((start, descriptors)) = receive(&host).map_err(failed)? else { return Ok(()) };
     let known = Known::read(&start, descriptors)?;
