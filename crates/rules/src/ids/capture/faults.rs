@@ -3,7 +3,7 @@
 //! Only heads are looked at here; the reader of bodies tells of sizes that it cannot read.
 
 use super::super::buffer::Direction;
-use super::http::{Head, request_line};
+use super::head::{Head, request_line};
 
 /// The event of a chunk without a size.
 pub(super) const fn chunk_size(direction: Direction) -> &'static str {

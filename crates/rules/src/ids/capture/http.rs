@@ -3,13 +3,13 @@
 //! A head ends at an empty line, whatever ends its lines; fields that are repeated are joined; a body is chunked if any coding says so.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::super::buffer::{App, Buffer, Direction};
 use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
 use super::coding::Codings;
 use super::faults;
+use super::head::{Head, request_line};
 use super::parts::{Event, Parts, parameter};
 use super::record::{self, Anomaly, Content, File, Layer, Log, Message};
 use super::uri;
@@ -76,23 +76,6 @@ struct Exchange {
 
 /// A file by its name, and its bytes so far.
 type OpenFile = (Option<Box<[u8]>>, u64);
-
-pub(super) struct Head {
-    pub first: Vec<u8>,
-    pub raw: Vec<u8>,
-    pub fields: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Head {
-    /// The head for a record.
-    fn told(&self) -> Arc<flow::Head> {
-        Arc::new(flow::Head { line: self.first.as_slice().into(), fields: self.raw.as_slice().into() })
-    }
-
-    pub fn field(&self, name: &[u8]) -> Option<&[u8]> {
-        self.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &value[..])
-    }
-}
 
 impl Exchange {
     /// Takes bytes of a file; the first ones begin it.
@@ -583,19 +566,6 @@ fn length(head: &Head) -> Option<u64> {
     let value = head.field(b"content-length")?;
     let value = value.split(|&byte| byte == b',').next()?.trim_ascii();
     std::str::from_utf8(value).ok()?.parse().ok()
-}
-
-/// Method, target and protocol; the target may have blanks.
-pub(super) fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
-    let line = line.trim_ascii();
-    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
-    let (method, rest) = line.split_at(end);
-    let rest = rest.trim_ascii();
-    let last = rest.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
-    if rest[last..].starts_with(b"HTTP/") {
-        return (method, rest[..last].trim_ascii(), &rest[last..]);
-    }
-    (method, rest, b"")
 }
 
 /// Fills what both sides have.

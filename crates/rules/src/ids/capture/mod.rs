@@ -6,6 +6,7 @@
 mod coding;
 mod conversation;
 mod faults;
+mod head;
 mod http;
 mod observer;
 mod packet;
