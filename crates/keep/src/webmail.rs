@@ -12,8 +12,8 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use ::webmail::mail::{
-    AppPassword, Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, Program, Purpose, Row, Script,
-    Second, Sending, Setup, Unkept,
+    AppPassword, Failure, Flag, Flags as Shown, Folder, Identity, Layout, Message, NewPasskey, Passkeys, Program,
+    Purpose, Row, Script, Second, Sending, Setup, Unkept,
 };
 use ::webmail::session::{Ending, Session};
 use store::{Arrival, Change, Entry, Error, Flags, Mailbox, Refused, SpecialUse, State, Transaction, Uids};
@@ -352,6 +352,22 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
 
     fn end_app_password(&mut self, id: u32) -> Result<(), Failure> {
         let outcome = self.host.end_app_password(&self.user, id);
+        self.state = self.host.state();
+        outcome
+    }
+
+    fn passkeys(&mut self, session: &Session) -> Option<Passkeys> {
+        self.host.passkeys(&self.user, session)
+    }
+
+    fn add_passkey(&mut self, session: &Session, new: NewPasskey<'_>) -> Result<(), Failure> {
+        let outcome = self.host.add_passkey(&self.user, session, new);
+        self.state = self.host.state();
+        outcome
+    }
+
+    fn end_passkey(&mut self, id: u32) -> Result<(), Failure> {
+        let outcome = self.host.end_passkey(&self.user, id);
         self.state = self.host.state();
         outcome
     }

@@ -79,23 +79,12 @@ pub struct Logins {
     store: OnceLock<Handle>,
 }
 
-/// The second step of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// No second step is set up, or its code is right.
-    Right,
-    /// The code is wrong, or was used.
-    Wrong,
-    /// A second step is set up, and no code came.
-    Missing,
-}
-
 /// The outcome of a check with a second step.
 pub(crate) enum Checked {
     /// The account.
     Right(Arc<Account>),
-    /// The password is right, and a code is needed.
-    NeedsCode,
+    /// The password of the account is right, and a second step is needed.
+    NeedsStep(Arc<Account>),
 }
 
 /// Outcomes of attempts.
@@ -144,14 +133,13 @@ impl Logins {
     /// # Errors
     /// When it is not, or nobody can say.
     pub(crate) async fn check(&self, attempt: Attempt, password: &[u8]) -> Result<Arc<Account>, Denied> {
-        match self.check_both(attempt, password, async |_| Step::Right).await? {
+        match self.check_both(attempt, password, |_| false).await? {
             Checked::Right(account) => Ok(account),
-            Checked::NeedsCode => Err(Denied::Wrong),
+            Checked::NeedsStep(_) => Err(Denied::Wrong),
         }
     }
 
-    /// The same at a door that asks for a second step: a wrong code is a wrong password, and a login without its code has neither
-    /// failed nor succeeded.
+    /// The same at a door that asks for a second step: a login that needs one has neither failed nor succeeded.
     ///
     /// # Errors
     /// As [`Logins::check`].
@@ -159,22 +147,18 @@ impl Logins {
         &self,
         attempt: Attempt,
         password: &[u8],
-        second: impl AsyncFnOnce(&Account) -> Step,
+        needs_step: impl FnOnce(&Arc<Account>) -> bool,
     ) -> Result<Checked, Denied> {
         let answered = tokio::time::Instant::now() + FAILURE_WAIT;
         if let Ok(Some((account, app))) = self.by_app(&attempt, password).await {
             return self.conclude(attempt, Ok(Some(account)), Some(app)).map(Checked::Right);
         }
-        let mut right = self.right(&attempt.name, password).await;
-        if let Ok(Some(account)) = &right {
-            match second(account).await {
-                Step::Right => {}
-                Step::Wrong => right = Ok(None),
-                Step::Missing => {
-                    attempt.attempt.give_up();
-                    return Ok(Checked::NeedsCode);
-                }
-            }
+        let right = self.right(&attempt.name, password).await;
+        if let Ok(Some(account)) = &right
+            && needs_step(account)
+        {
+            attempt.attempt.give_up();
+            return Ok(Checked::NeedsStep(account.clone()));
         }
         // A closed door takes as long as a wrong password.
         let right = right.map(|found| found.filter(|account| self.is_open(account, attempt.caller.door)));
@@ -182,6 +166,23 @@ impl Logins {
             tokio::time::sleep_until(answered).await;
         }
         self.judge(attempt, right).map(Checked::Right)
+    }
+
+    /// Ends an attempt that a code or a passkey decides: for whom it is right, if it is.
+    ///
+    /// # Errors
+    /// When it is not, or nobody can say.
+    pub(crate) async fn check_other(
+        &self,
+        attempt: Attempt,
+        check: impl Future<Output = Result<Option<Arc<Account>>, Away>>,
+    ) -> Result<Arc<Account>, Denied> {
+        let answered = tokio::time::Instant::now() + FAILURE_WAIT;
+        let right = check.await;
+        if matches!(right, Ok(None)) {
+            tokio::time::sleep_until(answered).await;
+        }
+        self.judge(attempt, right)
     }
 
     /// The account that has this password as an app password for the door, and the number of that.

@@ -4,8 +4,9 @@
 //! over. Other protocols have no place for a code: an account chooses whether they take its password alone, or are closed to it. An
 //! annotation that cannot be read lets no code count.
 
-use store::{Account, Error, Refused};
+use store::{Account, Error, Refused, Transaction};
 
+use crate::file::File;
 use crate::totp::Second;
 use crate::writer::Handle;
 
@@ -36,7 +37,7 @@ pub fn of(account: &Account) -> Option<Second> {
 /// When that cannot be made durable.
 pub async fn takes(store: &Handle, account: u32, code: &str, now: i64) -> Result<bool, Error> {
     let code = code.to_owned();
-    let check = move |transaction: &mut store::Transaction<'_, crate::file::File>| {
+    let check = move |transaction: &mut Transaction<'_, File>| {
         let Some(mut second) = transaction.state().account(account).and_then(of) else {
             return Ok(false);
         };
@@ -54,7 +55,7 @@ pub async fn takes(store: &Handle, account: u32, code: &str, now: i64) -> Result
 /// # Errors
 /// When it has one, and when that cannot be made durable.
 pub async fn begin(store: &Handle, account: u32, second: Second, is_alone: bool) -> Result<(), Error> {
-    let set = move |transaction: &mut store::Transaction<'_, crate::file::File>| {
+    let set = move |transaction: &mut Transaction<'_, File>| {
         if transaction.state().account(account).is_some_and(is_set) {
             return Err(Refused::Exists.into());
         }
@@ -69,9 +70,11 @@ pub async fn begin(store: &Handle, account: u32, second: Second, is_alone: bool)
 /// # Errors
 /// When that cannot be made durable.
 pub async fn end(store: &Handle, account: u32) -> Result<(), Error> {
-    let end = move |transaction: &mut store::Transaction<'_, crate::file::File>| {
-        transaction.annotate(account, None, NAME, None)?;
-        transaction.annotate(account, None, ALONE, None)
-    };
-    store.transact(end).await
+    store.transact(move |transaction| take_away(transaction, account)).await
+}
+
+/// The same within a transaction.
+pub(crate) fn take_away(transaction: &mut Transaction<'_, File>, account: u32) -> Result<(), Error> {
+    transaction.annotate(account, None, NAME, None)?;
+    transaction.annotate(account, None, ALONE, None)
 }

@@ -32,6 +32,7 @@ use crate::rewriter::Rewriter;
 use crate::scripts::{Compiled, SiteScripts};
 use crate::signer::Signer;
 use crate::turns::Turns;
+use crate::webauthn::Challenges;
 use crate::writer::Handle;
 
 /// Mails over which scripts run at a time: each is held, up to 2 MiB of it.
@@ -126,6 +127,8 @@ pub struct Site {
     pub discovery: Discovery,
     /// Sessions of browsers.
     pub(crate) browsers: Mutex<Sessions>,
+    /// Challenges for passkeys, and second steps of logins that have begun.
+    pub(crate) challenges: Challenges,
     /// How long such a command may work.
     pub work_max: Duration,
     /// The numbers of this server.
@@ -187,6 +190,7 @@ impl Site {
             jmap: Mutex::default(),
             discovery: Discovery::default(),
             browsers: Mutex::default(),
+            challenges: Challenges::default(),
             work_max: WORK_MAX,
             numbers: Arc::default(),
             seats: Arc::default(),

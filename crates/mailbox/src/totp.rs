@@ -5,7 +5,9 @@
 //! counts again. A recovery code counts once, too; of these only digests are kept. Tries are bounded by who asks
 //! ([`Logins`](crate::Logins)): a wrong code is a failed login.
 //!
-//! As text it is `SECRET STEP DIGEST,DIGEST,...`.
+//! Passkeys may take the place of the device: then there are recovery codes alone.
+//!
+//! As text it is `SECRET STEP DIGEST,DIGEST,...`, with the last of all steps where there is no device.
 //!
 //! It knows no clock: callers hand in the time, and keep the [`Second`] that a check has changed.
 
@@ -30,6 +32,9 @@ const SECRET_BYTES_MIN: usize = 16;
 
 /// Recovery codes of a set.
 const RECOVERY_CODES: usize = 10;
+
+/// The last step of a secret that no device has: no code of it counts.
+const NO_DEVICE: i64 = i64::MAX;
 
 /// Letters of secrets (RFC 4648, section 6), and of recovery codes.
 const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -64,10 +69,28 @@ impl Second {
         if bytes(secret).is_none_or(|key| key.len() < SECRET_BYTES_MIN) || !second.takes_code(code, now) {
             return Ok(None);
         }
+        second.with_codes().map(Some)
+    }
+
+    /// Sets the second step up without a device, for one who has passkeys. Returns it with the recovery codes.
+    ///
+    /// # Errors
+    /// When there is no randomness.
+    pub fn without_device() -> io::Result<(Second, Vec<String>)> {
+        Second { secret: Second::secret()?, last_step: NO_DEVICE, recovery: Vec::new() }.with_codes()
+    }
+
+    /// Whether a device shows codes.
+    pub fn has_device(&self) -> bool {
+        self.last_step < NO_DEVICE
+    }
+
+    /// It with new recovery codes, of which digests are kept.
+    fn with_codes(self) -> io::Result<(Second, Vec<String>)> {
         let codes: io::Result<Vec<String>> = (0..RECOVERY_CODES).map(|_| Ok(letters(&random::<10>()?))).collect();
         let codes = codes?;
-        second.recovery = codes.iter().map(|code| digest(code)).collect();
-        Ok(Some((second, codes)))
+        let recovery = codes.iter().map(|code| digest(code)).collect();
+        Ok((Second { recovery, ..self }, codes))
     }
 
     /// Whether a code of the device or a recovery code counts now. It does not count a second time: the caller keeps what has changed.
@@ -245,6 +268,16 @@ mod tests {
         assert!(codes.iter().all(|code| !kept.contains(code)));
         assert_eq!(kept.parse(), Ok(second));
         assert!("AAAA 0 ".parse::<Second>().is_err() && kept.replacen(' ', " x", 1).parse::<Second>().is_err());
+    }
+
+    #[test]
+    fn without_a_device_recovery_codes_alone_count() {
+        let (mut second, codes) = Second::without_device().unwrap();
+        assert!(!second.has_device() && self::second().has_device());
+        let key = bytes(&second.secret).unwrap();
+        assert!((-1..=1).all(|step| !second.takes(&digits(&key, step), 0)), "nobody has the secret, and it counts for nothing");
+        assert!(second.takes(&codes[0], 0) && !second.takes(&codes[0], 0));
+        assert_eq!(second.to_string().parse::<Second>().map(|second| second.has_device()), Ok(false));
     }
 
     #[test]

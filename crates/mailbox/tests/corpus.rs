@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mailbox::digest::fuzz_digest;
+use mailbox::webauthn::fuzz_webauthn;
 
 /// Larger mails say nothing new, cut by cut.
 const BYTES_MAX: usize = 200_000;
@@ -17,17 +18,23 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn every_seed_passes_its_fuzz_body() {
+/// Runs a fuzz body over its seeds, however they are cut.
+fn replay(name: &str, body: fn(&[u8])) {
     let mut seeds = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/mailbox_digest"), &mut seeds);
-    assert!(!seeds.is_empty(), "no seeds");
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name), &mut seeds);
+    assert!(!seeds.is_empty(), "no seeds of {name}");
     for seed in seeds {
         let seed = fs::read(seed).unwrap();
         for at in 0..=seed.len() {
-            fuzz_digest(&seed[..at]);
+            body(&seed[..at]);
         }
     }
+}
+
+#[test]
+fn every_seed_passes_its_fuzz_body() {
+    replay("mailbox_digest", fuzz_digest);
+    replay("mailbox_webauthn", fuzz_webauthn);
 }
 
 #[test]

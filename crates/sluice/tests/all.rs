@@ -44,6 +44,7 @@ mod mount;
 mod network;
 mod notices;
 mod operations;
+mod passkeys;
 mod peers;
 mod policy;
 mod pop3;

@@ -24,6 +24,10 @@ pub struct Call {
     pub form: Form,
     /// The token of a session.
     pub cookie: Option<String>,
+    /// The token of a browser that logs in by a passkey.
+    pub passkey: Option<String>,
+    /// Host and port of this site, as the browser names them.
+    pub authority: String,
     /// The browser, by its own words.
     pub agent: String,
     /// The language that the browser asks for.
@@ -37,10 +41,19 @@ pub const fn cookie_name(is_secure: bool) -> &'static str {
     if is_secure { "__Host-sluice" } else { "sluice" }
 }
 
-/// The field that sets it.
+/// The name of the cookie of a browser that logs in by a passkey.
+pub(crate) const fn passkey_cookie_name(is_secure: bool) -> &'static str {
+    if is_secure { "__Host-sluice-passkey" } else { "sluice-passkey" }
+}
+
+/// The field that sets the cookie of a session.
 pub(crate) fn set_cookie(token: &str, is_secure: bool, more: &str) -> String {
+    set_named(cookie_name(is_secure), token, is_secure, more)
+}
+
+pub(crate) fn set_named(name: &str, token: &str, is_secure: bool, more: &str) -> String {
     let secure = if is_secure { "; Secure" } else { "" };
-    format!("{}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{more}", cookie_name(is_secure))
+    format!("{name}={token}; Path=/; HttpOnly; SameSite=Strict{secure}{more}")
 }
 
 impl Call {
@@ -59,6 +72,8 @@ impl Call {
             query: Form::of_fields(query.get(1..).unwrap_or_default()),
             form: Form::default(),
             cookie: cookie(request, cookie_name(is_secure)),
+            passkey: cookie(request, passkey_cookie_name(is_secure)),
+            authority: String::from_utf8_lossy(request.authority().unwrap_or_default()).into_owned(),
             agent: agent(request),
             language: Language::accepted(request.fields.get("accept-language").unwrap_or_default()),
             is_foreign: is_post && is_foreign(request, is_secure),

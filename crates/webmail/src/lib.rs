@@ -6,10 +6,11 @@
 //!                        ├ html       markup that is constant, text that is escaped
 //!                        ├ language   the texts of the interface, numbers and dates
 //!                        ├ sanitise   HTML of mails, written anew from what is allowed
+//!                        ├ passkey    forms that ask for passkeys, by the one script
 //!                        ├ structure  parts of a message, decoded by `mime`
 //!                        └ compose    a mail from a form
 //! ```
-//! Every page works without script: forms and links, and a redirection behind each form. Sessions are [`session::Sessions`]; the host
+//! Every page works without script, but for passkeys: forms and links, and a redirection behind each form. Sessions are [`session::Sessions`]; the host
 //! keeps them, checks passwords and hands in the time, randomness and the [`Mail`] of the user who has logged in.
 //!
 //! It knows no store, no socket and no clock. Bounds: forms, parts, rows and recipients are counted where they are read.
@@ -30,6 +31,7 @@ pub mod html;
 mod language;
 pub mod mail;
 mod page;
+pub mod passkey;
 mod plain;
 mod refusal;
 mod reply;
@@ -50,6 +52,7 @@ pub use sanitise::{Picture, Safe, sanitise};
 pub use structure::Content;
 
 pub use page::STYLE;
+pub use page::login::Step;
 use page::{Pages, Told, login};
 use proto::http::Limits;
 use session::{Session, is_same};
@@ -72,7 +75,7 @@ pub const LIMITS: Limits = Limits {
 
 /// Whether a request has a password or a code of the user checked: one that waits as guesses do.
 pub fn asks_for_proof(call: &Call) -> bool {
-    call.is_post && matches!(call.segments()[..], ["second"] | ["app-passwords"])
+    call.is_post && matches!(call.segments()[..], ["second"] | ["app-passwords"] | ["passkeys"])
 }
 
 /// Whether a request has other servers asked for something: a page that waits for them.
@@ -97,6 +100,7 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
     let segments: alloc::vec::Vec<&str> = path.iter().map(|segment| segment.as_str()).collect();
     match (call.is_post, &segments[..]) {
         (false, ["style.css"]) => Reply::style(STYLE),
+        (false, ["passkey.js"]) => Reply::script(passkey::SCRIPT),
         (false, []) => {
             let inbox = pages.folder_for(mail::Purpose::Inbox).unwrap_or_default();
             pages.list(inbox, &call)
@@ -114,6 +118,8 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (true, ["second"]) => pages.change_second(&call),
         (false, ["app-passwords"]) => pages.app_passwords(&call),
         (true, ["app-passwords"]) => pages.change_app_passwords(&call),
+        (false, ["passkeys"]) => pages.passkeys(&call),
+        (true, ["passkeys"]) => pages.change_passkeys(&call),
         (false, ["contacts"]) => pages.contacts(&call),
         (true, ["contacts"]) => pages.change_contacts(&call),
         (false, ["contacts", "edit"]) => pages.contact(&call),
@@ -133,7 +139,7 @@ pub fn answer(mail: &mut dyn Mail, session: &Session, mut call: Call) -> Reply {
         (true, ["pictures"]) => pages.change_pictures(&call),
         (false, ["sessions"]) => pages.sessions(&call),
         (true, ["sessions"]) => pages.end_sessions(&call),
-        (false, ["login"]) => Reply::see("/"),
+        (false, ["login", ..]) => Reply::see("/"),
         _ => pages.missing(),
     }
 }
@@ -160,6 +166,7 @@ pub fn answer_stranger(call: &Call) -> Reply {
     }
     match call.segments()[..] {
         ["style.css"] if !call.is_post => Reply::style(STYLE),
+        ["passkey.js"] if !call.is_post => Reply::script(passkey::SCRIPT),
         [] | ["login"] if !call.is_post => login::page(call.language.words(), "", Told::Nothing),
         // The same for all that there is, and for all that there is not.
         _ => Reply::see("/login"),
@@ -186,9 +193,22 @@ pub fn denied(language: Language, name: &str, why: Denial) -> Reply {
     login::page(words, name, Told::Wrong(why.text(words).into()))
 }
 
-/// Asks who logs in with the right password for the code of the second step.
-pub fn needs_code(language: Language, name: &str) -> Reply {
-    login::page_with_code(language.words(), name)
+/// Asks who logs in with the right password for the second step.
+pub fn needs_step(language: Language, step: &Step<'_>) -> Reply {
+    login::step(language.words(), step)
+}
+
+/// Asks who logs in for a passkey. `binding` is a token by which the browser is known again that answers the challenge.
+pub fn asks_for_passkey(
+    language: Language,
+    challenge: &str,
+    binding: (&str, bool),
+    denial: Option<Denial>,
+) -> Reply {
+    let mut reply = login::passkey(language.words(), challenge, denial);
+    let (token, is_secure) = binding;
+    reply.set("Set-Cookie", call::set_named(call::passkey_cookie_name(is_secure), token, is_secure, "; Max-Age=300"));
+    reply
 }
 
 /// A page about a request that is refused.

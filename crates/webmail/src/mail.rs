@@ -81,6 +81,21 @@ pub trait Mail {
         let _ = id;
         Err(Failure::Gone)
     }
+    /// Passkeys, and what a browser is asked for a new one with, for this session; `None` where a host has none.
+    fn passkeys(&mut self, session: &Session) -> Option<Passkeys> {
+        let _ = session;
+        None
+    }
+    /// Adds a passkey, if the user's own password is right.
+    fn add_passkey(&mut self, session: &Session, new: NewPasskey<'_>) -> Result<(), Failure> {
+        let _ = (session, new);
+        Err(Failure::Gone)
+    }
+    /// Removes a passkey.
+    fn end_passkey(&mut self, id: u32) -> Result<(), Failure> {
+        let _ = id;
+        Err(Failure::Gone)
+    }
     /// Contacts, as [`Mail::set_contacts`] was given them; empty at first.
     fn contacts(&mut self) -> Vec<u8>;
     /// Keeps contacts.
@@ -182,10 +197,8 @@ pub struct Identity {
 pub struct Setup<'a> {
     /// The password of now: a session alone does not lock its owner out.
     pub password: &'a str,
-    /// The secret of the device.
-    pub secret: &'a str,
-    /// The code that it shows.
-    pub code: &'a str,
+    /// The secret of the device, and the code that it shows; passkeys take its place where there is none.
+    pub device: Option<(&'a str, &'a str)>,
     /// Whether other protocols are closed to the account.
     pub is_alone: bool,
 }
@@ -229,6 +242,45 @@ pub struct AppPassword {
     pub made: i64,
     /// The last login with it: when, and by which protocol.
     pub used: Option<(i64, String)>,
+}
+
+/// Passkeys of a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passkeys {
+    /// All, the oldest first.
+    pub all: Vec<Passkey>,
+    /// The challenge that a new one answers.
+    pub challenge: String,
+    /// The name by which authenticators know the user.
+    pub user: String,
+}
+
+/// A passkey.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passkey {
+    /// Its number.
+    pub id: u32,
+    /// The name that the user has given it.
+    pub name: String,
+    /// When it was made, seconds since 1970.
+    pub made: i64,
+    /// When it was used last, if it was.
+    pub used: Option<i64>,
+    /// The identifier of its credential, in Base64 for URLs.
+    pub credential: String,
+}
+
+/// A passkey that a browser has made.
+#[derive(Debug, Clone, Copy)]
+pub struct NewPasskey<'a> {
+    /// The password of now: a session alone makes no way in.
+    pub password: &'a str,
+    /// The name that the user gives it.
+    pub name: &'a str,
+    /// The client data, in Base64 for URLs.
+    pub client: &'a str,
+    /// The attestation object, in Base64 for URLs.
+    pub attestation: &'a str,
 }
 
 /// A folder.
@@ -361,6 +413,12 @@ pub enum Failure {
     Password,
     /// An app password has no name, or no protocol, or there are too many.
     Program,
+    /// The answer of a browser about a new passkey does not count.
+    Passkey,
+    /// A passkey has no name, or is there already, or there are too many.
+    Passkeys,
+    /// The last passkey stays, as the second step needs it.
+    LastPasskey,
     /// Nobody takes mail that goes out.
     NoRelay,
     /// A recipient is elsewhere, and mail is delivered here alone.
@@ -391,6 +449,9 @@ impl Failure {
             Failure::Code => failures.code,
             Failure::Password => failures.password,
             Failure::Program => failures.program,
+            Failure::Passkey => failures.passkey,
+            Failure::Passkeys => failures.passkeys,
+            Failure::LastPasskey => failures.last_passkey,
             Failure::NoRelay => failures.no_relay,
             Failure::Elsewhere => failures.elsewhere,
             Failure::TooLarge => failures.too_large,

@@ -32,8 +32,12 @@ pub enum Refusal {
 pub enum Denial {
     /// The name or the password is wrong.
     Wrong,
-    /// The name, the password or the code is wrong.
+    /// The code is wrong.
     WrongCode,
+    /// The passkey is not known, or its answer does not count.
+    WrongPasskey,
+    /// The second step came too late, or a second time.
+    Late,
     /// Nobody can say now.
     Away,
     /// Too many log in.
@@ -77,7 +81,9 @@ impl Denial {
     pub(crate) fn text(self, words: &Words) -> &'static str {
         match self {
             Denial::Wrong => words.login.wrong,
-            Denial::WrongCode => words.login.wrong_code,
+            Denial::WrongCode => words.failures.code,
+            Denial::WrongPasskey => words.login.wrong_passkey,
+            Denial::Late => words.login.late,
             Denial::Away => words.login.away,
             Denial::Busy => words.login.busy,
         }

@@ -13,6 +13,9 @@ use crate::structure::Content;
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-src 'self'; form-action 'self'; \
      base-uri 'none'; frame-ancestors 'none'";
 
+/// What pages with passkeys are allowed beside that: our script, which writes no markup.
+const SCRIPT_POLICY: &str = "; script-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
+
 /// The policy of a mail in its frame: pictures that stand in it, styles that stand in it, and nothing else.
 const FRAME_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; \
      frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox";
@@ -70,6 +73,12 @@ impl Reply {
         Reply::new(status, PAGE_POLICY, "text/html; charset=utf-8", Body::Bytes(page.into_string().into_bytes()))
     }
 
+    /// The page with our script allowed.
+    pub fn with_script(mut self) -> Reply {
+        self.set("Content-Security-Policy", [PAGE_POLICY, SCRIPT_POLICY].concat());
+        self
+    }
+
     /// A mail for a frame.
     pub fn frame(page: Html) -> Reply {
         Reply::new(200, FRAME_POLICY, "text/html; charset=utf-8", Body::Bytes(page.into_string().into_bytes()))
@@ -77,7 +86,16 @@ impl Reply {
 
     /// The style sheet, which may be kept.
     pub fn style(text: &str) -> Reply {
-        let mut reply = Reply::new(200, FILE_POLICY, "text/css; charset=utf-8", Body::Bytes(text.into()));
+        Reply::kept("text/css; charset=utf-8", text)
+    }
+
+    /// The script, which may be kept.
+    pub fn script(text: &str) -> Reply {
+        Reply::kept("text/javascript; charset=utf-8", text)
+    }
+
+    fn kept(kind: &str, text: &str) -> Reply {
+        let mut reply = Reply::new(200, FILE_POLICY, kind, Body::Bytes(text.into()));
         reply.set("Cache-Control", "max-age=3600".into());
         reply
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use webmail::mail::Identity;
 use webmail::session::Session;
-use webmail::{Call, Denial, Language, Refusal, Reply};
+use webmail::{Call, Denial, Language, Refusal, Reply, Step};
 
 use crate::fake::Fake;
 use crate::pages::{PAGES, TOKEN, body, call, field};
@@ -29,7 +29,7 @@ fn mailbox(tag: &str) -> Fake {
 }
 
 /// Forms whose answers are pages: faults, failures, and what is shown once.
-const FORMS: [(&str, &str); 22] = [
+const FORMS: [(&str, &str); 26] = [
     ("/write", "do=send&from=ann@mx.example&to=b"),
     ("/write", "do=send&from=ann@mx.example"),
     ("/write", "do=send&from=b@c.example&to=b@c.example"),
@@ -46,6 +46,10 @@ const FORMS: [(&str, &str); 22] = [
     ("/second", "do=end"),
     ("/app-passwords", "do=add&name=1&door=imap"),
     ("/app-passwords", "do=end&id=9"),
+    ("/passkeys", "do=add&name=1"),
+    ("/passkeys", "do=add&name=2"),
+    ("/passkeys", "do=end&id=1"),
+    ("/second", "do=passkeys"),
     ("/folders", "do=delete&folder=1&sure=1"),
     ("/act", "at=1.1&do=move&to=9"),
     ("/unsubscribe", "at=9.9"),
@@ -72,7 +76,7 @@ fn pages(language: Language) -> Vec<(String, String)> {
     };
     let mut mail = mailbox(language.tag());
     let told = ["sent", "draft", "moved", "deleted", "marked", "junk", "ended", "left", "kept"];
-    let more = ["/second", "/x", "/m/1?before=9", "/m/2", "/m/3", "/m/5", "/search?q=1", "/search", "/vacation"];
+    let more = ["/second", "/passkeys", "/x", "/m/1?before=9", "/m/2", "/m/3", "/m/5", "/search?q=1", "/search", "/vacation"];
     let paths = PAGES.into_iter().chain(more).map(String::from);
     let paths: Vec<String> = paths.chain(told.map(|told| format!("/?told={told}"))).collect();
     for path in paths {
@@ -100,8 +104,10 @@ fn pages(language: Language) -> Vec<(String, String)> {
     }
     let stranger = Call { language, ..call("/", None) };
     add(&mut mail, "/login".into(), webmail::answer_stranger(&stranger));
-    add(&mut mail, "code".into(), webmail::needs_code(language, "ann"));
-    for why in [Denial::Wrong, Denial::WrongCode, Denial::Away, Denial::Busy] {
+    let step = Step { name: "ann", challenge: "1", passkeys: &["1".into()], denial: None };
+    add(&mut mail, "step".into(), webmail::needs_step(language, &step));
+    add(&mut mail, "/login/passkey".into(), webmail::asks_for_passkey(language, "1", ("1", true), None));
+    for why in [Denial::Wrong, Denial::WrongCode, Denial::WrongPasskey, Denial::Late, Denial::Away, Denial::Busy] {
         add(&mut mail, format!("{why:?}"), webmail::denied(language, "ann", why));
     }
     for why in [

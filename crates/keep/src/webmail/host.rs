@@ -5,7 +5,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use ::webmail::mail::{AppPassword, Failure, Identity, Program, Script, Second, Sending, Setup, Unkept};
+use ::webmail::mail::{
+    AppPassword, Failure, Identity, NewPasskey, Passkeys, Program, Script, Second, Sending, Setup, Unkept,
+};
 use ::webmail::session::{Ending, Session};
 use store::{Mailbox, State};
 
@@ -91,6 +93,30 @@ pub trait Host: Keep {
     /// # Errors
     /// Why it stays.
     fn end_app_password(&mut self, user: &User, id: u32) -> Result<(), Failure> {
+        let _ = (user, id);
+        Err(Failure::Gone)
+    }
+
+    /// Passkeys of an account, and what a browser is asked for a new one with, for this session; `None` where there are none to be had.
+    fn passkeys(&mut self, user: &User, session: &Session) -> Option<Passkeys> {
+        let _ = (user, session);
+        None
+    }
+
+    /// Adds a passkey, if the account's own password is right.
+    ///
+    /// # Errors
+    /// Why it is not added.
+    fn add_passkey(&mut self, user: &User, session: &Session, new: NewPasskey<'_>) -> Result<(), Failure> {
+        let _ = (user, session, new);
+        Err(Failure::Gone)
+    }
+
+    /// Removes a passkey.
+    ///
+    /// # Errors
+    /// Why it stays.
+    fn end_passkey(&mut self, user: &User, id: u32) -> Result<(), Failure> {
         let _ = (user, id);
         Err(Failure::Gone)
     }

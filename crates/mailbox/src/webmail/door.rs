@@ -5,13 +5,12 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use ::webmail::session::{Key, Session, Sessions, hex};
-use ::webmail::{Call, Denial, Language, Refusal, Reply, denied, farewell, refusal, welcome};
+use ::webmail::{Call, Denial, Language, Refusal, Reply, farewell, refusal, welcome};
 use sha2::{Digest as _, Sha256};
 
 use crate::accounts::{Account, Login};
-use crate::login::{Denied, Step};
+use crate::login::Denied;
 use crate::password::random;
-use crate::second;
 use crate::site::{Site, ensure, seconds};
 
 /// A user who has logged in.
@@ -54,24 +53,6 @@ impl User {
     }
 }
 
-/// Checks the second step of an account, if it has one.
-pub(super) async fn step(site: &Site, account: &Account, code: &str) -> Step {
-    let state = site.store.state();
-    let Some((number, known)) = state.account_named(account.name.as_bytes()) else { return Step::Right };
-    match (second::is_set(known), code) {
-        (false, _) => Step::Right,
-        (true, "") => Step::Missing,
-        (true, code) => match second::takes(&site.store, number, code, seconds()).await {
-            Ok(true) => Step::Right,
-            Ok(false) => Step::Wrong,
-            Err(error) => {
-                tracing::warn!(account = account.name, %error, "a code cannot be checked");
-                Step::Wrong
-            }
-        },
-    }
-}
-
 /// Begins a session for an account.
 pub(super) async fn begin(
     site: &Site,
@@ -92,15 +73,13 @@ pub(super) async fn begin(
     welcome(&token, is_secure)
 }
 
-/// The login page again, with a reason.
-pub(super) fn turned_away(language: Language, name: &str, has_code: bool, why: Denied) -> Reply {
-    let why = match why {
-        Denied::Wrong if has_code => Denial::WrongCode,
-        Denied::Wrong => Denial::Wrong,
+/// Why a login is refused, where what was checked is wrong for this reason.
+pub(super) fn denial(why: Denied, wrong: Denial) -> Denial {
+    match why {
+        Denied::Wrong => wrong,
         Denied::Away => Denial::Away,
         Denied::Busy | Denied::Full => Denial::Busy,
-    };
-    denied(language, name, why)
+    }
 }
 
 pub(super) fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {
@@ -108,7 +87,7 @@ pub(super) fn sessions(site: &Site) -> MutexGuard<'_, Sessions> {
 }
 
 /// Digest of the stored password of an account.
-fn mark(account: &Account) -> Key {
+pub(super) fn mark(account: &Account) -> Key {
     match &account.login {
         Login::Nobody => hash(b""),
         Login::Hash(password) => hash(password.as_str().as_bytes()),

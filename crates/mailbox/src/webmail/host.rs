@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::jmap::identity;
-use ::webmail::mail::{AppPassword, Failure, Identity, Program, SCRIPT_NAME, Script, Second, Sending, Setup, Unkept};
+use ::webmail::mail::{
+    AppPassword, Failure, Identity, NewPasskey, Passkey, Passkeys, Program, SCRIPT_NAME, Script, Second, Sending, Setup,
+    Unkept,
+};
 use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;
 use keep::find::Key;
@@ -15,7 +18,7 @@ use keep::{Keep, Messages};
 use store::{Error, Mailbox, Refused, Sealed, State, Transaction};
 use tokio::runtime::Handle;
 
-use super::{door, sending};
+use super::{door, sending, step};
 use crate::account::Account;
 use crate::app_passwords::{self, NotMade};
 use crate::content::{self, Body};
@@ -24,12 +27,14 @@ use crate::imap::find;
 use crate::in_flight::Owner;
 use crate::inspecting;
 use crate::learner;
+use crate::passkeys::{self, Removal};
 use crate::password::random;
 use crate::remote::NotLeft;
 use crate::scripts;
 use crate::second;
 use crate::site::{Site, seconds};
 use crate::totp;
+use crate::webauthn::{Ceremony, Origin};
 
 /// The time that a search may take: a user waits for its page.
 const SEARCH_WAIT: Duration = Duration::from_secs(10);
@@ -40,11 +45,18 @@ pub(super) struct Server<'a> {
     name: String,
     reading: Option<(u64, Body<'a>)>,
     pub(super) runtime: Handle,
+    /// The site as the browser names it.
+    origin: Option<Origin>,
 }
 
 impl<'a> Server<'a> {
     pub fn new(site: &'a Site, name: &str) -> Server<'a> {
-        Server { site, name: name.to_owned(), reading: None, runtime: Handle::current() }
+        Server { site, name: name.to_owned(), reading: None, runtime: Handle::current(), origin: None }
+    }
+
+    /// The mail server for a browser that has come to this site.
+    pub fn at(self, origin: Origin) -> Server<'a> {
+        Server { origin: Some(origin), ..self }
     }
 
     /// The script of an account that runs, or the one that forms have written.
@@ -66,6 +78,16 @@ impl<'a> Server<'a> {
         })?;
         tracing::info!(account = self.name, script = name, "filters are changed");
         Ok(())
+    }
+
+    /// Whether a password of a user who has logged in is right: a session that somebody has got hold of guesses none.
+    fn prove(&self, user: &User, password: &str) -> Result<(), Failure> {
+        let is_right = self.runtime.block_on(self.site.logins.is_right(&user.name, password));
+        if is_right.ok_or(Failure::Store)? { Ok(()) } else { Err(Failure::Password) }
+    }
+
+    fn has_passkeys(&self, user: &User) -> bool {
+        self.site.store.state().account(user.number).is_some_and(|account| !passkeys::of(account).is_empty())
     }
 
     /// Whether a file from elsewhere holds nothing that is not allowed, as far as somebody inspects.
@@ -215,14 +237,14 @@ impl Host for Server<'_> {
     }
 
     fn begin_second(&mut self, user: &User, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
-        let Setup { password, secret, code, is_alone } = setup;
-        // A session that somebody has got hold of guesses no passwords either.
-        let is_right = self.runtime.block_on(self.site.logins.is_right(&user.name, password));
-        if !is_right.ok_or(Failure::Store)? {
-            return Err(Failure::Password);
-        }
-        let begun = totp::Second::begin(secret, code.trim(), seconds()).map_err(|_| Failure::Store)?;
-        let (second, codes) = begun.ok_or(Failure::Code)?;
+        let Setup { password, device, is_alone } = setup;
+        self.prove(user, password)?;
+        let begun = match device {
+            Some((secret, code)) => totp::Second::begin(secret, code.trim(), seconds()),
+            None if !self.has_passkeys(user) => return Err(Failure::Gone),
+            None => totp::Second::without_device().map(Some),
+        };
+        let (second, codes) = begun.map_err(|_| Failure::Store)?.ok_or(Failure::Code)?;
         let kept = self.runtime.block_on(second::begin(&self.site.store, user.number, second, is_alone));
         kept.map_err(|error| keep::webmail::failure(self, &error))?;
         tracing::info!(account = user.name, "the second step of a login is set up");
@@ -249,20 +271,12 @@ impl Host for Server<'_> {
     }
 
     fn app_passwords(&mut self, user: &User) -> Option<Vec<AppPassword>> {
-        let state = self.site.store.state();
-        let shown = |one| {
-            let app_passwords::AppPassword { id, name, doors, made, used, .. } = one;
-            AppPassword { id, name, doors, made, used }
-        };
-        Some(app_passwords::of(state.account(user.number)?).into_iter().map(shown).collect())
+        self.site.store.state().account(user.number).map(app_passwords::of)
     }
 
     fn add_app_password(&mut self, user: &User, own: &str, program: Program<'_>) -> Result<String, Failure> {
         // A session that somebody has got hold of makes itself no way back in.
-        let is_right = self.runtime.block_on(self.site.logins.is_right(&user.name, own));
-        if !is_right.ok_or(Failure::Store)? {
-            return Err(Failure::Password);
-        }
+        self.prove(user, own)?;
         let Program { name, doors } = program;
         let made = app_passwords::add(&self.site.store, user.number, name, doors, seconds());
         let password = self.runtime.block_on(made).map_err(|why| match why {
@@ -281,6 +295,47 @@ impl Host for Server<'_> {
                 Ok(())
             }
             Ok(false) => Err(Failure::Gone),
+            Err(error) => Err(keep::webmail::failure(self, &error)),
+        }
+    }
+
+    fn passkeys(&mut self, user: &User, session: &Session) -> Option<Passkeys> {
+        let state = self.site.store.state();
+        let challenge = self.site.challenges.make(&step::registration(session), seconds()).ok()?;
+        let shown = |one: crate::webauthn::Passkey| {
+            let credential = one.credential();
+            Passkey { id: one.id, name: one.name, made: one.made, used: one.used, credential }
+        };
+        let all = passkeys::of(state.account(user.number)?).into_iter().map(shown).collect();
+        Some(Passkeys { all, challenge, user: step::handle(user.number) })
+    }
+
+    fn add_passkey(&mut self, user: &User, session: &Session, new: NewPasskey<'_>) -> Result<(), Failure> {
+        let NewPasskey { password, name, client, attestation } = new;
+        self.prove(user, password)?;
+        let (origin, now) = (self.origin.as_ref().ok_or(Failure::Passkey)?, seconds());
+        let ceremony =
+            Ceremony { challenges: &self.site.challenges, purpose: &step::registration(session), origin, now };
+        let credential = ceremony.register(client, attestation).map_err(|why| {
+            tracing::warn!(account = user.name, %why, "a passkey is refused");
+            Failure::Passkey
+        })?;
+        let added = self.runtime.block_on(passkeys::add(&self.site.store, user.number, name, credential, now));
+        if !added.map_err(|error| keep::webmail::failure(self, &error))? {
+            return Err(Failure::Passkeys);
+        }
+        tracing::info!(account = user.name, "a passkey is added");
+        Ok(())
+    }
+
+    fn end_passkey(&mut self, user: &User, id: u32) -> Result<(), Failure> {
+        match self.runtime.block_on(passkeys::remove(&self.site.store, user.number, id)) {
+            Ok(Removal::Done) => {
+                tracing::info!(account = user.name, passkey = id, "a passkey is removed");
+                Ok(())
+            }
+            Ok(Removal::Gone) => Err(Failure::Gone),
+            Ok(Removal::Last) => Err(Failure::LastPasskey),
             Err(error) => Err(keep::webmail::failure(self, &error)),
         }
     }

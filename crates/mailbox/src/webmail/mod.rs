@@ -4,8 +4,8 @@
 //!  head ─ cookie ─┬─ a user ──── form, up to 27 MB ─► webmail::answer ─► page, or content while it is read
 //!                 └─ a stranger ─ form, up to 16 kB ─► login page, login
 //! ```
-//! A page is made by the crate `webmail`; here are the connection ([`proto::http::Server`]), logins and sessions (`door`), the mailbox (`mail`)
-//! and what is sent (`sending`). TLS is the caller's.
+//! A page is made by the crate `webmail`; here are the connection ([`proto::http::Server`]), logins and sessions (`door`), second steps and
+//! passkeys (`step`), the mailbox (`mail`) and what is sent (`sending`). TLS is the caller's.
 //!
 //! Bounds: a head is whole within a minute, a form within five; forms with files are held, a few at a time and one
 //! of an account. A connection is a stranger's, who may lose its place, until a user is known on it; then it is one of the sessions of
@@ -15,14 +15,16 @@ mod door;
 mod host;
 mod jmap;
 mod sending;
+mod step;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::webmail::session::is_same;
 use ::webmail::{
-    Body, Call, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger, asks_for_proof,
-    asks_others, needs_code, refusal, refused,
+    Body, Call, Denial, FORM_BYTES_MAX, Form, LIMITS, LOGIN_BYTES_MAX, Refusal, Reply, answer, answer_stranger,
+    asks_for_proof, asks_others, denied, refusal, refused,
 };
 use proto::http::{Fields, Framing, Request, Server, ServerEvent};
 use tokio::task::block_in_place;
@@ -31,12 +33,14 @@ use tokio::time::{Instant, timeout_at};
 use crate::accounts::Account;
 use crate::discovery;
 use crate::guest::{Guest, Seat};
-use crate::login::{Caller, Checked, WEBMAIL};
+use crate::login::{Attempt, Caller, Checked, Denied, WEBMAIL};
 use crate::site::Site;
 use crate::wire::{Stream, Wire};
-use door::{User, begin, step, turned_away};
+use door::{User, begin, denial};
 use host::Server as Host;
+use crate::webauthn::Origin;
 use keep::webmail::Mail;
+use step::Begun;
 
 /// How long a client may take from one request to the end of the head of the next.
 const HEAD_WAIT: Duration = Duration::from_secs(60);
@@ -138,7 +142,7 @@ impl<S: Stream> Connection<'_, S> {
             let reply = user.leave(self.site, self.is_secure);
             return self.reply(reply, None, is_head).await;
         }
-        if call.is_post && call.segments() == ["login"] {
+        if call.is_post && is_login(&call) {
             // Somebody logs in again, maybe as another.
             let reply = self.log_in(&call).await?;
             return self.reply(reply, None, is_head).await;
@@ -149,7 +153,7 @@ impl<S: Stream> Connection<'_, S> {
             false => &self.site.pages,
         };
         let turn = self.guest.wait(&mut self.wire, turns.turn(number)).await?;
-        let mut host = Host::new(self.site, &user.account.name);
+        let mut host = Host::new(self.site, &user.account.name).at(self.origin(&call));
         let mut mail = Mail::new(&mut host, host::user(self.site, &user.account, number));
         let reply = block_in_place(|| answer(&mut mail, &user.session, call));
         drop(turn);
@@ -161,9 +165,12 @@ impl<S: Stream> Connection<'_, S> {
             return Ok(refusal(call.language, Refusal::TooLarge));
         };
         call.form = form;
-        match call.is_post && call.segments() == ["login"] {
-            true => self.log_in(&call).await,
-            false => Ok(answer_stranger(&call)),
+        match (call.is_post, &call.segments()[..]) {
+            (true, _) if is_login(&call) => self.log_in(&call).await,
+            (false, ["login", "passkey"]) if call.is_known => {
+                Ok(step::page(self.site, call.language, self.is_secure, None))
+            }
+            _ => Ok(answer_stranger(&call)),
         }
     }
 
@@ -171,21 +178,83 @@ impl<S: Stream> Connection<'_, S> {
         if let Some(reply) = refused(call) {
             return Ok(reply);
         }
+        let origin = self.origin(call);
+        if call.segments() == ["login", "passkey"] {
+            return self.log_in_by_passkey(call, &origin).await;
+        }
+        if call.form.has("step") {
+            return self.take_step(call, &origin).await;
+        }
         let (name, password) = (call.form.get("name").trim(), call.form.get("password"));
-        let caller = Caller { door: WEBMAIL, client: self.guest.client };
-        let (site, code) = (self.site, call.form.get("code").trim());
-        let checked = match self.guest.wait(&mut self.wire, site.logins.attempt(caller, name)).await? {
+        let site = self.site;
+        let checked = match self.attempt(name).await? {
             Ok(attempt) => {
-                let second = async |account: &Account| step(site, account, code).await;
-                site.logins.check_both(attempt, password.as_bytes(), second).await
+                let needs_step = |account: &Arc<Account>| Begun::of(site, account).is_some();
+                site.logins.check_both(attempt, password.as_bytes(), needs_step).await
             }
             Err(why) => Err(why),
         };
-        Ok(match checked {
-            Ok(Checked::Right(account)) => begin(site, account, self.client(call), call.language, self.is_secure).await,
-            Ok(Checked::NeedsCode) => needs_code(call.language, name),
-            Err(why) => turned_away(call.language, name, !code.is_empty(), why),
-        })
+        match checked {
+            Ok(Checked::Right(account)) => self.begin(account, call).await,
+            Ok(Checked::NeedsStep(account)) => Ok(match Begun::of(site, &account) {
+                Some(begun) => begun.page(site, call.language, &origin, None),
+                None => denied(call.language, name, Denial::Late),
+            }),
+            Err(why) => Ok(denied(call.language, name, denial(why, Denial::Wrong))),
+        }
+    }
+
+    /// Goes on with a login whose password was right.
+    async fn take_step(&mut self, call: &Call, origin: &Origin) -> io::Result<Reply> {
+        let (site, language) = (self.site, call.language);
+        let begun = match Begun::find(site, &call.form).await {
+            Ok(Some(begun)) => begun,
+            Ok(None) => return Ok(denied(language, "", Denial::Late)),
+            Err(_) => return Ok(denied(language, "", Denial::Away)),
+        };
+        let checked = match self.attempt(&begun.account.name).await? {
+            Ok(attempt) => site.logins.check_other(attempt, begun.check(site, &call.form, origin)).await,
+            Err(why) => Err(why),
+        };
+        let wrong = if call.form.has("code") { Denial::WrongCode } else { Denial::WrongPasskey };
+        match checked {
+            Ok(account) => self.begin(account, call).await,
+            Err(why) => Ok(begun.page(site, language, origin, Some(denial(why, wrong)))),
+        }
+    }
+
+    async fn log_in_by_passkey(&mut self, call: &Call, origin: &Origin) -> io::Result<Reply> {
+        let (site, language) = (self.site, call.language);
+        let Ok(found) = step::named(site, &call.form).await else {
+            return Ok(step::page(site, language, self.is_secure, Some(Denial::Away)));
+        };
+        let name = found.as_ref().map(|(_, account)| account.name.clone()).unwrap_or_default();
+        let checked = match self.attempt(&name).await? {
+            Ok(attempt) => {
+                let check = async { Ok(step::check_alone(site, found, call, origin).await) };
+                site.logins.check_other(attempt, check).await
+            }
+            Err(why) => Err(why),
+        };
+        match checked {
+            Ok(account) => self.begin(account, call).await,
+            Err(why) => Ok(step::page(site, language, self.is_secure, Some(denial(why, Denial::WrongPasskey)))),
+        }
+    }
+
+    /// Begins an attempt when its turn has come.
+    async fn attempt(&mut self, name: &str) -> io::Result<Result<Attempt, Denied>> {
+        let caller = Caller { door: WEBMAIL, client: self.guest.client };
+        self.guest.wait(&mut self.wire, self.site.logins.attempt(caller, name)).await
+    }
+
+    async fn begin(&self, account: Arc<Account>, call: &Call) -> io::Result<Reply> {
+        Ok(begin(self.site, account, self.client(call), call.language, self.is_secure).await)
+    }
+
+    /// The site as the browser names it.
+    fn origin(&self, call: &Call) -> Origin {
+        Origin::new(&call.authority, self.is_secure)
     }
 
     /// The words by which a user knows a session again: the address, and the browser by its own words.
@@ -301,4 +370,9 @@ impl<S: Stream> Connection<'_, S> {
         self.server.sent();
         Ok(())
     }
+}
+
+/// Whether a form logs somebody in.
+fn is_login(call: &Call) -> bool {
+    matches!(call.segments()[..], ["login"] | ["login", "passkey"])
 }

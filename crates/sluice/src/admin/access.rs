@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use mailbox::webauthn::{self, Assertion, Ceremony, Challenges, Origin};
 use mailbox::{Guard, password};
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout};
 use webmail::session::{Key, Session, Sessions, hex};
+use webmail::{Call, Form};
 
 use super::fault::Fault;
-use super::people::{self, People};
+use super::people::{self, People, Person};
 use super::role::{Role, Who};
 use crate::output::Failure;
 
@@ -35,6 +37,16 @@ const CHECK_WAIT: Duration = Duration::from_secs(10);
 /// How long a wrong login takes at least, whether there is such a person or not.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
+/// The outcome of a login.
+pub enum Entry {
+    /// The token of the session.
+    In(String),
+    /// The password was right. The challenge is the proof of that, and what passkeys answer.
+    Step { challenge: String, passkeys: Vec<String> },
+    /// Something is wrong.
+    Wrong,
+}
+
 /// Links, sessions, people and tokens.
 pub struct Access {
     link: Mutex<Option<(Key, i64)>>,
@@ -42,6 +54,8 @@ pub struct Access {
     program: Option<Key>,
     people: Option<PathBuf>,
     guard: Arc<Guard>,
+    /// Challenges for passkeys, and second steps of logins that have begun.
+    pub challenges: Challenges,
     /// Whether nothing can be changed.
     pub is_read_only: bool,
 }
@@ -70,6 +84,7 @@ impl Access {
             program: program.transpose()?,
             people: folder.map(people::file),
             guard: Guard::new(),
+            challenges: Challenges::default(),
             is_read_only,
         };
         Ok((access, token))
@@ -86,25 +101,103 @@ impl Access {
         self.begin(LINK_NAME, Key::default())
     }
 
-    /// Logs a person in; the token of the session, or `None`. Waits its turn: tries at one name are checked one after the other, later and
-    /// later. To be called where a thread may wait.
-    pub fn log_in(&self, client: IpAddr, name: &str, password: &str, code: &str) -> Option<String> {
-        let path = self.people.as_deref()?;
+    /// Logs a person in by a password and, if it is set up, the second step. Waits its turn: tries at one name are checked one after the
+    /// other, later and later. To be called where a thread may wait.
+    pub fn log_in(&self, client: IpAddr, form: &Form, origin: &Origin) -> Entry {
+        let name = form.get("name").trim();
+        self.attempt(client, name, |path| match form.has("step") {
+            true => self.second_step(path, name, form, origin),
+            false => self.first_step(path, name, form, origin),
+        })
+    }
+
+    /// Logs a person in by a passkey alone, which answers the challenge for this browser's token. Waits as [`Access::log_in`].
+    pub fn log_in_by_passkey(&self, client: IpAddr, form: &Form, token: Option<&str>, origin: &Origin) -> Entry {
+        let user = webauthn::user(form.get("user")).unwrap_or_default();
+        let name = user.strip_prefix(HANDLE).unwrap_or_default();
+        self.attempt(client, name, |path| {
+            let person = self.by_passkey(path, name, form, &(alone(token?), origin), true)?;
+            self.begin(name, hash(&person.password)).map(Entry::In)
+        })
+    }
+
+    /// A challenge for a login by a passkey alone, and the token by which its browser is known.
+    pub fn alone(&self) -> Option<(String, String)> {
+        let token = random().ok()?;
+        Some((self.challenges.make(&alone(&token), now()).ok()?, token))
+    }
+
+    fn attempt(&self, client: IpAddr, name: &str, check: impl FnOnce(&Path) -> Option<Entry>) -> Entry {
+        let Some(path) = self.people.as_deref() else { return Entry::Wrong };
         let runtime = Handle::current();
-        let begun = timeout(PATIENCE, self.guard.begin(Some(client), name, CHECK_WAIT));
-        let attempt = runtime.block_on(begun).ok()?;
+        let begun = runtime.block_on(timeout(PATIENCE, self.guard.begin(Some(client), name, CHECK_WAIT)));
+        let Ok(attempt) = begun else { return Entry::Wrong };
         let answered = Instant::now() + FAILURE_WAIT;
-        match right(path, name, password, code) {
-            Some(mark) => {
-                attempt.succeed();
-                self.begin(name, mark)
-            }
-            None => {
+        let entry = check(path).unwrap_or(Entry::Wrong);
+        match &entry {
+            Entry::In(_) => attempt.succeed(),
+            Entry::Step { .. } => attempt.give_up(),
+            Entry::Wrong => {
                 drop(attempt);
                 runtime.block_on(sleep_until(answered));
-                None
             }
         }
+        entry
+    }
+
+    fn first_step(&self, path: &Path, name: &str, form: &Form, origin: &Origin) -> Option<Entry> {
+        let person = person(path, name).filter(|person| person.is_password(form.get("password")))?;
+        if person.second.is_some() && form.get("code").is_empty() {
+            let challenge = self.challenges.make(&step(&person), now()).ok()?;
+            let passkeys = person.passkeys.iter().filter(|one| one.is_of(origin)).map(|one| one.credential()).collect();
+            return Some(Entry::Step { challenge, passkeys });
+        }
+        if person.second.is_some() {
+            use_up(path, name, form.get("code"))?;
+        }
+        self.begin(name, hash(&person.password)).map(Entry::In)
+    }
+
+    fn second_step(&self, path: &Path, name: &str, form: &Form, origin: &Origin) -> Option<Entry> {
+        let (person, challenge) = (person(path, name)?, form.get("step"));
+        let purpose = step(&person);
+        if person.second.is_none() || !self.challenges.is_good(challenge, &purpose, now()) {
+            return None;
+        }
+        match form.get("code") {
+            "" => drop(self.by_passkey(path, name, form, &(purpose, origin), false)?),
+            code => {
+                use_up(path, name, code)?;
+                self.challenges.take(challenge, &purpose, now()).then_some(())?;
+            }
+        }
+        self.begin(name, hash(&person.password)).map(Entry::In)
+    }
+
+    /// The person whose passkey counts. Its counter is kept before this returns.
+    fn by_passkey(
+        &self,
+        path: &Path,
+        name: &str,
+        form: &Form,
+        (purpose, origin): &(String, &Origin),
+        is_alone: bool,
+    ) -> Option<Person> {
+        let person = person(path, name)?;
+        let found = webauthn::find(&person.passkeys, form.get("credential"))?;
+        let ceremony = Ceremony { challenges: &self.challenges, purpose, origin, now: now() };
+        let (client, data, signature) = (form.get("client"), form.get("data"), form.get("signature"));
+        let checked = ceremony.check(found, &Assertion { client, data, signature }, is_alone);
+        let counter = checked.inspect_err(|why| eprintln!("a passkey of {name} does not count: {why}")).ok()?;
+        let id = found.id;
+        let note = |people: &mut People| {
+            let known = people.person(name)?.passkeys.iter_mut().find(|one| one.id == id);
+            match known.is_some_and(|one| one.note(counter, now())) {
+                true => Ok(()),
+                false => Err("it was used in between".to_owned()),
+            }
+        };
+        People::edit(path, note).ok().map(|()| person)
     }
 
     /// Work of a session that proves itself again by a password or a code: where it fails, it counts as a login that has failed.
@@ -182,25 +275,47 @@ impl Access {
     }
 }
 
-/// The mark of a person's password, if password and code are right. A code that counts is kept as used before this returns.
-fn right(path: &Path, name: &str, password: &str, code: &str) -> Option<Key> {
-    let mut people = People::read(path).ok()?;
-    let person = people.person(name).ok()?.clone();
-    if !person.is_password(password) {
-        return None;
-    }
-    if person.second.is_some() {
-        let use_up = |people: &mut People| {
-            let now_there = people.person(name)?;
-            let is_right = match &mut now_there.second {
-                Some(second) => second.takes(code, now()),
-                None => true,
-            };
-            if is_right { Ok(()) } else { Err("the code is wrong".to_owned()) }
-        };
-        People::edit(path, use_up).ok()?;
-    }
-    Some(hash(&person.password))
+/// The site as the browser names it. TLS, where there is some, is in front of this process.
+pub fn origin(call: &Call) -> Origin {
+    Origin::new(&call.authority, false)
+}
+
+/// The beginning of the name by which authenticators know a person.
+const HANDLE: &str = "admin:";
+
+/// The name by which authenticators know a person.
+pub fn handle(name: &str) -> String {
+    format!("{HANDLE}{name}")
+}
+
+/// The purpose of a challenge for a new passkey.
+pub fn registration(session: &Session) -> String {
+    format!("register {}", session.token)
+}
+
+fn alone(token: &str) -> String {
+    format!("passkey {token}")
+}
+
+/// The purpose of a challenge of a person whose password was right.
+fn step(person: &Person) -> String {
+    format!("step {} {}", hex(&hash(&person.password)), person.name)
+}
+
+fn person(path: &Path, name: &str) -> Option<Person> {
+    People::read(path).ok()?.person(name).ok().cloned()
+}
+
+/// Whether a code of a person counts. It is kept as used before this returns.
+fn use_up(path: &Path, name: &str, code: &str) -> Option<()> {
+    let use_up = |people: &mut People| {
+        let second = people.person(name)?.second.as_mut();
+        match second.is_some_and(|second| second.takes(code, now())) {
+            true => Ok(()),
+            false => Err("the code is wrong".to_owned()),
+        }
+    };
+    People::edit(path, use_up).ok()
 }
 
 /// The token behind the scheme, whose letters may be of either case.

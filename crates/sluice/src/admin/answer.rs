@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use edge::quarantine::is_id;
 use webmail::html::Html;
 use webmail::session::is_same;
-use webmail::{Call, Reply};
+use webmail::{Call, Reply, passkey};
 
+use super::access::{Entry, origin};
 use super::fault::Fault;
 use super::history::{EVERY, Span};
 use super::page::frame::{self, View};
@@ -18,13 +19,19 @@ use super::site::Site;
 /// The cookie of a session: not the webmail's, which may be on the same host.
 pub const COOKIE: &str = "sluice-admin";
 
+/// The cookie of a browser that logs in by a passkey.
+pub const PASSKEY_COOKIE: &str = "sluice-admin-passkey";
+
 /// Answers a browser.
 pub fn answer(site: &Site, call: &Call, client: IpAddr) -> Reply {
     let segments = call.segments();
     match (&segments[..], call.is_post) {
         (["style.css"], false) => return frame::style(),
+        (["passkey.js"], false) => return Reply::script(passkey::SCRIPT),
         (["enter"], false) => return enter(site, call.query.get("token"), client),
         (["login"], true) if !call.is_foreign => return log_in(site, call, client),
+        (["login", "passkey"], false) => return ask_for_passkey(site, ""),
+        (["login", "passkey"], true) if !call.is_foreign => return log_in_by_passkey(site, call, client),
         _ => {}
     }
     let Some((session, who)) = site.access.session(call.cookie.as_deref(), client) else {
@@ -64,12 +71,32 @@ fn enter(site: &Site, token: &str, client: IpAddr) -> Reply {
 }
 
 fn log_in(site: &Site, call: &Call, client: IpAddr) -> Reply {
-    let (name, password) = (call.form.get("name").trim(), call.form.get("password"));
-    match site.access.log_in(client, name, password, call.form.get("code")) {
-        Some(token) => begun(site, &token, client),
-        None => {
+    let name = call.form.get("name").trim();
+    match site.access.log_in(client, &call.form, &origin(call)) {
+        Entry::In(token) => begun(site, &token, client),
+        Entry::Step { challenge, passkeys } => frame::step(name, &challenge, &passkeys),
+        Entry::Wrong => {
             let _ = site.note_stranger(name, client);
-            frame::closed(true, "The name, the password or the code is wrong.")
+            frame::closed(true, "The name, the password, the code or the passkey is wrong.")
+        }
+    }
+}
+
+fn ask_for_passkey(site: &Site, told: &str) -> Reply {
+    let Some((challenge, token)) = site.access.alone() else {
+        return frame::plain(503, "Not done", "There is no randomness.");
+    };
+    let mut reply = frame::passkey(&challenge, told);
+    reply.set("Set-Cookie", format!("{PASSKEY_COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=300"));
+    reply
+}
+
+fn log_in_by_passkey(site: &Site, call: &Call, client: IpAddr) -> Reply {
+    match site.access.log_in_by_passkey(client, &call.form, call.passkey.as_deref(), &origin(call)) {
+        Entry::In(token) => begun(site, &token, client),
+        Entry::Step { .. } | Entry::Wrong => {
+            let _ = site.note_stranger("a passkey", client);
+            ask_for_passkey(site, "This passkey does not log in here.")
         }
     }
 }

@@ -26,7 +26,8 @@ pub fn person(args: &AdminPerson) -> Result<ExitCode, Failure> {
             People::edit(&path, |people| people.person(name)?.set_password(&password))?;
         }
         PersonCommand::Reset { name } => People::edit(&path, |people| {
-            people.person(name)?.second = None;
+            let person = people.person(name)?;
+            (person.second, person.passkeys) = (None, Vec::new());
             Ok(())
         })?,
         PersonCommand::Remove { name } => People::edit(&path, |people| {

@@ -11,7 +11,7 @@ use tokio::task::block_in_place;
 use tokio::time::timeout;
 use webmail::{Body, Call, Form, LIMITS, Reply, cookie};
 
-use super::answer::{self, COOKIE};
+use super::answer::{self, COOKIE, PASSKEY_COOKIE};
 use super::api::{self, Ask};
 use super::page::frame;
 use super::places::Place;
@@ -79,6 +79,7 @@ pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site, place: &P
 fn answer(site: &Site, request: &Request, form: &[u8], client: IpAddr) -> Reply {
     let mut call = Call::new(request, false);
     call.cookie = cookie(request, COOKIE);
+    call.passkey = cookie(request, PASSKEY_COOKIE);
     call.form = Form::of_body(request.fields.get("content-type").unwrap_or_default(), form);
     if let ["api", "v1", rest @ ..] = &call.segments()[..] {
         let method = if request.method == "HEAD" { "GET" } else { &request.method };

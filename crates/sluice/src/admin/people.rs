@@ -1,7 +1,8 @@
 //! People and tokens: the file `access` in the folder of the page, JSON, for its owner alone.
 //!
 //! ```text
-//! {"people": [{"name": "ann", "role": "administrator", "password": "$argon2id$...", "second": "SECRET STEP DIGESTS"}],
+//! {"people": [{"name": "ann", "role": "administrator", "password": "$argon2id$...", "second": "SECRET STEP DIGESTS",
+//!              "passkeys": ["ID CREDENTIAL PARTY PUBLIC COUNTER MADE USED NAME"]}],
 //!  "tokens": [{"name": "backup", "role": "reader", "digest": "SHA-256 in hexadecimal", "made": "2026-11-29T02:00:00Z"}]}
 //! ```
 //! Each request reads the file again if it has changed, so a person or a token that was removed is out at once. A file that cannot be
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use mailbox::accounts::{self, rewrite};
 use mailbox::password::Password;
 use mailbox::totp::Second;
+use mailbox::webauthn::Passkey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use webmail::session::{hex, is_same};
@@ -49,6 +51,9 @@ pub struct Person {
     /// The second step.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "as_text")]
     pub second: Option<Second>,
+    /// Passkeys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "as_lines")]
+    pub passkeys: Vec<Passkey>,
 }
 
 /// A token of a program.
@@ -120,7 +125,7 @@ impl People {
             return Err(format!("{name} is there already"));
         }
         let password = hash(password)?;
-        let person = Person { name: checked(name, self.people.len())?, role, password, second: None };
+        let person = Person { name: checked(name, self.people.len())?, role, password, second: None, passkeys: Vec::new() };
         self.people.push(person);
         Ok(())
     }
@@ -180,6 +185,23 @@ mod as_text {
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Second>, D::Error> {
         let text = Option::<String>::deserialize(from)?;
         text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+mod as_lines {
+    //! Passkeys as texts of JSON.
+
+    use mailbox::webauthn::Passkey;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(passkeys: &[Passkey], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(passkeys.iter().map(Passkey::to_string))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Passkey>, D::Error> {
+        let lines = Vec::<String>::deserialize(from)?;
+        lines.iter().map(|line| line.parse().map_err(D::Error::custom)).collect()
     }
 }
 

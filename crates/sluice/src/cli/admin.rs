@@ -106,7 +106,7 @@ pub enum PersonCommand {
         /// The name.
         name: String,
     },
-    /// Remove the second step of a person who has lost the device and the recovery codes.
+    /// Remove the second step and the passkeys of a person who has lost them.
     Reset {
         /// The name.
         name: String,

@@ -298,7 +298,7 @@ pub enum AccountCommand {
         /// The account.
         name: String,
     },
-    /// Remove the second step of an account's login, if device and recovery codes are lost. Needs a running server.
+    /// Remove the second step and the passkeys of an account's login, if they are lost. Needs a running server.
     Reset {
         /// The account.
         name: String,

@@ -3,7 +3,7 @@
 //! A request is a line of JSON, its answer is rows: objects of JSON. The rows of a store that is opened here and of one that
 //! a server has open are made by the same code. Rows come from one [`State`], so what one request shows is of one moment.
 
-use mailbox::{last_login, second};
+use mailbox::{last_login, passkeys, second};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Error, Flags, Mailbox, Report, State, Usage};
@@ -43,7 +43,7 @@ pub fn rows<'s>(state: &'s State, look: &Look) -> Result<Option<Rows<'s>>, Strin
             json!({
                 "account": text(&account.name), "messages": account.used_messages, "bytes": account.used_bytes,
                 "last_login": last.as_ref().map(|last| last.seconds), "door": last.map(|last| last.door),
-                "has_second_step": second::is_set(account),
+                "has_second_step": second::is_set(account), "passkeys": passkeys::of(account).len(),
             })
         })),
         Look::Mailboxes { account } => Box::new(mailboxes(state, account, None)?.into_iter().map(heading)),

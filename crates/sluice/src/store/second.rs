@@ -1,6 +1,6 @@
-//! Second steps of logins at the webmail, taken away by an administrator: for who has lost the device and the recovery codes.
+//! Second steps and passkeys of logins at the webmail, taken away by an administrator: for who has lost the device and the recovery codes.
 
-use mailbox::{Site, second};
+use mailbox::{Site, passkeys, second};
 use serde_json::{Value, json};
 
 /// Answers the command `second NAME`.
@@ -9,12 +9,12 @@ pub async fn answer(name: &str, site: &Site) -> Value {
         .store
         .state()
         .account_named(name.to_ascii_lowercase().as_bytes())
-        .map(|(number, account)| (number, second::is_set(account)));
+        .map(|(number, account)| (number, second::is_set(account) || !passkeys::of(account).is_empty()));
     match found {
-        None | Some((_, false)) => json!({ "error": "there is no such account with a second step" }),
-        Some((number, true)) => match second::end(&site.store, number).await {
+        None | Some((_, false)) => json!({ "error": "there is no such account with a second step or a passkey" }),
+        Some((number, true)) => match passkeys::reset(&site.store, number).await {
             Ok(()) => {
-                tracing::warn!(account = name, "an administrator has removed the second step of a login");
+                tracing::warn!(account = name, "an administrator has removed the second step and the passkeys of a login");
                 json!({ "name": name })
             }
             Err(error) => json!({ "error": error.to_string() }),

@@ -13,6 +13,7 @@ use sha2::Digest as _;
 use tempfile::TempDir;
 
 pub mod acme;
+pub mod authenticator;
 pub mod browser;
 pub mod clock;
 pub mod databases;

@@ -12,6 +12,10 @@ use super::{Pages, Told};
 pub(super) const OWN_PASSWORD: &str = "<input id=\"password\" name=\"password\" type=\"password\" \
     autocomplete=\"current-password\" required maxlength=\"1024\">";
 
+/// The same behind its id.
+const PASSWORD_FIELD: &str =
+    "name=\"password\" type=\"password\" autocomplete=\"current-password\" required maxlength=\"1024\">";
+
 const CODE: &str =
     "<input id=\"code\" name=\"code\" inputmode=\"numeric\" autocomplete=\"one-time-code\" required maxlength=\"64\">";
 
@@ -23,7 +27,12 @@ impl Pages<'_> {
         match self.mail.second() {
             None => return self.missing(),
             Some(Second::Set { recovery_codes }) => self.set(&mut main, recovery_codes),
-            Some(Second::Unset { secret, link }) => self.unset(&mut main, &secret, &link),
+            Some(Second::Unset { secret, link }) => {
+                if self.mail.passkeys(self.session).is_some_and(|passkeys| !passkeys.all.is_empty()) {
+                    self.by_passkeys(&mut main);
+                }
+                self.unset(&mut main, &secret, &link);
+            }
         }
         self.page(words.second, None, self.told(call), main)
     }
@@ -43,44 +52,39 @@ impl Pages<'_> {
         put!(main, "<p>", words.second_unset, "</p><p><code>", Text(secret));
         put!(main, "</code></p><p><a href=\"", Text(link), "\"><bdi dir=\"ltr\">", Text(link), "</bdi></a></p>");
         self.form(main, "action=\"/second\" class=\"wide\"");
-        put!(main, "<input type=\"hidden\" name=\"secret\" value=\"", Text(secret), "\">");
-        put!(
-            main,
-            "<div class=\"field\"><label for=\"password\">",
-            words.password_now,
-            "</label>",
-            OWN_PASSWORD,
-            "</div>"
-        );
-        put!(main, "<div class=\"field\"><label for=\"code\">", self.words.login.code, "</label>", CODE, "</div>");
-        put!(main, "<fieldset class=\"card\"><legend>", words.programs, "</legend>");
-        put!(
-            main,
-            "<p><label><input type=\"radio\" name=\"programs\" value=\"closed\" checked> ",
-            words.programs_closed
-        );
-        put!(
-            main,
-            "</label></p><p><label><input type=\"radio\" name=\"programs\" value=\"open\"> ",
-            words.programs_open
-        );
-        put!(
-            main,
-            "</label></p></fieldset><p class=\"soft\">",
-            words.sessions_end,
-            "</p><button class=\"main-button\" "
-        );
-        put!(main, "name=\"do\" value=\"begin\">", words.second_begin, "</button></form>");
+        put!(main, "<input type=\"hidden\" name=\"secret\" value=\"", Text(secret), "\"><div class=\"field\">");
+        put!(main, "<label for=\"code\">", self.words.login.code, "</label>", CODE, "</div>");
+        self.proof(main, "password", "begin");
+    }
+
+    fn by_passkeys(&self, main: &mut Html) {
+        put!(main, "<section class=\"card\"><p>", self.words.security.second_passkeys, "</p>");
+        self.form(main, "action=\"/second\" class=\"wide\"");
+        self.proof(main, "own", "passkeys");
+        main.put("</section>");
+    }
+
+    /// The end of a form that sets it up: the password, and the choice for mail programs.
+    fn proof(&self, main: &mut Html, id: &'static str, what: &'static str) {
+        let words = &self.words.security;
+        put!(main, "<div class=\"field\"><label for=\"", id, "\">", words.password_now, "</label><input id=\"", id);
+        put!(main, "\" ", PASSWORD_FIELD, "</div><fieldset class=\"card\"><legend>", words.programs, "</legend>");
+        put!(main, "<p><label><input type=\"radio\" name=\"programs\" value=\"closed\" checked> ");
+        put!(main, words.programs_closed, "</label></p><p><label>");
+        put!(main, "<input type=\"radio\" name=\"programs\" value=\"open\"> ", words.programs_open);
+        put!(main, "</label></p></fieldset><p class=\"soft\">", words.sessions_end, "</p>");
+        put!(main, "<button class=\"main-button\" name=\"do\" value=\"", what, "\">", words.second_begin);
+        main.put("</button></form>");
     }
 
     /// Sets it up, or takes it away.
     pub fn change_second(&mut self, call: &Call) -> Reply {
         let code = call.form.get("code");
         let outcome = match call.form.get("do") {
-            "begin" => {
-                let (password, secret) = (call.form.get("password"), call.form.get("secret"));
-                let is_alone = call.form.get("programs") != "open";
-                self.mail.begin_second(Setup { password, secret, code, is_alone }).map(Some)
+            what @ ("begin" | "passkeys") => {
+                let device = (what == "begin").then_some((call.form.get("secret"), code));
+                let (password, is_alone) = (call.form.get("password"), call.form.get("programs") != "open");
+                self.mail.begin_second(Setup { password, device, is_alone }).map(Some)
             }
             "end" => self.mail.end_second(code).map(|()| None),
             _ => return self.missing(),

@@ -145,6 +145,7 @@ impl Pages<'_> {
             (!self.mail.sessions().is_empty(), "/sessions", words.sessions),
             (self.mail.app_passwords().is_some(), "/app-passwords", self.words.security.apps),
             (self.mail.second().is_some(), "/second", words.second),
+            (self.mail.passkeys(self.session).is_some(), "/passkeys", self.words.security.passkeys),
         ] {
             if is_there {
                 put!(main, "<p><a href=\"", path, "\">", text, "</a></p>");

@@ -2,8 +2,8 @@
 
 use webmail::Mail;
 use webmail::mail::{
-    AppPassword, Failure, Flag, Flags, Folder, Identity, Layout, Message, Program, Purpose, Row, SCRIPT_NAME, Script,
-    Second, Sending, Setup, Unkept,
+    AppPassword, Failure, Flag, Flags, Folder, Identity, Layout, Message, NewPasskey, Passkey, Passkeys, Program,
+    Purpose, Row, SCRIPT_NAME, Script, Second, Sending, Setup, Unkept,
 };
 use webmail::session::{Ending, Session};
 
@@ -251,7 +251,10 @@ impl Mail for Fake {
     }
 
     fn begin_second(&mut self, setup: Setup<'_>) -> Result<Vec<String>, Failure> {
-        if setup.code.is_empty() { Err(Failure::Code) } else { Ok(vec!["abcd".into()]) }
+        match setup.device {
+            Some((_, "")) => Err(Failure::Code),
+            _ => Ok(vec!["abcd".into()]),
+        }
     }
 
     fn app_passwords(&mut self) -> Option<Vec<AppPassword>> {
@@ -263,6 +266,31 @@ impl Mail for Fake {
 
     fn add_app_password(&mut self, own: &str, program: Program<'_>) -> Result<String, Failure> {
         self.note(format!("app password {own} {program:?}")).map(|()| "abcd".into())
+    }
+
+    fn passkeys(&mut self, session: &Session) -> Option<Passkeys> {
+        let one = Passkey {
+            id: 1,
+            name: self.subject.clone(),
+            made: 1_795_000_000,
+            used: Some(1_795_880_000),
+            credential: HOSTILE.into(),
+        };
+        let all = vec![one.clone(), Passkey { id: 2, used: None, ..one }];
+        Some(Passkeys { all, challenge: session.token.clone(), user: HOSTILE.into() })
+    }
+
+    fn add_passkey(&mut self, session: &Session, new: NewPasskey<'_>) -> Result<(), Failure> {
+        let _ = self.note(format!("passkey of {} {new:?}", session.token));
+        match new.name {
+            "1" => Err(Failure::Passkey),
+            "2" => Err(Failure::Passkeys),
+            _ => Ok(()),
+        }
+    }
+
+    fn end_passkey(&mut self, id: u32) -> Result<(), Failure> {
+        if id == 1 { Err(Failure::LastPasskey) } else { self.note(format!("end passkey {id}")) }
     }
 
     fn sessions(&mut self) -> Vec<Session> {

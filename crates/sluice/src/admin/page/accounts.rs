@@ -111,6 +111,9 @@ pub fn show(view: &View) -> Reply {
         if one["has_second_step"] == true {
             term(page, "Second step", "set up");
         }
+        if let Some(count @ 1..) = one["passkeys"].as_u64() {
+            term(page, "Passkeys", &count.to_string());
+        }
         put!(page, "</dl>");
         if view.who.may(Right::Password) {
             password_form(page, view, name);
@@ -146,8 +149,8 @@ fn switch_form(page: &mut Html, view: &View, one: &Value) {
     put!(page, "<section class=\"card narrow\"><h2>Disable or remove</h2>");
     view.form(page, "action=\"/accounts\" class=\"bar\"");
     hidden(page, "name", name);
-    if one["has_second_step"] == true {
-        put!(page, "<button name=\"do\" value=\"reset\">Take the second step away</button> ");
+    if one["has_second_step"] == true || one["passkeys"].as_u64() > Some(0) {
+        put!(page, "<button name=\"do\" value=\"reset\">Take second step and passkeys away</button> ");
     }
     match one["is_disabled"] == true {
         true => put!(page, "<button name=\"do\" value=\"enable\">Let it log in again</button>"),

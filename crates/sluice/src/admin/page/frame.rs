@@ -4,6 +4,7 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use time::macros::format_description;
 use webmail::html::{Html, Text, put};
+use webmail::passkey::{self, Texts};
 use webmail::session::Session;
 use webmail::{Call, Reply, STYLE};
 
@@ -25,6 +26,12 @@ const PLACES: [(&str, &str, Right); 8] = [
     ("/settings", "Configuration", Right::Look),
     ("/changes", "Audit log", Right::Look),
 ];
+
+/// Sentences of forms with passkeys.
+pub const PASSKEY_TEXTS: Texts = Texts {
+    lack: "This needs JavaScript, and a browser that knows passkeys.",
+    failed: "The browser has used no passkey. Try again.",
+};
 
 /// A request of who has logged in.
 pub struct View<'a> {
@@ -122,9 +129,47 @@ pub fn closed(has_people: bool, told: &str) -> Reply {
         let code = "inputmode=\"numeric\" autocomplete=\"one-time-code\" maxlength=\"64\"";
         field(&mut page, "Code, if you have set up a second step", "code", code, "");
         put!(page, "<button class=\"main-button\">Log in</button></form>");
+        put!(page, "<p><a href=\"/login/passkey\">Log in with a passkey</a></p>");
     }
     put!(page, "</div></main></body></html>");
     Reply::page(403, page)
+}
+
+/// The page of the second step of a login: a code, or a passkey.
+pub fn step(name: &str, challenge: &str, passkeys: &[String]) -> Reply {
+    let mut page = head("Log in");
+    let begin = |page: &mut Html| {
+        put!(page, "<form method=\"post\" action=\"/login\" class=\"wide\">");
+        hidden(page, "name", name);
+        hidden(page, "step", challenge);
+    };
+    put!(page, "<body class=\"alone\"><main id=\"main\"><div class=\"card\"><h1>Second step</h1>");
+    begin(&mut page);
+    let code = "inputmode=\"numeric\" autocomplete=\"one-time-code\" maxlength=\"64\" required";
+    field(&mut page, "Code of your device, or a recovery code", "code", code, "");
+    put!(page, "<button class=\"main-button\">Log in</button></form>");
+    if !passkeys.is_empty() {
+        put!(page, "<h2>Or use a passkey</h2>");
+        begin(&mut page);
+        passkey::get(&mut page, challenge, passkeys.iter().map(String::as_str), false, PASSKEY_TEXTS);
+        put!(page, "<button class=\"main-button\" disabled>Use a passkey</button></form>");
+    }
+    put!(page, "</div></main></body></html>");
+    Reply::page(200, page).with_script()
+}
+
+/// The page of a login by a passkey alone.
+pub fn passkey(challenge: &str, told: &str) -> Reply {
+    let mut page = head("Log in");
+    put!(page, "<body class=\"alone\"><main id=\"main\"><div class=\"card\"><h1>Sluice</h1>");
+    if !told.is_empty() {
+        put!(page, "<p class=\"told wrong\" role=\"alert\">", Text(told), "</p>");
+    }
+    put!(page, "<form method=\"post\" action=\"/login/passkey\" class=\"wide\">");
+    passkey::get(&mut page, challenge, std::iter::empty(), true, PASSKEY_TEXTS);
+    put!(page, "<button class=\"main-button\" disabled>Use a passkey</button></form><p><a href=\"/\">Log in</a></p>");
+    put!(page, "</div></main></body></html>");
+    Reply::page(if told.is_empty() { 200 } else { 403 }, page).with_script()
 }
 
 /// A field of a form with its label. `attributes` are those of the input beside its name.

@@ -112,12 +112,12 @@ pub fn remove(site: &Site, who: &Who, name: &str) -> Outcome {
     edit(site, who, Right::Change, "removed account", name, &Change::Remove)
 }
 
-/// Takes the second step of an account's login away.
+/// Takes the second step and the passkeys of an account's login away.
 ///
 /// # Errors
-/// Without the right, when the account has none, and when no server has the store open.
+/// Without the right, when the account has neither, and when no server has the store open.
 pub fn reset_second(site: &Site, who: &Who, name: &str) -> Outcome {
-    site.change(who, Right::Change, "took away the second step of account", name, || {
+    site.change(who, Right::Change, "took away the second step and the passkeys of account", name, || {
         reset(&site.store()?.volume, name).map_err(Fault::wrong)?;
         Ok(json!({ "name": name }))
     })
@@ -155,5 +155,6 @@ fn account(account: &Account, levels: Option<&Value>) -> Value {
         "name": account.name, "quota_bytes": account.quota_bytes, "aliases": account.aliases,
         "is_disabled": account.is_disabled, "messages": level("messages"), "bytes": level("bytes"),
         "last_login": level("last_login"), "door": level("door"), "has_second_step": level("has_second_step"),
+        "passkeys": level("passkeys"),
     })
 }
