@@ -275,7 +275,10 @@ mod tests {
         let (mut second, codes) = Second::without_device().unwrap();
         assert!(!second.has_device() && self::second().has_device());
         let key = bytes(&second.secret).unwrap();
-        assert!((-1..=1).all(|step| !second.takes(&digits(&key, step), 0)), "nobody has the secret, and it counts for nothing");
+        assert!(
+            (-1..=1).all(|step| !second.takes(&digits(&key, step), 0)),
+            "nobody has the secret, and it counts for nothing"
+        );
         assert!(second.takes(&codes[0], 0) && !second.takes(&codes[0], 0));
         assert_eq!(second.to_string().parse::<Second>().map(|second| second.has_device()), Ok(false));
     }

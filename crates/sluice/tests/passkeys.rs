@@ -123,10 +123,9 @@ fn a_passkey_is_the_second_step_with_recovery_codes_and_a_reset_takes_it_away() 
     assert!(step(&password(), &format!("code={}", codes[0])).text().contains("The code is wrong"), "a replay");
     let forged = site.browser().post("/login", &format!("name=ann&step=AAAA&code={}", codes[1]));
     assert!(forged.text().contains("took too long") && forged.field("set-cookie").is_empty());
-    let of_another = site.browser().post(
-        "/login",
-        &format!("name=bob&step={}&code={}", password().quoted("name=\"step\" value=\""), codes[1]),
-    );
+    let of_another = site
+        .browser()
+        .post("/login", &format!("name=bob&step={}&code={}", password().quoted("name=\"step\" value=\""), codes[1]));
     assert!(of_another.field("set-cookie").is_empty());
     let page = password();
     site.change_password("ann");

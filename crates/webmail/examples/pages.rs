@@ -51,6 +51,7 @@ fn main() -> std::io::Result<()> {
         ("app-passwords", "app-passwords", "told=ended"),
         ("sessions", "sessions", "told=ended"),
         ("second", "second", ""),
+        ("passkeys", "passkeys", ""),
         ("filters", "filters", "told=kept"),
         ("rule", "filters/rule", "id=0"),
         ("script", "filters/text", ""),

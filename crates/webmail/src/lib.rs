@@ -33,6 +33,7 @@ pub mod mail;
 mod page;
 pub mod passkey;
 mod plain;
+mod qr;
 mod refusal;
 mod reply;
 mod sanitise;
@@ -46,6 +47,7 @@ pub use fuzz::fuzz_sanitise;
 pub use language::Language;
 pub use mail::Mail;
 pub use plain::of_html as text_of_html;
+pub use qr::qr;
 pub use refusal::{Denial, Refusal};
 pub use reply::{Body, Reply, attachment_named};
 pub use sanitise::{Picture, Safe, sanitise};
@@ -199,12 +201,7 @@ pub fn needs_step(language: Language, step: &Step<'_>) -> Reply {
 }
 
 /// Asks who logs in for a passkey. `binding` is a token by which the browser is known again that answers the challenge.
-pub fn asks_for_passkey(
-    language: Language,
-    challenge: &str,
-    binding: (&str, bool),
-    denial: Option<Denial>,
-) -> Reply {
+pub fn asks_for_passkey(language: Language, challenge: &str, binding: (&str, bool), denial: Option<Denial>) -> Reply {
     let mut reply = login::passkey(language.words(), challenge, denial);
     let (token, is_secure) = binding;
     reply.set("Set-Cookie", call::set_named(call::passkey_cookie_name(is_secure), token, is_secure, "; Max-Age=300"));

@@ -43,13 +43,7 @@ pub fn create<'a>(
 
 /// Has a form ask for a passkey: one of the credentials that are known, or any. If it counts alone, without a password, the authenticator
 /// verifies the user. Fields: `credential`, `client`, `data`, `signature` and `user`.
-pub fn get<'a>(
-    page: &mut Html,
-    challenge: &str,
-    known: impl Iterator<Item = &'a str>,
-    is_alone: bool,
-    texts: Texts,
-) {
+pub fn get<'a>(page: &mut Html, challenge: &str, known: impl Iterator<Item = &'a str>, is_alone: bool, texts: Texts) {
     let verification = if is_alone { "required\"" } else { "discouraged\"" };
     put!(page, "<p class=\"soft\" data-passkey=\"get\" data-verification=\"", verification);
     rest(page, challenge, known, texts);

@@ -76,7 +76,8 @@ fn pages(language: Language) -> Vec<(String, String)> {
     };
     let mut mail = mailbox(language.tag());
     let told = ["sent", "draft", "moved", "deleted", "marked", "junk", "ended", "left", "kept"];
-    let more = ["/second", "/passkeys", "/x", "/m/1?before=9", "/m/2", "/m/3", "/m/5", "/search?q=1", "/search", "/vacation"];
+    let more =
+        ["/second", "/passkeys", "/x", "/m/1?before=9", "/m/2", "/m/3", "/m/5", "/search?q=1", "/search", "/vacation"];
     let paths = PAGES.into_iter().chain(more).map(String::from);
     let paths: Vec<String> = paths.chain(told.map(|told| format!("/?told={told}"))).collect();
     for path in paths {

@@ -3,7 +3,7 @@
 use webmail::filters::{Field, Filters, Match, Place, Rule, Test, Vacation};
 use webmail::mail::Identity;
 use webmail::session::Session;
-use webmail::{Body, Call, Denial, Form, Language, Reply};
+use webmail::{Body, Call, Denial, Form, Language, Reply, Step};
 
 use crate::fake::{Fake, HOSTILE};
 
@@ -168,6 +168,8 @@ fn a_form_without_the_text_of_its_session_changes_nothing() {
         ("/unsubscribe", "at=1.1&do=once"),
         ("/pictures", "at=1.1&do=always"),
         ("/app-passwords", "do=add&name=x&door=imap&password=x"),
+        ("/passkeys", "do=add&name=x&password=x"),
+        ("/passkeys", "do=end&id=2"),
     ] {
         assert_eq!(answer(&mut mail, path, Some(fields)).status, 403, "{path} {fields}");
         let session = Session::new(1, "ann".into(), TOKEN.into(), [0; 32], 0);
@@ -439,4 +441,47 @@ fn who_has_not_logged_in_sees_the_login_page_alone() {
     assert_eq!(webmail::answer_stranger(&Call { is_known: false, ..call("/", None) }).status, 405);
     let page = body(&mut fake(), webmail::denied(Language::default(), HOSTILE, Denial::Wrong));
     assert!(!page.contains("<script") && page.contains("The name or the password is wrong."), "{page}");
+}
+
+#[test]
+fn pages_with_passkeys_have_our_script_alone_and_hostile_values_are_text() {
+    let (hostile, language) = ([HOSTILE.to_owned()], Language::default());
+    let step = Step { name: HOSTILE, challenge: HOSTILE, passkeys: &hostile, denial: Some(Denial::WrongPasskey) };
+    let mut mail = fake();
+    for reply in [
+        answer(&mut mail, "/passkeys", None),
+        webmail::needs_step(language, &step),
+        webmail::asks_for_passkey(language, HOSTILE, ("0", true), Some(Denial::WrongPasskey)),
+    ] {
+        let policy = field(&reply, "Content-Security-Policy").to_owned();
+        assert!(policy.starts_with("default-src 'none';") && policy.contains("; script-src 'self'; require-trusted"));
+        let page = body(&mut mail, reply);
+        let scripts: Vec<&str> = page.match_indices("<script").map(|(at, _)| &page[at..]).collect();
+        assert_eq!(scripts.len(), 1, "{page}");
+        assert!(scripts[0].starts_with("<script src=\"/passkey.js\" defer></script>"));
+        assert!(!page.contains("<img") && !page.contains("onerror=alert(1)>"), "{page}");
+        assert!(page.contains(" disabled>") && page.contains("This needs JavaScript"), "without script it says so");
+    }
+    let script = answer(&mut mail, "/passkey.js", None);
+    assert_eq!(field(&script, "Content-Type"), "text/javascript; charset=utf-8");
+    let cookie = webmail::asks_for_passkey(language, "1", ("0", true), None);
+    let cookie = field(&cookie, "Set-Cookie");
+    assert_eq!(cookie, "__Host-sluice-passkey=0; Path=/; HttpOnly; SameSite=Strict; Secure; Max-Age=300");
+}
+
+#[test]
+fn a_passkey_is_added_for_the_session_that_asks_and_a_code_is_a_picture() {
+    let mut mail = fake();
+    let form = format!("token={TOKEN}&do=add&name=Key&password=p&client=c&attestation=a");
+    assert_eq!(field(&answer(&mut mail, "/passkeys", Some(&form)), "Location"), "/passkeys?told=kept");
+    let asked = format!(
+        "passkey of {TOKEN} NewPasskey {{ password: \"p\", name: \"Key\", client: \"c\", attestation: \"a\" }}"
+    );
+    assert!(mail.asked.contains(&asked), "{:?}", mail.asked);
+    assert_eq!(answer(&mut mail, "/passkeys", Some(&format!("token={TOKEN}&do=end&id=x"))).status, 404);
+    assert_eq!(answer(&mut mail, "/passkeys", Some("token=0&do=end&id=2")).status, 403);
+    let second = answer(&mut mail, "/second", None);
+    let second = body(&mut mail, second);
+    assert!(second.contains("<svg role=\"img\" aria-label=\"QR code of the link\""), "{second}");
+    assert!(second.contains("value=\"passkeys\"") && !second.contains("<script"), "{second}");
 }

@@ -44,7 +44,7 @@ impl<'a> Item<'a> {
     /// The bytes at a key of a map.
     pub fn bytes(&self, key: &Item<'_>) -> Option<&'a [u8]> {
         match self.get(key)? {
-            Item::Bytes(bytes) => Some(bytes),
+            Item::Bytes(bytes) => Some(*bytes),
             _ => None,
         }
     }
@@ -126,7 +126,11 @@ mod tests {
             ("3903e7", -1_000),
             ("3b7fffffffffffffff", i64::MIN),
         ] {
-            assert_eq!(Item::read(&hex::decode(text.as_bytes()).unwrap()), Some((Item::Number(number), &b""[..])), "{text}");
+            assert_eq!(
+                Item::read(&hex::decode(text.as_bytes()).unwrap()),
+                Some((Item::Number(number), &b""[..])),
+                "{text}"
+            );
         }
         let text = hex::decode(b"a46161016162820203026161204401020304f6").unwrap();
         let (map, rest) = Item::read(&text).unwrap();

@@ -30,7 +30,7 @@ impl Origin {
     fn is(&self, origin: &str) -> bool {
         let is_local = self.party() == "localhost" || self.party().ends_with(".localhost");
         let plain = origin.strip_prefix("http://").filter(|_| is_local && !self.is_secure);
-        !self.party().is_empty() && origin.strip_prefix("https://").or(plain) == Some(&self.authority)
+        !self.party().is_empty() && origin.strip_prefix("https://").or(plain) == Some(self.authority.as_str())
     }
 }
 

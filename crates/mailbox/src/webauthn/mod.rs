@@ -265,9 +265,9 @@ fn passkey(line: &str) -> Option<Passkey> {
     let key = base64::decode(words.next()?)?;
     let (party, public) = (words.next()?.to_owned(), base64::decode(words.next()?)?);
     let (counter, made) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let used = words.next()?.parse().ok().map(|used| Some(used).filter(|used| *used != 0))?;
+    let used: i64 = words.next()?.parse().ok()?;
     let credential = Credential { id: key, party, public, counter };
-    Some(Passkey { id, name: words.next()?.into(), made, used, credential })
+    Some(Passkey { id, name: words.next()?.into(), made, used: Some(used).filter(|&used| used != 0), credential })
 }
 
 impl Display for Refused {

@@ -16,9 +16,15 @@ const EXPONENT_BYTES_MAX: usize = 8;
 /// A public key of one of the algorithms that are asked for.
 pub(super) enum Public<'a> {
     /// The coordinates of the point on P-256.
-    Es256 { x: &'a [u8; 32], y: &'a [u8; 32] },
+    Es256 {
+        x: &'a [u8; 32],
+        y: &'a [u8; 32],
+    },
     Ed25519(&'a [u8; 32]),
-    Rs256 { modulus: &'a [u8], exponent: &'a [u8] },
+    Rs256 {
+        modulus: &'a [u8],
+        exponent: &'a [u8],
+    },
 }
 
 impl<'a> Public<'a> {
@@ -26,7 +32,7 @@ impl<'a> Public<'a> {
     pub fn read(text: &'a [u8]) -> Result<(Public<'a>, &'a [u8]), Refused> {
         let (map, rest) = Item::read(text).ok_or(Refused::Unreadable)?;
         let bytes = |key| map.bytes(&Item::Number(key)).ok_or(Refused::Algorithm);
-        let word = |key| bytes(key)?.try_into().map_err(|_| Refused::Algorithm);
+        let word = |key| -> Result<&'a [u8; 32], Refused> { bytes(key)?.try_into().map_err(|_| Refused::Algorithm) };
         // Kind of key, algorithm, curve.
         let public = match (map.number(1), map.number(3), map.number(-1)) {
             (Some(2), Some(-7), Some(1)) => Public::Es256 { x: word(-2)?, y: word(-3)? },

@@ -71,7 +71,10 @@ fn a_key_of_another_algorithm_or_site_and_a_second_use_are_refused() {
     let (_, fields) = vectors("login").remove(0);
     let key = passkey("es256");
     let check = |key: &Passkey| asked(|site| site.check(key, &assertion(&fields), true));
-    assert_eq!((check(&passkey("eddsa")), check(&passkey("rs256"))), (Err(Refused::Signature), Err(Refused::Signature)));
+    assert_eq!(
+        (check(&passkey("eddsa")), check(&passkey("rs256"))),
+        (Err(Refused::Signature), Err(Refused::Signature))
+    );
     assert_eq!(asked_by("evil.test", |site| site.check(&key, &assertion(&fields), true)), Err(Refused::Party));
     let twice = asked(|site| [0, 1].map(|_| site.check(&key, &assertion(&fields), true)));
     assert_eq!(twice, [Ok(2), Err(Refused::Challenge)]);

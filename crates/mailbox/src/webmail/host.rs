@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use ::jmap::identity;
 use ::webmail::mail::{
-    AppPassword, Failure, Identity, NewPasskey, Passkey, Passkeys, Program, SCRIPT_NAME, Script, Second, Sending, Setup,
-    Unkept,
+    AppPassword, Failure, Identity, NewPasskey, Passkey, Passkeys, Program, SCRIPT_NAME, Script, Second, Sending,
+    Setup, Unkept,
 };
 use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;

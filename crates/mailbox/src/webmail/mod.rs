@@ -35,10 +35,10 @@ use crate::discovery;
 use crate::guest::{Guest, Seat};
 use crate::login::{Attempt, Caller, Checked, Denied, WEBMAIL};
 use crate::site::Site;
+use crate::webauthn::Origin;
 use crate::wire::{Stream, Wire};
 use door::{User, begin, denial};
 use host::Server as Host;
-use crate::webauthn::Origin;
 use keep::webmail::Mail;
 use step::Begun;
 

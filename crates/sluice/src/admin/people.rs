@@ -125,7 +125,8 @@ impl People {
             return Err(format!("{name} is there already"));
         }
         let password = hash(password)?;
-        let person = Person { name: checked(name, self.people.len())?, role, password, second: None, passkeys: Vec::new() };
+        let person =
+            Person { name: checked(name, self.people.len())?, role, password, second: None, passkeys: Vec::new() };
         self.people.push(person);
         Ok(())
     }

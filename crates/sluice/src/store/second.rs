@@ -14,7 +14,10 @@ pub async fn answer(name: &str, site: &Site) -> Value {
         None | Some((_, false)) => json!({ "error": "there is no such account with a second step or a passkey" }),
         Some((number, true)) => match passkeys::reset(&site.store, number).await {
             Ok(()) => {
-                tracing::warn!(account = name, "an administrator has removed the second step and the passkeys of a login");
+                tracing::warn!(
+                    account = name,
+                    "an administrator has removed the second step and the passkeys of a login"
+                );
                 json!({ "name": name })
             }
             Err(error) => json!({ "error": error.to_string() }),

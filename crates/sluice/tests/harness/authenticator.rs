@@ -41,12 +41,9 @@ impl Authenticator {
         let (x, y) = public[1..].split_at(32);
         let cose = [b"\xa5\x01\x02\x03\x26\x20\x01\x21\x58\x20", x, b"\x22\x58\x20", y].concat();
         let data = [&self.data(ATTESTED)[..], &[0; 16], &[0, 16], self.id(), &cose].concat();
-        let object = [
-            b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58",
-            &[u8::try_from(data.len()).unwrap()][..],
-            &data,
-        ]
-        .concat();
+        let object =
+            [b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58", &[u8::try_from(data.len()).unwrap()][..], &data]
+                .concat();
         format!("client={}&attestation={}", encode_url(&self.client(page, "webauthn.create")), encode_url(&object))
     }
 

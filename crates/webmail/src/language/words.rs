@@ -411,6 +411,7 @@ pub(crate) struct Security {
     pub second_code: &'static str,
     pub second_end: &'static str,
     pub second_unset: &'static str,
+    pub second_picture: &'static str,
     pub second_passkeys: &'static str,
     pub programs: &'static str,
     pub programs_closed: &'static str,

@@ -29,7 +29,7 @@ pub(crate) fn page(all: &'static Words, name: &str, told: Told) -> Reply {
     put!(page, words.password, "</label><input id=\"password\" name=\"password\" type=\"password\" ");
     put!(page, "autocomplete=\"current-password\" required maxlength=\"1024\"></div><button class=\"main-button\">");
     put!(page, words.log_in, "</button></form>");
-    if cfg!(feature = "passkeys") {
+    if cfg!(feature = "second") {
         put!(page, "<p><a href=\"/login/passkey\">", words.passkey, "</a></p>");
     }
     page.put("</div></main></body></html>");

@@ -28,7 +28,11 @@ impl Pages<'_> {
         let known = passkeys.all.iter().map(|one| one.credential.as_str());
         passkey::create(&mut main, &passkeys.challenge, user, known, texts(self.words));
         put!(main, "<input type=\"hidden\" name=\"do\" value=\"add\"><div class=\"field\"><label for=\"name\">");
-        put!(main, words.passkey_name, "</label><input id=\"name\" name=\"name\" required maxlength=\"60\" dir=\"auto\" ");
+        put!(
+            main,
+            words.passkey_name,
+            "</label><input id=\"name\" name=\"name\" required maxlength=\"60\" dir=\"auto\" "
+        );
         put!(main, "autocomplete=\"off\"></div><div class=\"field\"><label for=\"password\">", words.password_now);
         put!(main, "</label>", OWN_PASSWORD, "</div><button class=\"main-button\" disabled>", words.passkey_make);
         main.put("</button></form>");

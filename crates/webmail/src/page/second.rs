@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::html::{Html, Text, put};
 use crate::mail::{Second, Setup};
+use crate::qr::qr;
 use crate::reply::Reply;
 use crate::session::Ending;
 
@@ -49,7 +50,9 @@ impl Pages<'_> {
 
     fn unset(&self, main: &mut Html, secret: &str, link: &str) {
         let words = &self.words.security;
-        put!(main, "<p>", words.second_unset, "</p><p><code>", Text(secret));
+        put!(main, "<p>", words.second_unset, "</p><p>");
+        qr(main, link, words.second_picture);
+        put!(main, "</p><p><code>", Text(secret));
         put!(main, "</code></p><p><a href=\"", Text(link), "\"><bdi dir=\"ltr\">", Text(link), "</bdi></a></p>");
         self.form(main, "action=\"/second\" class=\"wide\"");
         put!(main, "<input type=\"hidden\" name=\"secret\" value=\"", Text(secret), "\"><div class=\"field\">");

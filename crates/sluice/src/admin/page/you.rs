@@ -2,9 +2,9 @@
 
 use mailbox::totp::{Second, link};
 use mailbox::webauthn::{self, Ceremony, PASSKEYS_MAX, Passkey};
-use webmail::Reply;
 use webmail::html::{Html, Text, put};
 use webmail::passkey::{self, User};
+use webmail::{Reply, qr};
 
 use super::frame::{PASSKEY_TEXTS, View, date, field, hidden};
 use crate::admin::access::{handle, now, origin, registration};
@@ -58,13 +58,14 @@ fn set_up(page: &mut Html, view: &View, secret: &str, has_passkeys: bool) {
     let link = link(&format!("Sluice {}", view.site.hostname), &view.who.name, secret);
     put!(
         page,
-        "<section class=\"card narrow\"><h2>Second step</h2><p>Enter this secret in an authenticator application, or "
+        "<section class=\"card narrow\"><h2>Second step</h2><p>Scan this picture with an authenticator application, or "
     );
     put!(
         page,
-        "open the link on the device that has one; then enter the code that it shows.</p><p><code>",
-        Text(secret)
+        "open the link on the device that has one, or enter the secret there; then enter the code that it shows.</p><p>"
     );
+    qr(page, &link, "QR code of the link");
+    put!(page, "</p><p><code>", Text(secret));
     put!(page, "</code></p><p><a href=\"", Text(&link), "\">", Text(&link), "</a></p>");
     view.form(page, "action=\"/you\" class=\"wide\"");
     hidden(page, "secret", secret);
@@ -81,7 +82,10 @@ fn set_up(page: &mut Html, view: &View, secret: &str, has_passkeys: bool) {
 }
 
 fn passkeys(page: &mut Html, view: &View, all: &[Passkey]) -> Result<(), Fault> {
-    put!(page, "<section class=\"card narrow\"><h2>Passkeys</h2><p class=\"soft\">A passkey of your device, or a security ");
+    put!(
+        page,
+        "<section class=\"card narrow\"><h2>Passkeys</h2><p class=\"soft\">A passkey of your device, or a security "
+    );
     put!(page, "key, logs you in without a password. With a second step it also counts in the place of a code.</p>");
     for one in all {
         view.form(page, "action=\"/you\"");
