@@ -17,7 +17,7 @@ use std::fmt::{self, Debug, Formatter};
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::config::Config;
 use ureq::http::{Method, Request, Response, StatusCode, Uri};
@@ -40,8 +40,8 @@ const PORTS: [u16; 2] = [80, 443];
 /// The longest head of a response, in bytes.
 const HEAD_BYTES_MAX: usize = 32 << 10;
 
-/// The addresses of a name, asked for in the thread that fetches.
-pub type Lookup = Box<dyn Fn(&str) -> Vec<IpAddr> + Send + Sync>;
+/// The addresses of a name, asked for in the thread that fetches, and waited for until then.
+pub type Lookup = Box<dyn Fn(&str, Instant) -> Vec<IpAddr> + Send + Sync>;
 
 /// Bounds of one exchange.
 #[derive(Debug, Clone, Copy)]
@@ -175,7 +175,7 @@ impl Debug for Guard {
 }
 
 impl Resolver for Guard {
-    fn resolve(&self, uri: &Uri, _config: &Config, _timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+    fn resolve(&self, uri: &Uri, _config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
         let default = match uri.scheme_str() {
             Some("http") => 80,
             Some("https") => 443,
@@ -186,9 +186,12 @@ impl Resolver for Guard {
             return Err(Error::HostNotFound);
         }
         let port = uri.port_u16().unwrap_or(default);
+        // As long as there is time for the whole exchange.
+        let now = Instant::now();
+        let until = now.checked_add(*timeout.after).unwrap_or(now);
         let mut found = self.empty();
-        for address in self.addresses(uri.host().unwrap_or_default()).into_iter().take(ADDRESSES_MAX) {
-            if self.leads_to(address, port) {
+        for address in self.addresses(uri.host().unwrap_or_default(), until).into_iter().take(ADDRESSES_MAX) {
+            if self.leads_to(address, port, until) {
                 found.push(SocketAddr::new(address, port));
             }
         }
@@ -198,24 +201,24 @@ impl Resolver for Guard {
 
 impl Guard {
     /// The addresses of a host as a URL spells it. A number that is no address in the usual form is a name, and there is no such name.
-    fn addresses(&self, host: &str) -> Vec<IpAddr> {
+    fn addresses(&self, host: &str, until: Instant) -> Vec<IpAddr> {
         let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         match literal.parse() {
             Ok(address) => vec![address],
-            Err(_) => (self.lookup)(host.trim_end_matches('.')),
+            Err(_) => (self.lookup)(host.trim_end_matches('.'), until),
         }
     }
 
-    fn leads_to(&self, address: IpAddr, port: u16) -> bool {
+    fn leads_to(&self, address: IpAddr, port: u16, until: Instant) -> bool {
         if self.destinations.iter().any(|network| network.holds(address)) {
             return true;
         }
-        PORTS.contains(&port) && is_public(address) && !is_own(address) && !self.is_ours_elsewhere(address)
+        PORTS.contains(&port) && is_public(address) && !is_own(address) && !self.is_ours_elsewhere(address, until)
     }
 
     /// Whether connections to an address come back to us by a translator in front.
-    fn is_ours_elsewhere(&self, address: IpAddr) -> bool {
-        !self.own_name.is_empty() && (self.lookup)(&self.own_name).contains(&address)
+    fn is_ours_elsewhere(&self, address: IpAddr, until: Instant) -> bool {
+        !self.own_name.is_empty() && (self.lookup)(&self.own_name, until).contains(&address)
     }
 }
 
@@ -355,7 +358,7 @@ mod tests {
     /// A client that finds each name at an address.
     fn client(address: &'static str, destinations: &[&str]) -> Guarded {
         let authorities = tempfile::NamedTempFile::new().unwrap();
-        let lookup = Box::new(|_: &str| vec![address.parse().unwrap()]);
+        let lookup = Box::new(|_: &str, _| vec![address.parse().unwrap()]);
         let destinations = destinations.iter().map(|network| network.parse().unwrap()).collect();
         Guarded::new(authorities.path(), lookup, "", destinations).unwrap()
     }
@@ -422,11 +425,11 @@ mod tests {
     #[test]
     fn a_port_of_another_protocol_is_not_spoken_to() {
         let guard = |own: &str| Guard {
-            lookup: Box::new(|_| vec!["8.8.8.8".parse().unwrap()]),
+            lookup: Box::new(|_, _| vec!["8.8.8.8".parse().unwrap()]),
             own_name: own.into(),
             destinations: vec!["10.0.0.0/8".parse().unwrap()],
         };
-        let leads = |own, address: &str, port| guard(own).leads_to(address.parse().unwrap(), port);
+        let leads = |own, address: &str, port| guard(own).leads_to(address.parse().unwrap(), port, Instant::now());
         assert!(leads("", "8.8.8.8", 443) && !leads("", "8.8.8.8", 25) && !leads("", "8.8.8.8", 6_379));
         assert!(leads("", "10.0.0.1", 8_080) && !leads("", "192.168.0.1", 80), "a network that is named");
         assert!(!leads("mx.example", "8.8.8.8", 443) && leads("mx.example", "8.8.4.4", 443), "our own name");
@@ -469,12 +472,27 @@ mod tests {
     }
 
     #[test]
+    fn a_name_is_looked_up_within_the_time_of_the_exchange() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let lookup = Box::new(move |_: &str, until: Instant| {
+            tell.send(until).unwrap();
+            Vec::new()
+        });
+        let authorities = tempfile::NamedTempFile::new().unwrap();
+        let guarded = Guarded::new(authorities.path(), lookup, "", Vec::new()).unwrap();
+        let (before, wait) = (Instant::now(), Duration::from_secs(7));
+        assert_eq!(guarded.get("http://a.example/", "*/*", Bounds { wait, ..BOUNDS }), Err(Refused::Place));
+        let until = told.recv().unwrap();
+        assert!(until > before && until <= Instant::now() + wait, "{:?}", until - before);
+    }
+
+    #[test]
     fn a_name_is_looked_up_once_for_a_connection() {
         let asked = std::sync::Arc::new(AtomicUsize::new(0));
         let count = asked.clone();
         let (port, requests) = server(vec![said("200 OK", "", "first")]);
         // The second answer would lead elsewhere.
-        let lookup = Box::new(move |_: &str| {
+        let lookup = Box::new(move |_: &str, _| {
             let address = if count.fetch_add(1, Relaxed) == 0 { "127.0.0.1" } else { "127.0.0.3" };
             vec![address.parse().unwrap()]
         });

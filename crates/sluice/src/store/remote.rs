@@ -19,11 +19,10 @@ use auth::{Check, Context, Limits, dkim};
 use edge::message::asking::Resolver;
 use edge::net::guarded::{Bounds, Guarded};
 use edge::settings::Network;
-use flow::{Ask, Outcome, Question, Record, RecordKind};
+use flow::{Answer, Ask, Outcome, Question, Record, RecordKind};
 use mailbox::{NotLeft, Remote};
-use tokio::sync::mpsc::unbounded_channel;
 
-use crate::resolver::source::Source;
+use crate::resolver::source::{Asks, Source};
 
 /// Pictures of a message that are fetched at a time.
 const AT_ONCE: usize = 4;
@@ -40,7 +39,7 @@ const ACCEPT: &str = "image/avif,image/webp,image/png,image/jpeg,image/gif";
 /// How long a picture is kept.
 const KEPT_FOR: Duration = Duration::from_secs(3_600);
 
-/// Bytes of all pictures that are kept, and how many there are.
+/// Bytes of all pictures that are kept, with their URLs, and how many there are.
 const KEPT_BYTES_MAX: usize = 32 << 20;
 const KEPT_MAX: usize = 4_096;
 
@@ -73,7 +72,7 @@ impl Servers {
         destinations: &[Network],
     ) -> Result<Servers, String> {
         let source = Source::of(resolver.clone(), KEYS_WAIT);
-        let lookup = Box::new(move |name: &str| addresses(&*resolver, name));
+        let lookup = Box::new(move |name: &str, until| addresses(resolver.clone(), name, until));
         let guarded = Guarded::new(authorities, lookup, hostname, destinations.to_vec())?;
         Ok(Servers { guarded, source, kept: Mutex::default() })
     }
@@ -163,24 +162,39 @@ fn host(url: &str) -> &str {
     url.split('/').nth(2).unwrap_or_default()
 }
 
-/// The addresses of a name, waited for.
-fn addresses(resolver: &dyn Resolver, name: &str) -> Vec<IpAddr> {
-    let (tell, mut told) = unbounded_channel();
+/// The addresses of a name, waited for until then.
+fn addresses(resolver: Arc<dyn Resolver>, name: &str, until: Instant) -> Vec<IpAddr> {
+    let mut names = Names { asked: Vec::new(), found: Vec::new() };
     for (id, kind) in [(0, RecordKind::Aaaa), (1, RecordKind::A)] {
         let question = Question { name: name.to_ascii_lowercase().into(), kind };
-        resolver.look_up(Ask { id, question, list: Box::default() }, &tell);
+        names.asked.push(Ask { id, question, list: Box::default() });
     }
-    drop(tell);
-    let answers = std::iter::from_fn(|| told.blocking_recv()).filter_map(|answer| match answer.outcome {
-        Outcome::Records(records) => Some(records),
-        _ => None,
-    });
-    let address = |record| match record {
-        Record::A(address) => Some(IpAddr::from(address)),
-        Record::Aaaa(address) => Some(IpAddr::from(address)),
-        _ => None,
-    };
-    answers.flatten().filter_map(address).collect()
+    let wait = until.saturating_duration_since(Instant::now());
+    match Source::of(resolver, wait).settle(&mut names) {
+        Ok(()) => names.found,
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Questions for the addresses of a name, and the addresses.
+struct Names {
+    asked: Vec<Ask>,
+    found: Vec<IpAddr>,
+}
+
+impl Asks for Names {
+    fn ask(&mut self) -> Option<Ask> {
+        self.asked.pop()
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        let Outcome::Records(records) = answer.outcome else { return };
+        self.found.extend(records.into_iter().filter_map(|record| match record {
+            Record::A(address) => Some(IpAddr::from(address)),
+            Record::Aaaa(address) => Some(IpAddr::from(address)),
+            _ => None,
+        }));
+    }
 }
 
 /// Pictures that are kept, by URL, with the time since when.
@@ -197,14 +211,14 @@ impl Kept {
     }
 
     fn put(&mut self, url: &str, file: Arc<[u8]>, now: Instant) {
-        self.bytes += file.len();
+        self.bytes += url.len() + file.len();
         if let Some((_, before)) = self.files.insert(url.to_owned(), (now, file)) {
-            self.bytes -= before.len();
+            self.bytes -= url.len() + before.len();
         }
         while self.bytes > KEPT_BYTES_MAX || self.files.len() > KEPT_MAX {
             let oldest = self.files.iter().min_by_key(|(_, (since, _))| *since).map(|(url, _)| url.clone());
-            let Some((_, file)) = oldest.and_then(|url| self.files.remove(&url)) else { return };
-            self.bytes -= file.len();
+            let Some((url, (_, file))) = oldest.and_then(|url| self.files.remove_entry(&url)) else { return };
+            self.bytes -= url.len() + file.len();
         }
     }
 }
@@ -227,6 +241,13 @@ mod tests {
         let now = now + Duration::from_secs(30);
         assert!(kept.get("19", now).is_some() && kept.get("0", now).is_none() && kept.get("a", now).is_none());
         kept.put("19", file(2), now);
-        assert_eq!(kept.bytes, kept.files.values().map(|(_, file)| file.len()).sum::<usize>());
+        let held = |kept: &Kept| kept.files.iter().map(|(url, (_, file))| url.len() + file.len()).sum::<usize>();
+        assert_eq!(kept.bytes, held(&kept));
+        for number in 0..20 {
+            let url = format!("{number}{}", "x".repeat(PICTURE_BYTES_MAX));
+            kept.put(&url, file(0), now + Duration::from_secs(number));
+            assert!(kept.bytes <= KEPT_BYTES_MAX && kept.bytes == held(&kept), "URLs count, too: {}", kept.bytes);
+        }
+        assert!(kept.files.len() < 10);
     }
 }
