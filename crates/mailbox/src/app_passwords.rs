@@ -12,6 +12,8 @@ use sha2::{Digest as _, Sha256};
 use store::{Account, Error, Refused, Transaction};
 use text::hex;
 
+pub use ::webmail::mail::AppPassword;
+
 use crate::file::File;
 use crate::password::random_password;
 use crate::writer::Handle;
@@ -28,19 +30,9 @@ pub const PASSWORDS_MAX: usize = 25;
 /// Characters of a name.
 pub const NAME_CHARACTERS_MAX: usize = 60;
 
-/// A password for a program, without the password.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AppPassword {
-    /// Its number in the account.
-    pub id: u32,
-    /// The name that its user has given it.
-    pub name: String,
-    /// Protocols that it is for; of [`DOORS`].
-    pub doors: Vec<&'static str>,
-    /// When it was made, seconds since 1970.
-    pub made: i64,
-    /// The last login with it, as far as it was noted: seconds since 1970, and the protocol.
-    pub used: Option<(i64, String)>,
+/// A password for a program, as it is kept.
+struct Kept {
+    shown: AppPassword,
     digest: String,
 }
 
@@ -70,15 +62,19 @@ impl Display for NotMade {
 
 /// The passwords of an account for programs, the oldest first. A line that cannot be read is none.
 pub fn of(account: &Account) -> Vec<AppPassword> {
+    kept(account).into_iter().map(|one| one.shown).collect()
+}
+
+fn kept(account: &Account) -> Vec<Kept> {
     let value = account.annotations.get(NAME).map(|value| String::from_utf8_lossy(value).into_owned());
     value.unwrap_or_default().lines().filter_map(read).collect()
 }
 
 /// The password that this is, if it is one for a protocol.
 pub(crate) fn find(account: &Account, door: &str, password: &[u8]) -> Option<u32> {
-    let all = of(account);
+    let all = kept(account);
     let digest = if all.is_empty() { return None } else { digest(password) };
-    all.into_iter().find(|one| one.digest == digest && one.doors.contains(&door)).map(|one| one.id)
+    all.into_iter().find(|one| one.digest == digest && one.shown.doors.contains(&door)).map(|one| one.shown.id)
 }
 
 /// Makes a password of an account for these protocols, and returns it.
@@ -95,10 +91,10 @@ pub async fn add(store: &Handle, account: u32, name: &str, doors: &[&str], now: 
     let password = random_password().map_err(NotMade::Random)?;
     let digest = digest(password.as_bytes());
     let added = change(store, account, move |all| {
-        let id = all.iter().map(|one| one.id).max().unwrap_or(0).saturating_add(1);
+        let id = all.iter().map(|one| one.shown.id).max().unwrap_or(0).saturating_add(1);
         let has_room = all.len() < PASSWORDS_MAX;
         if has_room {
-            all.push(AppPassword { id, name, doors: known, made: now, used: None, digest });
+            all.push(Kept { shown: AppPassword { id, name, doors: known, made: now, used: None }, digest });
         }
         has_room
     });
@@ -116,7 +112,7 @@ pub async fn add(store: &Handle, account: u32, name: &str, doors: &[&str], now: 
 pub async fn delete(store: &Handle, account: u32, id: u32) -> Result<bool, Error> {
     change(store, account, move |all| {
         let before = all.len();
-        all.retain(|one| one.id != id);
+        all.retain(|one| one.shown.id != id);
         all.len() < before
     })
     .await
@@ -125,8 +121,8 @@ pub async fn delete(store: &Handle, account: u32, id: u32) -> Result<bool, Error
 /// Notes a login with a password, if it is still there.
 pub(crate) async fn note(store: &Handle, account: u32, id: u32, login: (i64, String)) -> Result<(), Error> {
     let noted = change(store, account, move |all| {
-        let found = all.iter_mut().find(|one| one.id == id);
-        found.map(|one| one.used = Some(login)).is_some()
+        let found = all.iter_mut().find(|one| one.shown.id == id);
+        found.map(|one| one.shown.used = Some(login)).is_some()
     });
     noted.await.map(drop)
 }
@@ -135,10 +131,10 @@ pub(crate) async fn note(store: &Handle, account: u32, id: u32, login: (i64, Str
 async fn change(
     store: &Handle,
     account: u32,
-    work: impl FnOnce(&mut Vec<AppPassword>) -> bool + Send + 'static,
+    work: impl FnOnce(&mut Vec<Kept>) -> bool + Send + 'static,
 ) -> Result<bool, Error> {
     let change = move |transaction: &mut Transaction<'_, File>| {
-        let mut all = of(transaction.state().account(account).ok_or(Refused::NoSuchAccount)?);
+        let mut all = kept(transaction.state().account(account).ok_or(Refused::NoSuchAccount)?);
         if !work(&mut all) {
             return Ok(false);
         }
@@ -154,17 +150,18 @@ fn digest(password: &[u8]) -> String {
 }
 
 /// `ID DIGEST DOOR,DOOR MADE USED DOOR NAME`; one that was not used has 0 and `-`.
-fn line(one: &AppPassword) -> String {
-    let AppPassword { id, name, doors, made, used, digest } = one;
+fn line(one: &Kept) -> String {
+    let Kept { shown: AppPassword { id, name, doors, made, used }, digest } = one;
     let (seconds, door) = used.as_ref().map_or((0, "-"), |(seconds, door)| (*seconds, door));
     format!("{id} {digest} {} {made} {seconds} {door} {name}\n", doors.join(","))
 }
 
-fn read(line: &str) -> Option<AppPassword> {
+fn read(line: &str) -> Option<Kept> {
     let mut words = line.splitn(7, ' ');
     let (id, digest, doors) = (words.next()?.parse().ok()?, words.next()?.to_owned(), words.next()?);
     let (made, seconds, door) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?);
     let used = (door != "-").then(|| (seconds, door.into()));
     let doors = DOORS.into_iter().filter(|known| doors.split(',').any(|door| door == *known)).collect();
-    Some(AppPassword { id, name: words.next()?.into(), doors, made, used, digest })
+    let shown = AppPassword { id, name: words.next()?.into(), doors, made, used };
+    Some(Kept { shown, digest })
 }
