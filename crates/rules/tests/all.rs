@@ -8,6 +8,7 @@ mod ids;
 mod peer;
 mod views;
 mod web;
+mod web_adblock;
 mod web_packs;
 mod web_peer;
 mod web_squidguard;

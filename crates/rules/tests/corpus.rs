@@ -40,6 +40,7 @@ fn every_mail_passes_its_fuzz_body() {
 fn every_seed_of_web_lists_passes_its_fuzz_body() {
     replay("rules_web_phrases", rules::web::fuzz_phrases, 30);
     replay("rules_web_lists", rules::web::fuzz_lists, 30);
+    replay("rules_web_adblock", rules::web::fuzz_adblock, 30);
     replay("rules_web_story", rules::web::fuzz_story, 30);
     replay("rules_web_squidguard", rules::web::fuzz_squidguard, 30);
 }

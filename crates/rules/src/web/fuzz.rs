@@ -1,9 +1,10 @@
-//! Fuzz bodies: phrase lists over a page, item lists over a URL, storyboards and access rules over a request.
+//! Fuzz bodies: phrase lists over a page, item lists and network rules over a URL, storyboards and access rules over a request.
 //!
 //! A seed is texts with a zero byte between them.
 
 use super::filter::Filter;
 use super::limits::Limits;
+use super::list::fuzz_network;
 use super::moment::Moment;
 use super::notice::Notice;
 use super::phrase::{Dialect, Page, Score};
@@ -20,6 +21,7 @@ const LIMITS: Limits = Limits {
     problems_max: 20,
     phrases_max: 300,
     expressions_max: 20,
+    network_rules_max: 200,
     story_lines_max: 200,
 };
 
@@ -80,6 +82,14 @@ pub fn fuzz_phrases(data: &[u8]) {
 pub fn fuzz_lists(data: &[u8]) {
     let [list, other, url] = texts(data);
     let filter = load(LISTS, None, list, other, Dialect::Sluice);
+    decide(&filter, url);
+}
+
+/// Fuzz body: an Adblock list, a URL, and its page.
+pub fn fuzz_adblock(data: &[u8]) {
+    let [list, url, page] = texts(data);
+    fuzz_network(list, url, page, LIMITS);
+    let filter = load(LISTS, None, &[b"[Adblock]\n", list].concat(), b"", Dialect::Sluice);
     decide(&filter, url);
 }
 

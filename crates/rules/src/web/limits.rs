@@ -19,6 +19,8 @@ pub struct Limits {
     pub phrases_max: usize,
     /// Expressions of one list.
     pub expressions_max: usize,
+    /// Rules of one Adblock list. The largest public ones have some 700,000, of about 150 bytes each in memory.
+    pub network_rules_max: usize,
     /// Lines of all storyboards of a group.
     pub story_lines_max: usize,
 }
@@ -34,6 +36,7 @@ impl Default for Limits {
             problems_max: 10_000,
             phrases_max: 1_000_000,
             expressions_max: 20_000,
+            network_rules_max: 2_000_000,
             story_lines_max: 100_000,
         }
     }

@@ -266,19 +266,23 @@ impl<'l> Loader<'l> {
                 let destination = plan.destinations.get(name);
                 let begin = lists.len();
                 let definitions = destination.iter().flat_map(|destination| &destination.lists);
-                lists.extend(definitions.map(|definition| self.bound(definition)));
+                lists.extend(definitions.flat_map(|definition| self.bound(definition)));
                 let when = destination.map(|destination| destination.when.clone()).unwrap_or_default();
                 Word { scope: Scope::Destination { lists: (begin..lists.len()).collect(), when }, passes }
             }
         }
     }
 
-    fn bound(&mut self, definition: &list::Definition) -> Bound {
-        Bound { list: self.list(definition), definition: definition.clone() }
+    /// A list, and behind it the network rules in its files.
+    fn bound(&mut self, definition: &list::Definition) -> impl Iterator<Item = Bound> + use<> {
+        let list = self.list(definition);
+        let network = list.has_network().then(|| list::Definition { kind: Kind::Network, ..definition.clone() });
+        let definitions = std::iter::once(definition.clone()).chain(network);
+        definitions.map(move |definition| Bound { list: list.clone(), definition })
     }
 
     fn bind(&mut self, options: &Options) -> Vec<Bound> {
-        options.lists.values().map(|definition| self.bound(definition)).collect()
+        options.lists.values().flat_map(|definition| self.bound(definition)).collect()
     }
 
     fn list(&mut self, definition: &list::Definition) -> Arc<List> {

@@ -1,4 +1,5 @@
-//! The lists and the configuration of DansGuardian, of E2Guardian 5 and of squidGuard, read as they stand.
+//! The lists and the configuration of DansGuardian, of E2Guardian 5 and of squidGuard, and the network rules of Adblock lists, read as
+//! they stand.
 //!
 //! [`Filter::load`] reads a main file and all that it names: options, filter groups, phrase lists, item lists, storyboards, texts.
 //! A line that is not understood, and an entry that can never match, is a [`Problem`] with file and line; the rest holds.
@@ -39,7 +40,7 @@ mod who;
 
 pub use crate::spam::{Place, Problem, Severity};
 pub use filter::{Filter, load_phrases};
-pub use fuzz::{fuzz_lists, fuzz_phrases, fuzz_squidguard, fuzz_story};
+pub use fuzz::{fuzz_adblock, fuzz_lists, fuzz_phrases, fuzz_squidguard, fuzz_story};
 pub use group::Group;
 pub use limits::Limits;
 pub use loader::Census;

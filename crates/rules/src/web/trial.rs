@@ -1,6 +1,6 @@
 //! A request while its storyboard runs.
 
-use super::list::{Bound, Found, Kind, sorted_terms};
+use super::list::{Bound, Found, Kind, Subject, sorted_terms};
 use super::messages;
 use super::moment::Moment;
 use super::phrase::Dialect;
@@ -77,7 +77,20 @@ impl<'t> Trial<'t> {
     /// Whether lists at these places know the URL. Then its entry is the reason of what is done next.
     pub fn is_listed(&mut self, lists: &[usize], messages: Messages) -> bool {
         let url = self.url.clone();
-        self.url_in(&url, lists, messages)
+        let subject = self.has_network(lists).then(|| Subject::of_request(&url, &self.request));
+        self.url_in(&url, subject.as_ref(), lists, messages)
+    }
+
+    /// Whether lists at these places know the site of the URL.
+    fn is_site_listed(&mut self, lists: &[usize], messages: Messages) -> bool {
+        let url = self.url.clone();
+        let subject = self.has_network(lists).then(|| Subject::of_host(&url));
+        self.url_in(&url, subject.as_ref(), lists, messages)
+    }
+
+    fn has_network(&self, lists: &[usize]) -> bool {
+        let mut known = lists.iter().filter_map(|&place| self.scene.lists.get(place));
+        known.any(|bound| bound.definition.kind == Kind::Network)
     }
 
     /// Makes a text the reason of what is done next, under the name of a list.
@@ -145,14 +158,19 @@ impl<'t> Trial<'t> {
         (reason, Some(found.category).filter(|category| !category.is_empty()))
     }
 
-    /// Looks for a URL in lists of sites, URLs, extensions and expressions.
-    fn url_in(&mut self, url: &Url, lists: &[usize], messages: Messages) -> bool {
+    /// Looks for a URL in lists of sites, URLs, extensions and expressions, and in network rules if it is of a request.
+    fn url_in(&mut self, url: &Url, subject: Option<&Subject>, lists: &[usize], messages: Messages) -> bool {
         let now = self.request.now;
         let (bare, file, is_connect) = (url.bare(), self.file(url), self.is_connect());
         self.first(lists, messages, |bound, is_partial| match bound.definition.kind {
             Kind::AddressSite => bound.list.address(url.address?, now),
             Kind::Site => bound.list.site(&url.host, bound.definition.walks, now),
             Kind::Url => bound.list.url(&bare, now),
+            Kind::Network => {
+                let (found, is_given_up) = bound.list.network(subject?, now);
+                *is_partial |= is_given_up;
+                found
+            }
             Kind::Beginning => url.beginnings().find_map(|url| bound.list.beginning(&url, now)),
             Kind::UrlExpression => expression(bound, &url.plain(is_connect), now, is_partial),
             Kind::Extension => bound.list.extension(&file, now),
@@ -283,14 +301,15 @@ impl World for Trial<'_> {
                 holds
             }
             _ if lists.is_empty() => false,
-            State::Url | State::Site => self.is_listed(lists, messages),
+            State::Url => self.is_listed(lists, messages),
+            State::Site => self.is_site_listed(lists, messages),
             State::Embedded => {
                 let embedded = self.url.embedded();
-                embedded.iter().any(|url| self.url_in(url, lists, messages))
+                embedded.iter().any(|url| self.url_in(url, None, lists, messages))
             }
             State::Referer => {
                 let referer = self.request.header(b"referer").map(Url::read);
-                referer.is_some_and(|url| self.url_in(&url, lists, messages))
+                referer.is_some_and(|url| self.url_in(&url, None, lists, messages))
             }
             State::Search => self.search_in(lists, messages),
             State::Header => self.header_in(lists, messages),

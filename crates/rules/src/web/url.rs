@@ -49,6 +49,13 @@ impl Url {
         }
     }
 
+    /// The port that it names.
+    pub fn port(&self) -> Option<&[u8]> {
+        let behind = self.raw_host.rsplit(|&byte| byte == b']').next()?;
+        let colon = behind.iter().position(|&byte| byte == b':')?;
+        Some(&behind[colon + 1..]).filter(|port| !port.is_empty() && port.iter().all(u8::is_ascii_digit))
+    }
+
     /// `host/path` as URL lists have it, in lower case.
     pub fn bare(&self) -> Vec<u8> {
         let mut bare = [&self.host, &self.path[..]].concat();
@@ -184,6 +191,9 @@ mod tests {
         assert_eq!(bare("http://a.test/%2561/./b"), "a.test/%61/./b");
         assert_eq!(bare("http://a.test/http://b.test/c"), "a.test/http://b.test/c");
         assert!(Url::read(b"http://[2001:db8::1]/").address.is_some());
+        let port = |url: &'static str| Url::read(url.as_bytes()).port().map(<[u8]>::to_vec);
+        assert_eq!((port("http://[2001:db8::1]:81/"), port("http://[2001:db8::1]/")), (Some(b"81".to_vec()), None));
+        assert_eq!((port("a.test:443"), port("http://a.test:x/")), (Some(b"443".to_vec()), None));
     }
 
     #[test]

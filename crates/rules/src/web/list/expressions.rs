@@ -89,14 +89,24 @@ impl Expressions {
 
     /// The first expression that matches, and whether a search was given up.
     pub fn find(&self, text: &[u8]) -> (Option<&Expression>, bool) {
-        let wanted = self.needs.of(text);
+        let (found, is_given_up) = self.find_of(text, &|_| true, &mut Fuel::new(STEPS_MAX));
+        (found.map(|(_, expression)| expression), is_given_up)
+    }
+
+    /// The first that matches of those that are wanted, with its number, and whether a search was given up.
+    pub fn find_of(
+        &self,
+        text: &[u8],
+        is_wanted: &dyn Fn(u32) -> bool,
+        fuel: &mut Fuel,
+    ) -> (Option<(u32, &Expression)>, bool) {
+        let needed = self.needs.of(text);
         let count = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
-        let wanted = wanted.unwrap_or_else(|| (0..count).collect());
-        let mut fuel = Fuel::new(STEPS_MAX);
-        for number in wanted {
+        let needed = needed.unwrap_or_else(|| (0..count).collect());
+        for number in needed.into_iter().filter(|number| is_wanted(*number)) {
             let Some(expression) = self.all.get(number as usize) else { continue };
-            match self.search(number, expression, text, &mut fuel) {
-                Progress::Match(_) => return (Some(expression), false),
+            match self.search(number, expression, text, fuel) {
+                Progress::Match(_) => return (Some((number, expression)), false),
                 Progress::None => {}
                 Progress::Tired | Progress::Exhausted => return (None, true),
             }

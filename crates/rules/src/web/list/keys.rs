@@ -24,6 +24,11 @@ impl Hash {
         hash
     }
 
+    /// A key of 32 bits.
+    pub fn key(self) -> u32 {
+        u32::try_from(self.place(u32::BITS)).unwrap_or(u32::MAX)
+    }
+
     /// A place in a table of `2^bits`.
     fn place(self, bits: u32) -> usize {
         let mixed = (self.0 ^ self.0 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);

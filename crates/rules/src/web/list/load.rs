@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use pattern::expression::Expression;
 
 use super::keys::Keys;
-use super::{Addresses, Body, Expressions, FLAGS, Kind, List, Replacement, Section};
+use super::{Addresses, Body, Expressions, FLAGS, Kind, List, Replacement, Section, network};
 use crate::spam::Place;
 use crate::web::loading::{Loading, Source, beside, included, lines};
 use crate::web::moment::Window;
@@ -43,6 +43,9 @@ struct Reader {
 
 impl Reader {
     fn file(&mut self, source: &Source, depth: usize, loading: &mut Loading<'_>) {
+        if matches!(self.kind, Kind::Url | Kind::Beginning) && network::is_list(&source.bytes) {
+            return self.sections.push(network::load(source, loading));
+        }
         let mut entries = Entries::new(self.kind, source);
         let (mut name, mut window) = (None, None);
         let mut includes = Vec::new();
@@ -111,7 +114,7 @@ impl Entries {
             Kind::Address | Kind::AddressSite => Entries::Addresses(Addresses::default()),
             Kind::Expression | Kind::UrlExpression => Entries::Expressions(kind, Vec::new()),
             Kind::Replacement => Entries::Replacements(Vec::new()),
-            Kind::Site | Kind::Url | Kind::Beginning | Kind::Search | Kind::Extension | Kind::Type => {
+            Kind::Site | Kind::Url | Kind::Network | Kind::Beginning | Kind::Search | Kind::Extension | Kind::Type => {
                 Entries::Keys(kind, Keys::with_capacity(source.bytes.len()))
             }
         }

@@ -2,8 +2,10 @@
 
 use core::net::IpAddr;
 
+use stream::Fuel;
+
 use super::keys::Hash;
-use super::{Body, Found, Keys, List, Replacement, Section};
+use super::{Body, Found, Keys, List, Replacement, Section, Subject};
 use crate::web::moment::Moment;
 
 impl List {
@@ -76,6 +78,38 @@ impl List {
         (None, is_partial)
     }
 
+    /// Whether it has network rules.
+    pub fn has_network(&self) -> bool {
+        self.sections.iter().any(|section| matches!(section.body, Body::Network(_)))
+    }
+
+    /// The network rule that blocks a request, and whether the search was given up. Exceptions of all files of the list count.
+    pub fn network(&self, subject: &Subject, now: Moment) -> (Option<Found>, bool) {
+        let mut fuel = Fuel::new(STEPS_MAX);
+        let found = self.blocking(subject, now, &mut fuel);
+        (found.filter(|_| !fuel.is_empty()), fuel.is_empty())
+    }
+
+    fn blocking(&self, subject: &Subject, now: Moment, fuel: &mut Fuel) -> Option<Found> {
+        let holding = || {
+            let holding = self.sections.iter().filter(|section| section.window.is_none_or(|window| window.has(now)));
+            holding.filter_map(|section| match &section.body {
+                Body::Network(rules) => Some((section, rules)),
+                _ => None,
+            })
+        };
+        let mut first = None;
+        for (section, rules) in holding() {
+            let Some(hit) = rules.block(subject, fuel) else { continue };
+            let found = Found { entry: hit.entry, category: section.category.clone() };
+            if hit.is_important {
+                return Some(found);
+            }
+            first = first.or(Some(found));
+        }
+        first.filter(|_| !holding().any(|(_, rules)| rules.spares(subject, fuel)))
+    }
+
     /// The text after all replacements that hold; `None` where nothing is replaced.
     pub fn replaced(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
         let mut changed: Option<Vec<u8>> = None;
@@ -106,6 +140,9 @@ impl List {
             .flatten()
     }
 }
+
+/// Steps that the network rules of a list may take for a request.
+const STEPS_MAX: u64 = 2_000_000;
 
 /// The names that a host stands below, the host first.
 fn hosts(host: &[u8]) -> impl Iterator<Item = &[u8]> {

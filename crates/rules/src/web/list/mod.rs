@@ -1,13 +1,14 @@
 //! Item lists: sites, URLs, addresses, extensions, types, search terms, expressions and replacements.
 //!
 //! A list is its file and those that it includes: each keeps its own category and time, and is searched behind the one that
-//! includes it.
+//! includes it. A file of a list of URLs may be an Adblock list.
 
 mod addresses;
 mod expressions;
 mod keys;
 mod load;
 mod lookup;
+mod network;
 mod replace;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub(super) use addresses::Addresses;
 pub(super) use expressions::{Expressions, FLAGS};
 use keys::Keys;
 pub(super) use load::{load, sorted_terms};
+pub(super) use network::{Subject, fuzz as fuzz_network};
 pub(super) use replace::Replacement;
 
 use super::moment::Window;
@@ -28,6 +30,8 @@ pub(super) enum Kind {
     Site,
     AddressSite,
     Url,
+    /// The network rules of a list of URLs.
+    Network,
     /// Texts that URLs begin with, as squidGuard has them.
     Beginning,
     Expression,
@@ -100,6 +104,7 @@ pub(super) enum Body {
     Addresses(Addresses<()>),
     Expressions(Box<Expressions>),
     Replacements(Vec<Replacement>),
+    Network(Box<network::Rules>),
 }
 
 impl Body {
@@ -110,6 +115,7 @@ impl Body {
             Body::Addresses(addresses) => addresses.len(),
             Body::Expressions(expressions) => expressions.len(),
             Body::Replacements(replacements) => replacements.len(),
+            Body::Network(rules) => rules.len(),
         }
     }
 
@@ -117,6 +123,7 @@ impl Body {
     pub fn bytes(&self) -> usize {
         match self {
             Body::Keys(keys) => keys.bytes(),
+            Body::Network(rules) => rules.bytes(),
             _ => 0,
         }
     }

@@ -113,10 +113,11 @@ impl State {
     /// The kinds of lists that it looks into, in their order.
     pub fn kinds(self) -> &'static [Kind] {
         match self {
-            State::Url | State::Embedded | State::Referer => {
+            State::Url => &[Kind::AddressSite, Kind::Site, Kind::Url, Kind::Network, Kind::Extension, Kind::Expression],
+            State::Embedded | State::Referer => {
                 &[Kind::AddressSite, Kind::Site, Kind::Url, Kind::Extension, Kind::Expression]
             }
-            State::Site => &[Kind::AddressSite, Kind::Site],
+            State::Site => &[Kind::AddressSite, Kind::Site, Kind::Network],
             State::Search => &[Kind::Search],
             State::Header => &[Kind::Expression, Kind::Replacement],
             State::FullUrl => &[Kind::Replacement, Kind::Expression],
