@@ -363,6 +363,15 @@ fn a_server_behind_is_told_its_own_name_and_the_client() {
     let mut wire = gateway.connect().secure(certificate.client("www.test"));
     assert_eq!(wire.ask("GET /b HTTP/1.1\r\nHost: www.test\r\n\r\n").status(), "403");
     assert!(origin.said().concat().contains("X-Forwarded-Proto: https\r\n"));
+    // And over HTTP/2.
+    let url = format!("https://{}/c", gateway.address);
+    let ran = Command::new("curl")
+        .args(["-sk", "--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", &url])
+        .output();
+    assert_eq!(ran.unwrap().stdout, b"2 403");
+    let said = origin.said().concat();
+    let asked = said.split("GET /c ").nth(1).unwrap();
+    assert!(asked.contains("X-Forwarded-Proto: https\r\n"), "{asked}");
 }
 
 #[test]

@@ -294,6 +294,7 @@ fn curl_speaks_http_2_where_tls_is_opened() {
     assert_eq!(String::from_utf8(curl(&["/plain"])).unwrap(), "plain2 200\n");
     let blocked = String::from_utf8(curl(&["/eicar"])).unwrap();
     assert!(blocked.ends_with("2 403\n") && blocked.contains("Eicar-Test-Signature"), "{blocked}");
+    assert!(blocked.contains(&format!("https://localhost:{port}/eicar")), "{blocked}");
     let echoed = curl(&["--data-binary", "@large", "/echo"]);
     assert!(echoed.len() == large.len() + 6 && echoed.starts_with(&large), "{}", echoed.len());
     let many: Vec<String> = (0..40).map(|number| format!("/{number}")).collect();

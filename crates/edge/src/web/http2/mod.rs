@@ -107,6 +107,7 @@ impl Session {
             Wire::new(theirs),
             self.opened.as_ref().map(Rc::clone),
         );
+        session.is_encrypted = self.is_encrypted;
         session.user = self.user.clone();
         Ok((session, ours))
     }
