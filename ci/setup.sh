@@ -74,6 +74,7 @@ if [ "$kind" = test ]; then
     need squid squid
     need nginx nginx-light
     need c-icap-client c-icap
+    need_file /usr/lib/x86_64-linux-gnu/c_icap/virus_scan.so libc-icap-mod-virus-scan
     need e2guardian e2guardian
     need squidGuard squidguard
     # databases and directories

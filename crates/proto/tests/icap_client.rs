@@ -83,6 +83,20 @@ fn a_service_tells_what_it_offers() {
 }
 
 #[test]
+fn a_field_of_an_answer_may_go_on_over_several_lines() {
+    let mut client = client();
+    ask(&mut client, 0, None, false);
+    let head = "HTTP/1.1 403 No\r\n\r\n";
+    let answer = format!(
+        "ICAP/1.0 200 OK\r\nX-Violations-Found: 1\r\n\t-\r\n\tEicar\r\n 0\r\nEncapsulated: res-hdr=0, null-body={}\r\n\r\n{head}",
+        head.len()
+    );
+    let (event, _) = next(&mut client, &mut answer.as_bytes());
+    let ClientEvent::Answer(answer) = event else { panic!("{event:?}") };
+    assert_eq!(answer.fields.get("x-violations-found"), Some(&b"1\t-\tEicar 0"[..]));
+}
+
+#[test]
 fn a_question_has_the_heads_and_nothing_of_one_connection() {
     let (mut client, mut server) = (client(), Server::new(Limits::default(), "T1"));
     for _ in 0..2 {

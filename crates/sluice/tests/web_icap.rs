@@ -1,6 +1,6 @@
 //! The HTTP door with services of ICAP that it asks: c-icap, another gateway, and services that err.
 
-use crate::harness::services::{CIcap, Question, Scripted, answer};
+use crate::harness::services::{CIcap, Dripping, Question, Scripted, answer};
 use crate::harness::web::{Answered, Origin, response};
 use crate::harness::{Gateway, eicar, free_port};
 
@@ -77,6 +77,23 @@ fn the_echo_of_c_icap_leaves_all_as_it_is() {
             assert!(ask(&gateway, &origin, "POST", "/up", body).body == body, "{} bytes", body.len());
         }
     }
+}
+
+#[test]
+fn c_icap_with_clamd_has_its_page_for_what_it_finds() {
+    let Some(service) = CIcap::with_clamd() else { return };
+    let (origin, uri) = (origin(), format!("icap://{}/avscan", service.address));
+    let gateway = gateway(&origin, &format!("icap_requests = \"{uri}\"\nicap_responses = \"{uri}\"\n"));
+    for (path, content) in [("/small", b"hello".to_vec()), ("/empty", Vec::new()), ("/large", large())] {
+        assert!(ask(&gateway, &origin, "GET", path, b"").body == content, "{path}");
+    }
+    let before = origin.said().join("");
+    for (method, body) in [("GET", Vec::new()), ("POST", eicar())] {
+        let page = ask(&gateway, &origin, method, "/eicar", &body);
+        assert!(page.status() == "403" && page.is_whole && page.text().contains("Test.Eicar"), "{method}: {page:?}");
+    }
+    assert!(!origin.said().join("")[before.len()..].contains("POST"), "the body is not sent on");
+    gateway.wait_for_log("found=\"Type=0; Resolution=2; Threat=Test.Eicar");
 }
 
 #[test]
@@ -160,6 +177,45 @@ fn messages_are_what_the_service_makes_of_them() {
     let answered = get("/short");
     assert!(answered.status() == "502" || !answered.is_whole, "{answered:?}");
     assert_eq!(get("/small").text(), "hello");
+}
+
+#[test]
+fn a_request_that_a_service_has_changed_is_asked_about_again() {
+    let origin = origin();
+    let service = Scripted::start("Preview: 0\r\n", |question| {
+        let url = question.text.split("\r\n\r\n").nth(1).unwrap().split(' ').nth(1).unwrap();
+        let (root, path) = url.rsplit_once('/').unwrap();
+        let path = if path == "innocent" { "banned" } else { "head" };
+        reqmod(&format!("{root}/{path}"), url.split('/').nth(2).unwrap())
+    });
+    let lists = tempfile::tempdir().unwrap();
+    let at = |name: &str| lists.path().join(name);
+    std::fs::write(at("e2guardian.conf"), "filtergroups = 1\n").unwrap();
+    let group = format!("urllist = 'name=banned,messageno=501,path={}'\n", at("urls").display());
+    std::fs::write(at("e2guardianf1.conf"), group).unwrap();
+    std::fs::write(at("urls"), "127.0.0.1/banned\n").unwrap();
+    let more =
+        format!("icap_requests = \"icap://{}/svc\"\n[web]\nconfig = \"{}\"", service.address, lists.path().display());
+    let gateway = gateway(&origin, &more);
+    assert!(ask(&gateway, &origin, "GET", "/x", b"").text().starts_with("GET /head "));
+    let before = origin.said().join("");
+    let answered = ask(&gateway, &origin, "GET", "/innocent", b"");
+    assert!(answered.status() == "403" && answered.is_whole, "{answered:?}");
+    gateway.wait_for_log("reason=\"changed to http://127.0.0.1:");
+    assert_eq!(origin.said().join(""), before);
+}
+
+#[test]
+fn a_service_that_answers_drop_by_drop_is_given_up() {
+    let origin = origin();
+    let service = Dripping::start();
+    for (more, status) in [("", "503"), ("icap_failure = \"pass\"", "200")] {
+        let more = format!("icap_responses = \"icap://{}/svc\"\nicap_seconds = 1\n{more}", service.address);
+        let gateway = gateway(&origin, &more);
+        let answered = ask(&gateway, &origin, "GET", "/small", b"");
+        assert!(answered.status() == status && answered.is_whole, "{more}: {answered:?}");
+        gateway.wait_for_log("timed out");
+    }
 }
 
 /// A request in the place of another.

@@ -26,6 +26,8 @@ pub struct HttpListener {
     pub icap_responses: Option<String>,
     /// Messages about which a service gives no answer: `refuse` or `pass`.
     pub icap_failure: IcapFailure,
+    /// Seconds that a service may keep a message waiting before its answer, and again for each 64 KiB that it takes or gives.
+    pub icap_seconds: u64,
     /// Ports that a request may ask for.
     pub ports: Vec<u16>,
     /// Ports that a tunnel (`CONNECT`) may lead to.
@@ -65,6 +67,7 @@ impl Default for HttpListener {
             icap_requests: None,
             icap_responses: None,
             icap_failure: IcapFailure::Refuse,
+            icap_seconds: 120,
             ports: vec![80, 443, 8080],
             connect_ports: vec![443],
             destinations: Vec::new(),

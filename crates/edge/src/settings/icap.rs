@@ -16,11 +16,14 @@ pub fn icap_authority(uri: &str) -> Option<String> {
 }
 
 impl HttpListener {
-    /// Whether the services have URIs.
+    /// Whether the services have URIs, and time to answer.
     ///
     /// # Errors
     /// When one has not; the message says why.
     pub(super) fn check_icap(&self) -> Result<(), String> {
+        if !(1..=3600).contains(&self.icap_seconds) {
+            return Err("icap_seconds is not between 1 and 3600".into());
+        }
         let mut services = self.icap_requests.iter().chain(&self.icap_responses);
         match services.find(|uri| icap_authority(uri).is_none()) {
             Some(uri) => Err(format!("{uri:?} is not icap://HOST[:PORT]/PATH")),
@@ -43,6 +46,7 @@ mod tests {
         ] {
             assert_eq!(icap_authority(uri).as_deref(), Some(authority), "{uri}");
         }
+        assert!(HttpListener { icap_seconds: 0, ..HttpListener::default() }.check().is_err());
         for uri in ["icap://a", "http://a/", "icap:///x", "icap://a:0/", "icap://a/ b", "icap://u@a/", "icap://a:x/"] {
             assert_eq!(icap_authority(uri), None, "{uri}");
             assert!(HttpListener { icap_responses: Some(uri.into()), ..HttpListener::default() }.check().is_err());

@@ -71,6 +71,8 @@ pub enum Failure {
     Ahead(u16),
     /// A service that has to be asked about it gives no answer.
     Service(Box<str>),
+    /// A service has made a request of it that the lists do not let through.
+    Changed(Box<str>),
 }
 
 impl From<io::Error> for Failure {
@@ -83,7 +85,7 @@ impl Failure {
     /// The status that the client is told.
     pub const fn status(&self) -> u16 {
         match self {
-            Failure::Forbidden => 403,
+            Failure::Forbidden | Failure::Changed(_) => 403,
             Failure::Late => 504,
             Failure::Service(_) => 503,
             _ => 502,
@@ -109,6 +111,7 @@ impl Failure {
             }
             Failure::Ahead(_) => "The proxy ahead does not let it through.",
             Failure::Service(_) => "The content could not be inspected now. Try again later.",
+            Failure::Changed(_) => "The request was changed to one that is not allowed.",
         }
     }
 
@@ -116,7 +119,7 @@ impl Failure {
     pub fn detail(&self) -> String {
         match self {
             Failure::Client(error) | Failure::Unreachable(error) | Failure::Handshake(error) => error.to_string(),
-            Failure::Proof(fault) | Failure::Service(fault) => fault.to_string(),
+            Failure::Proof(fault) | Failure::Service(fault) | Failure::Changed(fault) => fault.to_string(),
             Failure::Malformed(refusal) => refusal.reason().into(),
             Failure::Ahead(status) => format!("the proxy ahead answers {status}"),
             other => other.words().trim_end_matches('.').into(),

@@ -34,8 +34,11 @@ const SERVICES_MAX: usize = 64;
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
 const PLACE_WAIT: Duration = Duration::from_secs(60);
 
-/// How long a service may say nothing when it is asked.
-pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
+/// How long a service may take to say what it offers.
+const OFFER_WAIT: Duration = Duration::from_secs(120);
+
+/// Bytes for which a service has its time again.
+const EARNING_BYTES: usize = 64 << 10;
 
 /// How long a service that cannot be reached is let alone.
 const DOWN_WAIT: Duration = Duration::from_secs(5);
@@ -179,7 +182,7 @@ impl Service {
     /// Asks for the properties.
     async fn ask(&self, link: &mut Link) -> io::Result<Rc<Offer>> {
         link.client.options();
-        match link.next().await? {
+        match timeout(OFFER_WAIT, link.next()).await?? {
             (taken, ClientEvent::Offer(offer)) if link.client.is_reusable() => {
                 link.take(taken);
                 let seconds = offer.seconds.unwrap_or(SECONDS).clamp(SECONDS_MIN, SECONDS_MAX);
@@ -203,6 +206,38 @@ impl Service {
             Some(more) => self.places.add_permits(more),
             None => self.places_max.set(before - self.places.forget_permits(before - offered)),
         }
+    }
+}
+
+/// The time that a service still has. What it says or takes drop by drop earns it no more.
+pub struct Patience {
+    whole: Duration,
+    left: Duration,
+    bytes: usize,
+}
+
+impl Patience {
+    /// So much, and again for each 64 KiB.
+    pub fn new(whole: Duration) -> Patience {
+        Patience { whole, left: whole, bytes: 0 }
+    }
+
+    /// The time that is left.
+    pub fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// The service has taken or said so many bytes, after this wait.
+    ///
+    /// # Errors
+    /// When no time is left.
+    pub fn spend(&mut self, wait: Duration, bytes: usize) -> io::Result<()> {
+        self.left = self.left.checked_sub(wait).ok_or(io::ErrorKind::TimedOut)?;
+        self.bytes += bytes;
+        if self.bytes >= EARNING_BYTES {
+            *self = Patience::new(self.whole);
+        }
+        Ok(())
     }
 }
 
@@ -230,22 +265,23 @@ impl Link {
         self.client.step(&self.input[self.at..])
     }
 
-    /// Sends, and waits until something went or came; false at the end of the stream. Nothing is lost when the wait is given up.
+    /// Sends, and waits until something went or came: so many bytes, none at the end of the stream. Nothing is lost when the wait is
+    /// given up.
     ///
     /// # Errors
     /// When the connection has broken.
-    pub async fn turn(&mut self) -> io::Result<bool> {
+    pub async fn turn(&mut self) -> io::Result<usize> {
         self.input.drain(..self.at);
         self.at = 0;
         poll_fn(|context| {
             if !self.client.outbox().is_empty()
                 && let Poll::Ready(count) = Pin::new(&mut self.stream).poll_write(context, self.client.outbox())
             {
-                self.client.sent(count?);
-                return Poll::Ready(Ok(true));
+                let count = count?;
+                self.client.sent(count);
+                return Poll::Ready(Ok(count));
             }
-            let count = ready!(self.stream.poll_append(context, &mut self.input))?;
-            Poll::Ready(Ok(count > 0))
+            Poll::Ready(Ok(ready!(self.stream.poll_append(context, &mut self.input))?))
         })
         .await
     }
@@ -256,9 +292,7 @@ impl Link {
             let (taken, event) = self.step();
             match event {
                 ClientEvent::Idle if taken > 0 => self.take(taken),
-                ClientEvent::Idle if !timeout(ANSWER_WAIT, self.turn()).await?? => {
-                    return Ok((0, self.client.finish()));
-                }
+                ClientEvent::Idle if self.turn().await? == 0 => return Ok((0, self.client.finish())),
                 ClientEvent::Idle => {}
                 event => return Ok((taken, event)),
             }
@@ -270,5 +304,23 @@ impl Link {
             && self.client.outbox().is_empty()
             && self.input().is_empty()
             && self.stream.is_quiet()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_spend_the_time_of_a_service_and_64_kib_earn_it_again() {
+        let mut patience = Patience::new(Duration::from_secs(10));
+        let second = Duration::from_secs(1);
+        for _ in 0..9 {
+            patience.spend(second, 1).expect("time");
+        }
+        assert_eq!(patience.left(), second);
+        patience.spend(second, EARNING_BYTES - 9).expect("time");
+        assert_eq!(patience.left(), 10 * second);
+        assert!(patience.spend(11 * second, EARNING_BYTES).is_err());
     }
 }

@@ -255,6 +255,13 @@ const SENTENCES: &[[&str; 5]] = &[
         "El proxy superior no lo deja pasar.",
         "上级代理不允许通过。",
     ],
+    [
+        "The request was changed to one that is not allowed.",
+        "Die Anfrage wurde in eine geändert, die nicht erlaubt ist.",
+        "La demande a été changée en une demande qui n'est pas autorisée.",
+        "La petición fue cambiada por otra que no está permitida.",
+        "请求被改成了不允许的请求。",
+    ],
 ];
 
 #[cfg(test)]

@@ -208,7 +208,8 @@ impl Client {
 
     /// A head of ICAP is complete.
     fn begin(&mut self, head: &[u8]) -> Result<ClientEvent, Fault> {
-        let (line, fields) = head::split(head, &self.limits)?;
+        let head = unfolded(head);
+        let (line, fields) = head::split(&head, &self.limits)?;
         let status = status(line)?;
         if status != 100 {
             self.keeps_alive &= !fields.lists("connection", "close");
@@ -301,6 +302,18 @@ impl Client {
     pub fn sent(&mut self, count: usize) {
         self.outbox.drain(..count.min(self.outbox.len()));
     }
+}
+
+/// A head with each folded field as one line: c-icap says `X-Violations-Found` so.
+fn unfolded(head: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(head.len());
+    for line in head.split_inclusive(|&byte| byte == b'\n') {
+        if matches!(line.first(), Some(b' ' | b'\t')) && out.ends_with(b"\r\n") {
+            out.truncate(out.len().saturating_sub(2));
+        }
+        out.extend_from_slice(line);
+    }
+    out
 }
 
 /// The status of a first line.

@@ -2,19 +2,23 @@
 //!
 //! Content is kept until the service has answered, up to 256 KiB: so much can be asked about again over another connection, pass as it came
 //! (204 behind the preview, or where the length is known and not greater), and pass where the service fails and the settings say so.
+//!
+//! A service has its time ([`Patience`]) for all waits until its answer, and again for each 64 KiB. A wait for more of the body is none of
+//! its own, unless it has begun to answer.
 
 use std::io;
+use std::time::Duration;
 
 use proto::http::{Fields, Framing, Request, Response, Target};
 use proto::icap::{Answer, ClientEvent, Message, Offer, Question};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Terms;
 use super::ends::{Ends, More, Side};
 use crate::message::trace;
 use crate::settings::IcapFailure;
 use crate::upstream::destination::Failure;
-use crate::upstream::icap::{ANSWER_WAIT, Link, Service, failed};
+use crate::upstream::icap::{Link, Patience, Service, failed};
 
 /// Bytes of a body that are kept until the service has answered.
 const BACKUP_BYTES_MAX: usize = 256 << 10;
@@ -187,24 +191,27 @@ impl Terms {
             preview: preview.map(|preview| asked.bytes.map_or(preview, |bytes| bytes.min(preview))),
             allows_204,
         });
+        let mut patience = Patience::new(self.wait);
+        let mut is_answering = false;
         let mut preview_left = preview.filter(|&preview| !is_whole(preview)).map(|preview| preview as usize);
         loop {
             let (taken, event) = link.step();
             match event {
-                ClientEvent::Idle if taken > 0 => {}
+                ClientEvent::Idle if taken > 0 => is_answering = true,
                 ClientEvent::Idle if body.feed(link, &mut preview_left) => continue,
                 ClientEvent::Idle => {
-                    wait(ends, link, body).await?;
+                    wait(ends, link, body, (&mut patience, is_answering)).await?;
                     continue;
                 }
-                ClientEvent::Continue => preview_left = None,
+                ClientEvent::Continue => (preview_left, is_answering) = (None, false),
                 ClientEvent::Unmodified => {
                     link.take(taken);
                     return Ok(Ended::Unmodified);
                 }
                 ClientEvent::Answer(answer) => {
                     link.take(taken);
-                    return self.answered(ends, (service, link), (asked, body), *answer).await.map_err(Failed::End);
+                    let (service, asked) = ((service, link, patience), (asked, body));
+                    return self.answered(ends, service, asked, *answer).await.map_err(Failed::End);
                 }
                 ClientEvent::Failed(fault) => return Err(Failed::Answer(failed(fault))),
                 _ => return Err(Failed::Service(io::ErrorKind::UnexpectedEof.into())),
@@ -217,7 +224,7 @@ impl Terms {
     async fn answered(
         &self,
         ends: &mut Ends,
-        (service, link): (&Service, &mut Link),
+        (service, link, mut patience): (&Service, &mut Link, Patience),
         (asked, body): (&Asked<'_>, &mut Body),
         answer: Answer,
     ) -> Result<Ended, Failure> {
@@ -247,8 +254,10 @@ impl Terms {
                 Side::Client
             }
             Message::Request(request) => {
-                let request = changed_request(request, answer.has_body, asked.request, &self.url);
-                ends.begin_request(&request.ok_or_else(|| unusable("it sends the request elsewhere"))?)?;
+                let changed = changed_request(request, answer.has_body, asked.request, &self.url);
+                let (request, url) = changed.ok_or_else(|| unusable("it sends the request elsewhere"))?;
+                self.vet(&request, &url)?;
+                ends.begin_request(&request)?;
                 Side::Origin
             }
         };
@@ -268,7 +277,7 @@ impl Terms {
                 ClientEvent::Idle if taken > 0 => {}
                 ClientEvent::Idle if body.feed(link, &mut None) => continue,
                 ClientEvent::Idle => {
-                    let waited = wait(ends, link, body).await;
+                    let waited = wait(ends, link, body, (&mut patience, true)).await;
                     waited.map_err(|failed| match failed {
                         Failed::End(failure) => failure,
                         Failed::Service(error) | Failed::Answer(error) => unusable(&error.to_string()),
@@ -284,13 +293,20 @@ impl Terms {
 }
 
 /// Waits for more of the body, where the service takes it, and for the service.
-async fn wait(ends: &mut Ends, link: &mut Link, body: &mut Body) -> Result<(), Failed> {
+async fn wait(
+    ends: &mut Ends,
+    link: &mut Link,
+    body: &mut Body,
+    (patience, is_answering): (&mut Patience, bool),
+) -> Result<(), Failed> {
     let is_heard = body.wants_more(link);
+    let begun = Instant::now();
+    let left = patience.left();
     let turn = async {
         match is_heard {
             // The end that is waited for has its own time.
             true => link.turn().await,
-            false => timeout(ANSWER_WAIT, link.turn()).await?,
+            false => timeout(left, link.turn()).await?,
         }
     };
     tokio::select! {
@@ -298,8 +314,11 @@ async fn wait(ends: &mut Ends, link: &mut Link, body: &mut Body) -> Result<(), F
             More::Content(content) => body.backup.extend_from_slice(&content),
             More::End(trailer) => body.trailer = Some(trailer),
         },
-        has_more = turn => {
-            if !has_more.map_err(Failed::Service)? && let ClientEvent::Failed(fault) = link.client.finish() {
+        count = turn => {
+            let count = count.map_err(Failed::Service)?;
+            let wait = if is_heard && !is_answering { Duration::ZERO } else { begun.elapsed() };
+            patience.spend(wait, count).map_err(Failed::Service)?;
+            if count == 0 && let ClientEvent::Failed(fault) = link.client.finish() {
                 return Err(Failed::Service(failed(fault)));
             }
         }
@@ -391,11 +410,12 @@ fn changed_response(mut response: Response, has_body: bool, request: &Request) -
     Some(response)
 }
 
-/// The request of a service as it goes on: to the server that the client has asked, with the method that it has asked by; none where
-/// it is another.
-fn changed_request(mut request: Request, has_body: bool, before: &Request, url: &[u8]) -> Option<Request> {
+/// The request of a service as it goes on, and its URL: to the server that the client has asked, with the method that it has asked by;
+/// none where it is another.
+fn changed_request(mut request: Request, has_body: bool, before: &Request, url: &[u8]) -> Option<(Request, Vec<u8>)> {
     let Target::Absolute { scheme, authority, path } = &request.target else { return None };
     let root = [scheme.as_bytes(), b"://", authority].concat();
+    let changed = [&root, &path[..]].concat();
     let rest = url.strip_prefix(&root[..]).filter(|rest| matches!(rest.first(), None | Some(b'/' | b'?')));
     if rest.is_none() || request.method != before.method {
         return None;
@@ -415,5 +435,5 @@ fn changed_request(mut request: Request, has_body: bool, before: &Request, url: 
         true => framing(request.framing, true),
         false => Framing::Empty,
     };
-    Some(request)
+    Some((request, changed))
 }

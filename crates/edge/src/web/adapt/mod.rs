@@ -2,6 +2,7 @@
 //!
 //! To the session it is a connection of HTTP/1.1 to the origin, over a pipe within the program, for one request: between its two ends a task asks
 //! the services. So their answers are checked, inspected and logged as what an origin says. A pipe that ends early breaks a message off.
+//! The lists are asked again about a request whose URL a service has changed.
 //!
 //! Bounds: 16 KiB in either direction of the pipe, the body that is kept until a service has answered ([`inquiry`]).
 
@@ -11,15 +12,18 @@ mod inquiry;
 use std::cell::RefCell;
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
-use proto::http::Fields;
+use proto::http::{Fields, Request};
 use tokio::sync::oneshot;
 
 use super::head;
 use super::session::Session;
 use super::vet::Order;
+use crate::message::trace;
 use crate::net::http2::PIPE_BYTES;
 use crate::net::stream::Stream;
+use crate::porch::filter::{Decision, RequestFacts};
 use crate::porch::shared::Shared;
 use crate::settings::{IcapFailure, icap_authority};
 use crate::upstream::destination::Failure;
@@ -36,8 +40,17 @@ struct Terms {
     requests: Option<Rc<Service>>,
     responses: Option<Rc<Service>>,
     failure: IcapFailure,
+    /// The time of a service.
+    wait: Duration,
     /// The fields of ICAP that tell the client.
     fields: Fields,
+    /// What the lists know of the client beside it.
+    group: Option<String>,
+    port: u16,
+    is_opened: bool,
+    has_server_name: bool,
+    /// A token lets the client past the lists.
+    is_bypassed: bool,
 }
 
 impl Session {
@@ -59,7 +72,13 @@ impl Session {
             requests,
             responses,
             failure: self.settings.icap_failure,
+            wait: Duration::from_secs(self.settings.icap_seconds),
             fields: told(self.peer.ip(), self.user()),
+            group: self.user.as_ref().and_then(|user| user.group.as_deref()).map(Into::into),
+            port: self.door.address.tcp().map_or(0, |address| address.port()),
+            is_opened: self.opened.is_some(),
+            has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
+            is_bypassed: order.pass.is_bypassed,
         };
         let (ours, theirs) = Stream::within(PIPE_BYTES);
         let (address, is_reused) = (origin.address, origin.is_reused);
@@ -97,6 +116,35 @@ fn told(client: IpAddr, user: Option<&str>) -> Fields {
 }
 
 impl Terms {
+    /// Asks the lists about a request with the URL of a service.
+    ///
+    /// # Errors
+    /// When they do not let it through.
+    fn vet(&self, request: &Request, url: &[u8]) -> Result<(), Failure> {
+        if self.is_bypassed || url == self.url {
+            return Ok(());
+        }
+        let facts = RequestFacts {
+            client: Some(self.client),
+            user: self.user.as_deref(),
+            group: self.group.as_deref(),
+            port: self.port,
+            method: &request.method,
+            url,
+            fields: &request.fields,
+            is_tls: self.is_opened,
+            has_server_name: self.has_server_name,
+            takes_tokens: false,
+        };
+        let detail = match self.shared.runtime.borrow().filter.request(&facts) {
+            Decision::Pass(_) => return Ok(()),
+            Decision::Block(reason) => trace::printable(&reason.detail),
+            Decision::Redirect { .. } => "the lists send the client elsewhere".into(),
+        };
+        let url = trace::printable(&String::from_utf8_lossy(url));
+        Err(Failure::Changed(format!("changed to {url}: {detail}").into()))
+    }
+
     /// Carries one request and its response.
     async fn carry(&self, ends: &mut Ends) -> Result<(), Failure> {
         let Some(request) = ends.pipe.request().await? else { return Ok(()) };
