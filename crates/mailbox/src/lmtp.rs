@@ -53,6 +53,7 @@ const OVER_QUOTA: Reply = Reply::new(452, (4, 2, 2), "Mailbox full");
 const FULL: Reply = Reply::new(452, (4, 3, 1), "Not enough storage");
 const FAILED: Reply = Reply::new(451, (4, 3, 0), "Temporary failure");
 const NOT_KNOWN_NOW: Reply = Reply::new(451, (4, 4, 3), "The recipient cannot be looked up now");
+const NO_ACCOUNT: Reply = Reply::new(554, (5, 7, 1), "The account that sent it cannot send any more");
 const APART: Reply = Reply::new(452, (4, 5, 3), "One recipient at a time, please");
 const TOO_LARGE: Reply = Reply::new(552, (5, 3, 4), "Message too large");
 
@@ -88,6 +89,38 @@ impl Peer {
 /// # Errors
 /// When the connection breaks.
 pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site: &Site) -> io::Result<()> {
+    converse(stream, client, peer, None, site).await
+}
+
+/// Speaks SMTP with a gateway that releases mail of an account, as if the account had logged in again.
+///
+/// # Errors
+/// When the connection breaks.
+pub async fn serve_account(stream: impl Stream, name: &str, site: &Site) -> io::Result<()> {
+    let refusal = match site.accounts.named(name, false).await {
+        Ok(Some(account)) if !account.is_disabled && site.relay.is_some() => {
+            return converse(stream, None, Peer::Smtp, Some(account), site).await;
+        }
+        Ok(_) => NO_ACCOUNT,
+        Err(why) => {
+            tracing::warn!(account = name, %why, "account cannot be looked up");
+            NOT_KNOWN_NOW
+        }
+    };
+    let (mut wire, mut line) = (Wire::new(stream), Vec::new());
+    refusal.write(&mut line);
+    wire.write(&line).await?;
+    wire.close().await;
+    Ok(())
+}
+
+async fn converse(
+    stream: impl Stream,
+    client: Option<IpAddr>,
+    peer: Peer,
+    account: Option<Arc<Account>>,
+    site: &Site,
+) -> io::Result<()> {
     let submits = peer.is_smtp() && site.relay.is_some();
     let config = Config {
         hostname: site.hostname.clone(),
@@ -116,7 +149,7 @@ pub async fn serve(stream: impl Stream, client: Option<IpAddr>, peer: Peer, site
     };
     let server = Server::new(config, site.now());
     let (wire, content) = (Wire::new(stream), stream::Window::with_capacity(0));
-    let (hello, mail, account, exchange) = (String::new(), None, None, None);
+    let (hello, mail, exchange) = (String::new(), None, None);
     let mut session = Session { site, client, peer, wire, server, content, hello, mail, account, exchange };
     session.run().await?;
     session.wire.close().await;

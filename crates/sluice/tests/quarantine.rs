@@ -1,11 +1,12 @@
 //! The quarantine, through the built program: what is kept, listed, released, deleted, and what expires.
 
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::harness::{Behaviour, Gateway, Sink, base64, eicar, mail_with, stuffed, wait_for};
+use crate::harness::{Behaviour, Gateway, Sink, Wire, base64, eicar, mail_with, stuffed, wait_for};
 
 const KEEPS: &str = "on_infected = \"quarantine\"\nquarantine = \"FOLDER/quarantine\"";
 
@@ -31,7 +32,13 @@ fn text(output: &Output) -> String {
 /// Has a mail kept and returns its id.
 fn keep(gateway: &Gateway, from: &str, to: &[&str]) -> String {
     let mut wire = gateway.connect();
-    wire.talk(&format!("S: 220 *\nC: EHLO client.test\nS: 250-*\nC: MAIL FROM:<{from}> BODY=8BITMIME\nS: 250 *"));
+    wire.talk("S: 220 *\nC: EHLO client.test\nS: 250-*");
+    keep_of(&mut wire, from, to)
+}
+
+/// The same in a session that has begun.
+fn keep_of(wire: &mut Wire, from: &str, to: &[&str]) -> String {
+    wire.talk(&format!("C: MAIL FROM:<{from}> BODY=8BITMIME\nS: 250 *"));
     to.iter().for_each(|to| wire.talk(&format!("C: RCPT TO:<{to}>\nS: 250 *")));
     wire.talk("C: DATA\nS: 354 *");
     wire.send(&stuffed(&infected()));
@@ -117,6 +124,52 @@ fn what_is_released_keeps_its_envelope_and_is_marked() {
         assert!(quarantine(&gateway, &["release", "--again", &id]).status.success());
         assert_eq!(sink.wait(2).len(), 2);
     }
+}
+
+#[test]
+fn mail_of_an_account_is_released_as_after_its_login() {
+    let (sink, accounts) = (Sink::start(Behaviour::default()), tempfile::tempdir().unwrap());
+    let file = accounts.path().join("accounts");
+    let mut add = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    add.arg("account").arg("--accounts").arg(&file).args(["add", "ann@here.test"]).stdin(Stdio::piped());
+    let mut child = add.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"secret\n").unwrap();
+    assert!(child.wait().unwrap().success());
+    let gateway = Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n[store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\naccounts = \"{}\"\n\
+         relay = \"{}\"\n[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n\
+         auth = \"any\"\n{KEEPS}\n",
+        file.display(),
+        sink.forward()
+    ));
+    let config = gateway.folder.path().join("sluice.toml");
+    let mut sign = Command::new(env!("CARGO_BIN_EXE_sluice"));
+    assert!(sign.args(["dkim", "create", "here.test", "--config"]).arg(config).output().unwrap().status.success());
+    let mut wire = gateway.connect();
+    let login = base64(b"\0ann@here.test\0secret");
+    wire.talk(&format!("S: 220 *\nC: EHLO client.test\nS: 250-*\nC: AUTH PLAIN {}\nS: 235 *", login.trim_end()));
+    let mut keep = || keep_of(&mut wire, "ann@here.test", &["u@far.test"]);
+    let (one, two) = (keep(), keep());
+
+    let output = quarantine(&gateway, &["release", &one]);
+    assert!(output.status.success() && facts(&gateway, &one)["account"] == "ann@here.test", "{}", text(&output));
+    let arrived = sink.wait(1)[0].clone();
+    assert_eq!((arrived.from.as_str(), &arrived.to[..]), ("ann@here.test", &["u@far.test".to_string()][..]));
+    let released = arrived.text();
+    assert!(released.contains("DKIM-Signature: ") && released.contains("Message-ID: "), "{released}");
+    assert!(released.contains("Received: from client.test ([127.0.0.1])"), "{released}");
+
+    // An account that is gone sends nothing, and nobody sends in its place.
+    let json = gateway.folder.path().join(format!("quarantine/{two}.json"));
+    let kept = std::fs::read_to_string(&json).unwrap();
+    std::fs::write(&json, kept.replace("\"account\": \"ann@", "\"account\": \"bob@")).unwrap();
+    let output = quarantine(&gateway, &["release", &two]);
+    assert!(text(&output).contains("not released to <u@far.test>: 554 5.7.1 The account"), "{}", text(&output));
+    // Another account's name is no way to its sender, either.
+    std::fs::write(&json, kept.replace("\"from\": \"ann@", "\"from\": \"bob@")).unwrap();
+    let output = quarantine(&gateway, &["release", &two]);
+    assert!(text(&output).contains("553 5.7.1 The sender is not an address of this account"), "{}", text(&output));
+    assert_eq!(sink.mails().len(), 1);
 }
 
 #[test]

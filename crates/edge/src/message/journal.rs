@@ -70,6 +70,7 @@ pub fn facts(id: &str, client: IpAddr, (listener, hop): (String, String), verdic
         client,
         hello: String::new(),
         inside: false,
+        account: None,
         listener,
         hop,
         mailbox: None,

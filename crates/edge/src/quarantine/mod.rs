@@ -42,6 +42,9 @@ pub struct Facts {
     /// Its mail is relayed to any recipient.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inside: bool,
+    /// The account that it had logged in to; empty where its name is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// The listener that took it.
     pub listener: String,
     /// Where it would have gone.
@@ -385,6 +388,7 @@ mod tests {
             client: [192, 0, 2, 1].into(),
             hello: "x".into(),
             inside: false,
+            account: None,
             listener: "127.0.0.1:25".into(),
             hop: "discard:".into(),
             envelope: Envelope {

@@ -27,9 +27,16 @@ pub struct Client {
     pub cipher: Option<Cipher>,
     /// Connections to the next hop that wait for their next transaction.
     pub leases: Leases,
+    /// Name that it has logged in with last.
+    pub(super) login: Box<str>,
 }
 
 impl Client {
+    /// The name of the account that it has logged in to; empty where the exchange did not show it.
+    pub fn account(&self) -> Option<&str> {
+        self.leases.logged_in.then_some(&*self.login)
+    }
+
     /// Whether its mail is relayed to any recipient: it is named in `relay_clients`, and so is the client that it speaks for, if it names
     /// one. A login counts for itself.
     pub fn is_inside(&self, xforward: &[(String, String)]) -> bool {

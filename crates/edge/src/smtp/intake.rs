@@ -341,6 +341,7 @@ impl Mail {
         let facts = Facts {
             hello: client.hello.clone(),
             inside: self.envelope.inside,
+            account: client.account().map(String::from),
             envelope: crate::quarantine::Envelope::new(&self.envelope.mail, &self.envelope.recipients),
             trace: self.trace.clone(),
             ..journal::facts(&self.envelope.id, self.client, client.door.way(), verdict)

@@ -56,6 +56,7 @@ impl Session {
             Ok(reply) if reply.code == 235 && !has_given_up => {
                 let (mechanism, user) = (exchange.mechanism, exchange.user.as_deref().unwrap_or("?"));
                 tracing::info!(%client, user, mechanism, "logged in");
+                self.client.login = exchange.user.unwrap_or_default().into();
                 self.client.leases = exchange.hop.alone();
                 self.server.reply(&reply);
             }

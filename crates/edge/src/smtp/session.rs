@@ -244,6 +244,7 @@ impl Session {
                 extended: false,
                 cipher,
                 leases: shared.upstreams.clone(),
+                login: Box::default(),
             },
             shared,
             peer: address,

@@ -68,6 +68,7 @@ impl Route {
             key: format!("{forward} {}", self.key),
             is_private: true,
             source,
+            caller: self.caller.clone(),
             ..*self
         }
     }
@@ -76,19 +77,28 @@ impl Route {
     pub fn for_client(&self, client: SocketAddr, to: SocketAddr) -> Route {
         let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
         let (connector, client) = (self.connector.clone(), Some((client, to)));
-        Route { connector, forward, facts, key, client, is_private: true, ..*self }
+        Route { connector, forward, facts, key, client, is_private: true, caller: self.caller.clone(), ..*self }
     }
 
     /// The same way for a client whose mail the store relays to any recipient.
     pub fn for_insider(&self) -> Route {
+        self.called_by(Caller::Insider, "inside")
+    }
+
+    /// The same way for mail of an account of the store that was kept.
+    pub fn for_account(&self, name: &str) -> Route {
+        self.called_by(Caller::Account(name.into()), name)
+    }
+
+    fn called_by(&self, caller: Caller, mark: &str) -> Route {
         let (forward, facts, connector) = (self.forward.clone(), self.facts.clone(), self.connector.clone());
-        Route { connector, forward, facts, key: format!("{} inside", self.key), caller: Caller::Insider, ..*self }
+        Route { connector, forward, facts, key: format!("{} {mark}", self.key), caller, ..*self }
     }
 
     /// The same way, where the server is asked for by this name.
     pub fn for_name(&self, name: &str) -> Route {
         let (forward, facts, key) = (self.forward.clone(), self.facts.clone(), self.key.clone());
-        Route { connector: self.connector.for_name(name), forward, facts, key, ..*self }
+        Route { connector: self.connector.for_name(name), forward, facts, key, caller: self.caller.clone(), ..*self }
     }
 
     /// Connects to the server at its end.
@@ -97,7 +107,7 @@ impl Route {
     /// When it cannot be reached, or not from where it is to be.
     pub async fn dial(&self, address: &str) -> io::Result<Stream> {
         if self.forward == Forward::Store {
-            return within::connect(self.caller);
+            return within::connect(self.caller.clone());
         }
         let mut stream = match (self.source, address.parse::<SocketAddr>()) {
             (Some(source), Ok(server)) => Stream::connect_from(source, server).await?,
@@ -137,7 +147,7 @@ impl Route {
     const fn to_store(&self) -> Protocol {
         match self.caller {
             Caller::Lmtp => Protocol::Lmtp,
-            Caller::Smtp | Caller::Insider => Protocol::Smtp,
+            Caller::Smtp | Caller::Insider | Caller::Account(_) => Protocol::Smtp,
         }
     }
 

@@ -5,12 +5,12 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::net::stream::Stream;
 
 /// The client of a connection, as the store has to know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
     /// A client by LMTP.
     Lmtp,
@@ -18,11 +18,13 @@ pub enum Caller {
     Smtp,
     /// A client by SMTP whose mail is relayed to any recipient.
     Insider,
+    /// A command that releases mail of an account, which had logged in when the mail was kept.
+    Account(Arc<str>),
 }
 
 impl Caller {
-    /// All of them.
-    pub const ALL: [Caller; 3] = [Caller::Lmtp, Caller::Smtp, Caller::Insider];
+    /// Those that doors make.
+    pub const DOORS: [Caller; 3] = [Caller::Lmtp, Caller::Smtp, Caller::Insider];
 }
 
 /// Serves a connection; gives it back if it does not any more.

@@ -23,12 +23,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The name of a connection that a door of the gateway hands over, in place of that of a door.
-pub const fn within(caller: Caller) -> &'static str {
+/// The name of a connection that a door of the gateway hands over, in place of that of a door. Commands reach their own node alone.
+pub const fn within(caller: &Caller) -> Option<&'static str> {
     match caller {
-        Caller::Lmtp => "gateway-lmtp",
-        Caller::Smtp => "gateway-smtp",
-        Caller::Insider => "gateway-insider",
+        Caller::Lmtp => Some("gateway-lmtp"),
+        Caller::Smtp => Some("gateway-smtp"),
+        Caller::Insider => Some("gateway-insider"),
+        Caller::Account(_) => None,
     }
 }
 
@@ -61,8 +62,8 @@ pub async fn serve(
     };
     let hand_on = async {
         while let Some((stream, caller)) = waiting.recv().await {
-            if let Ok(stream) = tokio::net::UnixStream::from_std(stream) {
-                relay(member, &places, Stream::Unix(stream), Handed { door: within(caller).into(), client: None });
+            if let (Ok(stream), Some(door)) = (tokio::net::UnixStream::from_std(stream), within(&caller)) {
+                relay(member, &places, Stream::Unix(stream), Handed { door: door.into(), client: None });
             }
         }
         std::future::pending().await

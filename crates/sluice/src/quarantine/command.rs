@@ -102,6 +102,7 @@ fn show(place: &Place, kept: &Kept, json: bool, raw: bool) -> io::Result<()> {
     line("state", facts.state().name())?;
     line("date", &facts.date)?;
     line("client", &format!("{} ({})", facts.client, facts.hello))?;
+    facts.account.iter().try_for_each(|account| line("account", account))?;
     line("from", &format!("<{}>", facts.envelope.from))?;
     facts.envelope.to.iter().try_for_each(|rcpt| line("to", &format!("<{}>", rcpt.address)))?;
     facts.mailbox.iter().try_for_each(|mailbox| line("mailbox", &format!("{}, {}", mailbox.user, mailbox.uid)))?;

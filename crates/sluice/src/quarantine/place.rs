@@ -166,7 +166,11 @@ impl Place {
             return Err(format!("{forward} is not a next hop of the configuration: give it with --hop").into());
         }
         let route = Route::new(&target.unwrap_or_else(|| Target::new(forward)), &self.config.tls)?;
-        Ok(if kept.facts.inside { route.for_insider() } else { route })
+        Ok(match &kept.facts.account {
+            Some(account) if route.forward == Forward::Store => route.for_account(account),
+            _ if kept.facts.inside => route.for_insider(),
+            _ => route,
+        })
     }
 }
 

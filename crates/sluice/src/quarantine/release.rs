@@ -88,7 +88,8 @@ async fn send(
             None => {
                 let (leased, reply) = Hop::lease(route, hostname, &leases, &from, &rcpt, &peer).await;
                 hop = leased;
-                reply
+                // A store says at once which account it does not know.
+                if hop.is_some() { reply } else { route.facts.refusal().unwrap_or(reply) }
             }
         };
         fates.push((rcpt, reply));

@@ -4,6 +4,7 @@
 //!   C: who ID | recall ID | sieve {...} | acl {...} | second NAME | app {...} | queue {...} | suppress {...}    one line
 //!   S: {"places": [...], ...}              one line, and the end
 //!   C: deliver lmtp | smtp | insider       a session of LMTP or SMTP, as the gateway has with its store
+//!   C: deliver account NAME                the same, as after a login: for mail that was kept then
 //!   C: look {...}                          answered as `show.rs` has it, and others may follow
 //! ```
 //!
@@ -20,13 +21,12 @@ use edge::net::accept::accepted;
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
-use mailbox::lmtp::{self, Peer};
 use mailbox::recall::{self, Found, Place};
 use mailbox::{Handle, Site};
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 
-use super::show;
+use super::{callers, show};
 use crate::audit::{self, Log};
 use crate::output::Failure;
 use crate::process::privileges;
@@ -170,9 +170,10 @@ async fn converse(stream: Stream, site: &Site, audit: &Log) -> io::Result<()> {
     let answer = match line.trim_end().split_once(' ') {
         _ if !line.ends_with('\n') => json!({ "error": "the command is too long" }),
         // A session of its own, which says when it is over.
-        Some(("deliver", "lmtp")) => return lmtp::serve(stream.into_inner(), None, Peer::Lmtp, site).await,
-        Some(("deliver", "smtp")) => return lmtp::serve(stream.into_inner(), None, Peer::Smtp, site).await,
-        Some(("deliver", "insider")) => return lmtp::serve(stream.into_inner(), None, Peer::Insider, site).await,
+        Some(("deliver", name)) => match callers::named(name) {
+            Some(caller) => return callers::serve(stream.into_inner(), &caller, site).await,
+            None => json!({ "error": "deliver lmtp, smtp, insider or account NAME" }),
+        },
         Some(("look", _)) => return show::serve(&line, &mut stream, site).await,
         Some(("who", id)) => answer(Wanted::Who, id, store, audit).await,
         Some(("recall", id)) => answer(Wanted::Recall, id, store, audit).await,

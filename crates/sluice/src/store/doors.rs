@@ -30,6 +30,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
+use super::callers;
 use crate::cluster::handing::{self, Handed, Secret};
 use crate::cluster::standby;
 use crate::config::Door;
@@ -203,7 +204,7 @@ impl Doors {
     }
 
     async fn received(self, stream: Stream, handed: &Handed) {
-        if let Some(caller) = Caller::ALL.into_iter().find(|&caller| handed.door == standby::within(caller)) {
+        if let Some(caller) = Caller::DOORS.into_iter().find(|caller| standby::within(caller) == Some(&*handed.door)) {
             return self.hand_over(stream, caller);
         }
         let Some(door) = Door::named(&handed.door) else { return };
@@ -309,13 +310,8 @@ impl Doors {
     /// Takes mails from a door of the gateway in this process.
     pub fn hand_over(&self, stream: Stream, caller: Caller) {
         let doors = self.clone();
-        let peer = match caller {
-            Caller::Lmtp => Peer::Lmtp,
-            Caller::Smtp => Peer::Smtp,
-            Caller::Insider => Peer::Insider,
-        };
         tokio::spawn(async move {
-            if let Err(error) = mailbox::lmtp::serve(stream, None, peer, &doors.site).await {
+            if let Err(error) = callers::serve(stream, &caller, &doors.site).await {
                 tracing::debug!(%error, "connection aborted");
             }
         });

@@ -3,6 +3,7 @@
 pub mod account;
 mod acl;
 mod app_passwords;
+mod callers;
 pub mod command;
 pub mod control;
 mod day;
@@ -13,6 +14,7 @@ pub mod domain;
 pub mod doors;
 mod export;
 mod filters;
+mod following;
 pub mod gateway;
 mod letter;
 pub mod look;

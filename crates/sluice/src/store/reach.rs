@@ -9,14 +9,14 @@ use std::path::Path;
 
 use edge::upstream::within::{self, Caller};
 
-use super::control;
+use super::{callers, control};
 use crate::config::Config;
 
 /// Mail for `store:` goes to the store of this configuration from here on, if it has one.
 pub fn offer(config: &Config) {
     let Some(volume) = config.store.as_ref().map(|store| store.volume()) else { return };
     within::offer(Box::new(move |theirs, caller| {
-        carry(&volume, caller, &theirs).map_err(|error| {
+        carry(&volume, &caller, &theirs).map_err(|error| {
             eprintln!("sluice: {}: {error}", control::path(&volume).display());
             theirs
         })
@@ -24,13 +24,9 @@ pub fn offer(config: &Config) {
 }
 
 /// Begins a session with the server, and carries its bytes to and from `theirs`.
-fn carry(volume: &Path, caller: Caller, theirs: &UnixStream) -> io::Result<()> {
+fn carry(volume: &Path, caller: &Caller, theirs: &UnixStream) -> io::Result<()> {
     let mut server = UnixStream::connect(control::path(volume))?;
-    server.write_all(match caller {
-        Caller::Lmtp => b"deliver lmtp\n",
-        Caller::Smtp => b"deliver smtp\n",
-        Caller::Insider => b"deliver insider\n",
-    })?;
+    server.write_all(callers::line(caller).as_bytes())?;
     let theirs = theirs.try_clone()?;
     theirs.set_nonblocking(false)?;
     for (from, to) in [(server.try_clone()?, theirs.try_clone()?), (theirs, server)] {

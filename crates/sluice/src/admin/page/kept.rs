@@ -160,6 +160,7 @@ pub fn show(page: &mut Html, view: &View, kept: &Kept) {
     term(page, "State", facts.state().name());
     term(page, "Date", &facts.date);
     term(page, "Client", &format!("{} ({})", facts.client, facts.hello));
+    facts.account.iter().for_each(|account| term(page, "Account", account));
     term(page, "From", if facts.envelope.from.is_empty() { "<>" } else { &facts.envelope.from });
     term(page, "To", &recipients(kept).join(", "));
     facts.found.iter().for_each(|found| term(page, "Found", found));
