@@ -3,10 +3,11 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::harness::imap::{Answer, ask};
 use crate::harness::{
-    Behaviour, Gateway, Sink, Wire, base64, children_of, eicar, free_port, mail_with, stuffed, wait_for,
+    Behaviour, Gateway, Sink, Wire, base64, children_of, eicar, free_port, is_running, mail_with, stuffed, wait_for,
 };
 use crate::learn;
 
@@ -172,11 +173,36 @@ fn what_was_acknowledged_is_there_after_a_kill_and_a_handover() {
     std::fs::write(&config, text.replace("size = \"64M\"", "size = \"65M\"")).unwrap();
     site.gateway.signal("HUP");
     wait_for(|| (site.gateway.log().matches("draining").count() == 2).then_some(()), "the second process to drain");
-    // While the store changes hands a client may be told to come again.
-    let later = || send(&mut site.smtp(), &["ann@mx.test"], &mail("later", 10), 1).1.pop();
-    let end = wait_for(later, "the store");
-    assert!(end.starts_with("250 "), "{end:?}");
+    let (answers, end) = send(&mut site.smtp(), &["ann@mx.test"], &mail("later", 10), 1);
+    assert!(end.first().is_some_and(|end| end.starts_with("250 ")), "{answers:?} {end:?}");
     assert_eq!(site.mails("ann").len(), 3);
+}
+
+#[test]
+fn a_store_that_changes_hands_refuses_no_mail() {
+    let site = Site::start();
+    let deliver = |wire: &mut Wire| {
+        let (answers, ends) = send(wire, &["ann@mx.test"], &mail("x", 10), 1);
+        assert!(ends.first().is_some_and(|end| end.starts_with("250 ")), "{answers:?} {ends:?}");
+    };
+    let mut kept = site.smtp();
+    deliver(&mut kept);
+    let (before, stop) = (site.gateway.pid(), AtomicBool::new(false));
+    let count: usize = std::thread::scope(|scope| {
+        let flow = || (0..).take_while(|_| !stop.load(Relaxed)).inspect(|_| deliver(&mut site.smtp())).count();
+        let senders: Vec<_> = (0..4).map(|_| scope.spawn(flow)).collect();
+        site.gateway.signal("USR2");
+        wait_for(|| (site.gateway.pid() != before).then_some(()), "the next edge");
+        site.gateway.wait_for_log("the store is closed");
+        // The session stays with the edge before, and its mails go where the store is now.
+        deliver(&mut kept);
+        deliver(&mut kept);
+        assert!(is_running(before));
+        stop.store(true, Relaxed);
+        senders.into_iter().map(|sender| sender.join().unwrap()).sum()
+    });
+    assert!(count > 0);
+    assert_eq!(site.mails("ann").len(), count + 3);
 }
 
 #[test]

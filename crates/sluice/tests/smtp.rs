@@ -285,6 +285,20 @@ fn a_hop_that_is_not_there_or_goes_away_defers_the_mail() {
 }
 
 #[test]
+fn a_hop_that_has_had_enough_of_a_connection_gets_the_next_mail_over_another() {
+    let sink = Sink::start(Behaviour { mails_max: Some(2), ..Behaviour::default() });
+    let gateway = Gateway::start(&sink.forward(), "");
+    let mut wire = gateway.connect();
+    let mail = mail_with("7bit", "a.txt", "clean");
+    assert_eq!(wire.deliver(&mail), "250 2.0.0 Taken");
+    for _ in 0..4 {
+        assert_eq!(wire.transaction(&mail), "250 2.0.0 Taken");
+    }
+    assert_eq!(sink.mails().len(), 5);
+    assert!(sink.clients().len() >= 3, "{:?}", sink.clients());
+}
+
+#[test]
 fn a_client_that_goes_away_delivers_nothing() {
     for extensions in [&[][..], &["CHUNKING"][..]] {
         let sink = Sink::start(Behaviour { extensions, ..Behaviour::default() });

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::leases::{Connection, Idle};
 use super::route::{Fault, Insecurity, Route};
 use crate::net::stream::Stream;
-use crate::settings::ForwardTls;
+use crate::settings::{Forward, ForwardTls};
 
 pub use asking::Unasked;
 pub use sending::Unsent;
@@ -113,18 +113,42 @@ impl SmtpHop {
         peer: &Peer<'_>,
     ) -> Result<(SmtpHop, Reply), Reply> {
         if let Some(mut hop) = leases.take(&route.key) {
-            match hop.envelope(mail, rcpt, peer).await {
-                Err(Lost::Gone) => {}
-                outcome => return hop.entered(outcome, leases).await,
+            let outcome = hop.envelope(mail, rcpt, peer).await;
+            // It may have closed the connection, or said 421, while it waited.
+            if !hop.broken {
+                return hop.entered(outcome, leases).await;
             }
         }
         if leases.logged_in {
             return Err(gone());
         }
+        let mut begun = SmtpHop::begun(address, protocol, route, hostname, mail, rcpt, peer).await;
+        // The store of this process may change hands: it answers again where it has gone to.
+        let is_lost = match &begun {
+            Ok((hop, _)) => hop.broken,
+            Err(reply) => *reply == gone(),
+        };
+        if is_lost && route.forward == Forward::Store {
+            begun = SmtpHop::begun(address, protocol, route, hostname, mail, rcpt, peer).await;
+        }
+        let (hop, outcome) = begun?;
+        hop.entered(outcome, leases).await
+    }
+
+    /// A new connection, and the outcome of the envelope over it.
+    async fn begun(
+        address: &str,
+        protocol: Protocol,
+        route: &Route,
+        hostname: &str,
+        mail: &MailFrom,
+        rcpt: &RcptTo,
+        peer: &Peer<'_>,
+    ) -> Result<(SmtpHop, Result<Reply, Lost>), Reply> {
         let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
         route.facts.learn(*hop.client.extensions());
         let outcome = hop.envelope(mail, rcpt, peer).await;
-        hop.entered(outcome, leases).await
+        Ok((hop, outcome))
     }
 
     /// Hands the connection on or back, by the outcome of the envelope.

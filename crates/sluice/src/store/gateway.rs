@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The store is locked by the process that has it. An edge that follows another opens it when that one has let go of it, and
-//! lets mails and clients wait until then; one that is to be followed closes it first, and answers 451 to what it has not
-//! handed over yet. It stays as it is through reloads.
+//! lets mails and clients wait until then; one that is followed closes it first, and carries mails of its sessions to the
+//! next one (`following.rs`). It stays as it is through reloads.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -40,6 +40,7 @@ use super::control::Control;
 use super::dkim::signer::Signers;
 use super::dmarc::{Reporter, Tally};
 use super::doors::{Doors, Identity};
+use super::following;
 use super::maildrop::Maildrop;
 use super::moves::{Moves, Teachers};
 use super::numbers::Levels;
@@ -90,6 +91,8 @@ pub struct Store {
     shown: Mutex<Weak<Site>>,
     levels: Arc<Levels>,
     end: watch::Sender<bool>,
+    /// Whether all doors of this process are closed.
+    over: watch::Sender<bool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -172,6 +175,7 @@ impl Store {
             shown: Mutex::default(),
             levels: Arc::default(),
             end: watch::channel(false).0,
+            over: watch::channel(false).0,
             thread: Mutex::default(),
         })
     }
@@ -295,9 +299,10 @@ impl Store {
         self.end.send_replace(true);
     }
 
-    /// The same, and waits for it.
+    /// The same where no door hands over anything any more, and waits for it.
     pub fn finish(&self) {
         self.end();
+        self.over.send_replace(true);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         thread.map(JoinHandle::join);
     }
@@ -320,6 +325,9 @@ impl Store {
             },
             Some(member) => self.take_turns(&runtime, member, parts, &listening, &mut waiting),
         };
+        if self.member.is_none() && *self.end.borrow() {
+            runtime.block_on(following::serve(&self.settings.volume(), &mut waiting, self.over.subscribe()));
+        }
         runtime.shutdown_timeout(Duration::from_secs(1));
         outcome
     }

@@ -24,6 +24,7 @@ pub mod imap;
 pub mod mailbox;
 pub mod namespaces;
 pub mod nginx;
+pub mod opensmtpd;
 pub mod postfix;
 pub mod replicas;
 pub mod sendmail;
@@ -531,6 +532,8 @@ pub struct Behaviour {
     pub thinks: Duration,
     /// Recipients that are refused before the connection is closed.
     pub refusals: Option<usize>,
+    /// Mails of a connection before it is closed by 421.
+    pub mails_max: Option<usize>,
     /// Closes the connection at this command.
     pub close_at: Option<&'static str>,
     /// Closes the connection after this many bytes of content.
@@ -653,7 +656,7 @@ impl Sink {
         }
         let _ = wire.writer.write_all(b"220 sink.test ESMTP\r\n");
         let mut mail = Arrived { from: String::new(), to: Vec::new(), content: Vec::new() };
-        let (mut logged_in, mut refused) = (!behaviour.login, 0);
+        let (mut logged_in, mut refused, mut begun) = (!behaviour.login, 0, 0);
         loop {
             let line = wire.line();
             if line.is_empty() {
@@ -683,7 +686,12 @@ impl Sink {
                 }
                 "MAIL" if !logged_in => "530 5.7.0 Log in first\r\n".into(),
                 "RCPT" if !logged_in => "503 5.5.1 No sender\r\n".into(),
+                "MAIL" if behaviour.mails_max == Some(begun) => {
+                    let _ = wire.writer.write_all(b"421 4.7.0 Enough of you\r\n");
+                    return;
+                }
                 "MAIL" => {
+                    begun += 1;
                     mail = Arrived { from: path(&line), to: Vec::new(), content: Vec::new() };
                     "250 2.1.0 Ok\r\n".into()
                 }
