@@ -2,23 +2,18 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use keep::content::Reader as _;
 use keep::header::{end_of_header, fields};
 use proto::smtp::{Body as BodyKind, MailFrom, Path};
 use store::{Arrival, Error, Refused, Sealed, Transaction};
 
-use super::content::open;
+use super::content::{Source, open};
 use super::local;
 use super::notice::{self, Event, Kind};
-use crate::content::Body;
 use crate::file::File;
 use crate::inspecting;
 use crate::outbox::{self, Entry, MAILBOX, Recipient, add, entry, note, one, place};
 use crate::relay::{Content, Fate, Health, Outcome, Outgoing, Report};
 use crate::site::{Site, seconds};
-
-/// Bytes of a mail that are held while it is sent.
-const PIECE_BYTES: usize = 64 << 10;
 
 /// Bytes of a header that are looked at.
 const HEADER_BYTES_MAX: usize = 256 << 10;
@@ -127,7 +122,8 @@ fn event(recipient: Recipient, fate: Fate, is_over: bool) -> Event {
 async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[Recipient]) -> Report {
     let now = |fate: Fate| Report::all(mine.len(), &fate, Health::Unknown);
     let Some(relay) = &site.relay else { return now(Fate::later((4, 3, 5), "there is no relay")) };
-    let Some(mut body) = open(site, mail) else { return now(Fate::later((4, 3, 0), "it cannot be read")) };
+    let Some(body) = open(site, mail) else { return now(Fate::later((4, 3, 0), "it cannot be read")) };
+    let mut source = Source::new(body);
     let Some(mut mail_from) = entry.mail() else {
         return now(Fate::never((5, 1, 7), format!("{:?} is not an address", entry.from)));
     };
@@ -136,18 +132,18 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     }
     let recipients: Option<Vec<_>> = mine.iter().map(Recipient::rcpt).collect();
     let Some(recipients) = recipients else { return now(Fate::never((5, 1, 3), "it is not an address")) };
-    let traits = tokio::task::block_in_place(|| Traits::of(&mut body, entry.skipped));
+    let traits = source.scan(|source| Traits::of(source, entry.skipped));
     if traits.received > RECEIVED_MAX {
         return now(Fate::never((5, 4, 6), "it goes in circles: it has too many fields Received"));
     }
     let mut trace = entry.trace.clone();
     if entry.is_ours()
-        && let Some(fields) = tokio::task::block_in_place(|| signatures(site, &mut body, entry, &traits))
+        && let Some(fields) = signatures(site, &mut source, entry, &traits)
     {
         trace.insert_str(0, &fields);
     }
     let trace = trace.as_bytes();
-    let bytes = (trace.len() as u64).saturating_add(body.size().saturating_sub(entry.skipped));
+    let bytes = (trace.len() as u64).saturating_add(source.size().saturating_sub(entry.skipped));
     let needs_utf8 = entry.smtputf8 && traits.has_utf8_header || !entry.from.is_ascii();
     let smtputf8 = needs_utf8 || mine.iter().any(|one| !one.to.is_ascii());
     let body_kind = traits.is_eight_bit.then_some(BodyKind::EightBit);
@@ -158,8 +154,7 @@ async fn send(site: &Site, mail: u32, entry: &Entry, destination: &str, mine: &[
     let sending = relay.send(Outgoing { destination, mail: mail_from, needs_no_tls, recipients, bytes, content });
     let feeding = async {
         while let Some((offset, tell)) = pieces.next().await {
-            let piece = tokio::task::block_in_place(|| piece(&mut body, trace, entry.skipped, offset));
-            let _ = tell.send(piece);
+            let _ = tell.send(piece(&mut source, trace, entry.skipped, offset));
         }
     };
     let (report, ()) = tokio::join!(sending, feeding);
@@ -174,16 +169,15 @@ fn rewritten(site: &Site, entry: &Entry) -> Option<Path> {
 }
 
 /// The piece that the next hop reads at an offset: fields of ours, then the mail without what is skipped.
-fn piece(body: &mut Body<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option<Vec<u8>> {
-    if let Some(rest) = usize::try_from(offset).ok().and_then(|at| trace.get(at..)).filter(|rest| !rest.is_empty()) {
-        return Some(rest.to_vec());
-    }
+fn piece(source: &mut Source<'_>, trace: &[u8], skipped: u64, offset: u64) -> Option<Vec<u8>> {
+    let fields = usize::try_from(offset).ok().and_then(|at| trace.get(at..)).unwrap_or_default();
     let at = offset.saturating_sub(trace.len() as u64).checked_add(skipped)?;
-    next(body, at)
+    let body = if at < source.size() { source.read(at)? } else { &[] };
+    Some([fields, body].concat())
 }
 
 /// The signatures of a mail that an account here has written, for the domain of its sender.
-fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) -> Option<String> {
+fn signatures(site: &Site, source: &mut Source<'_>, entry: &Entry, traits: &Traits) -> Option<String> {
     let (_, domain) = entry.from.rsplit_once('@')?;
     let header = [entry.trace.as_bytes(), &traits.header].concat();
     let mut signing = site.signer.as_ref()?.begin(&domain.to_ascii_lowercase(), header)?;
@@ -192,11 +186,13 @@ fn signatures(site: &Site, body: &mut Body<'_>, entry: &Entry, traits: &Traits) 
         return None;
     }
     let mut at = entry.skipped.checked_add(traits.header_bytes)?;
-    while let Some(piece) = next(body, at) {
-        signing.feed(&piece);
-        at += piece.len() as u64;
-    }
-    (at >= body.size()).then(|| signing.finish())
+    tokio::task::block_in_place(|| {
+        while let Some(piece) = source.read(at) {
+            signing.feed(piece);
+            at += piece.len() as u64;
+        }
+        (at >= source.size()).then(|| signing.finish())
+    })
 }
 
 /// Traits of a mail that a next hop has to know.
@@ -217,12 +213,12 @@ struct Traits {
 
 impl Traits {
     /// Reads a mail from here on. What cannot be read is found out when it is sent.
-    fn of(body: &mut Body<'_>, mut at: u64) -> Traits {
+    fn of(source: &mut Source<'_>, mut at: u64) -> Traits {
         let mut header = Vec::new();
         let mut end = None;
         while end.is_none() && header.len() < HEADER_BYTES_MAX {
-            let Some(piece) = next(body, at + header.len() as u64) else { break };
-            header.extend_from_slice(&piece);
+            let Some(piece) = source.read(at + header.len() as u64) else { break };
+            header.extend_from_slice(piece);
             end = end_of_header(&header, 0);
         }
         let is_cut = end.is_none_or(|end| end > HEADER_BYTES_MAX) && header.len() >= HEADER_BYTES_MAX;
@@ -237,7 +233,7 @@ impl Traits {
         let needs_no_tls = fields(&header).any(needs_no_tls);
         let mut traits =
             Traits { header, header_bytes, is_cut, is_eight_bit: false, has_utf8_header, needs_no_tls, received };
-        while let Some(piece) = next(body, at) {
+        while let Some(piece) = source.read(at) {
             if !piece.is_ascii() {
                 traits.is_eight_bit = true;
                 break;
@@ -253,15 +249,6 @@ fn needs_no_tls(field: &[u8]) -> bool {
     const NAME: &[u8] = b"tls-required:";
     let is_named = field.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
     is_named && field[NAME.len()..].trim_ascii().eq_ignore_ascii_case(b"no")
-}
-
-/// The next piece of a mail; nothing at its end, and where it cannot be read.
-fn next(body: &mut Body<'_>, at: u64) -> Option<Vec<u8>> {
-    let rest = body.size().saturating_sub(at).min(PIECE_BYTES as u64);
-    let mut piece = vec![0; usize::try_from(rest).ok()?];
-    let length = body.read(at, &mut piece).ok()?;
-    piece.truncate(length);
-    Some(piece).filter(|piece| !piece.is_empty())
 }
 
 /// Notes what became of recipients, and tells who is to be told; whether that could be noted.
