@@ -18,8 +18,10 @@ SLUICE_DATA=${SLUICE_DATA:-$(ci/data.sh)}
 [ -z "$SLUICE_DATA" ] || export SLUICE_DATA
 
 # Unpacked by ci/setup.sh.
-exim=$PWD/target/peers/exim/usr/sbin/exim4
-[ ! -x "$exim" ] || export SLUICE_EXIM=${SLUICE_EXIM:-$exim}
+peers=$PWD/target/peers
+[ ! -x "$peers/exim/usr/sbin/exim4" ] || export SLUICE_EXIM=${SLUICE_EXIM:-$peers/exim/usr/sbin/exim4}
+[ ! -x "$peers/opensmtpd/usr/sbin/smtpd" ] || export SLUICE_OPENSMTPD=${SLUICE_OPENSMTPD:-$peers/opensmtpd/usr/sbin/smtpd}
+[ ! -d "$peers/opendkim/usr" ] || export SLUICE_OPENDKIM=${SLUICE_OPENDKIM:-$peers/opendkim}
 
 # What each step came to: a file, since some run beside the others.
 table=${CARGO_TARGET_DIR:-target}/gate.table

@@ -102,10 +102,14 @@ if [ "$(id -u)" != 0 ]; then
 fi
 root() { "${as_root[@]}" "$@"; }
 
-# Exim cannot be installed beside Postfix: its package is unpacked here, with the libraries that it needs.
-exim=$PWD/target/peers/exim
-fetch_exim=false
-[ "$kind" != test ] || [ -x /usr/sbin/exim4 ] || [ -x "$exim/usr/sbin/exim4" ] || fetch_exim=true
+# Exim and OpenSMTPD cannot be installed beside Postfix, and OpenDKIM's tools come with a filter: their packages are unpacked in
+# target/peers, and the libraries installed that the last of each line depends on.
+peers=$PWD/target/peers
+unpacked=()
+unpack() { [ "$kind" != test ] || [ -x "/usr/sbin/$2" ] || [ -x "$peers/$1/usr/sbin/$2" ] || unpacked+=("$1 ${*:3}"); }
+unpack exim exim4 exim4-daemon-heavy
+unpack opensmtpd smtpd opensmtpd
+unpack opendkim opendkim-testmsg opendkim-tools libopendkim11
 
 # The names of all packages that would be installed. (Without a question to answer `--assume-no` would install them.)
 plan() {
@@ -180,18 +184,22 @@ install() {
     rm -f "$before"
 }
 
-if [ ${#missing[@]} -gt 0 ] || $fetch_exim; then
+if [ ${#missing[@]} -gt 0 ] || [ ${#unpacked[@]} -gt 0 ]; then
     echo "setup: asks the archives of Debian (apt-get update)"
     root apt-get update
 fi
-if $fetch_exim; then
-    echo "setup: unpacks exim4-daemon-heavy in target/peers/exim, and installs its libraries"
-    mkdir -p "$exim"
-    (cd "$exim" && apt-get download exim4-daemon-heavy && dpkg-deb -x exim4-daemon-heavy_*.deb . && chmod u-s usr/sbin/exim4)
-    mapfile -t libraries < <(apt-cache depends exim4-daemon-heavy | sed -n 's/^ *Depends: \(lib.*\)/\1/p')
+for peer in "${unpacked[@]}"; do
+    read -ra packages <<<"$peer"
+    folder=$peers/${packages[0]}
+    packages=("${packages[@]:1}")
+    echo "setup: unpacks ${packages[*]} in $folder, and installs the libraries"
+    mkdir -p "$folder"
+    (cd "$folder" && apt-get download "${packages[@]}" && for package in *.deb; do dpkg-deb -x "$package" .; done)
+    find "$folder" -type f -perm /6000 -exec chmod ug-s {} +
+    mapfile -t libraries < <(apt-cache depends "${packages[-1]}" | sed -n 's/^ *Depends: \(lib.*\)/\1/p')
     missing+=("${libraries[@]}")
-fi
+done
 [ ${#missing[@]} -eq 0 ] || install
-if $fetch_exim && ! id Debian-exim >/dev/null 2>&1; then
+if [[ "${unpacked[*]}" == *exim4* ]] && ! id Debian-exim >/dev/null 2>&1; then
     root useradd --system --user-group --no-create-home Debian-exim
 fi

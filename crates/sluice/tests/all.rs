@@ -43,6 +43,8 @@ mod milter;
 mod mount;
 mod network;
 mod notices;
+mod opendkim;
+mod opensmtpd;
 mod operations;
 mod passkeys;
 mod peers;

@@ -44,7 +44,7 @@ fn world(name: &str, wanted: u16) -> Told {
 pub struct Site {
     pub gateway: Gateway,
     imap: SocketAddr,
-    good: Sink,
+    pub good: Sink,
     refuses: Sink,
     _dns: Dns,
     _accounts: tempfile::TempDir,
@@ -67,7 +67,7 @@ impl Site {
     }
 
     /// Accounts `ann@here.test` and `bob@here.test`; the server that takes all behaves like this.
-    fn start_with(settings: &str, good: Behaviour) -> Site {
+    pub fn start_with(settings: &str, good: Behaviour) -> Site {
         Site::relayed("mx", settings, good)
     }
 

@@ -50,7 +50,15 @@ type Answer = dyn Fn(&str, u16) -> Told + Send + Sync;
 impl Dns {
     /// Answers questions by their names, in lower case, and types.
     pub fn start(answer: impl Fn(&str, u16) -> Told + Send + Sync + 'static) -> Dns {
-        let (udp, tcp) = sockets();
+        Dns::with(sockets(), answer)
+    }
+
+    /// The same at an address of the loopback, of which a test has one to itself.
+    pub fn at(address: SocketAddr, answer: impl Fn(&str, u16) -> Told + Send + Sync + 'static) -> Dns {
+        Dns::with((UdpSocket::bind(address).unwrap(), TcpListener::bind(address).unwrap()), answer)
+    }
+
+    fn with((udp, tcp): (UdpSocket, TcpListener), answer: impl Fn(&str, u16) -> Told + Send + Sync + 'static) -> Dns {
         let address = udp.local_addr().unwrap();
         let (asked, answer): (Arc<Mutex<Vec<String>>>, Arc<Answer>) = (Arc::default(), Arc::new(answer));
         let (log, told) = (asked.clone(), answer.clone());
