@@ -38,9 +38,13 @@ trust = "off"
 LOGIN = base64.b64encode(b"\0sender@client.test\0secret").decode()
 
 
-def start_sluice(folder, ports):
+def add_account(folder):
     accounts = [os.environ["SLUICE"], "account", "--accounts", f"{folder}/accounts", "add", "sender@client.test"]
     subprocess.run(accounts, input=b"secret\n", check=True, stdout=subprocess.DEVNULL)
+
+
+def start_sluice(folder, ports):
+    add_account(folder)
     conf = write(f"{folder}/sluice.toml", SLUICE.format(folder=folder, **ports))
     program = Program("sluice", [os.environ["SLUICE"], "serve", "--allow-root", "--config", conf], f"{folder}/sluice.out")
     return program.wait_until(lambda: "ready" in open(program.log).read())
