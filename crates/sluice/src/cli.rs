@@ -37,7 +37,7 @@ pub use self::dnsbl::{
     Dnsbl, DnsblCheck, DnsblCommand, DnsblFetch, DnsblPublish, DnsblReputation, DnsblServe, DnsblWhy, ReputationCommand,
 };
 pub use self::domain::{Domain, DomainCommand};
-pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules};
+pub use self::ids::{Ids, IdsCheck, IdsCommand, IdsExplain, IdsLint, IdsRules, IdsSniff};
 pub use self::learn::{Learn, LearnCommand, LearnMails};
 pub use self::migrate::{MigrateCommand, MigratePostfix};
 pub use self::on_access::{Mount, MountInfected, MountMode, MountRescan, OnAccess, OnAccessLog, OnDoubt, Watch};
