@@ -743,7 +743,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_se
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "remove" -d 'Remove an account. Its mail stays in the store'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "disable" -d 'Disable logins to an account. Its mail is still delivered, and open connections stay open'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "enable" -d 'Enable logins to an account again'
-complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "reset" -d 'Remove the second step of an account\'s login, if device and recovery codes are lost. Needs a running server'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "reset" -d 'Remove the second step and the passkeys of an account\'s login, if they are lost. Needs a running server'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "app-password" -d 'Make, list and withdraw passwords for programs, which log in with them but at the webmail. Needs a server that runs'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "quota" -d 'Set the bytes of mail that an account may have; 0 is no bound'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and not __fish_seen_subcommand_from add passwd remove disable enable reset app-password quota alias list help" -f -a "alias" -d 'Set the aliases of an account, in place of the present ones; none removes all'
@@ -770,7 +770,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_s
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Remove an account. Its mail stays in the store'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "disable" -d 'Disable logins to an account. Its mail is still delivered, and open connections stay open'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "enable" -d 'Enable logins to an account again'
-complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "reset" -d 'Remove the second step of an account\'s login, if device and recovery codes are lost. Needs a running server'
+complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "reset" -d 'Remove the second step and the passkeys of an account\'s login, if they are lost. Needs a running server'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "app-password" -d 'Make, list and withdraw passwords for programs, which log in with them but at the webmail. Needs a server that runs'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "quota" -d 'Set the bytes of mail that an account may have; 0 is no bound'
 complete -c sluice -n "__fish_sluice_using_subcommand account; and __fish_seen_subcommand_from help" -f -a "alias" -d 'Set the aliases of an account, in place of the present ones; none removes all'
@@ -890,11 +890,12 @@ complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand web; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -s h -l help -d 'Print help'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check lint explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -s h -l help -d 'Print help'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "sniff" -d 'Try rules on the packets of a network interface, and print a line of EVE JSON an alert, until SIGTERM or SIGINT'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and not __fish_seen_subcommand_from check sniff lint explain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l pcap -d 'The capture: pcap or pcapng' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l rules -d 'Files of rules of Suricata 5 to 8, or of Snort 2.9 or 3' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l var -d 'Set a variable of rules, without `$`' -r
@@ -904,8 +905,22 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l enable -d 'Load commented-out rules that this file names (enable.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
-complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l records -d 'Print messages and files as well: records of http, smtp, tls and fileinfo'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -l records -d 'Print messages, files and flows as well: records of http, smtp, tls, fileinfo, flow and anomaly'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l rules -d 'Files or folders of rules, in place of those of the configuration' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -s c -l config -d 'The configuration. [default: /etc/sluice/sluice.toml]' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l user -d 'The user to become, if started as root' -r -f -a "(__fish_complete_users)"
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l memory -d 'MiB of memory for flows; beyond it those that hold most are ended' -r
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l var -d 'Set a variable of rules, without `$`' -r
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l disable -d 'Leave out the rules that this file of suricata-update names (disable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l enable -d 'Load commented-out rules that this file names (enable.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l drop -d 'Have the rules that this file names drop (drop.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l records -d 'Print messages, files and flows as well, and each minute counts of packets (stats)'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -l promiscuous -d 'Take packets for other machines, too'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from sniff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l var -d 'Set a variable of rules, without `$`' -r
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l classes -d 'Read classes of rules from this file (classification.config)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from lint" -l thresholds -d 'Read thresholds and suppressions from this file (threshold.config)' -r -F
@@ -926,6 +941,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subco
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -l modify -d 'Replace in rules what this file says (modify.conf)' -r -F
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
+complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "sniff" -d 'Try rules on the packets of a network interface, and print a line of EVE JSON an alert, until SIGTERM or SIGINT'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
 complete -c sluice -n "__fish_sluice_using_subcommand ids; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -947,7 +963,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_sub
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -s h -l help -d 'Print help'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "add" -d 'Add a person. The password is read from the standard input; on a terminal one is made and printed'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "passwd" -d 'Change a password, which is read as for `add`'
-complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "reset" -d 'Remove the second step of a person who has lost the device and the recovery codes'
+complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "reset" -d 'Remove the second step and the passkeys of a person who has lost them'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "remove" -d 'Remove a person and end the sessions at once'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "list" -d 'List all people with their roles'
 complete -c sluice -n "__fish_sluice_using_subcommand admin; and __fish_seen_subcommand_from person" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -1133,7 +1149,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "remove" -d 'Remove an account. Its mail stays in the store'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "disable" -d 'Disable logins to an account. Its mail is still delivered, and open connections stay open'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "enable" -d 'Enable logins to an account again'
-complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "reset" -d 'Remove the second step of an account\'s login, if device and recovery codes are lost. Needs a running server'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "reset" -d 'Remove the second step and the passkeys of an account\'s login, if they are lost. Needs a running server'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "app-password" -d 'Make, list and withdraw passwords for programs, which log in with them but at the webmail. Needs a server that runs'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "quota" -d 'Set the bytes of mail that an account may have; 0 is no bound'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from account" -f -a "alias" -d 'Set the aliases of an account, in place of the present ones; none removes all'
@@ -1152,6 +1168,7 @@ complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subc
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from web" -f -a "lint" -d 'Read a configuration, count what it holds, and name the lines that are not understood or can never match'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from web" -f -a "ca" -d 'The authority by which doors with `https = "inspect"` show certificates of their own'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "check" -d 'Try rules on a capture, and print a line of EVE JSON an alert'
+complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "sniff" -d 'Try rules on the packets of a network interface, and print a line of EVE JSON an alert, until SIGTERM or SIGINT'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "lint" -d 'Read rules, count them, and name those that do not load'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from ids" -f -a "explain" -d 'Explain a rule: file and line, changes, tests, the text that selects it, thresholds, and its effect at the doors'
 complete -c sluice -n "__fish_sluice_using_subcommand help; and __fish_seen_subcommand_from admin" -f -a "serve" -d 'Serve the page, in the foreground. Prints a link that logs in one browser, once, within an hour'
