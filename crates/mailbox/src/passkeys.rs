@@ -1,7 +1,7 @@
 //! Passkeys of an account for the webmail: an annotation of the account in the store, a line for each.
 //!
 //! A login and the note of its counter are one transaction, so no counter counts twice. Passkeys outlive a change of the password, as app
-//! passwords do. Bounds are those of [`webauthn`](crate::webauthn).
+//! passwords do. Bounds are those of [`webauthn`].
 
 use store::{Account, Error, Refused, Transaction};
 

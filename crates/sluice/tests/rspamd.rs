@@ -133,8 +133,8 @@ fn a_tag_for_the_subject_and_a_policy_are_told() {
     assert!(head.starts_with("HTTP/1.1 413 "), "{head}");
     let (_, body) = ask(&gateway, "GET /ping HTTP/1.1\r\n\r\n");
     assert_eq!(body, "pong\r\n");
-    let (head, _) = ask(&gateway, "POST /learnspam HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
-    assert!(head.starts_with("HTTP/1.1 404 "), "{head}");
+    let (head, body) = ask(&gateway, "POST /learnspam HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 503 ") && body.contains("learning is not enabled"), "{head}{body}");
 }
 
 #[test]

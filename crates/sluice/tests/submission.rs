@@ -234,7 +234,17 @@ fn front(forward: &str, head: &str, settings: &str) -> (Gateway, Certificate) {
 
 fn swaks(gateway: &Gateway, mechanism: &str, password: &str, to: &str) -> String {
     let mut command = Command::new("swaks");
-    command.args(["--server", &gateway.address.to_string(), "--tls", "--auth", mechanism, "--auth-user", "tim"]);
+    command.args([
+        "--timeout",
+        "90",
+        "--server",
+        &gateway.address.to_string(),
+        "--tls",
+        "--auth",
+        mechanism,
+        "--auth-user",
+        "tim",
+    ]);
     let sent = command.args(["--auth-password", password, "--from", "tim@x.test", "--to", to]).output();
     String::from_utf8_lossy(&sent.unwrap().stdout).into_owned()
 }

@@ -11,8 +11,8 @@
 //!
 //! As text a passkey is a line: `ID CREDENTIAL PARTY PUBLIC COUNTER MADE USED NAME`, bytes in Base64 for URLs.
 //!
-//! It knows no clock and no store. Bounds: [`PASSKEYS_MAX`] of one user, names of [`NAME_CHARACTERS_MAX`], fields of
-//! [`CLIENT_BYTES_MAX`] and [`FIELD_BYTES_MAX`].
+//! It knows no clock and no store. Bounds: [`PASSKEYS_MAX`] of one user, names of [`NAME_CHARACTERS_MAX`], 4 KiB of
+//! client data, 16 KiB of each other field.
 
 mod base64;
 mod cbor;
