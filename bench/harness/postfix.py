@@ -45,6 +45,7 @@ maillog_file = {folder}/log
 maillog_file_prefixes = /var, /tmp
 minimal_backoff_time = 5s
 queue_run_delay = 5s
+import_environment = MAIL_CONFIG MAIL_LOGTAG TZ LANG=C POSTLOG_SERVICE POSTLOG_HOSTNAME LD_PRELOAD FLUSH_MICROSECONDS
 """
 
 MASTER = """pickup unix n - n 60 1 pickup

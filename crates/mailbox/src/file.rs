@@ -104,6 +104,11 @@ impl File {
         File { tail: Some(tail), ..self }
     }
 
+    /// Whether machines share it.
+    pub fn is_shared(&self) -> bool {
+        self.tail.is_some()
+    }
+
     /// Waits until the disk has what was written.
     ///
     /// # Errors

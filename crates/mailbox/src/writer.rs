@@ -29,9 +29,22 @@ const BATCH_MAX: usize = 1024;
 /// Bytes of a message that a session collects before it hands them to the writer.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Stages something; what it returns is called when that is durable, or was not to be had.
+/// Stages something; what it returns is told when that is committed, or was not to be had.
 type Job = Box<dyn FnOnce(&mut Volume<File>) -> Option<Answer> + Send>;
-type Answer = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
+struct Answer {
+    tell: Box<dyn FnOnce(Result<(), Error>) + Send>,
+    commit: Commit,
+}
+
+/// When something is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Commit {
+    /// When it is on stable storage.
+    Durable,
+    /// When it is written: it outlives this process, and becomes durable with the next commit that is.
+    Written,
+}
 
 /// The thread that owns the volume.
 #[derive(Debug)]
@@ -110,18 +123,20 @@ fn run(
         if answers.is_empty() {
             continue;
         }
-        let outcome = volume.commit();
+        // Of a volume that machines share, the part that was not flushed does not outlive the process.
+        let is_flushed = answers.iter().any(|answer| answer.commit == Commit::Durable) || volume.device().is_shared();
+        let outcome = if is_flushed { volume.commit() } else { volume.commit_unflushed() };
         if let Err(error) = &outcome {
             tracing::error!(%error, "the store cannot be written");
         }
-        counts.commits.fetch_add(1, Relaxed);
+        counts.commits.fetch_add(u64::from(is_flushed), Relaxed);
         counts.transactions.fetch_add(answers.len() as u64, Relaxed);
         published.send_if_modified(|state| {
             let is_newer = state.commits != volume.state().commits;
             state.clone_from(volume.state());
             is_newer
         });
-        answers.into_iter().for_each(|answer: Answer| answer(outcome.clone()));
+        answers.into_iter().for_each(|answer: Answer| (answer.tell)(outcome.clone()));
     }
     volume.close().map(drop)
 }
@@ -163,7 +178,18 @@ impl Handle {
         &self,
         work: impl FnOnce(&mut Transaction<'_, File>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        self.staged(move |volume| stage(volume, work)).await
+        self.staged(Commit::Durable, move |volume| stage(volume, work)).await
+    }
+
+    /// As [`transact`](Self::transact), and returns when it is written: a power failure may undo it, a kill does not.
+    ///
+    /// # Errors
+    /// As [`transact`](Self::transact).
+    pub async fn transact_unflushed<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Transaction<'_, File>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.staged(Commit::Written, move |volume| stage(volume, work)).await
     }
 
     /// A message that comes in.
@@ -176,14 +202,17 @@ impl Handle {
         Incoming { held: Some(held), ..self.incoming() }
     }
 
-    /// Stages something and waits until it is durable.
+    /// Stages something and waits until it is committed.
     async fn staged<T: Send + 'static>(
         &self,
+        commit: Commit,
         work: impl FnOnce(&mut Volume<File>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let (tell, told) = oneshot::channel();
         let job: Job = Box::new(move |volume| match work(volume) {
-            Ok(value) => Some(Box::new(move |outcome| drop(tell.send(outcome.map(|()| value))))),
+            Ok(value) => {
+                Some(Answer { tell: Box::new(move |outcome| drop(tell.send(outcome.map(|()| value)))), commit })
+            }
             Err(error) => {
                 drop(tell.send(Err(error)));
                 None
@@ -318,7 +347,7 @@ impl Incoming {
             let sealed = volume.seal(append, &digest, keep::digest::thread(&digest))?;
             stage(volume, |transaction| work(transaction, &sealed))
         };
-        handle.staged(job).await
+        handle.staged(Commit::Durable, job).await
     }
 
     /// The message is whole, and waits for the transaction that makes it visible.
@@ -388,6 +417,25 @@ mod tests {
         let (failed, delivered) = tokio::join!(handle.transact(panics), deliver(&handle, inbox));
         assert_eq!((failed, delivered), (Err(Error::Failed), Ok(2)));
         assert_eq!(handle.state().mailbox(inbox).unwrap().entries.len(), 2);
+        drop(handle);
+        assert_eq!(writer.join(), Ok(()));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_may_happen_twice_is_seen_without_a_flush_and_is_there_after_a_kill() {
+        let (folder, writer, handle) = started();
+        let inbox = inbox(&handle).await;
+        assert_eq!(deliver(&handle, inbox).await, Ok(1));
+        let flushes = handle.counts().commits.load(Relaxed);
+        let expunge = move |transaction: &mut Transaction<'_, File>| transaction.expunge(inbox, &Uids::all()).map(drop);
+        handle.transact_unflushed(expunge).await.unwrap();
+        assert_eq!(handle.state().mailbox(inbox).unwrap().entries.len(), 0);
+        assert_eq!(handle.counts().commits.load(Relaxed), flushes);
+        // As it is in the file while the writer lives.
+        std::fs::copy(folder.path().join("volume"), folder.path().join("killed")).unwrap();
+        let killed = File::open(&folder.path().join("killed"), true).unwrap();
+        let killed = Volume::open(killed, Options::default()).unwrap();
+        assert_eq!(killed.state().mailbox(inbox).unwrap().entries.len(), 0);
         drop(handle);
         assert_eq!(writer.join(), Ok(()));
     }

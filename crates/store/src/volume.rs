@@ -309,7 +309,7 @@ impl<D: Device> Volume<D> {
         self.publish()?;
         // On a full volume what was committed is in the log all the same.
         match self.write_checkpoint() {
-            Err(Error::Full) => {}
+            Err(Error::Full) => self.log.flush()?,
             outcome => outcome?,
         }
         (self.superblock.closed_at, self.superblock.closed_sequence) = (self.log.end(), self.log.sequence);

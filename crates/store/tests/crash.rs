@@ -60,9 +60,13 @@ fn a_power_failure_after_any_write_loses_nothing_that_was_acknowledged() {
     let mut history = History::new(11, 120_000);
     while history.operations < 2_000 {
         history.step(&mut volume).unwrap();
-        if history.random.below(3) != 0 {
-            volume.commit().unwrap();
-            events.borrow_mut().push(Event::Acknowledged(volume.state().commits));
+        match history.random.below(4) {
+            0 => {}
+            1 => volume.commit_unflushed().unwrap(),
+            _ => {
+                volume.commit().unwrap();
+                events.borrow_mut().push(Event::Acknowledged(volume.state().commits));
+            }
         }
         if history.random.below(300) == 0 {
             let device = volume.close().unwrap();

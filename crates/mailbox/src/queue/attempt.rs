@@ -289,6 +289,8 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
         false => Some(notice::write(site, mail, entry, &told)),
     };
     let require_tls = entry.require_tls;
+    // What is gone would be sent twice if it came back, and nothing is lost.
+    let is_gone = events.iter().all(|event| matches!(event.kind, Kind::Delivered | Kind::Relayed));
     let (is_warned, is_inspected, address) = (entry.is_warned, entry.is_inspected, entry.from.clone());
     let (writer, skipped) = (entry.is_written.then(|| entry.account.clone()), entry.account.clone());
     let work = move |transaction: &mut Transaction<'_, File>, notice: Option<&Sealed>| {
@@ -318,7 +320,10 @@ async fn conclude(site: &Site, mail: u32, entry: &Entry, events: Vec<Event>) -> 
             (Some(sealed), None) => add(transaction, sealed, &Entry { require_tls, ..Entry::answer(address, now) }),
         }
     };
-    let Some(text) = text else { return site.store.transact(move |transaction| work(transaction, None)).await };
+    let Some(text) = text else {
+        let work = move |transaction: &mut Transaction<'_, File>| work(transaction, None);
+        return if is_gone { site.store.transact_unflushed(work).await } else { site.store.transact(work).await };
+    };
     let mut incoming = site.store.incoming();
     let mut digest = crate::digest::Digest::default();
     digest.read(&text);

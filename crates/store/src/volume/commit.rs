@@ -3,7 +3,7 @@
 use super::{Volume, id_of, records_of};
 use crate::device::Device;
 use crate::error::Error;
-use crate::log::Record;
+use crate::log::{Log, Record};
 use crate::record::{self, Kind, SECTOR_BYTES};
 use crate::state::{Message, State};
 use crate::superblock::Superblock;
@@ -18,13 +18,25 @@ impl<D: Device> Volume<D> {
         Ok(())
     }
 
+    /// Makes what was staged visible without a flush: a power failure may undo it, alone or with what was committed so after it,
+    /// until something is [committed](Self::commit) again. For what may as well happen twice.
+    pub fn commit_unflushed(&mut self) -> Result<(), Error> {
+        self.publish_written(Log::write_out)?;
+        let _ = self.make_room();
+        Ok(())
+    }
+
     /// Writes and flushes what was staged, and makes it visible.
     pub(crate) fn publish(&mut self) -> Result<(), Error> {
+        self.publish_written(Log::flush)
+    }
+
+    fn publish_written(&mut self, write: fn(&mut Log<D>) -> Result<(), Error>) -> Result<(), Error> {
         self.writable()?;
         if self.staged.is_empty() {
             return Ok(());
         }
-        let written = self.write_staged();
+        let written = self.append_staged().and_then(|()| write(&mut self.log));
         // Part of it may be in the log: what is in memory is not what would be read.
         self.log.failed |= written.is_err();
         written?;
@@ -49,7 +61,7 @@ impl<D: Device> Volume<D> {
         }
     }
 
-    fn write_staged(&mut self) -> Result<(), Error> {
+    fn append_staged(&mut self) -> Result<(), Error> {
         let count = self.staged.len();
         for (at, staged) in core::mem::take(&mut self.staged).into_iter().enumerate() {
             self.grown_bytes += if staged.grows { staged.payload.len() as u64 } else { 0 };
@@ -64,7 +76,7 @@ impl<D: Device> Volume<D> {
                 keep: 0,
             })?;
         }
-        self.log.flush()
+        Ok(())
     }
 
     /// Counts what messages take after a commit.
