@@ -20,8 +20,31 @@ pub(crate) const FLAGS: Flags = Flags { ignore_case: true, dot_all: true, ..Flag
 pub(crate) struct Expressions {
     all: Vec<Expression>,
     needs: Needs,
-    /// Searches that nobody runs, with the place of their expression.
-    idle: Mutex<Vec<(u32, Search)>>,
+    idle: Idle,
+}
+
+/// Searches that nobody runs, with the places of their expressions: their automata need not be built again.
+#[derive(Debug, Default)]
+pub(crate) struct Idle(Mutex<Vec<(u32, Search)>>);
+
+impl Idle {
+    /// Runs a search for the expression at a place: one that is kept, or a new one. It is kept afterwards.
+    pub fn run<T>(&self, number: u32, new: impl FnOnce() -> Search, run: impl FnOnce(&mut Search) -> T) -> T {
+        let take = |idle: &mut Vec<(u32, Search)>| {
+            let place = idle.iter().position(|(known, _)| *known == number)?;
+            Some(idle.swap_remove(place).1)
+        };
+        let kept = self.0.lock().ok().and_then(|mut idle| take(&mut idle));
+        let mut search = kept.unwrap_or_else(new);
+        let done = run(&mut search);
+        if let Ok(mut idle) = self.0.lock() {
+            if idle.len() >= IDLE_MAX {
+                idle.remove(0);
+            }
+            idle.push((number, search));
+        }
+        done
+    }
 }
 
 /// The strings that expressions need.
@@ -84,7 +107,7 @@ impl Needs {
 impl Expressions {
     /// Expressions in the order of their lines.
     pub fn new(all: Vec<Expression>) -> Expressions {
-        Expressions { needs: Needs::new(all.iter()), all, idle: Mutex::default() }
+        Expressions { needs: Needs::new(all.iter()), all, idle: Idle::default() }
     }
 
     /// The first expression that matches, and whether a search was given up.
@@ -115,21 +138,11 @@ impl Expressions {
     }
 
     fn search(&self, number: u32, expression: &Expression, text: &[u8], fuel: &mut Fuel) -> Progress {
-        let take = |idle: &mut Vec<(u32, Search)>| {
-            let place = idle.iter().position(|(known, _)| *known == number)?;
-            Some(idle.swap_remove(place).1)
-        };
-        let idle = self.idle.lock().ok().and_then(|mut idle| take(&mut idle));
-        let mut search = idle.unwrap_or_else(|| expression.search(Want::Hit));
-        search.restart(0);
-        let progress = search.run(text, fuel);
-        if let Ok(mut idle) = self.idle.lock() {
-            if idle.len() >= IDLE_MAX {
-                idle.remove(0);
-            }
-            idle.push((number, search));
-        }
-        progress
+        let new = || expression.search(Want::Hit);
+        self.idle.run(number, new, |search| {
+            search.restart(0);
+            search.run(text, fuel)
+        })
     }
 
     /// How many there are.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use pattern::expression::Expression;
 
 use super::keys::Keys;
-use super::{Addresses, Body, Expressions, FLAGS, Kind, List, Replacement, Section, network};
+use super::{Addresses, Body, Expressions, FLAGS, Kind, List, Replacement, Replacements, Section, network};
 use crate::spam::Place;
 use crate::web::loading::{Loading, Source, beside, included, lines};
 use crate::web::moment::Window;
@@ -177,7 +177,7 @@ impl Entries {
                 Body::Addresses(addresses)
             }
             Entries::Expressions(_, all) => Body::Expressions(Box::new(Expressions::new(all))),
-            Entries::Replacements(all) => Body::Replacements(all),
+            Entries::Replacements(all) => Body::Replacements(Box::new(Replacements::new(all))),
         }
     }
 }

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use stream::Fuel;
 
 use super::keys::Hash;
-use super::{Body, Found, Keys, List, Replacement, Section, Subject};
+use super::{Body, Found, Keys, List, Replacements, Section, Subject};
 use crate::web::moment::Moment;
 
 impl List {
@@ -113,31 +113,28 @@ impl List {
     /// The text after all replacements that hold; `None` where nothing is replaced.
     pub fn replaced(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
         let mut changed: Option<Vec<u8>> = None;
-        for replacement in self.replacements(now) {
-            changed = replacement.apply(changed.as_deref().unwrap_or(text)).or(changed);
+        for replacements in self.replacements(now) {
+            changed = replacements.replaced(changed.as_deref().unwrap_or(text)).or(changed);
         }
         changed
     }
 
     /// The text after the first replacement that does anything.
     pub fn replaced_once(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
-        self.replacements(now).find_map(|replacement| replacement.apply(text))
+        self.replacements(now).find_map(|replacements| replacements.replaced_once(text))
     }
 
     /// Replacement for the match of the first expression that matches.
     pub fn expanded(&self, text: &[u8], now: Moment) -> Option<Vec<u8>> {
-        self.replacements(now).find_map(|replacement| replacement.expand(text))
+        self.replacements(now).find_map(|replacements| replacements.expanded(text))
     }
 
-    fn replacements(&self, now: Moment) -> impl Iterator<Item = &Replacement> {
-        self.sections
-            .iter()
-            .filter(move |section| section.window.is_none_or(|window| window.has(now)))
-            .filter_map(|section| match &section.body {
-                Body::Replacements(all) => Some(all),
-                _ => None,
-            })
-            .flatten()
+    fn replacements(&self, now: Moment) -> impl Iterator<Item = &Replacements> {
+        let holds = move |section: &&Section| section.window.is_none_or(|window| window.has(now));
+        self.sections.iter().filter(holds).filter_map(|section| match &section.body {
+            Body::Replacements(all) => Some(&**all),
+            _ => None,
+        })
     }
 }
 

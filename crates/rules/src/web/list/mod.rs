@@ -18,7 +18,7 @@ pub(super) use expressions::{Expressions, FLAGS};
 use keys::Keys;
 pub(super) use load::{load, sorted_terms};
 pub(super) use network::{Subject, fuzz as fuzz_network};
-pub(super) use replace::Replacement;
+pub(super) use replace::{Replacement, Replacements};
 
 use super::moment::Window;
 use crate::spam::Place;
@@ -103,7 +103,7 @@ pub(super) enum Body {
     Keys(Keys),
     Addresses(Addresses<()>),
     Expressions(Box<Expressions>),
-    Replacements(Vec<Replacement>),
+    Replacements(Box<Replacements>),
     Network(Box<network::Rules>),
 }
 

@@ -3,12 +3,66 @@
 use pattern::expression::{Expression, Progress, Search, Want};
 use stream::Fuel;
 
-use super::expressions::FLAGS;
+use super::expressions::{FLAGS, Idle, Needs};
 
 /// The most bytes that a text may grow to.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Steps that all searches for one text may take.
 const STEPS_MAX: u64 = 5_000_000;
+
+/// Replacements of a file, in their order.
+///
+/// One pass for the strings that they need leaves out those that cannot match, which are nearly all.
+#[derive(Debug)]
+pub(crate) struct Replacements {
+    all: Vec<Replacement>,
+    needs: Needs,
+    idle: Idle,
+}
+
+impl Replacements {
+    /// Replacements in the order of their lines.
+    pub fn new(all: Vec<Replacement>) -> Replacements {
+        Replacements { needs: Needs::new(all.iter().map(|one| &one.expression)), all, idle: Idle::default() }
+    }
+
+    /// The text after all of them, each applied to what those before it have made; `None` where nothing is replaced.
+    pub fn replaced(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let (mut from, mut made) = (0, None);
+        while let Some((number, next)) = self.first(made.as_deref().unwrap_or(text), from, Replacement::apply) {
+            (from, made) = (number + 1, Some(next));
+        }
+        made
+    }
+
+    /// The text after the first that does anything.
+    pub fn replaced_once(&self, text: &[u8]) -> Option<Vec<u8>> {
+        Some(self.first(text, 0, Replacement::apply)?.1)
+    }
+
+    /// Replacement for the match of the first expression that matches.
+    pub fn expanded(&self, text: &[u8]) -> Option<Vec<u8>> {
+        Some(self.first(text, 0, Replacement::expand)?.1)
+    }
+
+    /// The first at or behind a place that does anything to a text, and what it makes.
+    fn first(&self, text: &[u8], from: u32, act: Act) -> Option<(u32, Vec<u8>)> {
+        let needed = self.needs.of(text).unwrap_or_else(|| (0..self.len() as u32).collect());
+        needed.into_iter().filter(|number| *number >= from).find_map(|number| {
+            let one = self.all.get(number as usize)?;
+            let new = || one.expression.search(Want::Groups);
+            let made = self.idle.run(number, new, |search| act(one, search, text))?;
+            Some((number, made))
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+}
+
+type Act = fn(&Replacement, &mut Search, &[u8]) -> Option<Vec<u8>>;
 
 /// A replacement.
 #[derive(Debug)]
@@ -44,8 +98,7 @@ impl Replacement {
     }
 
     /// Replaces all matches; `None` where there is none, or where it costs too much.
-    pub fn apply(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut search = self.expression.search(Want::Groups);
+    fn apply(&self, search: &mut Search, text: &[u8]) -> Option<Vec<u8>> {
         let mut fuel = Fuel::new(STEPS_MAX);
         let (mut out, mut from) = (Vec::new(), 0);
         let mut has_changed = false;
@@ -53,7 +106,7 @@ impl Replacement {
             search.restart(from);
             let Progress::Match(span) = search.run(text, &mut fuel) else { break };
             out.extend(&text[from..span.start]);
-            self.put(&search, text, &mut out);
+            self.put(search, text, &mut out);
             has_changed = true;
             from = span.end;
             if span.is_empty() {
@@ -67,15 +120,13 @@ impl Replacement {
         out.extend(text.get(from..).unwrap_or(b""));
         has_changed.then_some(out)
     }
-}
 
-impl Replacement {
     /// Replacement for the first match, alone.
-    pub fn expand(&self, text: &[u8]) -> Option<Vec<u8>> {
-        let mut search = self.expression.search(Want::Groups);
+    fn expand(&self, search: &mut Search, text: &[u8]) -> Option<Vec<u8>> {
+        search.restart(0);
         let Progress::Match(_) = search.run(text, &mut Fuel::new(STEPS_MAX)) else { return None };
         let mut out = Vec::new();
-        self.put(&search, text, &mut out);
+        self.put(search, text, &mut out);
         Some(out)
     }
 
@@ -120,9 +171,29 @@ fn pieces(text: &[u8]) -> Vec<Piece> {
 mod tests {
     use super::*;
 
+    fn replacements(lines: &[&str]) -> Replacements {
+        let read = |line: &&str| Replacement::read(line.as_bytes()).expect("a line").expect("a replacement");
+        Replacements::new(lines.iter().map(read).collect())
+    }
+
     fn apply(line: &str, text: &str) -> Option<String> {
-        let replacement = Replacement::read(line.as_bytes()).expect("a line").expect("a replacement");
-        replacement.apply(text.as_bytes()).map(|text| String::from_utf8_lossy(&text).into_owned())
+        let made = replacements(&[line]).replaced(text.as_bytes());
+        made.map(|text| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    #[test]
+    fn each_replacement_sees_what_those_before_it_have_made() {
+        let all = replacements(&[r#""dogs"->"x""#, r#""cats"->"dogs""#, r#""(do)(gs)"->"birds-$2""#, r#""^$"->"e""#]);
+        let text = |made: Option<Vec<u8>>| made.map(|text| String::from_utf8_lossy(&text).into_owned());
+        // Twice: the second time on automata that are built already.
+        for _ in 0..2 {
+            assert_eq!(text(all.replaced(b"two CATS")).as_deref(), Some("two birds-gs"));
+            assert_eq!(text(all.replaced(b"")).as_deref(), Some("e"));
+            assert_eq!(text(all.replaced(b"a page")), None);
+            assert_eq!(text(all.replaced_once(b"two cats")).as_deref(), Some("two dogs"));
+            assert_eq!(text(all.expanded(b"hot dogs")).as_deref(), Some("x"));
+            assert_eq!(text(all.expanded(b"hot rats")), None);
+        }
     }
 
     #[test]
