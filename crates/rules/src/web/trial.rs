@@ -1,5 +1,7 @@
 //! A request while its storyboard runs.
 
+use std::rc::Rc;
+
 use super::list::{Bound, Found, Kind, Subject, sorted_terms};
 use super::messages;
 use super::moment::Moment;
@@ -22,7 +24,7 @@ pub(super) struct Trial<'t> {
     pub scene: Scene<'t>,
     request: Request<'t>,
     pub response: Option<Response<'t>>,
-    url: Url,
+    url: Rc<Url>,
     decision: Decision,
     /// The reason that the state before has found.
     found: Option<(Reason, Option<std::sync::Arc<str>>)>,
@@ -41,7 +43,7 @@ impl<'t> Trial<'t> {
             scene,
             request,
             response: None,
-            url: Url::read(request.url),
+            url: Rc::new(Url::read(request.url)),
             decision,
             found: None,
             made: None,

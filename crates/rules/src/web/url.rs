@@ -97,6 +97,9 @@ impl Url {
 
     /// URLs that stand in the path.
     pub fn embedded(&self) -> Vec<Url> {
+        if !self.path.contains(&b':') {
+            return Vec::new();
+        }
         let path = self.file();
         let starts = memchr::memmem::find_iter(&path, b"://").filter_map(|at| {
             let scheme = [&b"https"[..], b"http"].into_iter().find(|scheme| path[..at].ends_with(scheme))?;
