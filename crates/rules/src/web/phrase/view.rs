@@ -51,30 +51,33 @@ fn digit(byte: u8) -> u8 {
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     is_in_tag: bool,
-    last: u8,
+    /// The last byte that was shown is a blank.
+    is_behind_blank: bool,
 }
 
 impl Text {
     /// Starts after the blank that a page begins with.
     pub fn new() -> Text {
-        Text { is_in_tag: false, last: b' ' }
+        Text { is_in_tag: false, is_behind_blank: true }
     }
 
     /// Takes a piece of a page, and folds it.
     pub fn feed(&mut self, bytes: &[u8], fold: &Fold, into: &mut Vec<u8>) {
         let mut end = into.len();
         into.resize(end + bytes.len(), 0);
+        let Text { mut is_in_tag, mut is_behind_blank } = *self;
         for &byte in bytes {
             let byte = fold[usize::from(byte)];
             let closes = byte == b'>';
-            self.is_in_tag = (self.is_in_tag | (byte == b'<')) & !closes;
+            is_in_tag = (is_in_tag | (byte == b'<')) & !closes;
             let byte = if closes { b' ' } else { byte };
-            let is_shown = !self.is_in_tag & ((byte != b' ') | (self.last != b' '));
+            let is_blank = byte == b' ';
             // Written in any case: no processor could guess where words end.
             into[end] = byte;
-            end += usize::from(is_shown);
-            self.last = if is_shown { byte } else { self.last };
+            end += usize::from(!is_in_tag & !(is_blank & is_behind_blank));
+            is_behind_blank = (is_in_tag & is_behind_blank) | (!is_in_tag & is_blank);
         }
+        *self = Text { is_in_tag, is_behind_blank };
         into.truncate(end);
     }
 }
