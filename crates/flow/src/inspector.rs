@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::task::{Poll, Waker};
 
-use crate::{Answer, Context, Out, Recalled};
+use crate::{Answer, Context, Out, Recalled, Verdict};
 
 /// Opens inspections for doors.
 pub trait Inspector: Send + Sync {
@@ -42,6 +42,59 @@ pub trait Inspecting: Send {
 
     /// The next thing that it reports.
     fn hear(&mut self) -> Option<Out>;
+}
+
+/// An inspection that searches for nothing: all that it is fed is cleared, and passes.
+#[derive(Debug, Default)]
+pub struct Unsearched {
+    fed: u64,
+    /// Bytes of which it has reported that they are cleared.
+    told: u64,
+    end: End,
+}
+
+/// How far the end of an object is.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    Due,
+    Told,
+}
+
+impl Inspecting for Unsearched {
+    fn feed(&mut self, bytes: &[u8]) -> usize {
+        self.fed = self.fed.saturating_add(bytes.len() as u64);
+        bytes.len()
+    }
+
+    fn finish(&mut self) {
+        if self.end == End::Open {
+            self.end = End::Due;
+        }
+    }
+
+    fn stop(&mut self, _: &'static str) {}
+
+    fn answer(&mut self, _: Answer) {}
+
+    fn recalled(&mut self, _: Option<Recalled>) {}
+
+    fn poll(&mut self, _: &mut core::task::Context<'_>) -> Poll<Progress> {
+        Poll::Ready(if self.end == End::Open { Progress::Hungry } else { Progress::Done })
+    }
+
+    fn hear(&mut self) -> Option<Out> {
+        if self.told < self.fed {
+            self.told = self.fed;
+            return Some(Out::Cleared(self.fed));
+        }
+        if self.end != End::Due {
+            return None;
+        }
+        self.end = End::Told;
+        Some(Out::Verdict(Verdict { bytes: self.fed, objects: 1, ..Verdict::default() }))
+    }
 }
 
 /// Wakes nobody. [`Waker::noop`] can be another in each crate, as far as [`Waker::will_wake`] can tell: this is one.
@@ -83,5 +136,30 @@ impl Unfinished {
             Unfinished::Starved => "No memory for the inspection now",
             Unfinished::Gone => "The inspection was broken off",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::task;
+
+    use super::*;
+    use crate::Action;
+
+    #[test]
+    fn an_object_in_which_nothing_is_searched_for_is_cleared_and_passes() {
+        let mut inspecting = Unsearched::default();
+        let poll = |inspecting: &mut Unsearched| {
+            let progress = inspecting.poll(&mut task::Context::from_waker(NOBODY));
+            (progress, core::iter::from_fn(|| inspecting.hear()).collect::<alloc::vec::Vec<_>>())
+        };
+        assert_eq!((inspecting.feed(b"abc"), inspecting.feed(b"de")), (3, 2));
+        assert_eq!(poll(&mut inspecting), (Poll::Ready(Progress::Hungry), [Out::Cleared(5)].into()));
+        assert_eq!(poll(&mut inspecting), (Poll::Ready(Progress::Hungry), [].into()));
+        inspecting.finish();
+        let verdict = Verdict { bytes: 5, objects: 1, ..Verdict::default() };
+        assert_eq!(verdict.action, Action::Pass);
+        assert_eq!(poll(&mut inspecting), (Poll::Ready(Progress::Done), [Out::Verdict(verdict)].into()));
+        assert_eq!(poll(&mut inspecting), (Poll::Ready(Progress::Done), [].into()));
     }
 }

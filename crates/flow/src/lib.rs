@@ -46,7 +46,7 @@ pub use context::{Flow, Protocol};
 pub use filler::{Filler, NOTICE};
 pub use fuzzy::{Alike, Fuzzy};
 pub use hold::{Hold, State, Terms};
-pub use inspector::{Inspecting, Inspector, NOBODY, Progress, Unfinished};
+pub use inspector::{Inspecting, Inspector, NOBODY, Progress, Unfinished, Unsearched};
 pub use message::{Blank, Context, Field, In, ObjectReport, Out, Sought, StageTime, Wants};
 pub use page::{PageOutcome, PageScore, Paging, Phrase};
 pub use parts::{Parts, Place};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use stream::{Coding, FileType, Finding, Kind, Object};
 
 use crate::{
-    Alert, Ask, Authenticating, Flow, Paging, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict, Watched,
+    Action, Alert, Ask, Authenticating, Flow, Paging, Parts, Policy, Recall, Rule, Scoring, Spotted, Verdict, Watched,
 };
 
 /// An object as the inspection knows it before its content.
@@ -42,6 +42,21 @@ pub struct Context {
     pub paging: Option<Paging>,
     /// The conversation that intrusion rules are tried on; none where they are not.
     pub watched: Option<Box<Watched>>,
+}
+
+impl Context {
+    /// Whether anything is asked of the inspection besides matches of signatures. That not all could be inspected is no answer to
+    /// such a question.
+    pub fn asks_for_more(&self) -> bool {
+        let Policy { on_encrypted, on_external, on_partial, on_malformed, .. } = self.policy;
+        let of_content = [on_encrypted, on_external, on_partial, on_malformed];
+        let has_questions = self.scoring.is_some() || self.authenticating.is_some() || self.paging.is_some();
+        has_questions
+            || self.watched.is_some()
+            || !self.rules.is_empty()
+            || self.wants != Wants::default()
+            || of_content.iter().any(|action| *action != Action::Pass)
+    }
 }
 
 /// Reports that a door wants besides the verdict, so that it parses no content itself.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -550,4 +550,38 @@ fn messages_of_websocket_are_inspected_in_both_directions() {
     assert!(!said[0].contains("Extensions") && said[0].contains("Upgrade: websocket\r\n"), "{said:?}");
     let log = gateway.wait_for_log("action=\"cut\"");
     assert!(log.contains("websocket") && log.contains("method=\"WEBSOCKET\""), "{log}");
+}
+
+/// Inspections that processes have begun, as the metrics say.
+fn inspections(metrics: u16) -> u64 {
+    let mut page = String::new();
+    let mut stream = TcpStream::connect(("127.0.0.1", metrics)).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    stream.read_to_string(&mut page).unwrap();
+    let counts = page.lines().filter(|line| line.starts_with("sluice_process_inspections_total{"));
+    counts.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+#[test]
+fn without_signatures_only_content_of_which_more_is_asked_is_inspected() {
+    let origin = Origin::start(|_, body| Some(response("", if body.is_empty() { b"hello" } else { body })));
+    let large = noise(2_000_000);
+    for (signatures, more, wanted) in
+        [("builtin = false", "", 0), ("builtin = false", "on_encrypted = \"reject\"", 4), ("builtin = true", "", 4)]
+    {
+        let metrics = free_port();
+        let head = format!("[metrics]\naddress = \"127.0.0.1:{metrics}\"\n[database]\n{signatures}");
+        let gateway = gateway(&origin, &head, more);
+        let listener = gateway.addresses.iter().find(|address| address.port() != metrics).unwrap();
+        let mut wire = Wire::connect(*listener);
+        let url = origin.url("/x");
+        // A response, and both directions of an upload, small and large.
+        assert_eq!(wire.ask(&get(&url, "")).text(), "hello");
+        let post = format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", large.len());
+        wire.send(&[post.as_bytes(), &large].concat());
+        let answer = wire.answer(false);
+        assert!(answer.is_whole && answer.body == large, "{}", answer.body.len());
+        assert_eq!(wire.ask(&get(&url, "")).text(), "hello");
+        assert_eq!(inspections(metrics), wanted, "{signatures} {more}");
+    }
 }

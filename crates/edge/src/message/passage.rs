@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use flow::{
     Action, Authenticating, Capabilities, Context, Disposition, Field, Flow, Hold, Inspecting, Inspector, Lesson,
-    NOBODY, Out, Paging, Parts, Progress, Scoring, State, Terms, Unfinished, Watched,
+    NOBODY, Out, Paging, Parts, Progress, Scoring, State, Terms, Unfinished, Unsearched, Watched,
 };
 use flow::{Verdict, Wants};
 use proto::smtp::Reply;
@@ -78,6 +78,8 @@ pub struct Asked {
     pub paging: Option<Paging>,
     /// The conversation of the web for intrusion rules; none: they do not look at it, unless it is a mail.
     pub watched: Option<Box<Watched>>,
+    /// No signature is searched for: an object of which nothing else is asked is not inspected.
+    pub lacks_signatures: bool,
     /// Owner of the learned data to ask; empty: the site.
     pub owner: Box<str>,
     /// Heaviest action possible once something was sent; a mail that needs more is hopeless.
@@ -113,10 +115,12 @@ pub struct Passage {
 impl Passage {
     /// A mail that begins.
     pub fn mail(means: &Means, id: &str, ruling: Arc<Ruling>, asked: Asked) -> Passage {
-        let Asked { flow, object, terms, mut wants, scoring, authenticating, paging, watched, owner, heaviest } = asked;
+        let Asked { flow, object, terms, mut wants, scoring, authenticating, paging, watched, .. } = asked;
         let guard = Guard::over(means.sentinel.as_ref(), id, &flow, watched);
-        // The log names it.
-        wants.fields.to_mut().push(MESSAGE_ID.into());
+        if object.is_none() {
+            // The log names it.
+            wants.fields.to_mut().push(MESSAGE_ID.into());
+        }
         wants.objects |= guard.as_ref().is_some_and(Guard::wants_files);
         let memory = means.memory.clone().filter(|_| scoring.is_some());
         let of_sender = ruling.authentication.as_ref().filter(|_| authenticating.is_some());
@@ -136,16 +140,20 @@ impl Passage {
             paging,
             watched: guard.as_ref().map(Guard::watched),
         };
+        let inspecting: Box<dyn Inspecting> = match asked.lacks_signatures && !context.asks_for_more() {
+            true => Box::new(Unsearched::default()),
+            false => means.inspector.open(context),
+        };
         let terms = Terms { policy: ruling.policy.clone(), takes_back: means.inspector.takes_back(), ..terms };
         Passage {
             id: id.into(),
             ruling,
             hold: Hold::new(means.pool.clone(), terms),
-            inspecting: means.inspector.open(context),
+            inspecting,
             asking: Asking::new(resolver, means.metrics.clone(), wait.unwrap_or_default()),
-            remembering: Remembering::new(memory, &owner, means.metrics.clone()),
+            remembering: Remembering::new(memory, &asked.owner, means.metrics.clone()),
             guard,
-            heaviest,
+            heaviest: asked.heaviest,
             draft: None,
             without_copy: false,
             fields: Vec::new(),

@@ -103,6 +103,11 @@ const CTIME: &[time::format_description::BorrowedFormatItem<'_>] = time::macros:
 );
 
 impl Signatures {
+    /// Whether there are none, not even those for tests.
+    pub fn are_none(&self) -> bool {
+        self.count == 0 && self.files == 0
+    }
+
     /// How many days ago the newest of ClamAV's containers was built, if there is one.
     pub fn age_days(&self) -> Option<u64> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();

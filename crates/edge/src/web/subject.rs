@@ -85,6 +85,7 @@ impl Subject {
             heaviest: Action::Tag,
             paging: pass.paging,
             watched,
+            lacks_signatures: runtime.signatures.are_none(),
             ..Asked::default()
         };
         let ruling = door.rulings.sparing(pass.spared);
