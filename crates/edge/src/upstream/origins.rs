@@ -1,6 +1,6 @@
 //! Connections to origins that are kept for requests: those that wait for their next one, and those that take many at a time.
 //!
-//! Bounds: of an event loop 256 connections are kept, 8 of them for one host and port, each for a minute after its last request; 1,000 origins
+//! Bounds: of an event loop 256 connections are kept, 64 of them for one host and port, each for a minute after its last request; 1,000 origins
 //! are remembered that take HTTP/1.1 alone.
 
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,7 @@ const IDLE_WAIT: Duration = Duration::from_secs(60);
 
 /// Connections that wait, of an event loop and of one destination.
 const IDLE_MAX: usize = 256;
-const IDLE_OF_ONE_MAX: usize = 8;
+const IDLE_OF_ONE_MAX: usize = 64;
 
 /// How long after its last request a shared connection is taken for one that cannot be repeated: it will not have ended meanwhile.
 const FRESH_FOR: Duration = Duration::from_secs(2);
