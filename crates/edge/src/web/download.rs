@@ -35,7 +35,8 @@ impl Session {
     ) -> Result<(), Failure> {
         let has_body = order.request.method != "HEAD" && !matches!(response.status.0, 204 | 304);
         self.vet_response(order, &response, has_body)?;
-        let received = received::of_response(&response);
+        let is_watched = self.shared.runtime.borrow().means.sentinel.is_some();
+        let received = is_watched.then(|| (received::of_response(&response), origin.address));
         self.prepare(&mut response);
         if let Some(cookie) = &order.pass.cookie {
             response.fields.push("Set-Cookie", cookie);
@@ -47,7 +48,7 @@ impl Session {
             return Ok(self.refuse(&refused, &order.request.method, &order.url).await?);
         }
         if !has_body || matches!(response.framing, Framing::Empty | Framing::Length(0)) {
-            if !self.may_pass(order, Some((&response.fields, received, origin.address))).await? {
+            if !self.may_pass(order, &response.fields, received).await? {
                 return Ok(());
             }
             return self.pass_empty(order, origin, &response).await;
@@ -61,7 +62,7 @@ impl Session {
             Err(refused) => return Ok(self.refuse(&refused, &order.request.method, &order.url).await?),
         };
         let runtime = self.shared.runtime.borrow().clone();
-        let watched = self.watched(&runtime, order, Some((received, origin.address)));
+        let watched = self.watched(&runtime, order, received);
         let mut subject = self.subject(&runtime, order, &response.fields, &pass, watched);
         let ended = match self.receive(&mut origin, &mut subject, &response).await {
             Ok(ended) => ended,

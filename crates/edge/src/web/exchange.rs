@@ -43,7 +43,7 @@ impl Session {
 
     async fn try_exchange(&mut self, order: &Order) -> Result<(), Failure> {
         if !order.has_body() {
-            if !self.may_pass(order, None).await? {
+            if !self.may_pass(order, &order.request.fields, None).await? {
                 return Ok(());
             }
             let (origin, response) = self.ask(order).await?;

@@ -54,12 +54,11 @@ impl Session {
     pub(super) async fn may_pass(
         &mut self,
         order: &Order,
-        response: Option<(&Fields, Head, SocketAddr)>,
+        fields: &Fields,
+        response: Option<(Head, SocketAddr)>,
     ) -> Result<bool, Failure> {
         let runtime = self.shared.runtime.borrow().clone();
-        let fields = response.as_ref().map_or(&order.request.fields, |(fields, ..)| fields);
-        let told = response.as_ref().map(|(_, head, address)| (head.clone(), *address));
-        let Some(watched) = self.watched(&runtime, order, told) else { return Ok(true) };
+        let Some(watched) = self.watched(&runtime, order, response) else { return Ok(true) };
         let mut subject: Subject = self.subject(&runtime, order, fields, &order.pass, Some(watched));
         let verdict = subject.passage.finish().await;
         let outcome = subject.outcome(&verdict, true);
