@@ -31,6 +31,9 @@ pub const SOCKET: &str = "/run/systemd/journal/socket";
 /// The longest name of a field.
 const NAME_BYTES_MAX: usize = 64;
 
+/// Room for a line, which most fit into.
+const LINE_BYTES: usize = 512;
+
 /// The journal, for whoever writes to it.
 #[derive(Debug)]
 pub struct Journal {
@@ -93,7 +96,7 @@ where
     F: FormatEvent<S, N>,
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut line = String::new();
+        let mut line = String::with_capacity(LINE_BYTES);
         self.inner.format_event(context, Writer::new(&mut line), event)?;
         let line = (self.written)(&line);
         let Some(journal) = &self.journal else { return out.write_str(&line) };

@@ -5,7 +5,7 @@
 
 mod journal;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -106,12 +106,19 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -
     if field.name() == "message" {
         return write!(writer, "{value:?}");
     }
-    let text = format!("{value:?}");
+    // As long as most are, so that it does not grow piece by piece.
+    let mut text = String::with_capacity(FIELD_BYTES);
+    write!(text, "{value:?}")?;
+    writer.write_str(field.name())?;
+    writer.write_str("=")?;
     match is_bare(&text) || is_one_string(&text) {
-        true => write!(writer, "{}={text}", field.name()),
-        false => write!(writer, "{}={text:?}", field.name()),
+        true => writer.write_str(&text),
+        false => write!(writer, "{text:?}"),
     }
 }
+
+/// Room for the text of a field.
+const FIELD_BYTES: usize = 128;
 
 fn is_bare(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| !c.is_whitespace() && !is_hazard(c) && c != '"')
