@@ -196,7 +196,7 @@ impl Browser {
         let is_broken = mail.is_broken();
         download.told = mail.told();
         match piece {
-            Some(piece) => self.server.content(&piece),
+            Some(piece) => self.server.content(piece),
             // Without the last chunk a browser knows that something is missing.
             None if is_broken => self.state = State::Over,
             None => {

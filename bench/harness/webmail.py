@@ -1,9 +1,10 @@
 """bench/webmail: the pages of a mailbox, from Sluice, from nginx as a file with the same bytes, and from Roundcube.
 
 The mailbox holds texts of 3 kB, HTML of 60 kB and one mail with 100 kB attached. One round asks every page of every target in turn,
-by wrk with one session and gzip accepted, as browsers do. A cell is the median over the rounds, with the least and the most.
+by wrk with gzip accepted, as browsers do. A cell is the median over the rounds, with the least and the most.
 Roundcube is tuned in its favour: nginx, a static pool of php-fpm with opcache and JIT, sessions in files, Dovecot with processes that
-are kept; its inbox is two requests, the page and its list.
+are kept; its inbox is two requests, the page and its list. PHP answers the requests of one session one after the other, in no order, so
+Roundcube has a session for each connection; the others have one in all.
 """
 
 import argparse
@@ -130,7 +131,7 @@ class Browser:
     """One session; what it gets is decoded by nobody."""
 
     def __init__(self, port):
-        self.port, self.cookies = port, {}
+        self.port, self.cookies, self.fields, self.others = port, {}, {}, []
 
     def ask(self, method, path, form=None, **fields):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -154,6 +155,14 @@ class Browser:
 
     def cookie(self):
         return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+
+    def heads(self):
+        """The fields of each session's requests."""
+        heads = []
+        for browser in [self, *self.others]:
+            cookie = {"Cookie": browser.cookie()} if browser.cookies else {}
+            heads.append({**BROWSER, **browser.fields, **cookie, "Host": "mail.test"})
+        return heads
 
 
 def start_sluice(folder, ports, count):
@@ -224,7 +233,15 @@ def start_roundcube(folder, ports, count):
     return [dovecot, fpm]
 
 
-def roundcube_pages(port):
+def roundcube_pages(port, connections):
+    """As `sluice_pages`; the first session has the others with it."""
+    pages = [roundcube_session(port) for _ in range(connections)]
+    for name, (browser, _) in pages[0].items():
+        browser.others = [other[name][0] for other in pages[1:]]
+    return pages[0]
+
+
+def roundcube_session(port):
     browser = Browser(port)
     token = re.search(rb'name="_token" value="([^"]+)"', browser.get("/index.php?_task=login"))[1].decode()
     status, _ = browser.ask("POST", "/index.php?_task=login", {"_token": token, "_task": "login", "_action": "login", "_user": "ann", "_pass": "secret"})
@@ -244,14 +261,14 @@ def roundcube_pages(port):
 
 def ask(folder, port, browser, paths, options):
     """Views a second, and how many there were."""
-    fields = {**BROWSER, **getattr(browser, "fields", {}), "Host": "mail.test"}
-    if browser.cookie():
-        fields["Cookie"] = browser.cookie()
-    heads = "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in fields.items())
+    heads = ", ".join("{" + ", ".join(f'["{name}"] = "{value}"' for name, value in head.items()) + "}" for head in browser.heads())
     listed = ", ".join(f'"{path}"' for path in paths)
-    script = write(os.path.join(folder, "ask.lua"), f"{heads}local paths, at = {{ {listed} }}, 0\n"
-                   "request = function() at = at % #paths + 1; return wrk.format(nil, paths[at]) end\n")
-    command = ["wrk", "-t1", f"-c{options.connections}", f"-d{options.seconds}s", "-s", script, "--latency", f"http://127.0.0.1:{port}/"]
+    # A view is asked for as a whole by one session, and the next view by the next one.
+    script = write(os.path.join(folder, "ask.lua"), f"local heads, paths, at = {{ {heads} }}, {{ {listed} }}, -1\nrequest = function()\n"
+                   "at = at + 1\nlocal head = heads[math.floor(at / #paths) % #heads + 1]\n"
+                   "return wrk.format(nil, paths[at % #paths + 1], head)\nend\n")
+    command = ["wrk", "-t1", f"-c{options.connections}", f"-d{options.seconds}s", "--timeout", "20s", "-s", script, "--latency",
+               f"http://127.0.0.1:{port}/"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     wrong = re.search(r"Non-2xx or 3xx responses: (\d+)|Socket errors: (.*)", told)
     if wrong:
@@ -286,7 +303,7 @@ def measure(folder, programs, options):
     pages["nginx"] = (ports["static"], static_pages(folder, ports["static"], pages["sluice"][1]))
     if options.peer:
         programs["roundcube"] = [nginx, *start_roundcube(folder, ports, options.mails)]
-        pages["roundcube"] = (ports["roundcube"], roundcube_pages(ports["roundcube"]))
+        pages["roundcube"] = (ports["roundcube"], roundcube_pages(ports["roundcube"], options.connections))
     figures, sizes = {}, {}
     for _ in range(options.rounds):
         for page in pages["sluice"][1]:
@@ -296,7 +313,7 @@ def measure(folder, programs, options):
                 rate, count = ask(folder, port, browser, paths, options)
                 used = processor_seconds(programs[name]) - before
                 figures.setdefault((page, name), []).append((rate, 1000 * used / max(count, 1)))
-                sizes[page, name] = sum(len(browser.get(path, **BROWSER, **getattr(browser, "fields", {}))) for path in paths)
+                sizes[page, name] = sum(len(browser.get(path, **BROWSER, **browser.fields)) for path in paths)
     return figures, sizes, memory_bytes(programs["sluice"])
 
 

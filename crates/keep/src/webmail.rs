@@ -417,7 +417,8 @@ impl<H: Host> ::webmail::Mail for Mail<'_, H> {
 
     fn conversations(&mut self, folder: u32, before: u32, count: usize) -> Vec<Row> {
         let Ok(mailbox) = self.own(folder).cloned() else { return Vec::new() };
-        let heads = conversation::heads(&self.state, &mailbox).into_iter().filter(|head| head.uid < before);
+        let heads = self.host.at_length(|| conversation::heads(&self.state, &mailbox));
+        let heads = heads.into_iter().filter(|head| head.uid < before);
         heads.take(count).map(|head| self.head(folder, &head)).collect()
     }
 

@@ -176,6 +176,15 @@ impl<const N: usize> Name<N> {
         }
     }
 
+    /// Takes a piece of a name in lower case, as much as there is room for.
+    fn extend(&mut self, piece: &[u8]) {
+        let room = &mut self.bytes[self.length..];
+        let taken = piece.len().min(room.len());
+        room[..taken].copy_from_slice(&piece[..taken]);
+        room[..taken].make_ascii_lowercase();
+        self.length += taken;
+    }
+
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -207,7 +216,10 @@ impl Tokeniser {
         while let Some((&byte, behind)) = rest.split_first() {
             let run = self.run(rest);
             if run > 0 {
-                self.piece(self.at, &rest[..run], tell);
+                match self.state {
+                    State::TagName | State::AttributeName => self.name.extend(&rest[..run]),
+                    _ => self.piece(self.at, &rest[..run], tell),
+                }
                 self.at += run as u64;
                 rest = &rest[run..];
             } else if self.byte(byte, tell) {
@@ -229,7 +241,7 @@ impl Tokeniser {
         self.state = State::Text;
     }
 
-    /// How many of the next bytes belong to a piece whatever comes behind them.
+    /// How many of the next bytes belong to a piece, or to a name, whatever comes behind them.
     fn run(&self, bytes: &[u8]) -> usize {
         let stop = match self.state {
             State::Text if self.within == Within::Raw(PLAINTEXT) => None,
@@ -238,6 +250,8 @@ impl Tokeniser {
             State::Declaration => memchr(b'>', bytes),
             State::Quoted(quote) => memchr(quote, bytes),
             State::Bare => bytes.iter().position(|&byte| is_blank(byte) || byte == b'>'),
+            State::TagName => bytes.iter().position(|&byte| ends_name(byte)),
+            State::AttributeName => bytes.iter().position(|&byte| ends_name(byte) || byte == b'='),
             _ => Some(0),
         };
         stop.unwrap_or(bytes.len())
@@ -267,8 +281,14 @@ impl Tokeniser {
             State::Text => self.less(),
             State::Less => return self.behind_less(byte, tell),
             State::LessSlash => return self.behind_slash(byte),
-            State::TagName => return self.tag_name(byte, tell),
-            State::AttributeName => return self.attribute_name(byte, tell),
+            State::TagName => {
+                self.end_tag_name(tell);
+                return false;
+            }
+            State::AttributeName => {
+                self.end_attribute_name(tell);
+                return false;
+            }
             State::BeforeValue => return self.before_value(byte, tell),
             State::Quoted(_) => self.state = State::AfterValue,
             State::Bare => return self.between(byte, tell),
@@ -340,11 +360,7 @@ impl Tokeniser {
         self.name.clear();
     }
 
-    fn tag_name(&mut self, byte: u8, tell: &mut impl FnMut(u64, Token<'_>)) -> bool {
-        if !(is_blank(byte) || matches!(byte, b'/' | b'>')) {
-            self.name.push(byte.to_ascii_lowercase());
-            return true;
-        }
+    fn end_tag_name(&mut self, tell: &mut impl FnMut(u64, Token<'_>)) {
         let name = self.name.bytes();
         tell(self.begin, if self.is_closing { Token::Close(name) } else { Token::Open(name) });
         let is_named = |within: &&Within| within.element().is_some_and(|element| element.as_bytes() == name);
@@ -353,7 +369,6 @@ impl Tokeniser {
             false => Within::ELEMENTS.iter().find(is_named).copied().unwrap_or(Within::Page),
         };
         self.state = State::BeforeAttribute;
-        false
     }
 
     /// A byte in a tag, between attributes.
@@ -376,16 +391,11 @@ impl Tokeniser {
         true
     }
 
-    fn attribute_name(&mut self, byte: u8, tell: &mut impl FnMut(u64, Token<'_>)) -> bool {
-        if !(is_blank(byte) || matches!(byte, b'/' | b'>' | b'=')) {
-            self.name.push(byte.to_ascii_lowercase());
-            return true;
-        }
+    fn end_attribute_name(&mut self, tell: &mut impl FnMut(u64, Token<'_>)) {
         if !self.is_closing {
             tell(self.begin, Token::Attribute(self.name.bytes()));
         }
         self.state = State::AfterAttributeName;
-        false
     }
 
     fn before_value(&mut self, byte: u8, tell: &mut impl FnMut(u64, Token<'_>)) -> bool {
@@ -482,6 +492,10 @@ impl Tokeniser {
         let held = self.held;
         self.piece_before(held.bytes(), State::Text, tell);
     }
+}
+
+const fn ends_name(byte: u8) -> bool {
+    is_blank(byte) || matches!(byte, b'/' | b'>')
 }
 
 /// White space of HTML; a carriage return is as good as a line feed.

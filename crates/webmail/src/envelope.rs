@@ -1,6 +1,6 @@
 //! The ENVELOPE of a message (RFC 9051, section 7.5.2), as the store has it from the delivery.
 //!
-//! Bounds: three levels of lists, [`ADDRESSES_MAX`] addresses of a field.
+//! Bounds: [`ADDRESSES_MAX`] addresses of a field, of each text [`TEXT_BYTES_MAX`].
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -63,25 +63,31 @@ impl Address {
 impl Envelope {
     /// Reads what IMAP tells; empty where that is damaged.
     pub fn parse(told: &[u8]) -> Envelope {
-        let mut rest = told;
-        let Some(Item::List(fields)) = item(&mut rest, 4) else { return Envelope::default() };
-        let text = |at: usize| match fields.get(at) {
-            Some(Item::Text(raw)) => shown(raw),
-            _ => String::new(),
+        Envelope::read(told).unwrap_or_default()
+    }
+
+    fn read(told: &[u8]) -> Option<Envelope> {
+        let mut reader = Reader(told.strip_prefix(b"(")?);
+        let _date = reader.text()?;
+        let (subject, from) = (shown(&reader.text()?), reader.people()?);
+        reader.pass_people()?;
+        let (reply_to, to, cc, bcc) = (reader.people()?, reader.people()?, reader.people()?, reader.people()?);
+        let _answers = reader.text()?;
+        Some(Envelope { subject, from, reply_to, to, cc, bcc, id: shown(&reader.text()?) })
+    }
+
+    /// The fields that a line of a list shows: the subject, and the people that it is from, or to.
+    pub(crate) fn line(told: &[u8], is_out: bool) -> (String, Vec<Address>) {
+        let read = || {
+            let mut reader = Reader(told.strip_prefix(b"(")?);
+            let _date = reader.text()?;
+            let subject = shown(&reader.text()?);
+            for _ in 0..if is_out { 3 } else { 0 } {
+                reader.pass_people()?;
+            }
+            Some((subject, reader.people()?))
         };
-        let addresses = |at: usize| match fields.get(at) {
-            Some(Item::List(all)) => all.iter().filter_map(address).take(ADDRESSES_MAX).collect(),
-            _ => Vec::new(),
-        };
-        Envelope {
-            subject: text(1),
-            from: addresses(2),
-            reply_to: addresses(4),
-            to: addresses(5),
-            cc: addresses(6),
-            bcc: addresses(7),
-            id: text(9),
-        }
+        read().unwrap_or_default()
     }
 }
 
@@ -99,77 +105,95 @@ pub(crate) fn shown(raw: &[u8]) -> String {
     text.trim().into()
 }
 
-enum Item<'a> {
-    Nil,
-    Text(Cow<'a, [u8]>),
-    List(Vec<Item<'a>>),
-}
+/// The fields that are still to be read.
+struct Reader<'a>(&'a [u8]);
 
-fn address(item: &Item<'_>) -> Option<Address> {
-    let Item::List(parts) = item else { return None };
-    let part = |at: usize| match parts.get(at) {
-        Some(Item::Text(raw)) => shown(raw),
-        _ => String::new(),
-    };
-    let (mailbox, host) = (part(2), part(3));
-    // A group has no host.
-    if host.is_empty() || mailbox.is_empty() {
-        return None;
-    }
-    Some(Address { name: part(0), address: format!("{mailbox}@{host}") })
-}
-
-fn item<'a>(from: &mut &'a [u8], depth: u32) -> Option<Item<'a>> {
-    let (&first, rest) = from.split_first()?;
-    match first {
-        b'(' => {
-            *from = rest;
-            let mut items = Vec::new();
-            loop {
-                while let Some(rest) = from.strip_prefix(b" ") {
-                    *from = rest;
-                }
-                if let Some(rest) = from.strip_prefix(b")") {
-                    *from = rest;
-                    return Some(Item::List(items));
-                }
-                items.push(item(from, depth.checked_sub(1)?)?);
+impl<'a> Reader<'a> {
+    /// A text, empty for `NIL`.
+    fn text(&mut self) -> Option<Cow<'a, [u8]>> {
+        self.pass_blanks();
+        let (&first, rest) = self.0.split_first()?;
+        match first {
+            b'"' => self.quoted(rest),
+            b'{' => self.literal(rest),
+            _ => {
+                self.0 = self.0.strip_prefix(b"NIL")?;
+                Some(Cow::Borrowed(b""))
             }
         }
-        b'"' => {
-            let mut text = Cow::Borrowed(&rest[..0]);
-            let mut rest = rest;
-            loop {
-                let at = memchr::memchr2(b'"', b'\\', rest)?;
-                let (before, behind) = rest.split_at_checked(at)?;
-                match text.is_empty() {
-                    true => text = Cow::Borrowed(before),
-                    false => text.to_mut().extend_from_slice(before),
-                }
-                let (&special, behind) = behind.split_first()?;
-                if special == b'"' {
-                    *from = behind;
-                    return Some(Item::Text(text));
-                }
-                let (&escaped, behind) = behind.split_first()?;
-                text.to_mut().push(escaped);
-                rest = behind;
+    }
+
+    fn quoted(&mut self, mut rest: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let mut text = Cow::Borrowed(&rest[..0]);
+        loop {
+            let (before, behind) = rest.split_at_checked(memchr::memchr2(b'"', b'\\', rest)?)?;
+            match text.is_empty() {
+                true => text = Cow::Borrowed(before),
+                false => text.to_mut().extend_from_slice(before),
             }
-        }
-        b'{' => {
-            let close = rest.iter().position(|&byte| byte == b'}')?;
-            let digits = rest.get(..close)?.strip_suffix(b"+").unwrap_or(rest.get(..close)?);
-            let length: usize = core::str::from_utf8(digits).ok()?.parse().ok()?;
-            let content = rest.get(close.checked_add(1)?..)?.strip_prefix(b"\r\n")?;
-            let (text, behind) = content.split_at_checked(length)?;
-            *from = behind;
-            Some(Item::Text(Cow::Borrowed(text)))
-        }
-        _ => {
-            *from = from.strip_prefix(b"NIL")?;
-            Some(Item::Nil)
+            let (&special, behind) = behind.split_first()?;
+            if special == b'"' {
+                self.0 = behind;
+                return Some(text);
+            }
+            let (&escaped, behind) = behind.split_first()?;
+            text.to_mut().push(escaped);
+            rest = behind;
         }
     }
+
+    fn literal(&mut self, rest: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let close = rest.iter().position(|&byte| byte == b'}')?;
+        let digits = rest.get(..close)?.strip_suffix(b"+").unwrap_or(rest.get(..close)?);
+        let length: usize = core::str::from_utf8(digits).ok()?.parse().ok()?;
+        let content = rest.get(close.checked_add(1)?..)?.strip_prefix(b"\r\n")?;
+        let (text, behind) = content.split_at_checked(length)?;
+        self.0 = behind;
+        Some(Cow::Borrowed(text))
+    }
+
+    /// The addresses of a field; none of a text.
+    fn people(&mut self) -> Option<Vec<Address>> {
+        let mut people = Vec::new();
+        self.addresses(|parts| people.extend(address(&parts).filter(|_| people.len() < ADDRESSES_MAX)))?;
+        Some(people)
+    }
+
+    fn pass_people(&mut self) -> Option<()> {
+        self.addresses(|_| {})
+    }
+
+    /// Reads addresses: of each its name, its route, its mailbox and its host.
+    fn addresses(&mut self, mut each: impl FnMut([Cow<'a, [u8]>; 4])) -> Option<()> {
+        self.pass_blanks();
+        if !self.takes(b"(") {
+            return self.text().map(drop);
+        }
+        while !self.takes(b")") {
+            self.0 = self.0.strip_prefix(b"(")?;
+            each([self.text()?, self.text()?, self.text()?, self.text()?]);
+            self.0 = self.0.strip_prefix(b")")?;
+            self.pass_blanks();
+        }
+        Some(())
+    }
+
+    fn takes(&mut self, token: &[u8]) -> bool {
+        let rest = self.0.strip_prefix(token);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    fn pass_blanks(&mut self) {
+        while self.takes(b" ") {}
+    }
+}
+
+/// An address, if it is no beginning or end of a group: those have no mailbox, or no host.
+fn address([name, _, mailbox, host]: &[Cow<'_, [u8]>; 4]) -> Option<Address> {
+    let (mailbox, host) = (shown(mailbox), shown(host));
+    let is_one = !mailbox.is_empty() && !host.is_empty();
+    is_one.then(|| Address { name: shown(name), address: [&mailbox, "@", &host].concat() })
 }
 
 #[cfg(test)]
@@ -188,6 +212,8 @@ mod tests {
         assert_eq!((read.subject.as_str(), read.id.as_str()), ("ä \"b\"", "<1@x>"));
         assert_eq!(read.from[0].written(), "A B <a@b.example>");
         assert_eq!((read.reply_to[0].label(), read.to.len()), ("r@b.example", 1));
+        assert_eq!(Envelope::line(told.as_bytes(), false), (read.subject.clone(), read.from.clone()));
+        assert_eq!(Envelope::line(told.as_bytes(), true), (read.subject, read.to));
         for cut in 0..told.len() {
             Envelope::parse(&told.as_bytes()[..cut]);
         }

@@ -100,7 +100,7 @@ impl Piece for Html {
 /// Appends text so that it stays text between tags and in quotes. Control characters but tabs and line feeds are left out.
 pub(crate) fn escape(text: &str, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(is_special) {
+    while let Some(at) = rest.bytes().position(|byte| SPECIAL[usize::from(byte)]) {
         let (plain, special) = rest.split_at(at);
         out.push_str(plain);
         let mut characters = special.chars();
@@ -119,6 +119,16 @@ pub(crate) fn escape(text: &str, out: &mut String) {
     }
     out.push_str(rest);
 }
+
+/// [`is_special`] of each byte.
+static SPECIAL: [bool; 256] = {
+    let (mut all, mut byte) = ([false; 256], 0);
+    while byte < all.len() {
+        all[byte] = is_special(byte as u8);
+        byte += 1;
+    }
+    all
+};
 
 /// Whether a character that begins with this byte may be written in another way, or not at all.
 const fn is_special(byte: u8) -> bool {

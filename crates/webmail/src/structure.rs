@@ -23,7 +23,8 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a text that are shown.
 pub const TEXT_BYTES_MAX: usize = 2 << 20;
 
-const PIECE_BYTES: usize = 32 << 10;
+/// Bytes of a message that are read at a time.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,18 +250,7 @@ impl Part {
 
     /// Its content, decoded as it is read.
     pub fn content(&self) -> Content {
-        let window = Window::with_capacity(PIECE_BYTES);
-        let (message, at, end) = (self.message, self.body, self.end);
-        Content {
-            message,
-            at,
-            end,
-            decoder: Box::new(Decoder::new(self.coding)),
-            is_raw: self.coding == Coding::Identity,
-            window,
-            input: Vec::new(),
-            is_over: false,
-        }
+        Content::new(self.message, (self.body, self.end), self.coding)
     }
 
     /// Its content as a whole, up to so many bytes.
@@ -269,7 +259,7 @@ impl Part {
         while bytes.len() < bytes_max
             && let Some(piece) = content.next(mail)
         {
-            bytes.extend_from_slice(&piece);
+            bytes.extend_from_slice(piece);
         }
         bytes.truncate(bytes_max);
         bytes
@@ -285,9 +275,24 @@ impl Part {
             (Some(charset), _) => charset.lossy(&bytes),
             (None, Err(_)) => text::charset::Charset::WINDOWS_1252.lossy(&bytes),
         };
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = with_line_feeds(text);
         if self.is_flowed { crate::plain::unflowed(&text, self.deletes_space) } else { text }
     }
+}
+
+/// A text whose lines end with line feeds, whatever ended them.
+fn with_line_feeds(text: String) -> String {
+    if memchr::memchr(b'\r', text.as_bytes()).is_none() {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut pieces = text.split('\r');
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        out.push('\n');
+        out.push_str(piece.strip_prefix('\n').unwrap_or(piece));
+    }
+    out
 }
 
 /// The content of a part, piece by piece.
@@ -297,42 +302,54 @@ pub struct Content {
     end: u64,
     decoder: Box<Decoder>,
     is_raw: bool,
+    /// The piece that was told last, of what is decoded.
     window: Window,
+    /// Bytes that were read, of which the first `taken` are done with.
     input: Vec<u8>,
+    taken: usize,
     is_over: bool,
 }
 
 impl Content {
-    /// A message as it stands.
-    pub fn whole(message: &Message) -> Content {
-        let window = Window::with_capacity(1);
-        let decoder = Box::new(Decoder::new(Coding::Identity));
+    fn new(message: u64, (at, end): (u64, u64), coding: Coding) -> Content {
+        // Decoded it is not longer.
+        let bytes = usize::try_from(end.saturating_sub(at)).unwrap_or(PIECE_BYTES).clamp(1 << 10, PIECE_BYTES);
         Content {
-            message: message.number,
-            at: 0,
-            end: message.row.size,
-            decoder,
-            is_raw: true,
-            window,
+            message,
+            at,
+            end,
+            decoder: Box::new(Decoder::new(coding)),
+            is_raw: coding == Coding::Identity,
+            window: Window::with_capacity(bytes),
             input: Vec::new(),
+            taken: 0,
             is_over: false,
         }
     }
 
+    /// A message as it stands.
+    pub fn whole(message: &Message) -> Content {
+        Content::new(message.number, (0, message.row.size), Coding::Identity)
+    }
+
     /// The next piece; `None` at the end.
-    pub fn next(&mut self, mail: &mut dyn Mail) -> Option<Vec<u8>> {
+    pub fn next(&mut self, mail: &mut dyn Mail) -> Option<&[u8]> {
+        self.window.clear();
         while !self.is_over {
-            if self.input.is_empty() && !self.fill(mail) {
+            if self.taken == self.input.len() && !self.fill(mail) {
                 return self.finish();
             }
+            let from = self.taken;
             if self.is_raw {
-                return Some(core::mem::take(&mut self.input));
+                self.taken = self.input.len();
+                return self.input.get(from..);
             }
-            let step = self.decoder.step(&self.input, &mut self.window, &mut Fuel::unlimited());
-            let taken: Vec<u8> = self.input.drain(..step.taken.min(self.input.len())).collect();
+            let rest = self.input.get(from..).unwrap_or_default();
+            let step = self.decoder.step(rest, &mut self.window, &mut Fuel::unlimited());
+            self.taken = from.saturating_add(step.taken).min(self.input.len());
             match step.event {
-                Event::Wrote => return Some(self.take()),
-                Event::Verbatim => return Some(taken),
+                Event::Wrote => return Some(self.window.filled()),
+                Event::Verbatim => return self.input.get(from..self.taken),
                 Event::End => self.is_over = true,
                 _ => {}
             }
@@ -340,10 +357,10 @@ impl Content {
         None
     }
 
-    fn finish(&mut self) -> Option<Vec<u8>> {
+    fn finish(&mut self) -> Option<&[u8]> {
         while !self.is_over && !self.is_raw {
             match self.decoder.finish(&Nothing, &mut self.window, &mut Fuel::unlimited()) {
-                Event::Wrote => return Some(self.take()),
+                Event::Wrote => return Some(self.window.filled()),
                 Event::End => self.is_over = true,
                 _ => {}
             }
@@ -352,18 +369,32 @@ impl Content {
         None
     }
 
-    fn take(&mut self) -> Vec<u8> {
-        let bytes = self.window.filled().to_vec();
-        self.window.clear();
-        bytes
-    }
-
+    /// Reads on, once all that was read is done with.
     fn fill(&mut self, mail: &mut dyn Mail) -> bool {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
         self.input.resize(left, 0);
         let count = if left == 0 { 0 } else { mail.read(self.message, self.at, &mut self.input) };
         self.input.truncate(count);
+        self.taken = 0;
         self.at = self.at.saturating_add(count as u64);
         count > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_with_line_feeds() {
+        for (text, wanted) in [
+            ("", ""),
+            ("a\nb", "a\nb"),
+            ("a\r\nb\r\n", "a\nb\n"),
+            ("a\rb\r", "a\nb\n"),
+            ("\r\r\n\n\r", "\n\n\n\n"),
+        ] {
+            assert_eq!(with_line_feeds(text.into()), wanted, "{text:?}");
+        }
     }
 }

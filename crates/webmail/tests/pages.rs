@@ -57,7 +57,7 @@ fn answer(mail: &mut Fake, path: &str, fields: Option<&str>) -> Reply {
 pub fn body(mail: &mut Fake, reply: Reply) -> String {
     let bytes = match reply.body {
         Body::Bytes(bytes) => bytes,
-        Body::Content(mut content) => std::iter::from_fn(|| content.next(mail)).flatten().collect(),
+        Body::Content(mut content) => std::iter::from_fn(|| content.next(mail).map(<[u8]>::to_vec)).flatten().collect(),
     };
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -168,6 +168,11 @@ pub trait Host: Keep {
         Err(Failure::Gone)
     }
 
+    /// Does work that takes long where messages are many: a host may have others served meanwhile.
+    fn at_length<T>(&self, work: impl FnOnce() -> T) -> T {
+        work()
+    }
+
     /// Logs what a user is told in less words.
     fn log(&self, what: &str, error: &dyn Display);
 }

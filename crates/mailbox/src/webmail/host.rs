@@ -17,6 +17,7 @@ use keep::webmail::{Host, Sender, User};
 use keep::{Keep, Messages};
 use store::{Error, Mailbox, Refused, Sealed, State, Transaction};
 use tokio::runtime::Handle;
+use tokio::task::block_in_place;
 
 use super::{door, sending, step};
 use crate::account::Account;
@@ -39,12 +40,12 @@ use crate::webauthn::{Ceremony, Origin};
 /// The time that a search may take: a user waits for its page.
 const SEARCH_WAIT: Duration = Duration::from_secs(10);
 
-/// The mail server, for one account. Its methods wait, and are called where a thread may ([`tokio::task::block_in_place`]).
+/// The mail server, for one account. Methods that wait do so apart from the event loop ([`block_in_place`]).
 pub(super) struct Server<'a> {
     pub(super) site: &'a Site,
     name: String,
     reading: Option<(u64, Body<'a>)>,
-    pub(super) runtime: Handle,
+    runtime: Handle,
     /// The site as the browser names it.
     origin: Option<Origin>,
 }
@@ -57,6 +58,11 @@ impl<'a> Server<'a> {
     /// The mail server for a browser that has come to this site.
     pub fn at(self, origin: Origin) -> Server<'a> {
         Server { origin: Some(origin), ..self }
+    }
+
+    /// Waits while others are served by another thread.
+    pub(super) fn wait<F: Future>(&self, future: F) -> F::Output {
+        block_in_place(|| self.runtime.block_on(future))
     }
 
     /// The script of an account that runs, or the one that forms have written.
@@ -72,7 +78,7 @@ impl<'a> Server<'a> {
     /// Keeps a script of an account, and lets it run.
     pub(super) fn keep_script(&self, account: u32, name: &str, text: &str) -> Result<(), scripts::Failure> {
         let Site { store, scripts: site, .. } = self.site;
-        self.runtime.block_on(async {
+        self.wait(async {
             scripts::put(store, site, account, name, text.into()).await?;
             scripts::activate(store, site, account, Some(name)).await
         })?;
@@ -82,7 +88,7 @@ impl<'a> Server<'a> {
 
     /// Whether a password of a user who has logged in is right: a session that somebody has got hold of guesses none.
     fn prove(&self, user: &User, password: &str) -> Result<(), Failure> {
-        let is_right = self.runtime.block_on(self.site.logins.is_right(&user.name, password));
+        let is_right = self.wait(self.site.logins.is_right(&user.name, password));
         if is_right.ok_or(Failure::Store)? { Ok(()) } else { Err(Failure::Password) }
     }
 
@@ -93,7 +99,7 @@ impl<'a> Server<'a> {
     /// Whether a file from elsewhere holds nothing that is not allowed, as far as somebody inspects.
     fn is_clean(&self, file: &[u8]) -> bool {
         let Some(guard) = &self.site.guard else { return true };
-        match self.runtime.block_on(inspecting::forbidden_in(&**guard, file)) {
+        match self.wait(inspecting::forbidden_in(&**guard, file)) {
             Ok(None) => true,
             Ok(Some(name)) => {
                 tracing::warn!(account = self.name, name, "a picture that was fetched is not shown");
@@ -139,7 +145,10 @@ impl Messages for Server<'_> {
     }
 
     fn digest(&self, message: u64) -> Result<Vec<u8>, Error> {
-        content::digest(&self.site.store, message)
+        match content::cached_digest(&self.site.store, message) {
+            Some(digest) => Ok(digest),
+            None => block_in_place(|| content::digest(&self.site.store, message)),
+        }
     }
 }
 
@@ -155,14 +164,14 @@ impl Keep for Server<'_> {
             self.reading = Body::open(&self.site.store, message).map(|body| (message, body));
         }
         let (_, body) = self.reading.as_mut().ok_or(Refused::NoSuchMessage)?;
-        body.read(offset, buffer)
+        body.read_in_session(offset, buffer)
     }
 
     fn transact<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Transaction<'_, File>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        self.runtime.block_on(self.site.store.transact(work))
+        self.wait(self.site.store.transact(work))
     }
 
     fn deliver<T: Send + 'static>(
@@ -175,7 +184,7 @@ impl Keep for Server<'_> {
             return Err(Refused::TooLarge.into());
         }
         let mut incoming = self.site.store.incoming_of(self.site.in_flight.begin(self.owners()));
-        self.runtime.block_on(async {
+        self.wait(async {
             incoming.write(&content).await?;
             incoming.finish(digest, work).await
         })
@@ -200,7 +209,7 @@ impl Host for Server<'_> {
         let until = Instant::now() + SEARCH_WAIT.min(self.site.work_max);
         let mut found = Vec::new();
         for (number, mailbox) in mailboxes {
-            let uids = self.runtime.block_on(find(self.site, *number, mailbox, &key, until));
+            let uids = self.wait(find(self.site, *number, mailbox, &key, until));
             found.extend(uids.into_iter().map(|uid| (*number, uid)));
         }
         found
@@ -210,7 +219,7 @@ impl Host for Server<'_> {
         if self.site.relay.is_none() {
             return Err(Failure::NoRelay);
         }
-        let outcome = self.runtime.block_on(sending::send(self.site, self.owners(), sender, sending));
+        let outcome = self.wait(sending::send(self.site, self.owners(), sender, sending));
         outcome.unwrap_or_else(|error| Err(keep::webmail::failure(self, &error)))
     }
 
@@ -245,7 +254,7 @@ impl Host for Server<'_> {
             None => totp::Second::without_device().map(Some),
         };
         let (second, codes) = begun.map_err(|_| Failure::Store)?.ok_or(Failure::Code)?;
-        let kept = self.runtime.block_on(second::begin(&self.site.store, user.number, second, is_alone));
+        let kept = self.wait(second::begin(&self.site.store, user.number, second, is_alone));
         kept.map_err(|error| keep::webmail::failure(self, &error))?;
         tracing::info!(account = user.name, "the second step of a login is set up");
         Ok(codes)
@@ -260,7 +269,7 @@ impl Host for Server<'_> {
             second::end(store, user.number).await.map(|()| true)
         };
         // A session that somebody has got hold of guesses no codes.
-        match self.runtime.block_on(self.site.logins.guarded(&user.name, end)).ok_or(Failure::Code)? {
+        match self.wait(self.site.logins.guarded(&user.name, end)).ok_or(Failure::Code)? {
             Ok(true) => {
                 tracing::info!(account = user.name, "the second step of a login is removed");
                 Ok(())
@@ -279,7 +288,7 @@ impl Host for Server<'_> {
         self.prove(user, own)?;
         let Program { name, doors } = program;
         let made = app_passwords::add(&self.site.store, user.number, name, doors, seconds());
-        let password = self.runtime.block_on(made).map_err(|why| match why {
+        let password = self.wait(made).map_err(|why| match why {
             NotMade::TooMany | NotMade::Wrong => Failure::Program,
             NotMade::Random(_) => Failure::Store,
             NotMade::Store(error) => keep::webmail::failure(self, &error),
@@ -289,7 +298,7 @@ impl Host for Server<'_> {
     }
 
     fn end_app_password(&mut self, user: &User, id: u32) -> Result<(), Failure> {
-        match self.runtime.block_on(app_passwords::delete(&self.site.store, user.number, id)) {
+        match self.wait(app_passwords::delete(&self.site.store, user.number, id)) {
             Ok(true) => {
                 tracing::info!(account = user.name, app_password = id, "an app password is withdrawn");
                 Ok(())
@@ -320,7 +329,7 @@ impl Host for Server<'_> {
             tracing::warn!(account = user.name, %why, "a passkey is refused");
             Failure::Passkey
         })?;
-        let added = self.runtime.block_on(passkeys::add(&self.site.store, user.number, name, credential, now));
+        let added = self.wait(passkeys::add(&self.site.store, user.number, name, credential, now));
         if !added.map_err(|error| keep::webmail::failure(self, &error))? {
             return Err(Failure::Passkeys);
         }
@@ -329,7 +338,7 @@ impl Host for Server<'_> {
     }
 
     fn end_passkey(&mut self, user: &User, id: u32) -> Result<(), Failure> {
-        match self.runtime.block_on(passkeys::remove(&self.site.store, user.number, id)) {
+        match self.wait(passkeys::remove(&self.site.store, user.number, id)) {
             Ok(Removal::Done) => {
                 tracing::info!(account = user.name, passkey = id, "a passkey is removed");
                 Ok(())
@@ -415,6 +424,10 @@ impl Host for Server<'_> {
             NotLeft::Unsigned => Failure::Unsigned,
             NotLeft::Unreached => Failure::Unreached,
         })
+    }
+
+    fn at_length<T>(&self, work: impl FnOnce() -> T) -> T {
+        block_in_place(work)
     }
 
     fn log(&self, what: &str, error: &dyn Display) {

@@ -54,6 +54,9 @@ const LOGIN_WAIT: Duration = Duration::from_secs(30);
 /// Bytes of a form that are held while others are.
 const SMALL_BYTES: u64 = 64 << 10;
 
+/// Bytes of a message of which pages are made on the event loop.
+const SHORT_BYTES_MAX: u64 = 256 << 10;
+
 /// Bytes of a form that is too large that are read before it is refused, as a part of the bound: who sends it hears that sooner.
 const PASSED_OVER: u64 = 2;
 
@@ -152,12 +155,36 @@ impl<S: Stream> Connection<'_, S> {
             false if asks_others(&call) => &self.site.fetches,
             false => &self.site.pages,
         };
+        let is_short = self.is_short(&call);
         let turn = self.guest.wait(&mut self.wire, turns.turn(number)).await?;
         let mut host = Host::new(self.site, &user.account.name).at(self.origin(&call));
         let mut mail = Mail::new(&mut host, host::user(self.site, &user.account, number));
-        let reply = block_in_place(|| answer(&mut mail, &user.session, call));
+        let reply = match is_short {
+            true => answer(&mut mail, &user.session, call),
+            false => block_in_place(|| answer(&mut mail, &user.session, call)),
+        };
         drop(turn);
         self.reply(reply, Some(&mut mail), is_head).await
+    }
+
+    /// Whether a page is made in less time than another thread needs to go on with the tasks of this one: a list, or a message that is
+    /// not large.
+    fn is_short(&self, call: &Call) -> bool {
+        match call.segments()[..] {
+            _ if call.is_post || asks_others(call) => false,
+            [] | ["m", _] => true,
+            ["m", folder, uid] | ["m", folder, uid, "html" | "part", _] => {
+                self.message_bytes(folder, uid).is_some_and(|bytes| bytes <= SHORT_BYTES_MAX)
+            }
+            _ => false,
+        }
+    }
+
+    /// The size of the message that a path names, whosever it is.
+    fn message_bytes(&self, folder: &str, uid: &str) -> Option<u64> {
+        let state = self.site.store.state();
+        let entry = *state.mailbox(folder.parse().ok()?)?.entry(uid.parse().ok()?)?;
+        Some(state.message(entry.message.get())?.size)
     }
 
     async fn stranger(&mut self, request: &Request, mut call: Call) -> io::Result<Reply> {
@@ -350,8 +377,8 @@ impl<S: Stream> Connection<'_, S> {
         match (&mut reply.body, mail) {
             (Body::Bytes(bytes), _) => self.server.content(bytes),
             (Body::Content(content), Some(mail)) if !is_head => {
-                while let Some(piece) = block_in_place(|| content.next(&mut *mail)) {
-                    self.server.content(&piece);
+                while let Some(piece) = content.next(&mut *mail) {
+                    self.server.content(piece);
                     self.flush().await?;
                 }
                 if mail.is_broken() {

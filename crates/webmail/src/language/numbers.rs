@@ -2,10 +2,11 @@
 
 use alloc::format;
 use alloc::string::String;
+use core::fmt::Write as _;
 
 use text::date::{Civil, civil_of};
 
-use super::fill;
+use super::{fill, pieces};
 
 /// How a language counts and writes numbers.
 #[derive(Debug)]
@@ -124,8 +125,11 @@ impl Numbers {
 
     /// A text with the digits of the language.
     fn in_digits(&self, text: &str) -> String {
+        if self.zero == '0' {
+            return text.into();
+        }
         let digit = |character: char| {
-            let value = character.to_digit(10).filter(|_| self.zero != '0')?;
+            let value = character.to_digit(10)?;
             char::from_u32(u32::from(self.zero).saturating_add(value))
         };
         text.chars().map(|character| digit(character).unwrap_or(character)).collect()
@@ -153,17 +157,18 @@ impl Dates {
         let Civil { year, month, day, clock: [hour, minute, second], weekday } = civil_of(seconds);
         let name = |names: &[&'static str], at: usize| names.get(at).copied().unwrap_or_default();
         let (sign, zone) = (if zone_minutes < 0 { '-' } else { '+' }, zone_minutes.unsigned_abs());
-        let filled = fill(
-            pattern,
-            &[
-                &format!("{day}"),
-                name(&self.months, usize::try_from(month).unwrap_or(1).saturating_sub(1)),
-                &format!("{year:04}"),
-                &format!("{hour:02}:{minute:02}:{second:02}"),
-                &format!("{sign}{:02}{:02}", zone / 60, zone % 60),
-                name(&self.weekdays, weekday),
-            ],
-        );
+        let mut filled = String::with_capacity(pattern.len().saturating_add(32));
+        pieces(pattern, |piece| match piece {
+            Ok(text) => filled.push_str(text),
+            Err(place) => drop(match place {
+                0 => write!(filled, "{day}"),
+                1 => filled.write_str(name(&self.months, usize::try_from(month).unwrap_or(1).saturating_sub(1))),
+                2 => write!(filled, "{year:04}"),
+                3 => write!(filled, "{hour:02}:{minute:02}:{second:02}"),
+                4 => write!(filled, "{sign}{:02}{:02}", zone / 60, zone % 60),
+                _ => filled.write_str(name(&self.weekdays, weekday)),
+            }),
+        });
         numbers.in_digits(&filled)
     }
 }

@@ -128,9 +128,8 @@ impl Pages<'_> {
     }
 
     fn row(&self, main: &mut Html, row: &Row, is_out: bool, has_folder: bool, is_draft: bool) {
-        let envelope = Envelope::parse(&row.envelope);
-        let (words, subject) = (&self.words.list, self.subject(&envelope.subject));
-        let people = if is_out { &envelope.to } else { &envelope.from };
+        let (subject, people) = Envelope::line(&row.envelope, is_out);
+        let (words, subject) = (&self.words.list, self.subject(&subject));
         let label = people.first().map_or(words.nobody, |one| one.label());
         put!(
             main,

@@ -1,20 +1,26 @@
 //! Attributes, each parsed to its type and written from that.
 
+use alloc::borrow::Cow;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use text::entities;
-
 use super::element::Element;
-use super::{Picture, Pictures, link::link, style};
+use super::{Picture, Pictures, decoded, link::link, style};
 use crate::html::escape;
 
 /// Characters of a text in an attribute.
 const TEXT_CHARACTERS_MAX: usize = 1_000;
 
-/// Attributes of all elements.
-const EVERYWHERE: [&str; 17] = [
+/// Attributes that something is made of, in the order in which they are written.
+const NAMES: [&str; 24] = [
+    "background",
+    "href",
+    "src",
+    "alt",
+    "color",
+    "face",
+    "size",
     "style",
     "dir",
     "lang",
@@ -34,120 +40,168 @@ const EVERYWHERE: [&str; 17] = [
     "type",
 ];
 
-/// Attributes that were written.
-#[derive(Default)]
-pub(super) struct Written {
-    pub text: String,
-    /// Pictures elsewhere.
-    pub remote: u32,
+/// Attributes of the tag under way, each of [`NAMES`] at most once; others are left out.
+#[derive(Debug, Default)]
+pub(super) struct Attributes {
+    /// In the order in which they came.
+    all: Vec<Attribute>,
+    /// Their values, one behind the other.
+    values: Vec<u8>,
+    /// Whether the last one of these takes the pieces of a value that come.
+    takes: bool,
 }
 
-/// Whether something is made of an attribute.
-pub(super) fn is_wanted(element: &Element, name: &[u8]) -> bool {
-    let own: &[&str] = match element.name {
-        "a" => &["href"],
-        "img" => &["src", "alt"],
-        "font" => &["color", "face", "size"],
-        _ => &[],
+/// The place of an attribute among [`NAMES`], and of its value among the others.
+#[derive(Debug, Clone, Copy)]
+struct Attribute {
+    name: usize,
+    begin: usize,
+    end: usize,
+}
+
+impl Attributes {
+    pub fn clear(&mut self) {
+        self.all.clear();
+        self.values.clear();
+        self.takes = false;
+    }
+
+    /// An attribute begins.
+    pub fn begin(&mut self, element: &Element, name: &[u8]) {
+        let wanted = wanted(element, name).filter(|&name| self.find(name).is_none());
+        self.takes = wanted.is_some();
+        if let Some(name) = wanted {
+            self.add(name);
+        }
+    }
+
+    fn add(&mut self, name: usize) {
+        let end = self.values.len();
+        self.all.push(Attribute { name, begin: end, end });
+    }
+
+    /// A piece of its value.
+    pub fn value(&mut self, piece: &[u8]) {
+        if let Some(last) = self.all.last_mut().filter(|_| self.takes) {
+            self.values.extend_from_slice(piece);
+            last.end = self.values.len();
+        }
+    }
+
+    fn find(&self, name: usize) -> Option<&Attribute> {
+        self.all.iter().find(|known| known.name == name)
+    }
+
+    /// The value of an attribute, its references decoded.
+    fn get(&self, attribute: &Attribute) -> Cow<'_, str> {
+        decoded(self.values.get(attribute.begin..attribute.end).unwrap_or_default())
+    }
+
+    /// The colour behind a body, as a style.
+    fn behind(&self) -> Option<String> {
+        let value = self.get(self.find(place_of(b"bgcolor")?)?);
+        Some(format!("background-color:{};", colour(&value)?))
+    }
+}
+
+/// The place of a name among [`NAMES`].
+fn place_of(name: &[u8]) -> Option<usize> {
+    NAMES.iter().position(|known| known.as_bytes() == name)
+}
+
+/// The place of an attribute of an element, if something is made of it.
+fn wanted(element: &Element, name: &[u8]) -> Option<usize> {
+    let place = place_of(name)?;
+    let is_wanted = match NAMES.get(place)? {
+        &"href" => element.name == "a",
+        &("src" | "alt") => element.name == "img",
+        &("color" | "face" | "size") => element.name == "font",
+        _ => true,
     };
-    own.iter().chain(&EVERYWHERE).chain(&["background"]).any(|known| known.as_bytes() == name)
+    is_wanted.then_some(place)
 }
 
 /// Whether an attribute may be in the output.
 pub(super) fn is_written(element: &Element, name: &[u8]) -> bool {
     let is_of_link = element.name == "a" && (name == b"target" || name == b"rel");
-    is_of_link || (name != b"background" && is_wanted(element, name))
+    is_of_link || (name != b"background" && wanted(element, name).is_some())
 }
 
-/// Writes the attributes of an element, in a fixed order.
-pub(super) fn write(element: &Element, attributes: &[(Vec<u8>, Vec<u8>)], picture: &mut Pictures<'_>) -> Written {
-    if attributes.is_empty() && element.name != "img" {
-        return Written::default();
-    }
-    let value = |name: &str| {
-        let (_, value) = attributes.iter().find(|(known, _)| known == name.as_bytes())?;
-        Some(String::from_utf8_lossy(&entities::decode(value)).into_owned())
+/// Writes the attributes of an element, in a fixed order; how many pictures elsewhere they name.
+pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pictures<'_>, out: &mut String) -> u32 {
+    // A picture without a text is announced by the name of its file, and the colour of a body is a style.
+    let always = match element.name {
+        "img" => place_of(b"alt"),
+        "body" => place_of(b"style"),
+        _ => None,
     };
-    let mut written = Written::default();
-    let mut add = |name: &str, value: &str| {
-        written.text.push(' ');
-        written.text.push_str(name);
-        written.text.push_str("=\"");
-        escape(value, &mut written.text);
-        written.text.push('"');
-    };
-    let mut remote = u32::from(value("background").is_some_and(|value| is_remote(&value)));
-    if element.name == "a"
-        && let Some(link) = value("href").and_then(|value| link(&value))
-    {
-        add("href", &link);
-        add("target", "_blank");
-        add("rel", "noopener noreferrer nofollow");
+    if let Some(name) = always.filter(|&name| given.find(name).is_none()) {
+        given.add(name);
     }
-    if element.name == "img" {
-        match value("src").map(|value| source(&value, picture)) {
-            Some(Source::Here(url)) => add("src", &url),
-            Some(Source::Remote) => remote = remote.saturating_add(1),
-            Some(Source::Nothing) | None => {}
-        }
-        // Always: a picture without a text is announced by the name of its file.
-        add("alt", &value("alt").map(|text| shortened(&text)).unwrap_or_default());
-    }
-    if element.name == "font" {
-        for (name, typed) in [("color", colour as fn(&str) -> Option<String>), ("face", face), ("size", step)] {
-            if let Some(value) = value(name).and_then(|value| typed(&value)) {
-                add(name, &value);
+    given.all.sort_unstable_by_key(|attribute| attribute.name);
+    let mut remote = 0u32;
+    for attribute in &given.all {
+        let value = given.get(attribute);
+        let name = NAMES.get(attribute.name).copied().unwrap_or_default();
+        match name {
+            "background" => remote = remote.saturating_add(u32::from(is_remote(&value))),
+            "src" => match source(&value, picture) {
+                Source::Here(url) => put(name, &url, out),
+                Source::Remote => remote = remote.saturating_add(1),
+                Source::Nothing => {}
+            },
+            "href" => {
+                if let Some(link) = link(&value) {
+                    put(name, &link, out);
+                    out.push_str(" target=\"_blank\" rel=\"noopener noreferrer nofollow\"");
+                }
             }
-        }
-    }
-    for name in EVERYWHERE {
-        let Some(value) = value(name) else { continue };
-        let typed = match name {
+            "alt" => put(name, &shortened(&value), out),
             "style" => {
-                let background = if element.name == "body" { colour_of(attributes) } else { None };
-                Some(format!("{}{}", background.unwrap_or_default(), style::clean(&value)))
-                    .filter(|style| !style.is_empty())
+                let mut style = if element.name == "body" { given.behind() } else { None }.unwrap_or_default();
+                style::clean(&value, &mut style);
+                if !style.is_empty() {
+                    put(name, &style, out);
+                }
             }
-            "bgcolor" if element.name == "body" => None,
-            name => everywhere(name, &value),
-        };
-        if let Some(value) = typed {
-            add(name, &value);
+            "bgcolor" if element.name == "body" => {}
+            name => {
+                if let Some(value) = typed(name, &value) {
+                    put(name, &value, out);
+                }
+            }
         }
     }
-    if element.name == "body"
-        && value("style").is_none()
-        && let Some(background) = colour_of(attributes)
-    {
-        add("style", &background);
-    }
-    written.remote = remote;
-    written
+    remote
 }
 
-/// The colour behind a body, as a style.
-fn colour_of(attributes: &[(Vec<u8>, Vec<u8>)]) -> Option<String> {
-    let (_, value) = attributes.iter().find(|(known, _)| known == b"bgcolor")?;
-    let colour = colour(&String::from_utf8_lossy(&entities::decode(value)))?;
-    Some(style::clean(&format!("background-color:{colour}")))
+fn put(name: &str, value: &str, out: &mut String) {
+    out.push(' ');
+    out.push_str(name);
+    out.push_str("=\"");
+    escape(value, out);
+    out.push('"');
 }
 
-fn everywhere(name: &str, value: &str) -> Option<String> {
+/// The value of an attribute as its type; `None` if it is of another.
+fn typed<'v>(name: &str, value: &'v str) -> Option<Cow<'v, str>> {
     let value = value.trim();
     match name {
-        "title" => Some(shortened(value)).filter(|text| !text.is_empty()),
+        "color" | "bgcolor" => colour(value).map(Cow::Owned),
+        "face" => face(value).map(Cow::Borrowed),
+        "size" => step(value).map(Cow::Owned),
+        "title" => Some(shortened(value)).filter(|text| !text.is_empty()).map(Cow::Owned),
         "dir" => keyword(value, &["ltr", "rtl", "auto"]),
         "lang" => {
             let is_tag = |c: char| c.is_ascii_alphanumeric() || c == '-';
-            (!value.is_empty() && value.len() <= 35 && value.chars().all(is_tag)).then(|| value.into())
+            (!value.is_empty() && value.len() <= 35 && value.chars().all(is_tag)).then_some(Cow::Borrowed(value))
         }
         "align" => keyword(value, &["left", "right", "center", "justify", "middle", "top", "bottom"]),
         "valign" => keyword(value, &["top", "middle", "bottom", "baseline"]),
         "width" | "height" => length(value),
-        "border" | "cellpadding" | "cellspacing" | "colspan" | "rowspan" | "start" => number(value, 1_000),
-        "bgcolor" => colour(value),
-        "nowrap" => Some("nowrap".into()),
-        "type" if ["1", "a", "A", "i", "I"].contains(&value) => Some(value.into()),
+        "border" | "cellpadding" | "cellspacing" | "colspan" | "rowspan" | "start" => number(value, 1_000).map(Cow::Borrowed),
+        "nowrap" => Some(Cow::Borrowed("nowrap")),
+        "type" if ["1", "a", "A", "i", "I"].contains(&value) => Some(Cow::Borrowed(value)),
         "type" => keyword(value, &["disc", "circle", "square"]),
         _ => None,
     }
@@ -162,24 +216,27 @@ enum Source {
 /// The picture that a value names: a part of the mail, a file elsewhere, or one that stands in the value.
 fn source(value: &str, picture: &mut Pictures<'_>) -> Source {
     let value = value.trim();
-    let prefix = value.get(..5).unwrap_or_default().to_ascii_lowercase();
-    match prefix.as_str() {
-        "data:" => picture_within(value).map_or(Source::Nothing, Source::Here),
-        _ if prefix.starts_with("cid:") => {
+    match () {
+        () if begins(value, "data:") => picture_within(value).map_or(Source::Nothing, Source::Here),
+        () if begins(value, "cid:") => {
             let url = value.get(4..).and_then(|id| picture(Picture::Part(id)));
             url.as_deref().and_then(picture_within).map_or(Source::Nothing, Source::Here)
         }
-        _ if is_remote(value) => {
+        () if is_remote(value) => {
             let url = remote(value).and_then(|url| picture(Picture::Remote(&url)));
             url.as_deref().and_then(picture_within).map_or(Source::Remote, Source::Here)
         }
-        _ => Source::Nothing,
+        () => Source::Nothing,
     }
 }
 
 fn is_remote(value: &str) -> bool {
-    let value = value.trim().to_ascii_lowercase();
-    value.starts_with("http:") || value.starts_with("https:") || value.starts_with("//")
+    let value = value.trim();
+    ["http:", "https:", "//"].into_iter().any(|beginning| begins(value, beginning))
+}
+
+fn begins(value: &str, beginning: &str) -> bool {
+    value.get(..beginning.len()).is_some_and(|head| head.eq_ignore_ascii_case(beginning))
 }
 
 /// The URL of a picture elsewhere, without a fragment. One without a scheme is of HTTPS.
@@ -195,50 +252,54 @@ fn picture_within(value: &str) -> Option<String> {
     let kind = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/avif"]
         .into_iter()
         .find(|kind| head.strip_prefix("data:").and_then(|head| head.strip_prefix(kind)) == Some(";base64"))?;
-    let is_digit = |c: char| c.is_ascii_alphanumeric() || "+/=".contains(c);
-    let content: String = content.chars().filter(|c| !c.is_ascii_whitespace()).collect();
-    (!content.is_empty() && content.chars().all(is_digit)).then(|| format!("data:{kind};base64,{content}"))
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+    let mut url = format!("data:{kind};base64,");
+    let before = url.len();
+    url.reserve(content.len());
+    url.extend(content.split_ascii_whitespace());
+    (url.len() > before && url.bytes().skip(before).all(is_digit)).then_some(url)
 }
 
 fn shortened(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(TEXT_CHARACTERS_MAX).collect::<String>().trim().into()
 }
 
-fn keyword(value: &str, all: &[&str]) -> Option<String> {
-    all.iter().find(|known| known.eq_ignore_ascii_case(value)).map(|known| known.to_string())
+fn keyword(value: &str, all: &'static [&'static str]) -> Option<Cow<'static, str>> {
+    all.iter().find(|known| known.eq_ignore_ascii_case(value)).map(|known| Cow::Borrowed(*known))
 }
 
-fn number(value: &str, most: u32) -> Option<String> {
-    let number: u32 = value.trim_end_matches("px").parse().ok()?;
-    (number <= most).then(|| number.to_string())
+/// The digits of a number, without zeros before them.
+fn number(value: &str, most: u32) -> Option<&str> {
+    let digits = value.trim_end_matches("px");
+    let number: u32 = digits.parse().ok()?;
+    let shown = if number == 0 { "0" } else { digits.trim_start_matches(['+', '0']) };
+    (number <= most).then_some(shown)
 }
 
 /// Pixels or a percentage.
-fn length(value: &str) -> Option<String> {
+fn length(value: &str) -> Option<Cow<'_, str>> {
     match value.strip_suffix('%') {
-        Some(share) => number(share.trim(), 100).map(|share| format!("{share}%")),
-        None => number(value, 10_000),
+        Some(share) => number(share.trim(), 100).map(|share| Cow::Owned([share, "%"].concat())),
+        None => number(value, 10_000).map(Cow::Borrowed),
     }
 }
 
 /// A size of a font: 1 to 7, or a step from the one around it.
 fn step(value: &str) -> Option<String> {
-    let value = value.trim();
     let (sign, digits) = match value.split_at_checked(1) {
         Some((sign @ ("+" | "-"), digits)) => (sign, digits),
         _ => ("", value),
     };
-    number(digits, 7).map(|number| format!("{sign}{number}"))
+    number(digits, 7).map(|number| [sign, number].concat())
 }
 
-fn face(value: &str) -> Option<String> {
+fn face(value: &str) -> Option<&str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " ,-".contains(c);
-    let value = value.trim();
-    (!value.is_empty() && value.len() <= 200 && value.chars().all(is_plain)).then(|| value.into())
+    (!value.is_empty() && value.len() <= 200 && value.chars().all(is_plain)).then_some(value)
 }
 
 /// `#` and digits, or a name.
-pub(super) fn colour(value: &str) -> Option<String> {
+fn colour(value: &str) -> Option<String> {
     let value = value.trim().to_ascii_lowercase();
     let is_name = (3..=24).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_lowercase());
     let digits = value.strip_prefix('#').unwrap_or(&value);

@@ -8,7 +8,7 @@
 //! identifiers and classes. No element of the list changes how a browser reads what is within it, so a browser reads the output as it was
 //! written, and nothing is done to it behind this.
 //!
-//! Bounds: [`DEPTH_MAX`] open elements, [`ATTRIBUTES_MAX`] of a tag; what is beyond is left out, its text stays. The output is a constant times the input.
+//! Bounds: [`DEPTH_MAX`] open elements; what is beyond is left out, its text stays. The output is a constant times the input.
 
 mod attribute;
 mod element;
@@ -23,14 +23,12 @@ use text::entities;
 use text::html::{Token, Tokeniser, Within};
 
 use crate::html::escape;
+use attribute::Attributes;
 use element::{Element, Kind};
 pub(crate) use link::link;
 
 /// Elements that are open at a time.
 pub const DEPTH_MAX: usize = 120;
-
-/// Attributes of a tag that are looked at.
-pub const ATTRIBUTES_MAX: usize = 64;
 
 /// A page that was made safe.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -59,7 +57,7 @@ pub fn sanitise(page: &str, picture: &mut Pictures<'_>) -> Safe {
         safe: Safe { html: String::with_capacity(page.len()), remote: 0 },
         open: Vec::new(),
         tag: Tag::None,
-        attributes: Vec::new(),
+        attributes: Attributes::default(),
         foreign: None,
         picture,
     };
@@ -81,8 +79,7 @@ struct Sanitiser<'p, 'q> {
     /// Elements that are open in the output, the innermost last.
     open: Vec<&'static Element>,
     tag: Tag,
-    /// Attributes of the tag under way.
-    attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    attributes: Attributes,
     /// The element of another language that the input is within: `svg`, `math`.
     foreign: Option<&'static str>,
     picture: &'p mut Pictures<'q>,
@@ -109,12 +106,12 @@ impl Sanitiser<'_, '_> {
                 self.tag = Tag::Other;
                 self.close(name);
             }
-            Token::Attribute(name) => self.attribute(name),
-            Token::Value(bytes) => {
-                if let (Tag::Open(_), Some((_, value))) = (self.tag, self.attributes.last_mut()) {
-                    value.extend_from_slice(bytes);
+            Token::Attribute(name) => {
+                if let Tag::Open(element) = self.tag {
+                    self.attributes.begin(element, name);
                 }
             }
+            Token::Value(bytes) => self.attributes.value(bytes),
             Token::End { is_closed } => self.end_tag(is_closed),
             Token::Comment(_) | Token::Declaration(_) => {}
         }
@@ -123,11 +120,11 @@ impl Sanitiser<'_, '_> {
     fn text(&mut self, within: Within, bytes: &[u8]) {
         let text = match within {
             _ if self.foreign.is_some() => return,
-            Within::Page | Within::Escapable("textarea") => entities::decode(bytes),
-            Within::Raw("xmp" | "plaintext") => Cow::Borrowed(bytes),
+            Within::Page | Within::Escapable("textarea") => decoded(bytes),
+            Within::Raw("xmp" | "plaintext") => String::from_utf8_lossy(bytes),
             Within::Escapable(_) | Within::Raw(_) => return,
         };
-        escape(&String::from_utf8_lossy(&text), &mut self.safe.html);
+        escape(&text, &mut self.safe.html);
     }
 
     /// The meaning of a tag that opens an element.
@@ -144,20 +141,6 @@ impl Sanitiser<'_, '_> {
         element.map_or(Tag::Other, Tag::Open)
     }
 
-    fn attribute(&mut self, name: &[u8]) {
-        let Tag::Open(element) = self.tag else { return };
-        let is_known = self.attributes.iter().any(|(known, _)| known == name);
-        // One that is not looked at takes the values that come, too.
-        let is_wanted = !is_known && self.attributes.len() < ATTRIBUTES_MAX && attribute::is_wanted(element, name);
-        self.attributes.push((if is_wanted { name.to_vec() } else { Vec::new() }, Vec::new()));
-        if let [.., before, _] = &self.attributes[..]
-            && before.0.is_empty()
-        {
-            let at = self.attributes.len() - 2;
-            self.attributes.swap_remove(at);
-        }
-    }
-
     fn end_tag(&mut self, is_closed: bool) {
         match core::mem::replace(&mut self.tag, Tag::None) {
             Tag::Open(element) => self.open(element),
@@ -172,13 +155,12 @@ impl Sanitiser<'_, '_> {
         if element.kind != Kind::Void && self.open.len() >= DEPTH_MAX {
             return;
         }
-        let written = attribute::write(element, &self.attributes, &mut *self.picture);
-        self.safe.remote = self.safe.remote.saturating_add(written.remote);
         let out = &mut self.safe.html;
         out.push('<');
         out.push_str(element.written);
-        out.push_str(&written.text);
+        let remote = attribute::write(element, &mut self.attributes, &mut *self.picture, out);
         out.push('>');
+        self.safe.remote = self.safe.remote.saturating_add(remote);
         if element.kind != Kind::Void {
             self.open.push(element);
         }
@@ -255,6 +237,17 @@ impl Sanitiser<'_, '_> {
     }
 }
 
+/// Text with its references decoded.
+fn decoded(raw: &[u8]) -> Cow<'_, str> {
+    match entities::decode(raw) {
+        // Of text the check alone is faster than a reading that looks for what is wrong.
+        Cow::Borrowed(plain) => core::str::from_utf8(plain).map_or_else(|_| String::from_utf8_lossy(plain), Cow::Borrowed),
+        Cow::Owned(plain) => Cow::Owned(
+            String::from_utf8(plain).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        ),
+    }
+}
+
 /// The last place of an element with a name.
 trait LastPlace {
     fn rposition_of(self, name: &str) -> Option<usize>;
@@ -295,6 +288,11 @@ mod tests {
             ("a<br/>b<hr>", "a<br>b<hr>"),
             ("1 < 2 &amp; &lt;b&gt; &#x3c;", "1 &lt; 2 &amp; &lt;b&gt; &lt;"),
             ("<font color=RED face='a b' size=+1 onclick=x>a", "<font color=\"red\" face=\"a b\" size=\"+1\">a</font>"),
+            (
+                "<td height='+007px' ALIGN=Left width='50 %' border=000 colspan=1001 align=right>",
+                "<td align=\"left\" width=\"50%\" height=\"7\" border=\"0\"></td>",
+            ),
+            ("<a href='&#104;ttp://a.example/&uuml;&amp;' href=x>a", "<a href=\"http://a.example/%C3%BC&amp;\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">a</a>"),
         ] {
             assert_eq!(safe(page), wanted, "{page}");
         }

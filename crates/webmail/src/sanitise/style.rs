@@ -3,8 +3,7 @@
 //! A declaration with anything else in it is left out: an escape, a quote where no font is named, a function other than those of
 //! colours, a negative length. No property of the list takes an element out of its place or fetches something.
 
-use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// Declarations of one style.
@@ -13,17 +12,27 @@ const DECLARATIONS_MAX: usize = 100;
 /// Values of one declaration.
 const VALUES_MAX: usize = 16;
 
-/// A value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Value {
+/// A value, as it stands in the style.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Value<'a> {
     /// A keyword, or the name of a colour or a font.
-    Word(String),
-    Length(String),
-    Colour(String),
+    Word(&'a str),
+    Length(Number<'a>, &'static str),
+    /// The digits of a colour.
+    Digits(&'a str),
+    /// A function of colours, and its values.
+    Function(&'static str, [Option<(Number<'a>, &'static str)>; 4]),
     /// In quotes.
-    Name(String),
+    Name(&'a str),
     Comma,
     Slash,
+}
+
+/// A number without signs: its digits before the point, without zeros before them, and behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Number<'a> {
+    whole: &'a str,
+    fraction: &'a str,
 }
 
 /// Values that a property takes besides keywords.
@@ -115,61 +124,107 @@ const PROPERTIES: [(&str, Takes); 72] = [
 
 const UNITS: [&str; 11] = ["", "px", "em", "rem", "pt", "%", "ex", "cm", "mm", "in", "pc"];
 
-/// The declarations of a style that are allowed.
-pub(super) fn clean(style: &str) -> String {
-    let mut reader = Reader { rest: style };
-    let mut out = String::new();
+/// Functions of colours.
+const FUNCTIONS: [&str; 4] = ["rgb", "rgba", "hsl", "hsla"];
+
+/// The longest word.
+const WORD_BYTES_MAX: usize = 40;
+
+/// Writes the declarations of a style that are allowed.
+pub(super) fn clean(style: &str, out: &mut String) {
+    let (mut reader, mut values) = (Reader { rest: style }, Vec::new());
     for _ in 0..DECLARATIONS_MAX {
         reader.skip_blanks();
         if reader.rest.is_empty() {
             break;
         }
-        let declaration = reader.declaration();
-        if let Some((name, values)) = declaration
-            && let Some(text) = written(&name, values)
-        {
-            out.push_str(&text);
+        values.clear();
+        if let Some(name) = reader.declaration(&mut values) {
+            write(name, &values, out);
         }
         reader.skip_declaration();
     }
-    out
 }
 
-fn written(name: &str, values: Vec<Value>) -> Option<String> {
-    let (name, values) = match name {
+/// Writes a declaration, if its values are those of its property.
+fn write(name: &str, values: &[Value<'_>], out: &mut String) {
+    let (name, values) = match name.eq_ignore_ascii_case("background") {
         // Of the short form the colour alone: the rest is a picture.
-        "background" => ("background-color", values.into_iter().find(is_colour).into_iter().collect()),
-        name => (name, values),
+        true => ("background-color", values.iter().find(|value| is_colour(value)).map(core::slice::from_ref)),
+        false => (name, Some(values)),
     };
-    let at = PROPERTIES.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
-    let (name, takes) = PROPERTIES.get(at)?;
-    let fits = |value: &Value| match value {
+    let (Some((name, takes)), Some(values)) = (property(name), values) else { return };
+    let fits = |value: &Value<'_>| match value {
         Value::Word(_) => true,
-        Value::Length(_) => matches!(takes, Takes::Lengths | Takes::Both | Takes::Fonts),
-        Value::Colour(_) => matches!(takes, Takes::Colours | Takes::Both),
+        Value::Length(..) => matches!(takes, Takes::Lengths | Takes::Both | Takes::Fonts),
+        Value::Digits(_) | Value::Function(..) => matches!(takes, Takes::Colours | Takes::Both),
         Value::Name(_) | Value::Comma | Value::Slash => *takes == Takes::Fonts,
     };
     if values.is_empty() || !values.iter().all(fits) {
-        return None;
+        return;
     }
-    let mut text = format!("{name}:");
+    out.push_str(name);
+    out.push(':');
     for (at, value) in values.iter().enumerate() {
         if at > 0 && *value != Value::Comma {
-            text.push(' ');
+            out.push(' ');
         }
-        match value {
-            Value::Word(word) | Value::Length(word) | Value::Colour(word) => text.push_str(word),
-            Value::Name(name) => text.push_str(&format!("\"{name}\"")),
-            Value::Comma => text.push(','),
-            Value::Slash => text.push('/'),
+        value.write(out);
+    }
+    out.push(';');
+}
+
+/// The property of a name, whatever its case.
+fn property(name: &str) -> Option<&'static (&'static str, Takes)> {
+    let mut lower = [0; WORD_BYTES_MAX];
+    let lower = lower.get_mut(..name.len())?;
+    lower.copy_from_slice(name.as_bytes());
+    lower.make_ascii_lowercase();
+    let at = PROPERTIES.binary_search_by(|(known, _)| known.as_bytes().cmp(lower)).ok()?;
+    PROPERTIES.get(at)
+}
+
+impl Value<'_> {
+    fn write(&self, out: &mut String) {
+        match self {
+            Value::Word(word) => out.push_str(word),
+            Value::Length(number, unit) => number.write(unit, out),
+            Value::Digits(digits) => {
+                out.push('#');
+                out.extend(digits.chars().map(|digit| digit.to_ascii_lowercase()));
+            }
+            Value::Function(function, values) => {
+                out.push_str(function);
+                for (at, (number, unit)) in values.iter().flatten().enumerate() {
+                    out.push(if at == 0 { '(' } else { ',' });
+                    number.write(unit, out);
+                }
+                out.push(')');
+            }
+            Value::Name(name) => {
+                out.push('"');
+                out.push_str(name);
+                out.push('"');
+            }
+            Value::Comma => out.push(','),
+            Value::Slash => out.push('/'),
         }
     }
-    text.push(';');
-    Some(text)
+}
+
+impl Number<'_> {
+    fn write(&self, unit: &str, out: &mut String) {
+        out.push_str(if self.whole.is_empty() { "0" } else { self.whole });
+        if !self.fraction.is_empty() {
+            out.push('.');
+            out.push_str(self.fraction);
+        }
+        out.push_str(unit);
+    }
 }
 
 /// Whether the short form of backgrounds means a colour by a value.
-fn is_colour(value: &Value) -> bool {
+fn is_colour(value: &Value<'_>) -> bool {
     const OTHERS: [&str; 14] = [
         "repeat",
         "no-repeat",
@@ -187,8 +242,8 @@ fn is_colour(value: &Value) -> bool {
         "contain",
     ];
     match value {
-        Value::Colour(_) => true,
-        Value::Word(word) => !OTHERS.contains(&word.as_str()),
+        Value::Digits(_) | Value::Function(..) => true,
+        Value::Word(word) => !OTHERS.contains(word),
         _ => false,
     }
 }
@@ -206,11 +261,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next declaration, if all of it is understood.
-    fn declaration(&mut self) -> Option<(String, Vec<Value>)> {
-        let name = self.word()?.to_ascii_lowercase();
+    /// The next declaration, if all of it is understood: its name, and its values behind those that are there.
+    fn declaration(&mut self, values: &mut Vec<Value<'a>>) -> Option<&'a str> {
+        let name = self.word()?;
         self.rest = self.rest.trim_ascii_start().strip_prefix(':')?;
-        let mut values = Vec::new();
         loop {
             self.rest = self.rest.trim_ascii_start();
             match self.rest.chars().next() {
@@ -226,15 +280,15 @@ impl<'a> Reader<'a> {
                 Some(_) if values.len() >= VALUES_MAX => return None,
                 Some(_) => match self.value() {
                     Some(value) => values.push(value),
-                    None if name == "background" => self.skip_value()?,
+                    None if name.eq_ignore_ascii_case("background") => self.skip_value()?,
                     None => return None,
                 },
             }
         }
-        Some((name, values))
+        Some(name)
     }
 
-    fn value(&mut self) -> Option<Value> {
+    fn value(&mut self) -> Option<Value<'a>> {
         let first = self.rest.chars().next()?;
         match first {
             ',' => self.single(Value::Comma),
@@ -242,8 +296,7 @@ impl<'a> Reader<'a> {
             '#' => {
                 self.rest = &self.rest[1..];
                 let digits = self.run(|c| c.is_ascii_hexdigit());
-                matches!(digits.len(), 3 | 4 | 6 | 8)
-                    .then(|| Value::Colour(format!("#{}", digits.to_ascii_lowercase())))
+                matches!(digits.len(), 3 | 4 | 6 | 8).then_some(Value::Digits(digits))
             }
             '"' | '\'' => self.name(first),
             '0'..='9' | '.' | '+' => self.length(),
@@ -252,7 +305,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn single(&mut self, value: Value) -> Option<Value> {
+    fn single(&mut self, value: Value<'a>) -> Option<Value<'a>> {
         self.rest = self.rest.get(1..)?;
         Some(value)
     }
@@ -266,82 +319,66 @@ impl<'a> Reader<'a> {
 
     fn word(&mut self) -> Option<&'a str> {
         let word = self.run(|c| c.is_ascii_alphanumeric() || c == '-');
-        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.len() <= 40;
+        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.len() <= WORD_BYTES_MAX;
         is_word.then_some(word)
     }
 
-    fn name(&mut self, quote: char) -> Option<Value> {
+    fn name(&mut self, quote: char) -> Option<Value<'a>> {
         self.rest = self.rest.get(1..)?;
         let name = self.run(|c| c.is_ascii_alphanumeric() || " -_".contains(c) || (c.is_alphabetic() && !c.is_ascii()));
         self.rest = self.rest.strip_prefix(quote)?;
-        (name.len() <= 80).then(|| Value::Name(name.trim().into()))
+        (name.len() <= 80).then_some(Value::Name(name.trim()))
     }
 
-    fn length(&mut self) -> Option<Value> {
+    fn length(&mut self) -> Option<Value<'a>> {
         let number = self.number()?;
-        let unit = match self.rest.strip_prefix('%') {
-            Some(rest) => {
-                self.rest = rest;
-                "%".to_string()
-            }
-            None => self.run(|c| c.is_ascii_alphabetic()).to_ascii_lowercase(),
+        let unit = match self.percent() {
+            "" => self.run(|c| c.is_ascii_alphabetic()),
+            percent => percent,
         };
-        UNITS.contains(&unit.as_str()).then(|| Value::Length(format!("{number}{unit}")))
+        let unit = UNITS.iter().find(|known| known.eq_ignore_ascii_case(unit))?;
+        Some(Value::Length(number, unit))
     }
 
     /// A number of at most five digits before the point and three behind it.
-    fn number(&mut self) -> Option<String> {
+    fn number(&mut self) -> Option<Number<'a>> {
         self.rest = self.rest.strip_prefix('+').unwrap_or(self.rest);
-        let whole = self.run(|c| c.is_ascii_digit());
-        let mut number = match whole.trim_start_matches('0') {
-            "" => "0".to_string(),
-            whole => whole.into(),
-        };
+        let digits = self.run(|c| c.is_ascii_digit());
         let mut fraction = "";
         if let Some(rest) = self.rest.strip_prefix('.') {
             self.rest = rest;
             fraction = self.run(|c| c.is_ascii_digit());
         }
-        if number.len() > 5 || whole.is_empty() && fraction.is_empty() {
+        let whole = digits.trim_start_matches('0');
+        if whole.len() > 5 || digits.is_empty() && fraction.is_empty() {
             return None;
         }
-        let fraction = fraction.get(..fraction.len().min(3)).unwrap_or_default();
-        if !fraction.is_empty() {
-            number.push('.');
-            number.push_str(fraction);
-        }
-        Some(number)
+        Some(Number { whole, fraction: fraction.get(..fraction.len().min(3)).unwrap_or_default() })
     }
 
-    fn word_or_colour(&mut self) -> Option<Value> {
-        let word = self.word()?.to_string();
-        let Some(rest) = self.rest.strip_prefix('(') else { return Some(Value::Word(word)) };
-        let function = word.to_ascii_lowercase();
-        if !["rgb", "rgba", "hsl", "hsla"].contains(&function.as_str()) {
-            return None;
-        }
+    fn percent(&mut self) -> &'static str {
+        let Some(rest) = self.rest.strip_prefix('%') else { return "" };
         self.rest = rest;
-        let mut parts: Vec<String> = Vec::new();
+        "%"
+    }
+
+    fn word_or_colour(&mut self) -> Option<Value<'a>> {
+        let word = self.word()?;
+        let Some(rest) = self.rest.strip_prefix('(') else { return Some(Value::Word(word)) };
+        let function = FUNCTIONS.iter().find(|known| known.eq_ignore_ascii_case(word))?;
+        self.rest = rest;
+        let (mut parts, mut count) = ([None; 4], 0usize);
         loop {
             self.rest = self.rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',' || c == '/');
             if let Some(rest) = self.rest.strip_prefix(')') {
                 self.rest = rest;
                 break;
             }
-            let number = self.number()?;
-            let unit = match self.rest.strip_prefix('%') {
-                Some(rest) => {
-                    self.rest = rest;
-                    "%"
-                }
-                None => "",
-            };
-            parts.push(format!("{number}{unit}"));
-            if parts.len() > 4 {
-                return None;
-            }
+            let (number, unit) = (self.number()?, self.percent());
+            *parts.get_mut(count)? = Some((number, unit));
+            count = count.saturating_add(1);
         }
-        (parts.len() >= 3).then(|| Value::Colour(format!("{function}({})", parts.join(","))))
+        (count >= 3).then_some(Value::Function(function, parts))
     }
 
     /// Passes over a value that is not understood: up to a blank or the end of the declaration, with what stands in brackets.
@@ -373,6 +410,12 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
+    fn cleaned(style: &str) -> String {
+        let mut out = String::new();
+        clean(style, &mut out);
+        out
+    }
+
     #[test]
     fn the_table_is_in_order() {
         assert!(PROPERTIES.windows(2).all(|pair| pair[0].0 < pair[1].0));
@@ -397,8 +440,8 @@ mod tests {
             ("color:\"red\"", ""),
             ("behavior:url(x);-moz-binding:url(x);color:blue", "color:blue;"),
         ] {
-            assert_eq!(clean(style), wanted, "{style}");
-            assert_eq!(clean(wanted), wanted);
+            assert_eq!(cleaned(style), wanted, "{style}");
+            assert_eq!(cleaned(wanted), wanted);
         }
     }
 }

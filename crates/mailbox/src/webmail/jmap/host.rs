@@ -123,7 +123,7 @@ impl Host for Door<'_> {
         let until = Instant::now() + SEARCH_WAIT.min(site.work_max);
         let mut found = Vec::new();
         for (number, mailbox) in mailboxes {
-            let uids = self.server.runtime.block_on(find(site, *number, mailbox, &key, until));
+            let uids = self.server.wait(find(site, *number, mailbox, &key, until));
             found.extend(uids.into_iter().map(|uid| (*number, uid)));
         }
         found
@@ -178,7 +178,7 @@ impl Host for Door<'_> {
             return Err(Failure::NoRelay);
         }
         let (owners, name) = (self.server.owners(), self.account.name.clone());
-        let outcome = self.server.runtime.block_on(sending::submit(site, owners, name, (from, to), &content));
+        let outcome = self.server.wait(sending::submit(site, owners, name, (from, to), &content));
         match outcome {
             Ok(Ok(())) => Ok(()),
             Ok(Err(Unsent::Queue | Unsent::Rate)) => Err(Failure::Waiting),
@@ -215,7 +215,7 @@ impl Host for Door<'_> {
 
     fn file_script(&mut self, filing: Filing) -> Result<(), Misfiled> {
         let (site, account) = (self.server.site, self.account.number);
-        let filed = self.server.runtime.block_on(async {
+        let filed = self.server.wait(async {
             match filing {
                 Filing::Put { name, text } => scripts::put(&site.store, &site.scripts, account, &name, text).await,
                 Filing::Rename { from, to } => scripts::rename(&site.store, account, &from, &to).await,
