@@ -247,6 +247,10 @@ impl Server {
         } else if matches!(self.reading, Reading::Complete) {
             self.reading = Reading::Head(HeadBuffer::default());
             self.responding = Responding::Waiting;
+            // A connection that waits holds no buffer.
+            if self.outbox.is_empty() {
+                self.outbox = Vec::new();
+            }
         }
     }
 }
@@ -254,5 +258,24 @@ impl Server {
 impl Default for Server {
     fn default() -> Server {
         Server::new(Limits::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_waits_for_the_next_request_holds_no_buffer() {
+        let mut server = Server::default();
+        let (count, event) = server.step(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
+        assert!(matches!(event, ServerEvent::Request(_)) && count > 0);
+        assert!(matches!(server.step(b""), (0, ServerEvent::End(_))));
+        let body = [b'a'; 100_000];
+        server.answer(&Response::with_body(200, "text/plain", body.len() as u64), &body);
+        assert!(server.outbox().len() > body.len());
+        server.sent();
+        assert_eq!(server.step(b""), (0, ServerEvent::Idle));
+        assert_eq!(server.outbox.capacity(), 0);
     }
 }
