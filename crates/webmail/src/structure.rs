@@ -387,13 +387,9 @@ mod tests {
 
     #[test]
     fn lines_end_with_line_feeds() {
-        for (text, wanted) in [
-            ("", ""),
-            ("a\nb", "a\nb"),
-            ("a\r\nb\r\n", "a\nb\n"),
-            ("a\rb\r", "a\nb\n"),
-            ("\r\r\n\n\r", "\n\n\n\n"),
-        ] {
+        for (text, wanted) in
+            [("", ""), ("a\nb", "a\nb"), ("a\r\nb\r\n", "a\nb\n"), ("a\rb\r", "a\nb\n"), ("\r\r\n\n\r", "\n\n\n\n")]
+        {
             assert_eq!(with_line_feeds(text.into()), wanted, "{text:?}");
         }
     }

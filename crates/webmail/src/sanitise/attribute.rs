@@ -199,7 +199,9 @@ fn typed<'v>(name: &str, value: &'v str) -> Option<Cow<'v, str>> {
         "align" => keyword(value, &["left", "right", "center", "justify", "middle", "top", "bottom"]),
         "valign" => keyword(value, &["top", "middle", "bottom", "baseline"]),
         "width" | "height" => length(value),
-        "border" | "cellpadding" | "cellspacing" | "colspan" | "rowspan" | "start" => number(value, 1_000).map(Cow::Borrowed),
+        "border" | "cellpadding" | "cellspacing" | "colspan" | "rowspan" | "start" => {
+            number(value, 1_000).map(Cow::Borrowed)
+        }
         "nowrap" => Some(Cow::Borrowed("nowrap")),
         "type" if ["1", "a", "A", "i", "I"].contains(&value) => Some(Cow::Borrowed(value)),
         "type" => keyword(value, &["disc", "circle", "square"]),

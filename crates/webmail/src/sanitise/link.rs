@@ -18,7 +18,9 @@ pub(crate) fn link(value: &str) -> Option<String> {
     let scheme = ["https", "http", "mailto"].into_iter().find(|known| known.eq_ignore_ascii_case(scheme))?;
     let (between, rest) = match scheme {
         "mailto" => (":", Some(rest).filter(|rest| rest.contains('@'))?),
-        _ => ("://", rest.strip_prefix("//").filter(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['))?),
+        _ => {
+            ("://", rest.strip_prefix("//").filter(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['))?)
+        }
     };
     let mut link = String::with_capacity(value.len().saturating_add(8));
     link.push_str(scheme);

@@ -241,7 +241,9 @@ impl Sanitiser<'_, '_> {
 fn decoded(raw: &[u8]) -> Cow<'_, str> {
     match entities::decode(raw) {
         // Of text the check alone is faster than a reading that looks for what is wrong.
-        Cow::Borrowed(plain) => core::str::from_utf8(plain).map_or_else(|_| String::from_utf8_lossy(plain), Cow::Borrowed),
+        Cow::Borrowed(plain) => {
+            core::str::from_utf8(plain).map_or_else(|_| String::from_utf8_lossy(plain), Cow::Borrowed)
+        }
         Cow::Owned(plain) => Cow::Owned(
             String::from_utf8(plain).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
         ),
@@ -292,7 +294,10 @@ mod tests {
                 "<td height='+007px' ALIGN=Left width='50 %' border=000 colspan=1001 align=right>",
                 "<td align=\"left\" width=\"50%\" height=\"7\" border=\"0\"></td>",
             ),
-            ("<a href='&#104;ttp://a.example/&uuml;&amp;' href=x>a", "<a href=\"http://a.example/%C3%BC&amp;\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">a</a>"),
+            (
+                "<a href='&#104;ttp://a.example/&uuml;&amp;' href=x>a",
+                "<a href=\"http://a.example/%C3%BC&amp;\" target=\"_blank\" rel=\"noopener noreferrer nofollow\">a</a>",
+            ),
         ] {
             assert_eq!(safe(page), wanted, "{page}");
         }
