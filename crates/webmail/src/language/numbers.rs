@@ -160,14 +160,16 @@ impl Dates {
         let mut filled = String::with_capacity(pattern.len().saturating_add(32));
         pieces(pattern, |piece| match piece {
             Ok(text) => filled.push_str(text),
-            Err(place) => drop(match place {
-                0 => write!(filled, "{day}"),
-                1 => filled.write_str(name(&self.months, usize::try_from(month).unwrap_or(1).saturating_sub(1))),
-                2 => write!(filled, "{year:04}"),
-                3 => write!(filled, "{hour:02}:{minute:02}:{second:02}"),
-                4 => write!(filled, "{sign}{:02}{:02}", zone / 60, zone % 60),
-                _ => filled.write_str(name(&self.weekdays, weekday)),
-            }),
+            Err(place) => {
+                let _ = match place {
+                    0 => write!(filled, "{day}"),
+                    1 => filled.write_str(name(&self.months, usize::try_from(month).unwrap_or(1).saturating_sub(1))),
+                    2 => write!(filled, "{year:04}"),
+                    3 => write!(filled, "{hour:02}:{minute:02}:{second:02}"),
+                    4 => write!(filled, "{sign}{:02}{:02}", zone / 60, zone % 60),
+                    _ => filled.write_str(name(&self.weekdays, weekday)),
+                };
+            }
         });
         numbers.in_digits(&filled)
     }

@@ -112,10 +112,10 @@ fn place_of(name: &[u8]) -> Option<usize> {
 /// The place of an attribute of an element, if something is made of it.
 fn wanted(element: &Element, name: &[u8]) -> Option<usize> {
     let place = place_of(name)?;
-    let is_wanted = match NAMES.get(place)? {
-        &"href" => element.name == "a",
-        &("src" | "alt") => element.name == "img",
-        &("color" | "face" | "size") => element.name == "font",
+    let is_wanted = match *NAMES.get(place)? {
+        "href" => element.name == "a",
+        "src" | "alt" => element.name == "img",
+        "color" | "face" | "size" => element.name == "font",
         _ => true,
     };
     is_wanted.then_some(place)
