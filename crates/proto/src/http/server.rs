@@ -268,9 +268,12 @@ mod tests {
     #[test]
     fn a_connection_that_waits_for_the_next_request_holds_no_buffer() {
         let mut server = Server::default();
-        let (count, event) = server.step(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n");
-        assert!(matches!(event, ServerEvent::Request(_)) && count > 0);
-        assert!(matches!(server.step(b""), (0, ServerEvent::End(_))));
+        let (mut input, mut is_whole) = (&b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"[..], false);
+        while !is_whole {
+            let (count, event) = server.step(input);
+            input = &input[count..];
+            is_whole = matches!(event, ServerEvent::End(_));
+        }
         let body = [b'a'; 100_000];
         server.answer(&Response::with_body(200, "text/plain", body.len() as u64), &body);
         assert!(server.outbox().len() > body.len());
