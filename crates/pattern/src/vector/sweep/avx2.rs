@@ -51,11 +51,13 @@ impl Vector for Eight {
     #[inline(always)]
     unsafe fn fetch(self, words: &[u32]) -> Eight {
         // SAFETY: both are 32 bytes, of which any are valid.
-        let places: [u32; 8] = unsafe { std::mem::transmute(self.0) };
+        let [a, b, c, d] = unsafe { &std::mem::transmute::<__m256i, [[u32; 2]; 4]>(self.0) };
         // SAFETY: the caller has seen to it.
-        let words = places.map(|place| unsafe { *words.get_unchecked(place as usize) });
-        // SAFETY: both are 32 bytes, of which any are valid.
-        Eight(unsafe { std::mem::transmute::<[u32; 8], __m256i>(words) })
+        unsafe {
+            let low = _mm256_blend_epi32::<0b1100>(two(words, a), two(words, b));
+            let high = _mm256_blend_epi32::<0b1100_0000>(two(words, c), two(words, d));
+            Eight(_mm256_blend_epi32::<0b1111_0000>(low, high))
+        }
     }
 
     #[inline(always)]
@@ -134,4 +136,31 @@ fn load_half(bytes: &[u8]) -> __m128i {
     let bytes: &[u8; 16] = bytes.first_chunk().expect("the caller has counted the bytes");
     // SAFETY: the 16 bytes are there, and the load asks for no alignment.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+}
+
+/// The words at two places, by turns in all lanes. The compiler would take the places out of their vector, and put the words
+/// into another, by shuffles, which most processors do one at a time; loads and blends they do two or three at a time.
+///
+/// # Safety
+/// Both places are below the number of words.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn two(words: &[u32], places: &[u32; 2]) -> __m256i {
+    let (first, second): (__m256i, __m256i);
+    // SAFETY: the caller has seen to it that there are such words; nothing is written.
+    unsafe {
+        std::arch::asm!(
+            "mov {place:e}, dword ptr [{places}]",
+            "vpbroadcastd {first}, dword ptr [{words} + 4 * {place}]",
+            "mov {place:e}, dword ptr [{places} + 4]",
+            "vpbroadcastd {second}, dword ptr [{words} + 4 * {place}]",
+            places = in(reg) places,
+            words = in(reg) words.as_ptr(),
+            place = out(reg) _,
+            first = lateout(ymm_reg) first,
+            second = lateout(ymm_reg) second,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    _mm256_blend_epi32::<0b1010_1010>(first, second)
 }
