@@ -10,8 +10,9 @@ use crate::flat::{Flat, Reader, Unfit, Writer};
 
 /// Up to so many grams have two words each: about one foreign gram in 4000 passes.
 const SPARSE_MAX: usize = 1 << 15;
-/// Up to so many have a word each, 4 MB at most: one in 400. With half a word one in 100 passes.
-const MIDDLE_MAX: usize = 1 << 20;
+/// Up to so many have a word each, 2 MB at most: one in 400. With half a word one in 100 passes, but a larger filter is in no
+/// second-level cache, and a look that misses it costs more than the passes.
+const MIDDLE_MAX: usize = 1 << 19;
 /// The least number of words: 8 kB, a quarter of a first-level cache.
 const WORDS_MIN: usize = 1 << 11;
 /// The most words: 1 GB.
