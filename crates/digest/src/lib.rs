@@ -11,6 +11,7 @@ extern crate alloc;
 mod batch;
 mod driver;
 mod fuzz;
+mod instructions;
 pub mod lanes;
 pub mod md5;
 mod roots;
@@ -22,24 +23,4 @@ mod waiting;
 
 pub use batch::{Batch, Sums, Ticket, Wanted};
 pub use fuzz::fuzz_batch;
-
-/// Whether the processor computes SHA-1 and SHA-256 by itself.
-#[cfg(target_arch = "x86_64")]
-fn has_instructions() -> bool {
-    vector::sha::is_supported()
-}
-
-#[cfg(target_arch = "aarch64")]
-cpufeatures::new!(sha_here, "sha2");
-
-/// Whether the processor computes SHA-1 and SHA-256 by itself.
-#[cfg(target_arch = "aarch64")]
-fn has_instructions() -> bool {
-    sha_here::get()
-}
-
-/// Whether the processor computes SHA-1 and SHA-256 by itself: not known of others.
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn has_instructions() -> bool {
-    false
-}
+pub use instructions::Instructions;

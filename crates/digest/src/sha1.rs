@@ -6,6 +6,7 @@
 //! ```
 
 use crate::driver;
+use crate::instructions::Instructions;
 use crate::lanes::{Block, Function, Words};
 
 /// State of a digest.
@@ -39,12 +40,12 @@ impl Function<5> for Sha1 {
     const SWAPS: bool = true;
 
     fn in_pairs_max() -> usize {
-        if crate::has_instructions() { usize::MAX } else { 1 }
+        if Instructions::Sha.are_used() { usize::MAX } else { 1 }
     }
 
     fn take_few<const S: usize>(states: [&mut State; S], blocks: [&[Block]; S]) {
         #[cfg(target_arch = "x86_64")]
-        if crate::has_instructions() {
+        if Instructions::Sha.are_used() {
             return crate::vector::sha::sha1(states, blocks);
         }
         states.into_iter().zip(blocks).for_each(|(state, blocks)| ::sha1::block_api::compress(state, blocks));

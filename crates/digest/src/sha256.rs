@@ -7,6 +7,7 @@
 //! ```
 
 use crate::driver;
+use crate::instructions::Instructions;
 use crate::lanes::{Block, Function, Words};
 use crate::roots::CUBE_ROOTS;
 
@@ -39,12 +40,12 @@ impl Function<8> for Sha256 {
     const SWAPS: bool = true;
 
     fn in_pairs_max() -> usize {
-        if crate::has_instructions() { usize::MAX } else { 1 }
+        if Instructions::Sha.are_used() { usize::MAX } else { 1 }
     }
 
     fn take_few<const S: usize>(states: [&mut State; S], blocks: [&[Block]; S]) {
         #[cfg(target_arch = "x86_64")]
-        if crate::has_instructions() {
+        if Instructions::Sha.are_used() {
             return crate::vector::sha::sha256(states, blocks);
         }
         states.into_iter().zip(blocks).for_each(|(state, blocks)| sha2::block_api::compress256(state, blocks));

@@ -10,6 +10,7 @@ mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod sha;
 
+use crate::instructions::Instructions;
 use crate::lanes::{Block, Function, Take, Two, Words, side_by_side};
 #[cfg(target_arch = "x86_64")]
 use avx2::{Vector, transpose};
@@ -35,33 +36,27 @@ impl<const N: usize> Paths<N> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-cpufeatures::new!(avx2_here, "avx2");
-#[cfg(target_arch = "x86_64")]
-cpufeatures::new!(avx512_here, "avx512f", "avx512vl", "avx2");
-
 /// How this machine can take blocks, the best first.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn paths<F: Function<N>, const N: usize>() -> impl Iterator<Item = Paths<N>> {
     // SAFETY: a path is called where the machine has what it is compiled for.
-    let avx512 = avx512_here::get().then_some(Paths::<N> {
+    let avx512 = Instructions::Avx512.are_used().then_some(Paths::<N> {
         eight: |lanes, blocks| unsafe { take_avx512::<F, Vector, N, _>(lanes, blocks) },
         sixteen: |lanes, blocks| unsafe { take_avx512::<F, Two<Vector>, N, _>(lanes, blocks) },
     });
     // SAFETY: as above.
-    let avx2 = avx2_here::get().then_some(Paths::<N> {
+    let avx2 = Instructions::Vectors.are_used().then_some(Paths::<N> {
         eight: |lanes, blocks| unsafe { take_avx2::<F, Vector, N, _>(lanes, blocks) },
         sixteen: |lanes, blocks| unsafe { take_avx2::<F, Two<Vector>, N, _>(lanes, blocks) },
     });
     avx512.into_iter().chain(avx2)
 }
 
-/// How this machine can take blocks: with NEON, if the program is compiled for it and words are in memory as it wants them.
+/// How this machine can take blocks: with NEON, if it can.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn paths<F: Function<N>, const N: usize>() -> impl Iterator<Item = Paths<N>> {
-    let is_supported = cfg!(all(target_feature = "neon", target_endian = "little"));
     // SAFETY: a path is called where the machine has what it is compiled for.
-    let neon = is_supported.then_some(Paths::<N> {
+    let neon = Instructions::Vectors.are_used().then_some(Paths::<N> {
         eight: |lanes, blocks| unsafe { take_neon::<F, Vector, N, _>(lanes, blocks) },
         sixteen: |lanes, blocks| unsafe { take_neon::<F, Two<Vector>, N, _>(lanes, blocks) },
     });

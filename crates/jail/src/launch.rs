@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
+use crate::instructions;
+
 /// Starter of the process that jails are copies of.
 pub trait Launch: Send + Sync {
     /// Starts the program anew to [`run`](crate::run), with this as its standard input.
@@ -30,6 +32,7 @@ impl Launch for Children {
     fn launch(&self, host: OwnedFd) -> io::Result<Box<dyn Launched>> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("sluice: jail").arg("jail").env_clear().current_dir("/");
+        instructions::hand_on(&mut command);
         // What is sent to the group of this one, by a terminal, say, is not meant for it.
         command.stdin(host).stdout(Stdio::null()).process_group(0);
         if let Some(user) = self.user {

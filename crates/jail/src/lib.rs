@@ -19,6 +19,7 @@ mod company;
 mod confine;
 mod handle;
 mod host;
+pub mod instructions;
 mod launch;
 mod link;
 mod local;

@@ -43,6 +43,7 @@ mod filter;
 pub mod flat;
 mod found;
 mod fuzz;
+mod limit;
 mod naive;
 mod patterns;
 mod piece;

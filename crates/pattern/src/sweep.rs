@@ -3,7 +3,10 @@
 //! One bit an offset, eight a byte, without a branch. There is one such function for each [`Path`], and all give the
 //! same answers from the same tables.
 
+use std::fmt;
+
 use crate::filter::Filter;
+use crate::limit;
 use crate::shape::folded;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::vector;
@@ -27,6 +30,22 @@ pub enum Path {
     Neon,
 }
 
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Path::Portable => "portable code",
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => "AVX2",
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512 => "AVX-512",
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512Gather => "AVX-512, gathering",
+            #[cfg(target_arch = "aarch64")]
+            Path::Neon => "NEON",
+        })
+    }
+}
+
 impl Path {
     /// All paths, the slowest first.
     const ALL: &[Path] = &[
@@ -41,22 +60,43 @@ impl Path {
         Path::Neon,
     ];
 
-    /// The paths that this machine can go, the slowest first.
+    /// The paths that this machine can go and the limit allows, the slowest first.
     pub fn available() -> Vec<Path> {
         Path::ALL.iter().copied().filter(|path| path.is_available()).collect()
     }
 
     pub(crate) fn is_available(self) -> bool {
+        limit::allows(self.level())
+            && match self {
+                Path::Portable => true,
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 => vector::is_supported(),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx512 => vector::has_avx512(),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx512Gather => vector::gathers(),
+                #[cfg(target_arch = "aarch64")]
+                Path::Neon => vector::is_supported(),
+            }
+    }
+
+    /// Keeps this process to this path and slower ones from now on, and its other vector code to the instructions of that, so that
+    /// one machine can try the code of others.
+    pub fn limit(self) {
+        limit::set(self.level());
+    }
+
+    fn level(self) -> u8 {
         match self {
-            Path::Portable => true,
+            Path::Portable => 0,
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => vector::is_supported(),
+            Path::Avx2 => limit::VECTORS,
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512 => vector::has_avx512(),
+            Path::Avx512 => 2,
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512Gather => vector::gathers(),
+            Path::Avx512Gather => 3,
             #[cfg(target_arch = "aarch64")]
-            Path::Neon => vector::is_supported(),
+            Path::Neon => limit::VECTORS,
         }
     }
 

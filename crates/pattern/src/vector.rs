@@ -5,16 +5,18 @@
 pub(crate) mod alphabet;
 pub(crate) mod sweep;
 
-/// Whether this machine has AVX2, which all of it needs.
+use crate::limit;
+
+/// Whether this machine has AVX2, which all of it needs, and the limit allows it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn is_supported() -> bool {
-    is_x86_feature_detected!("avx2")
+    limit::allows(limit::VECTORS) && is_x86_feature_detected!("avx2")
 }
 
-/// Whether this machine has NEON, which all of it needs, and numbers as they are written here.
+/// Whether this machine has NEON, which all of it needs, with numbers as they are written here, and the limit allows it.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn is_supported() -> bool {
-    std::arch::is_aarch64_feature_detected!("neon") && cfg!(target_endian = "little")
+    limit::allows(limit::VECTORS) && std::arch::is_aarch64_feature_detected!("neon") && cfg!(target_endian = "little")
 }
 
 /// Code that the compiler can make vectors of; it is always inlined.

@@ -42,6 +42,7 @@ static ALLOCATOR: jail::Counting = jail::Counting;
 
 fn main() -> ExitCode {
     name_thread("sluice");
+    jail::instructions::limit();
     let mut arguments: Vec<_> = std::env::args_os().collect();
     if on_access::helper::is_meant(&arguments) {
         return on_access::helper::run(&arguments);

@@ -468,3 +468,37 @@ fn the_processes_are_shown_and_what_isolates_them_is_tried() {
     let said = String::from_utf8(checked.stdout).unwrap();
     assert!(said.contains("inspections would run in processes of their own: seccomp, landlock"), "{said}");
 }
+
+/// Digests of the text of the next test, and a string of it.
+const SIGNATURES: [(&str, &str); 4] = [
+    ("a.hdb", "a0feece698de84e7b264f9727ab60a69:1200:Test.Md5\n"),
+    ("b.hsb", "d137bd13b98dc93465db45fccd5491fc2fe56d21:1200:Test.Sha1\n"),
+    ("c.hsb", "331ae3e71a94fd2d26943d38c721182bcc23bd349ccb0dc444b87a8123b4266a:1200:Test.Sha256\n"),
+    ("d.ndb", "Test.String:0:*:33343536373839616263646566676869\n"),
+];
+
+#[test]
+fn the_environment_keeps_search_and_digests_to_fewer_instructions() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let listener = "[[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"discard:\"\n";
+    std::fs::write(at("sluice.toml"), listener).unwrap();
+    std::fs::write(at("text"), "0123456789abcdefghij----\n".repeat(48)).unwrap();
+    std::fs::create_dir(at("signatures")).unwrap();
+    SIGNATURES.iter().for_each(|(name, line)| std::fs::write(at("signatures").join(name), line).unwrap());
+    let run = |arguments: &[&str], instructions: Option<&str>| {
+        let mut sluice = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        sluice.current_dir(folder.path()).args(arguments).env_remove("SLUICE_INSTRUCTIONS");
+        let output = sluice.envs(instructions.map(|name| ("SLUICE_INSTRUCTIONS", name))).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for instructions in [None, Some("portable"), Some("sse"), Some("avx2"), Some("avx512")] {
+        let said = run(&["scan", "--cache", "none", "--allmatch", "-d", "signatures", "text"], instructions);
+        let is_found = |name: &str| said.contains(&format!("text: Test.{name}.UNOFFICIAL FOUND"));
+        assert!(["Md5", "Sha1", "Sha256", "String"].into_iter().all(is_found), "{instructions:?}: {said}");
+    }
+    let wanted = "content would be searched with portable code, and hashed with portable code";
+    assert!(run(&["check", "sluice.toml"], Some("portable")).contains(wanted));
+    let here = run(&["check", "sluice.toml"], None);
+    assert!(here.contains("content would be searched with "), "{here}");
+}

@@ -3,26 +3,20 @@
 
 use core::arch::x86_64::*;
 
+use crate::instructions::Instructions;
 use crate::lanes::Block;
 use crate::roots::CUBE_ROOTS;
 
-cpufeatures::new!(here, "sha", "ssse3", "sse4.1");
-
-/// Whether this machine has them.
-pub(crate) fn is_supported() -> bool {
-    here::get()
-}
-
 /// Takes blocks of each stream, equally many, into its state. The machine must have the instructions.
 pub(crate) fn sha1<const S: usize>(states: [&mut [u32; 5]; S], blocks: [&[Block]; S]) {
-    assert!(is_supported());
+    assert!(Instructions::Sha.are_here());
     // SAFETY: the machine has them.
     unsafe { take_sha1(states, blocks) }
 }
 
 /// The same for SHA-256.
 pub(crate) fn sha256<const S: usize>(states: [&mut [u32; 8]; S], blocks: [&[Block]; S]) {
-    assert!(is_supported());
+    assert!(Instructions::Sha.are_here());
     // SAFETY: the machine has them.
     unsafe { take_sha256(states, blocks) }
 }

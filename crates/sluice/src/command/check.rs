@@ -48,6 +48,7 @@ pub fn run(args: &Check) -> Result<ExitCode, Failure> {
         Isolation::None => "inspections would not be isolated: isolation = \"none\"".into(),
         Isolation::Process => format!("inspections would run in processes of their own: {isolation}"),
     });
+    said.push(jail::instructions::describe());
     let said: &[String] = if args.quiet { &[] } else { &said };
     said.iter().for_each(|line| println!("{line}"));
     let file = path.display();

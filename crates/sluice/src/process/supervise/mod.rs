@@ -491,6 +491,7 @@ fn spawn(program: &OwnedFd, words: &[&str], beside: Vec<OwnedFd>) -> io::Result<
     let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
     let title = if words.first() == Some(&"jail") { "sluice: jail" } else { "sluice" };
     command.arg0(title).args(words).env_clear().current_dir("/").process_group(0);
+    jail::instructions::hand_on(&mut command);
     let mut beside = beside.into_iter();
     command.stdin(beside.next().ok_or(io::ErrorKind::InvalidData)?);
     command.stdout(beside.next().map_or_else(Stdio::null, Stdio::from));
