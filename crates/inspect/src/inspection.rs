@@ -13,6 +13,7 @@ mod findings;
 mod gathering;
 mod keys;
 mod members;
+mod observers;
 mod paging;
 mod turns;
 mod watching;

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use digest::Batch;
-use scan::{Links, Normaliser, Roll, Scan};
-use sha2::{Digest, Sha256};
+use scan::{Roll, Scan};
 use stream::{Class, Event, FileType, Finding, Fuel, Limits, Object, Step};
 
 use super::events::{SPOOL_EXCEEDED, Told, spool};
 use super::gathering::GATHERED_FIELD_BYTES_MAX;
+use super::observers::Sight;
 use super::{Inspection, Unit, keys};
-use crate::node::{Form, Node, Open, Reader, Seed, Work};
+use crate::node::{Form, Node, Open, Reader, Work};
 use crate::opener;
 use flow::{Action, ObjectReport, Out, StageTime, Way};
 
@@ -28,27 +28,29 @@ impl Inspection {
             return node.want_head(wanted);
         }
         let head = &head[..head.len().min(wanted)];
-        let by_content = opener::recognise(&node.object, head, node.source.is_none());
-        let file_type = opener::with_magic(&self.engine.database, head, by_content);
+        let content = opener::recognise(&node.object, head, node.source.is_none());
+        let file_type = opener::with_magic(&self.engine.database, head, content);
+        let head_bytes = head.len();
         node.file_type = Some(file_type);
         let rule = self.rule(node, file_type).map(|index| &self.context.rules[index]);
         let way = rule.map_or(Way::Open, |rule| rule.way);
         let forbidden = rule.filter(|rule| rule.way == Way::Forbid).map(|rule| rule.label.clone());
         self.renew_passwords(node, file_type);
+        if matches!(way, Way::Open | Way::Forbid) {
+            self.add_openers(node, slot, [content, file_type], head_bytes);
+        }
+        node.roll = Roll::new(self.engine.database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
+        self.add_observers(node, &Sight { slot, content, file_type, head_bytes, way });
+        if let Some(label) = forbidden {
+            self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
+        }
+    }
+
+    /// Adds the stages that open an object.
+    fn add_openers(&mut self, node: &mut Node, slot: usize, types: [FileType; 2], head_bytes: usize) {
         let limits = self.remaining_limits();
-        let openers = match way {
-            Way::Open | Way::Forbid => {
-                opener::openers(&node.object, [by_content, file_type], head, &limits, &self.passwords)
-            }
-            Way::Scan | Way::Bypass => Vec::new(),
-        };
-        // Who looks for text looks for nothing else.
-        let is_scanned = way != Way::Bypass && self.context.wants.sought.is_none();
-        let views = match is_scanned {
-            false => Vec::new(),
-            true => scan::views(&self.engine.database, text_of([by_content, file_type]), head),
-        };
-        for (opener, unnamed) in openers {
+        let head = &node.window.filled()[..head_bytes];
+        for (opener, unnamed) in opener::openers(&node.object, types, head, &limits, &self.passwords) {
             let mut reader = Reader::new(opener.name, Work::Stage(opener.stage));
             reader.expands = opener.expands;
             reader.second_reading = node.second_reading;
@@ -60,63 +62,6 @@ impl Inspection {
             }
             node.readers.push(reader);
         }
-        let database = &self.engine.database;
-        node.roll = Roll::new(database.clone(), file_type).filter(|_| way == Way::Open).map(Box::new);
-        let census = database.census();
-        if census.signatures() > 0 && is_scanned {
-            let scan = Scan::new(self.engine.database.clone(), file_type, None).spending(self.allowance.clone());
-            let scan = called(scan, node).within(self.containers(node));
-            node.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
-        }
-        if (file_type == FileType::Html || node.object.media_type.as_deref() == Some("text/html"))
-            && is_scanned
-            && self.containers(node).contains(&FileType::Mail)
-            && let Some(links) = Links::new(self.engine.database.clone())
-        {
-            node.readers.push(Reader::new("links", Work::Stage(Box::new(links))));
-        }
-        for normaliser in views {
-            self.add_view(node, slot, normaliser);
-        }
-        if self.context.wants.objects {
-            node.readers.push(Reader::new("sha-256", Work::Sha256(Box::new(Sha256::new()))));
-        }
-        if is_scanned {
-            self.read_page(node);
-        }
-        self.watch(node);
-        if way != Way::Bypass {
-            self.keep_words(node, by_content);
-            self.gather(node, by_content);
-        }
-        if let Some(label) = forbidden {
-            self.spotted(node, slot, Finding { class: Class::Forbidden, name: forbids(&label), offset: 0 }, false);
-        }
-    }
-
-    /// Has a node read in a normalised view, too. What is found there is found in the object, which lies in the same
-    /// containers.
-    fn add_view(&mut self, node: &mut Node, slot: usize, normaliser: Normaliser) {
-        let scan = Scan::of_view(self.engine.database.clone(), normaliser.view()).spending(self.allowance.clone());
-        let scan = called(scan, node).within(self.containers(node));
-        let seed = Seed {
-            id: node.id,
-            object: node.object.clone(),
-            path: node.path.clone(),
-            source: Some(slot),
-            depth: node.depth,
-            raw_start: None,
-            second_reading: node.second_reading,
-            ticket: None,
-        };
-        let planted = self.plant(seed);
-        let view = self.node(planted);
-        (view.file_type, view.form) = (node.file_type, Some(Form::View));
-        view.readers.push(Reader::new("scan", Work::Scan(Box::new(scan))));
-        let mut reader = Reader::new(normaliser.view().name(), Work::View(Box::new(normaliser)));
-        reader.second_reading = node.second_reading;
-        reader.open.push(Open::Node(planted));
-        node.readers.push(reader);
     }
 
     /// The rule that means an object; what is fed has none.
@@ -299,21 +244,6 @@ impl Inspection {
             verdict.page = Some(Box::new(page));
         }
         self.out.push_back(Out::Verdict(verdict));
-    }
-}
-
-/// A scan that knows how its object is called, and what that lies in.
-fn called(scan: Scan, node: &Node) -> Scan {
-    let mut names: Vec<&str> = node.path.iter().map(|name| &**name).collect();
-    let name = if node.object.name.is_some() { names.pop() } else { None };
-    scan.named(&names, name.unwrap_or_default())
-}
-
-/// Type by which views of an object are made: text by content has views whatever else it is.
-fn text_of([by_content, by_magic]: [FileType; 2]) -> FileType {
-    match by_content {
-        FileType::Html | FileType::Text | FileType::Xml if by_magic != FileType::Html => by_content,
-        _ => by_magic,
     }
 }
 
