@@ -3,8 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+use ::text::date::{Civil, civil, civil_of, message_in, month_of, timestamp};
+
 const DAY: i64 = 86_400;
 
 /// A time with the minutes that its place is ahead of UTC.
@@ -17,7 +17,7 @@ pub(crate) struct Date {
 impl Date {
     /// As a UTCDate.
     pub fn utc(seconds: i64) -> String {
-        format!("{}Z", Date { seconds, minutes_ahead: 0 }.local())
+        timestamp(seconds)
     }
 
     /// As a Date, with its offset.
@@ -25,36 +25,18 @@ impl Date {
         if self.minutes_ahead == 0 {
             return Date::utc(self.seconds);
         }
+        let local = civil_of(self.seconds.saturating_add(self.minutes_ahead.saturating_mul(60)));
+        let Civil { year, month, day, clock: [hour, minute, second], .. } = local;
         let (sign, ahead) = (if self.minutes_ahead < 0 { '-' } else { '+' }, self.minutes_ahead.abs());
-        format!("{}{sign}{:02}:{:02}", self.local(), ahead / 60, ahead % 60)
+        let (hours_ahead, minutes_ahead) = (ahead / 60, ahead % 60);
+        format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{hours_ahead:02}:{minutes_ahead:02}"
+        )
     }
 
     /// As a field of a mail.
     pub fn field(self) -> String {
-        let seconds = self.seconds.saturating_add(self.minutes_ahead.saturating_mul(60));
-        let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
-        let (year, month, day) = civil(days);
-        let name = |names: &[&'static str], at: i64| usize::try_from(at).ok().and_then(|at| names.get(at)).copied();
-        let weekday = name(&WEEKDAYS, days.rem_euclid(7)).unwrap_or_default();
-        let month = name(&MONTHS, month.saturating_sub(1)).unwrap_or("jan");
-        let (first, others) = month.split_at(1);
-        let (sign, ahead) = (if self.minutes_ahead < 0 { '-' } else { '+' }, self.minutes_ahead.abs());
-        format!(
-            "{weekday}, {day:02} {}{others} {year:04} {:02}:{:02}:{:02} {sign}{:02}{:02}",
-            first.to_ascii_uppercase(),
-            rest / 3_600,
-            rest / 60 % 60,
-            rest % 60,
-            ahead / 60,
-            ahead % 60
-        )
-    }
-
-    fn local(self) -> String {
-        let seconds = self.seconds.saturating_add(self.minutes_ahead.saturating_mul(60));
-        let (days, rest) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
-        let (year, month, day) = civil(days);
-        format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", rest / 3_600, rest / 60 % 60, rest % 60)
+        message_in(self.seconds, self.minutes_ahead)
     }
 
     /// Reads a Date or a UTCDate; fractions of a second are passed over.
@@ -81,8 +63,7 @@ impl Date {
         let value = value.split_once(',').map_or(value, |(_, rest)| rest);
         let mut words = value.split_whitespace().filter(|word| !word.starts_with('('));
         let day = words.next()?.parse().ok()?;
-        let name = words.next()?.get(..3)?.to_ascii_lowercase();
-        let month = i64::try_from(MONTHS.iter().position(|month| *month == name)?).ok()?.checked_add(1)?;
+        let month = month_of(words.next()?.get(..3)?.as_bytes())?;
         let year = match words.next()?.parse::<i64>().ok()? {
             year @ 0..50 => year.checked_add(2_000)?,
             year @ 50..1_000 => year.checked_add(1_900)?,
@@ -105,11 +86,9 @@ impl Date {
             && (0..24).contains(&hour)
             && (0..60).contains(&minute)
             && (0..=60).contains(&second);
-        if !fits || civil(days(year, month, day)) != (year, month, day) {
-            return None;
-        }
+        let days = civil(year, month, day).filter(|_| fits)?;
         let clock = hour.checked_mul(3_600)?.checked_add(minute.checked_mul(60)?)?.checked_add(second)?;
-        let local = days(year, month, day).checked_mul(DAY)?.checked_add(clock)?;
+        let local = days.checked_mul(DAY)?.checked_add(clock)?;
         Some(Date { seconds: local.checked_sub(ahead.checked_mul(60)?)?, minutes_ahead: ahead })
     }
 }
@@ -126,26 +105,6 @@ fn offset(zone: &str) -> Option<i64> {
     };
     let (hours, minutes) = (digits(rest.get(..2)?, 2)?, digits(rest.get(2..)?, 2)?);
     (hours < 24 && minutes < 60).then_some(sign * (hours * 60 + minutes))
-}
-
-/// Days since 1970 of a date of the Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// The reverse; the sum stays in range for every number of seconds.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

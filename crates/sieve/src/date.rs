@@ -3,8 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+use text::date::{Civil, civil_of, days_before, message_in, month_of};
+
 const SECONDS_OF_DAY: i64 = 86_400;
 /// From the first day of the modified Julian calendar to 1970.
 const JULIAN_OF_1970: i64 = 40_587;
@@ -36,30 +36,6 @@ pub fn zone(text: &str) -> Option<i32> {
     (hours < 24 && minutes < 60).then(|| hours.saturating_mul(60).saturating_add(minutes).saturating_mul(sign))
 }
 
-/// Days since 1970 of a day of the calendar.
-#[allow(clippy::arithmetic_side_effects)] // years have four digits, months and days two
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * (month + if month > 2 { -3 } else { 9 }) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// The day of the calendar: year, month, day.
-#[allow(clippy::arithmetic_side_effects)] // `Date::new` bounds the seconds
-fn calendar(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let years = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * years + years / 4 - years / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (years + era * 400 + i64::from(month <= 2), month, day)
-}
-
 impl Date {
     /// Makes a date, within the range of dates in mails.
     pub fn new(seconds: i64, zone: i32) -> Date {
@@ -89,9 +65,7 @@ impl Date {
             if fits { word.parse().ok() } else { None }
         };
         let day = number(words.next()?, 2)?;
-        let name = words.next()?;
-        let month = MONTHS.iter().position(|month| month.eq_ignore_ascii_case(name))?;
-        let month = i64::try_from(month).ok()? + 1;
+        let month = month_of(words.next()?.as_bytes())?;
         let word = words.next()?;
         let year = match (word.len(), number(word, 4)?) {
             (2, year) if year < 50 => year + 2_000,
@@ -113,7 +87,9 @@ impl Date {
             "PST" => -480,
             word => zone(word).unwrap_or(0),
         };
-        let seconds = days(year, month, day) * SECONDS_OF_DAY + hour * 3_600 + minute * 60 + second;
+        // A day beyond the end of its month is one of the next month.
+        let days = days_before(year, month) + day - 1;
+        let seconds = days * SECONDS_OF_DAY + hour * 3_600 + minute * 60 + second;
         Some(Date::new(seconds - i64::from(zone) * 60, zone))
     }
 
@@ -126,11 +102,9 @@ impl Date {
     #[allow(clippy::arithmetic_side_effects)] // `Date::new` bounds both
     pub fn part(self, name: &str) -> Option<String> {
         let local = self.seconds + i64::from(self.zone) * 60;
-        let (day_number, of_day) = (local.div_euclid(SECONDS_OF_DAY), local.rem_euclid(SECONDS_OF_DAY));
-        let (year, month, day) = calendar(day_number);
-        let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+        let day_number = local.div_euclid(SECONDS_OF_DAY);
+        let Civil { year, month, day, clock: [hour, minute, second], .. } = civil_of(local);
         let weekday = (day_number + 4).rem_euclid(7);
-        let named = |names: &[&'static str], at: i64| usize::try_from(at).ok().and_then(|at| names.get(at).copied());
         let sign = if self.zone < 0 { '-' } else { '+' };
         let (zone_hours, zone_minutes) = (self.zone.abs() / 60, self.zone.abs() % 60);
         Some(match name {
@@ -149,11 +123,7 @@ impl Date {
             "iso8601" => format!(
                 "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{sign}{zone_hours:02}:{zone_minutes:02}"
             ),
-            "std11" => format!(
-                "{}, {day:02} {} {year:04} {hour:02}:{minute:02}:{second:02} {sign}{zone_hours:02}{zone_minutes:02}",
-                named(&WEEKDAYS, weekday)?,
-                named(&MONTHS, month - 1)?
-            ),
+            "std11" => message_in(self.seconds, i64::from(self.zone)),
             "zone" => format!("{sign}{zone_hours:02}{zone_minutes:02}"),
             "weekday" => format!("{weekday}"),
             _ => return None,

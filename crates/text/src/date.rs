@@ -38,11 +38,21 @@ pub fn internal(seconds: i64) -> String {
     alloc::format!("{day:2}-{}-{year:04} {hour:02}:{minute:02}:{second:02} +0000", name_of(month))
 }
 
-/// Seconds as the field `Date` has them: `Wed, 17 Jul 1996 02:44:25 +0000`.
+/// Seconds as the field `Date` has them, in UTC: `Wed, 17 Jul 1996 02:44:25 +0000`.
 pub fn message(seconds: i64) -> String {
-    let Civil { year, month, day, clock: [hour, minute, second], weekday } = civil_of(seconds);
-    let weekday = WEEKDAYS.get(weekday).unwrap_or(&"Thu");
-    alloc::format!("{weekday}, {day} {} {year:04} {hour:02}:{minute:02}:{second:02} +0000", name_of(month))
+    message_in(seconds, 0)
+}
+
+/// Seconds as the field `Date` has them, in a zone that is so many minutes ahead of UTC.
+pub fn message_in(seconds: i64, minutes_ahead: i64) -> String {
+    let local = civil_of(seconds.saturating_add(minutes_ahead.saturating_mul(60)));
+    let Civil { year, month, day, clock: [hour, minute, second], weekday } = local;
+    let (weekday, month) = (WEEKDAYS.get(weekday).unwrap_or(&"Thu"), name_of(month));
+    let (sign, ahead) = (if minutes_ahead < 0 { '-' } else { '+' }, minutes_ahead.unsigned_abs());
+    let (hours_ahead, minutes_ahead) = (ahead / 60, ahead % 60);
+    alloc::format!(
+        "{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} {sign}{hours_ahead:02}{minutes_ahead:02}"
+    )
 }
 
 /// Seconds as RFC 3339 has them: `1996-07-17T02:44:25Z`.
@@ -147,7 +157,8 @@ fn digits(text: &[u8]) -> Option<i64> {
     fits.then(|| text.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0')))
 }
 
-fn month_of(text: &[u8]) -> Option<i64> {
+/// The number of a month, from 1, by its name of three letters.
+pub fn month_of(text: &[u8]) -> Option<i64> {
     let at = MONTHS.iter().position(|month| month.as_bytes().eq_ignore_ascii_case(text))?;
     i64::try_from(at).ok().map(|at| at + 1)
 }
@@ -157,13 +168,13 @@ fn name_of(month: i64) -> &'static str {
 }
 
 /// Days since 1970 of a date of the Gregorian calendar; none if there is no such day.
-fn civil(year: i64, month: i64, day: i64) -> Option<i64> {
+pub fn civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let days = days_before(year, month) + day - 1;
     ((1..=31).contains(&day) && (month == 12 || days < days_before(year, month + 1))).then_some(days)
 }
 
-/// Days from 1970 to the first of a month. Years begin in March here, so that the leap day is the last.
-fn days_before(year: i64, month: i64) -> i64 {
+/// Days from 1970 to the first of a month, from 1. Years begin in March here, so that the leap day is the last.
+pub fn days_before(year: i64, month: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let since_march = (month + 9) % 12;
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (since_march * 153 + 2) / 5
@@ -208,6 +219,8 @@ mod tests {
             assert_eq!(parse_day(day), None, "{day}");
         }
         assert_eq!(message(837_596_665), "Wed, 17 Jul 1996 09:44:25 +0000");
+        assert_eq!(message_in(837_596_665, -450), "Wed, 17 Jul 1996 02:14:25 -0730");
+        assert_eq!(message_in(-1, 90), "Thu, 01 Jan 1970 01:29:59 +0130");
         assert_eq!(internal(i64::MAX), "31-Dec-9999 23:59:59 +0000");
     }
 
