@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::path::Path;
 use super::received::find;
 use crate::spam::map::HashMap;
-use crate::spam::message::{Field as Written, Message, Reading, taken, unfolded};
+use crate::spam::message::{Field as Written, Fold, Message, Reading, taken, unfolded};
 use crate::spam::search::RunLimits;
 use crate::spam::syntax::field::{Field, MODIFIERS, Modifier};
 
@@ -220,7 +220,7 @@ impl<'m> Fields<'m> {
         let decoded = |name: &str| {
             self.written(name)
                 .iter()
-                .map(|field| if raw { unfolded(&field.raw) } else { field.line() }.into())
+                .map(|field| if raw { unfolded(&field.raw, Fold::OfRule) } else { field.line() }.into())
                 .collect::<Vec<Box<[u8]>>>()
         };
         match &*request.name.to_ascii_lowercase() {

@@ -17,7 +17,7 @@ pub struct Field {
 impl Field {
     /// A field as it came.
     pub(super) fn new(name: &[u8], raw: &[u8]) -> Field {
-        let value = decoded(trim(&unfolded(raw)), name);
+        let value = decoded(trim(&unfolded(raw, Fold::OfMail)), name);
         Field { name: name.into(), raw: raw.into(), value: value.into() }
     }
 
@@ -32,15 +32,30 @@ impl Field {
     }
 }
 
-/// Each line end with the blanks behind it made one space.
-fn unfolded(raw: &[u8]) -> Vec<u8> {
+/// The folds of a field that become one space each. SpamAssassin has two readings of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fold {
+    /// `\n[ \t]+`, when a mail is read.
+    OfMail,
+    /// `\r?\n\s+`, when a rule asks for a field as it came.
+    OfRule,
+}
+
+/// A field without its folds; other line ends stay.
+pub(crate) fn unfolded(raw: &[u8], fold: Fold) -> Vec<u8> {
+    let is_of_rule = fold == Fold::OfRule;
     let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\n', rest) {
-        let blanks = rest[at + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        out.extend_from_slice(&rest[..at]);
+        let (line, behind) = (&rest[..at], &rest[at + 1..]);
+        let is_of_fold = |byte: &&u8| matches!(byte, b' ' | b'\t') || is_of_rule && is_blank(**byte);
+        let blanks = behind.iter().take_while(is_of_fold).count();
+        match line.strip_suffix(b"\r").filter(|_| is_of_rule && blanks > 0) {
+            Some(line) => out.extend_from_slice(line),
+            None => out.extend_from_slice(line),
+        }
         out.push(if blanks > 0 { b' ' } else { b'\n' });
-        rest = &rest[at + 1 + blanks..];
+        rest = &behind[blanks..];
     }
     out.extend_from_slice(rest);
     out

@@ -3,7 +3,7 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::address::mailboxes;
-use super::field::decoded;
+use super::field::{Fold, decoded, unfolded};
 use super::perl::{is_blank, is_word_byte, trim};
 use super::{Field, Message, Reading, host, uri};
 use crate::spam::map::HashMap;
@@ -40,7 +40,7 @@ impl Message {
         let fields = self.fields().iter().filter(|field| field.is(name));
         fields
             .map(|field| match (raw, is_unfolded) {
-                (true, true) => unfolded(&field.raw),
+                (true, true) => unfolded(&field.raw, Fold::OfRule),
                 (true, false) => field.raw.to_vec(),
                 (false, _) => field.line(),
             })
@@ -120,28 +120,6 @@ fn raw_lines(header: &[u8]) -> Vec<Vec<u8>> {
     }
     // An empty line at the end is no field.
     out.retain(|text| text.ends_with(b"\n") && text.len() > 1);
-    out
-}
-
-/// Line ends with the blanks behind them made one space.
-pub(crate) fn unfolded(raw: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(raw.len());
-    let mut at = 0;
-    while let Some(&byte) = raw.get(at) {
-        let end = match raw.get(at..at + 2) {
-            Some(b"\r\n") => 2,
-            _ if byte == b'\n' => 1,
-            _ => 0,
-        };
-        let blanks = raw[at + end..].iter().take_while(|byte| is_blank(**byte)).count();
-        if end > 0 && blanks > 0 {
-            out.push(b' ');
-            at += end + blanks;
-        } else {
-            out.push(byte);
-            at += 1;
-        }
-    }
     out
 }
 

@@ -40,7 +40,8 @@ pub use reading::{Reading, Redirectors};
 pub use tree::Structure;
 pub use uri::Uri;
 
-pub(crate) use header::{taken, unfolded};
+pub(crate) use field::{Fold, unfolded};
+pub(crate) use header::taken;
 use text::host;
 pub(crate) use text::host::{ascii, is_address, is_host, shown};
 
