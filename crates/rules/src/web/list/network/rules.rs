@@ -70,7 +70,10 @@ impl Rules {
     /// Whether an exception is for a request, or for all requests of its page. A tunnel is spared by one for a part of its host.
     pub fn spares(&self, subject: &Subject, fuel: &mut Fuel) -> bool {
         if subject.is_tunnel {
-            return self.exceptions.has_host(subject);
+            let is_of = |host: &[u8]| names(subject.host()).any(|name| name == host);
+            let is_wanted =
+                |pattern: &Pattern, _: &Options, _: &mut Fuel| pattern.host().is_some_and(|host| is_of(&host));
+            return self.exceptions.first(subject, fuel, is_wanted).is_some();
         }
         let any = |_: &Pattern| true;
         let of_page =
@@ -146,16 +149,13 @@ impl Set {
         has_form: &dyn Fn(&Pattern) -> bool,
         fuel: &mut Fuel,
     ) -> Option<Hit> {
-        for (pattern, options) in self.candidates(subject) {
-            fuel.burn(1);
-            if fuel.is_empty() {
-                return None;
-            }
-            if has_form(pattern) && suits(options) && pattern.matches(subject, fuel) {
-                return Some(Hit { entry: pattern.to_string(), is_important: options.is_important });
-            }
+        let matches = |pattern: &Pattern, options: &Options, fuel: &mut Fuel| {
+            has_form(pattern) && suits(options) && pattern.matches(subject, fuel)
+        };
+        if let Some((pattern, options)) = self.first(subject, fuel, matches) {
+            return Some(Hit { entry: pattern.to_string(), is_important: options.is_important });
         }
-        if subject.is_tunnel || self.of_expressions.is_empty() {
+        if fuel.is_empty() || subject.is_tunnel || self.of_expressions.is_empty() {
             return None;
         }
         let of = |number: u32| self.of_expressions.get(number as usize);
@@ -169,11 +169,22 @@ impl Set {
         Some(Hit { entry, is_important: of(number).is_some_and(|options| options.is_important) })
     }
 
-    /// Whether a rule is for the host of a request, or for a part of it.
-    fn has_host(&self, subject: &Subject) -> bool {
-        let is_of = |(pattern, _): &(Pattern, Options)| {
-            pattern.host().is_some_and(|host| names(subject.host()).any(|name| name == host))
-        };
-        self.candidates(subject).any(is_of)
+    /// The first rule with a pattern that the request may match, and that is wanted.
+    fn first(
+        &self,
+        subject: &Subject,
+        fuel: &mut Fuel,
+        is_wanted: impl Fn(&Pattern, &Options, &mut Fuel) -> bool,
+    ) -> Option<&(Pattern, Options)> {
+        for rule in self.candidates(subject) {
+            fuel.burn(1);
+            if fuel.is_empty() {
+                return None;
+            }
+            if is_wanted(&rule.0, &rule.1, fuel) {
+                return Some(rule);
+            }
+        }
+        None
     }
 }
