@@ -248,7 +248,7 @@ pub struct AppPassword {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Passkeys {
     /// All, the oldest first.
-    pub all: Vec<Passkey>,
+    pub all: Vec<PasskeySummary>,
     /// The challenge that a new one answers.
     pub challenge: String,
     /// The name by which authenticators know the user.
@@ -257,7 +257,7 @@ pub struct Passkeys {
 
 /// A passkey.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passkey {
+pub struct PasskeySummary {
     /// Its number.
     pub id: u32,
     /// The name that the user has given it.

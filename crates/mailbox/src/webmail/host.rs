@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use ::jmap::identity;
 use ::webmail::mail::{
-    AppPassword, Failure, Identity, NewPasskey, Passkey, Passkeys, Program, SCRIPT_NAME, Script, Second, Sending,
-    Setup, Unkept,
+    AppPassword, Failure, Identity, NewPasskey, PasskeySummary, Passkeys, Program, SCRIPT_NAME, Script, Second,
+    Sending, Setup, Unkept,
 };
 use ::webmail::session::{Ending, Session};
 use keep::content::Reader as _;
@@ -313,7 +313,7 @@ impl Host for Server<'_> {
         let challenge = self.site.challenges.make(&step::registration(session), seconds()).ok()?;
         let shown = |one: crate::webauthn::Passkey| {
             let credential = one.credential();
-            Passkey { id: one.id, name: one.name, made: one.made, used: one.used, credential }
+            PasskeySummary { id: one.id, name: one.name, made: one.made, used: one.used, credential }
         };
         let all = passkeys::of(state.account(user.number)?).into_iter().map(shown).collect();
         Some(Passkeys { all, challenge, user: step::handle(user.number) })

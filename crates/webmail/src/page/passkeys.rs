@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::html::{Html, Text, put};
 use crate::language::Words;
-use crate::mail::{NewPasskey, Passkey};
+use crate::mail::{NewPasskey, PasskeySummary};
 use crate::passkey::{self, Texts, User};
 use crate::reply::Reply;
 
@@ -39,7 +39,7 @@ impl Pages<'_> {
         self.page(words.passkeys, None, self.told(call), main).with_script()
     }
 
-    fn passkey(&self, main: &mut Html, one: &Passkey) {
+    fn passkey(&self, main: &mut Html, one: &PasskeySummary) {
         let words = &self.words.security;
         put!(main, "<section class=\"card\"><h2><bdi>", Text(&one.name), "</bdi></h2><p class=\"soft\">");
         match one.used {
