@@ -9,6 +9,7 @@
 //! lets mails and clients wait until then; one that is followed closes it first, and carries mails of its sessions to the
 //! next one (`following.rs`). It stays as it is through reloads.
 
+use std::cell::OnceCell;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -52,7 +53,6 @@ use crate::cluster::{Leave, Member, Owned, Tenure, standby};
 use crate::config::dns::DnsSettings;
 use crate::config::{ClusterSettings, Door, StoreSettings};
 use crate::output::Failure;
-use crate::resolver::Resolver;
 
 /// Connections that wait for a store that is not open yet.
 const WAITING_MAX: usize = 4_096;
@@ -202,10 +202,10 @@ impl Store {
         tls: &Tls,
         elsewhere: Option<Arc<dyn Elsewhere>>,
     ) -> Result<(), Failure> {
-        let means = Means { dns, tls, hostname, folder: Some(&self.settings.folder) };
+        let means = Means { dns, tls, hostname, folder: Some(&self.settings.folder), resolver: OnceCell::new() };
         let way = self.settings.relay.as_ref();
         let begun = way.map(|way| outbound(way, &self.settings.queue, &means)).transpose()?;
-        let dmarc = self.reporter(dns)?;
+        let dmarc = self.reporter(&means)?;
         let path = self.settings.volume();
         if self.member.is_none() {
             make(&path, self.settings.size).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -257,11 +257,11 @@ impl Store {
     }
 
     /// The sender of reports of DMARC, where they are sent.
-    fn reporter(&self, dns: &DnsSettings) -> Result<Option<Arc<Reporter>>, String> {
+    fn reporter(&self, means: &Means<'_>) -> Result<Option<Arc<Reporter>>, String> {
         let Some((tally, contact)) = self.tally.clone().zip(self.settings.queue.dmarc_reports.as_ref()) else {
             return Ok(None);
         };
-        let resolver = Resolver::start(dns, &Arc::default(), None)?;
+        let resolver = means.resolver()?;
         let file = self.settings.folder.join("dmarc");
         Ok(Some(Arc::new(Reporter::new(tally, resolver, contact, file))))
     }
@@ -272,7 +272,7 @@ impl Store {
         if !settings.remote_content || settings.webmail.is_empty() && settings.webmails.is_empty() {
             return None;
         }
-        let made = Resolver::start(means.dns, &Arc::default(), None).and_then(|resolver| {
+        let made = means.resolver().and_then(|resolver| {
             Servers::new(resolver, &means.tls.authorities, means.hostname, &settings.remote_destinations)
         });
         made.map(|servers| Arc::new(servers) as Arc<dyn Remote>)

@@ -13,6 +13,7 @@ mod sts;
 mod ways;
 mod world;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
@@ -60,6 +61,22 @@ pub struct Means<'a> {
     pub hostname: &'a str,
     /// Where policies are kept; none: nowhere.
     pub folder: Option<&'a Path>,
+    /// The resolver that all ways out share, once one is asked for.
+    pub resolver: OnceCell<Arc<resolver::Resolver>>,
+}
+
+impl Means<'_> {
+    /// The resolver, which is started the first time.
+    ///
+    /// # Errors
+    /// When there is nobody to ask, or no thread to be had.
+    pub fn resolver(&self) -> Result<Arc<resolver::Resolver>, String> {
+        if let Some(resolver) = self.resolver.get() {
+            return Ok(resolver.clone());
+        }
+        let resolver = resolver::Resolver::start(self.dns, &Arc::default(), None)?;
+        Ok(self.resolver.get_or_init(|| resolver).clone())
+    }
 }
 
 /// The way out, and who reports of it.
@@ -75,11 +92,11 @@ pub struct Begun {
 /// # Errors
 /// As [`Outbound::start`], and where nobody can be asked for the hosts of the world.
 pub fn outbound(way: &Outward, settings: &QueueSettings, means: &Means<'_>) -> Result<Begun, String> {
-    let Means { dns, tls, hostname, folder } = *means;
+    let Means { dns, tls, hostname, folder, .. } = *means;
     if *way != Outward::World {
         return Ok(Begun { relay: Arc::new(Outbound::start(way, settings, None, means)?), reports: None });
     }
-    let resolver = resolver::Resolver::start(dns, &Arc::default(), None)? as Arc<dyn Resolver>;
+    let resolver = means.resolver()? as Arc<dyn Resolver>;
     let reports = settings.tls_reports.as_ref().map(|contact| Arc::new(Reports::new(resolver.clone(), contact)));
     let tally = reports.as_ref().map(|reports| reports.tally.clone());
     let secured = Secured::new(settings, dns, tls, folder, tally)?;

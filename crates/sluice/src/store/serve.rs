@@ -1,5 +1,6 @@
 //! `sluice store serve`: a mail server on a store. LMTP in, POP3, IMAP and pages for browsers out.
 
+use std::cell::OnceCell;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -70,7 +71,7 @@ pub fn run(args: &StoreServe) -> Result<ExitCode, Failure> {
     let (queue, dns) = (QueueSettings::default(), DnsSettings::default());
     let way =
         args.relay.as_ref().map(|way| way.parse::<Outward>()).transpose().map_err(|why| format!("--relay: {why}"))?;
-    let means = Means { dns: &dns, tls: &Tls::default(), hostname: &hostname, folder: None };
+    let means = Means { dns: &dns, tls: &Tls::default(), hostname: &hostname, folder: None, resolver: OnceCell::new() };
     let relay = way.map(|way| outbound(&way, &queue, &means)).transpose()?.map(|begun| begun.relay);
     let mut site = Site::new(handle, accounts, hostname, args.message_bytes_max, ending);
     site.junk = !args.no_junk;
