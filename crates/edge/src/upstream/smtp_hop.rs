@@ -126,12 +126,12 @@ impl SmtpHop {
         // The store of this process may change hands: it answers again where it has gone to.
         let is_lost = match &begun {
             Ok((hop, _)) => hop.broken,
-            Err(reply) => *reply == gone(),
+            Err(lost) => matches!(lost, Lost::Gone),
         };
         if is_lost && route.forward == Forward::Store {
             begun = SmtpHop::begun(address, protocol, route, hostname, mail, rcpt, peer).await;
         }
-        let (hop, outcome) = begun?;
+        let (hop, outcome) = begun.map_err(Lost::reply)?;
         hop.entered(outcome, leases).await
     }
 
@@ -144,7 +144,7 @@ impl SmtpHop {
         mail: &MailFrom,
         rcpt: &RcptTo,
         peer: &Peer<'_>,
-    ) -> Result<(SmtpHop, Result<Reply, Lost>), Reply> {
+    ) -> Result<(SmtpHop, Result<Reply, Lost>), Lost> {
         let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
         route.facts.learn(*hop.client.extensions());
         let outcome = hop.envelope(mail, rcpt, peer).await;
@@ -162,7 +162,7 @@ impl SmtpHop {
                 self.abandon(leases).await;
                 Err(reply)
             }
-            Err(Lost::Gone) => Err(gone()),
+            Err(lost) => Err(lost.reply()),
         }
     }
 
@@ -177,7 +177,7 @@ impl SmtpHop {
         hostname: &str,
         peer: &Peer<'_>,
     ) -> Result<SmtpHop, Reply> {
-        let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
+        let mut hop = SmtpHop::connect(address, protocol, route, hostname).await.map_err(Lost::reply)?;
         route.facts.learn(*hop.client.extensions());
         if hop.xclient && hop.client.extensions().xclient {
             hop.introduce(peer).await.map_err(Lost::reply)?;
@@ -225,14 +225,14 @@ impl SmtpHop {
         hostname: &str,
         leases: &Leases,
     ) -> Result<(), Reply> {
-        let hop = SmtpHop::connect(address, protocol, route, hostname).await?;
+        let hop = SmtpHop::connect(address, protocol, route, hostname).await.map_err(Lost::reply)?;
         route.facts.learn(*hop.client.extensions());
         hop.release(leases);
         Ok(())
     }
 
     /// A connection that has been greeted, and is encrypted as the route asks for.
-    async fn connect(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Reply> {
+    async fn connect(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Lost> {
         let hop = SmtpHop::greet(address, protocol, route, hostname).await?;
         let offered = hop.client.extensions().starttls && !hop.stream.is_encrypted();
         match route.connector.starttls {
@@ -240,7 +240,7 @@ impl SmtpHop {
                 tracing::error!(hop = address, "the next hop offers no STARTTLS, and TLS is required");
                 let why = "STARTTLS is not offered, and TLS is required".into();
                 route.facts.distrust(Insecurity { fault: Fault::NoStartTls, why });
-                Err(INSECURE)
+                Err(Lost::Refused(INSECURE))
             }
             ForwardTls::Opportunistic if offered => match hop.start_tls(route).await {
                 Ok(hop) => Ok(hop),
@@ -252,11 +252,11 @@ impl SmtpHop {
     }
 
     /// A connection, the greeting heard and answered.
-    async fn greet(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Reply> {
+    async fn greet(address: &str, protocol: Protocol, route: &Route, hostname: &str) -> Result<SmtpHop, Lost> {
         let mut hop = SmtpHop {
             address: address.into(),
             key: route.key.clone(),
-            stream: open(address, route).await?,
+            stream: open(address, route).await.map_err(Lost::Refused)?,
             client: Client::new(hostname, protocol),
             protocol,
             recipients: 0,
@@ -273,36 +273,39 @@ impl SmtpHop {
             used: Instant::now(),
             input: Vec::new(),
         };
-        let greeting = hop.reply(Asked::Greeting, GREETING_WAIT).await.map_err(|lost| lost.reply())?;
+        let greeting = hop.reply(Asked::Greeting, GREETING_WAIT).await?;
         if !greeting.is_positive() {
             route.facts.refuse(&greeting);
-            return Err(Reply::new(451, (4, 4, 1), "The next hop is not accepting mail"));
+            return Err(Lost::Refused(Reply::new(451, (4, 4, 1), "The next hop is not accepting mail")));
         }
         hop.hello().await?;
         Ok(hop)
     }
 
-    async fn hello(&mut self) -> Result<(), Reply> {
+    async fn hello(&mut self) -> Result<(), Lost> {
         self.client.hello();
-        let hello = self.reply(Asked::Hello, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
-        if hello.is_positive() { Ok(()) } else { Err(Reply::new(451, (4, 4, 1), "The next hop refused EHLO/LHLO")) }
+        match self.reply(Asked::Hello, COMMAND_WAIT).await? {
+            hello if hello.is_positive() => Ok(()),
+            _ => Err(Lost::Refused(Reply::new(451, (4, 4, 1), "The next hop refused EHLO/LHLO"))),
+        }
     }
 
     /// The same connection, encrypted, and greeted anew.
-    async fn start_tls(mut self, route: &Route) -> Result<SmtpHop, Reply> {
+    async fn start_tls(mut self, route: &Route) -> Result<SmtpHop, Lost> {
         self.client.start_tls();
-        let reply = self.reply(Asked::StartTls, COMMAND_WAIT).await.map_err(|lost| lost.reply())?;
+        let reply = self.reply(Asked::StartTls, COMMAND_WAIT).await?;
         if !reply.is_positive() {
             let why = format!("STARTTLS was refused: {reply}");
-            return Err(insecure(&self.address, route, Insecurity { fault: Fault::NoStartTls, why }));
+            return Err(Lost::Refused(insecure(&self.address, route, Insecurity { fault: Fault::NoStartTls, why })));
         }
         // What stands behind the reply in the clear was put there by somebody else.
         if !self.input.is_empty() {
             let why = "it spoke before the handshake".into();
-            return Err(insecure(&self.address, route, Insecurity { fault: Fault::Other, why }));
+            return Err(Lost::Refused(insecure(&self.address, route, Insecurity { fault: Fault::Other, why })));
         }
         let secured = route.connector.secure(self.stream).await;
-        self.stream = secured.map_err(|error| insecure(&self.address, route, Insecurity::of_handshake(&error)))?;
+        let insecure = |error| Lost::Refused(insecure(&self.address, route, Insecurity::of_handshake(&error)));
+        self.stream = secured.map_err(insecure)?;
         self.client.secured();
         self.hello().await?;
         Ok(self)
@@ -356,7 +359,7 @@ impl SmtpHop {
         if !reply.is_positive() {
             return Err(Lost::Refused(reply));
         }
-        self.hello().await.map_err(Lost::Refused)?;
+        self.hello().await?;
         self.told = told;
         Ok(())
     }

@@ -47,7 +47,7 @@ impl SmtpHop {
         if let Some(hop) = leases.take(&key) {
             return Ok((hop, false));
         }
-        let mut hop = SmtpHop::connect(address, protocol, route, hostname).await?;
+        let mut hop = SmtpHop::connect(address, protocol, route, hostname).await.map_err(Lost::reply)?;
         route.facts.learn(*hop.client.extensions());
         hop.key = key;
         Ok((hop, true))

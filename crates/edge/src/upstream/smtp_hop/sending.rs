@@ -33,7 +33,7 @@ impl SmtpHop {
     ) -> Result<(SmtpHop, bool), Reply> {
         match leases.take(&route.key).filter(|_| !is_fresh) {
             Some(hop) => Ok((hop, true)),
-            None => Ok((SmtpHop::connect(address, protocol, route, hostname).await?, false)),
+            None => Ok((SmtpHop::connect(address, protocol, route, hostname).await.map_err(Lost::reply)?, false)),
         }
     }
 
