@@ -27,7 +27,8 @@ use crate::message::trace::{self, Origin, new_id};
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
-use crate::porch::door::{Door, Ticket};
+use crate::porch::door::Door;
+use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
 use crate::settings::Parties;
 

@@ -1,32 +1,32 @@
 //! One event loop: it accepts connections and runs their sessions.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, LocalSet};
-use tokio::time::timeout;
 
 use crate::beat::Beat;
-use crate::clamd::accept::Accepting;
+use crate::clamd;
 use crate::mailbox::imap;
 use crate::mailbox::pop3;
 use crate::milter;
-use crate::net::accept::accepted;
-use crate::net::http::{self as pages, Page};
+use crate::net::accept::{Handler, turn_away};
+use crate::net::http;
 use crate::net::intercept;
-use crate::net::listening::{LOCAL, Socket, network_address};
+use crate::net::listening::{LOCAL, network_address};
 use crate::net::relay;
 use crate::net::stream::Stream;
 use crate::porch::control::Control;
-use crate::porch::door::{Door, Refusal, Ticket};
+use crate::porch::door::Door;
+use crate::porch::gate::{Refusal, Ticket};
+use crate::porch::listeners::Listeners;
+use crate::porch::pages;
 use crate::porch::shared::Shared;
 use crate::scored;
 use crate::settings::{Address, ListenerTls, Protocol, Speaks};
@@ -35,7 +35,7 @@ use crate::upstream::hop::Hop;
 use crate::upstream::icap::Services;
 use crate::upstream::origins::Origins;
 use crate::upstream::smtp_hop::Leases;
-use crate::web::{http, icap};
+use crate::web;
 
 /// Runs an event loop until the program stops and its last session has ended, and `beside` with it, which need not end.
 pub fn run(
@@ -61,10 +61,8 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
         services: Services::default(),
         control: control.clone(),
     });
-    let mut accepting: HashMap<String, JoinHandle<()>> = HashMap::new();
-    let mut clamd = Accepting::default();
-    shared.open(&mut accepting);
-    clamd.open(&shared);
+    let mut listeners = Listeners::default();
+    shared.open(&mut listeners);
     let _ = ready.send(()).await;
     drop(ready);
     while control.changed().await.is_ok() {
@@ -73,15 +71,11 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
             break;
         }
         shared.runtime.replace(runtime);
-        shared.open(&mut accepting);
-        clamd.open(&shared);
+        shared.open(&mut listeners);
     }
-    clamd.stop();
-    // The numbers are shown to the last, and that nobody new should come; unless another process shows its own there.
+    // /metrics and /readyz are served until the last session ends, unless a successor serves them.
     let handed_over = control.borrow().handed_over;
-    let shows = |address: &String| !handed_over && shared.is_metrics(address);
-    accepting.iter().filter(|(address, _)| !shows(address)).for_each(|(_, task)| task.abort());
-    let shows = accepting.keys().any(shows);
+    let shows = listeners.retain(|address| !handed_over && shared.is_metrics(address));
     drop(control);
     // Each session holds what is shared while it lasts; so do the accepting tasks until they are gone.
     while Rc::strong_count(&shared) > 1 || (shows && shared.others_have_sessions()) {
@@ -91,33 +85,22 @@ async fn serve(mut control: watch::Receiver<Control>, ready: mpsc::Sender<()>) {
 }
 
 impl Shared {
-    /// Starts to accept on the sockets that are new, and stops on those that are gone.
-    fn open(self: &Rc<Shared>, accepting: &mut HashMap<String, JoinHandle<()>>) {
+    /// Accepts on the sockets that are new, and no more on those that are gone.
+    fn open(self: &Rc<Shared>, listeners: &mut Listeners) {
         let runtime = self.runtime.borrow().clone();
-        accepting.retain(|address, task| {
-            let kept =
-                runtime.doors.iter().any(|door| door.address.to_string() == *address) || self.is_metrics(address);
-            if !kept {
-                task.abort();
-            }
-            kept
-        });
+        let all = || runtime.doors.iter().map(|door| &door.sockets).chain(&runtime.clamd.sockets);
+        listeners
+            .retain(|address| all().any(|sockets| sockets.address.to_string() == address) || self.is_metrics(address));
         for door in &runtime.doors {
-            let Some(socket) = door.sockets.take() else { continue };
-            match socket {
-                Ok(socket) => {
-                    let task = tokio::task::spawn_local(accept(self.clone(), socket, door.address.clone()));
-                    accepting.insert(door.address.to_string(), task);
-                    tokio::task::spawn_local(probe(self.clone(), door.clone()));
-                }
-                Err(error) => tracing::error!(address = %door.address, %error, "cannot accept"),
+            if listeners.open(&door.sockets, Entrance { shared: self.clone(), address: door.address.clone() }) {
+                tokio::task::spawn_local(probe(self.clone(), door.clone()));
             }
         }
-        if let Some(address) = runtime.settings.metrics
-            && let std::collections::hash_map::Entry::Vacant(vacant) = accepting.entry(address.to_string())
-            && let Some(task) = self.show_metrics()
-        {
-            vacant.insert(task);
+        for sockets in &runtime.clamd.sockets {
+            listeners.open(sockets, clamd::accept::Entrance(self.clone()));
+        }
+        if let Some((address, task)) = runtime.settings.metrics.zip(self.show_metrics()) {
+            listeners.add(address.to_string(), task);
         }
     }
 
@@ -130,46 +113,16 @@ impl Shared {
         self.runtime.borrow().settings.metrics.is_some_and(|metrics| metrics.to_string() == address)
     }
 
-    /// Shows the numbers, on the event loop that gets the socket first.
-    fn show_metrics(self: &Rc<Shared>) -> Option<JoinHandle<()>> {
+    /// Shows the metrics, on the event loop that gets the socket first.
+    fn show_metrics(&self) -> Option<JoinHandle<()>> {
         let socket = self.runtime.borrow().metrics_socket.lock().expect("no holder panics").take()?;
         let listener = TcpListener::from_std(socket).ok()?;
-        let shared = Rc::downgrade(self);
-        let page = move |path: &[u8]| shared.upgrade()?.page(path);
-        Some(tokio::task::spawn_local(pages::serve(listener, page)))
-    }
-
-    /// The page at a path: `GET /metrics`, `/healthz` (the program runs) and `/readyz` (and takes new sessions), meant for a private
-    /// address.
-    fn page(&self, path: &[u8]) -> Option<Page> {
-        match path {
-            b"/metrics" => Some(Page::ok(self.numbers())),
-            b"/healthz" => Some(Page::ok("ok\n".into())),
-            b"/readyz" if self.control.borrow().stopping => Some(Page::unavailable("stopping\n".into())),
-            b"/readyz" if self.runtime.borrow().signatures.is_too_old() => {
-                Some(Page::unavailable("signatures too old\n".into()))
-            }
-            b"/readyz" => Some(Page::ok("ready\n".into())),
-            _ => None,
-        }
-    }
-
-    fn numbers(&self) -> String {
-        let runtime = self.runtime.borrow();
-        let metrics = &runtime.metrics;
-        for (count, now) in [
-            (&metrics.head_pool_free_bytes, runtime.means.pool.free_bytes() as u64),
-            (&metrics.signatures, runtime.signatures.count),
-            (&metrics.signature_files, runtime.signatures.files),
-            (&metrics.database_built_seconds, runtime.signatures.built.unwrap_or(0)),
-            (&metrics.database_generation, runtime.signatures.generation),
-            (&metrics.resident_bytes, resident_bytes()),
-            (&metrics.trust_clients, runtime.warden.clients().count() as u64),
-        ] {
-            count.set(now);
-        }
-        let more = (runtime.measure)(metrics);
-        metrics.text() + &runtime.identities.text() + &more
+        let control = self.control.clone();
+        let page = move |path: &[u8]| {
+            let control = control.borrow().clone();
+            pages::page(&control, path)
+        };
+        Some(tokio::spawn(http::serve(listener, "metrics", page)))
     }
 
     /// The door with the way that a connection takes from it.
@@ -184,17 +137,19 @@ impl Shared {
         })
     }
 
+    /// Counts a client that is not let in. The reply, if it has one.
+    fn refused(&self, door: &Door, client: SocketAddr, refusal: Refusal) -> Option<String> {
+        self.runtime.borrow().metrics.sessions_refused_total.add(1);
+        tracing::debug!(%client, ?refusal, "refused");
+        // A client that expects a handshake cannot read a reply.
+        let is_clear = door.listener.place.tls != ListenerTls::Implicit;
+        is_clear.then(|| reply(door.listener.protocol(), refusal)).flatten()
+    }
+
     /// The door at an address, with the settings in force.
     fn door(&self, address: &Address) -> Option<Arc<Door>> {
         self.runtime.borrow().doors.iter().find(|door| door.address == *address).cloned()
     }
-}
-
-/// The memory of the program that is in RAM (proc_pid_statm(5)); 0 where the system does not tell.
-fn resident_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages: Option<u64> = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
-    pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 /// Learns what the next hop offers, before the first client asks.
@@ -203,30 +158,35 @@ async fn probe(shared: Rc<Shared>, door: Arc<Door>) {
     let _ = Hop::probe(&door.route, &hostname, &shared.upstreams).await;
 }
 
-async fn accept(shared: Rc<Shared>, socket: Socket, address: Address) {
-    loop {
-        let (stream, client) = accepted(&address, || socket.accept()).await;
-        let Some(door) = shared.door(&address) else { return };
-        let Ok(door) = shared.aim(door, &stream, client) else { continue };
-        let speaks_for_others =
-            door.listener.guests.proxy_from.iter().any(|trusted| trusted.means(network_address(client)));
-        // Whoever it is, it is there, and counts.
-        let ticket = match door.gate.enter(&door.listener) {
-            Ok(ticket) => ticket,
-            Err(refusal) => {
-                refuse(&shared, &door, stream, client, refusal);
-                continue;
-            }
-        };
-        if speaks_for_others {
-            tokio::task::spawn_local(admit_behind(shared.clone(), door, ticket, stream, client));
-        } else {
-            admit(&shared, door, ticket, stream, client);
+/// The way from a socket to a session.
+struct Entrance {
+    shared: Rc<Shared>,
+    address: Address,
+}
+
+impl Handler for Entrance {
+    type Place = (Arc<Door>, Ticket);
+
+    async fn enter(&self, stream: &Stream, peer: SocketAddr) -> Result<Self::Place, Option<String>> {
+        let door = self.shared.door(&self.address).ok_or(None)?;
+        let door = self.shared.aim(door, stream, peer).map_err(|_| None)?;
+        // The connection counts before its PROXY header is read.
+        match door.gate.enter(door.listener.guests.connections_max) {
+            Ok(ticket) => Ok((door, ticket)),
+            Err(refusal) => Err(self.shared.refused(&door, peer, refusal)),
+        }
+    }
+
+    fn begin(&self, stream: Stream, peer: SocketAddr, (door, ticket): Self::Place) {
+        let (shared, address) = (self.shared.clone(), network_address(peer));
+        match door.listener.guests.proxy_from.iter().any(|trusted| trusted.means(address)) {
+            true => drop(tokio::task::spawn_local(admit_behind(shared, door, ticket, stream, peer))),
+            false => admit(&shared, door, ticket, stream, peer),
         }
     }
 }
 
-/// Lets in who stands behind a relay.
+/// Lets in the client of a relay.
 async fn admit_behind(shared: Rc<Shared>, door: Arc<Door>, ticket: Ticket, mut stream: Stream, relay: SocketAddr) {
     match relay::client_behind(&mut stream, relay).await {
         Ok(client) => admit(&shared, door, ticket, stream, client),
@@ -240,21 +200,13 @@ fn admit(shared: &Rc<Shared>, door: Arc<Door>, mut ticket: Ticket, stream: Strea
         true => ticket.belongs_to(&door.listener, client.ip(), Instant::now()),
         false => Err(Refusal::NotWanted),
     };
-    match admitted {
+    match admitted.map_err(|refusal| shared.refused(&door, client, refusal)) {
         Ok(()) => {
             shared.runtime.borrow().metrics.sessions_total.add(1);
             begin(shared.clone(), door, client, ticket, stream);
         }
-        Err(refusal) => refuse(shared, &door, stream, client, refusal),
-    }
-}
-
-fn refuse(shared: &Shared, door: &Door, stream: Stream, client: SocketAddr, refusal: Refusal) {
-    shared.runtime.borrow().metrics.sessions_refused_total.add(1);
-    tracing::debug!(%client, ?refusal, "refused");
-    // A client that expects a handshake would not understand a word.
-    if door.listener.place.tls != ListenerTls::Implicit {
-        tokio::task::spawn_local(turn_away(stream, door.listener.protocol(), refusal));
+        Err(Some(reply)) => drop(tokio::spawn(turn_away(stream, reply))),
+        Err(None) => {}
     }
 }
 
@@ -281,35 +233,25 @@ fn begin(shared: Rc<Shared>, door: Arc<Door>, client: SocketAddr, ticket: Ticket
             tokio::task::spawn_local(scored::run::<proto::rspamd::Server>(shared, door, client, ticket, stream));
         }
         Speaks::Icap => {
-            tokio::task::spawn_local(icap::run(shared, door, client, ticket, stream));
+            tokio::task::spawn_local(web::icap::run(shared, door, client, ticket, stream));
         }
         Speaks::Http(settings) => {
             let settings = settings.clone();
-            tokio::task::spawn_local(http::run(shared, door, settings, client, ticket, stream));
+            tokio::task::spawn_local(web::http::run(shared, door, settings, client, ticket, stream));
         }
     }
 }
 
-/// How long a client may take to hear that it is not let in.
-const REFUSAL_WAIT: Duration = Duration::from_secs(10);
-
-/// Tells a client that it is not let in.
-async fn turn_away(mut stream: Stream, protocol: Protocol, refusal: Refusal) {
-    let (code, text) = refusal.text();
-    let line = match protocol {
-        Protocol::Smtp | Protocol::Lmtp => format!("{code} {text}\r\n"),
-        Protocol::Pop3 if refusal == Refusal::NotWanted => format!("-ERR [SYS/PERM] {text}\r\n"),
-        Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
-        Protocol::Imap if refusal == Refusal::NotWanted => format!("* BYE {text}\r\n"),
-        Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
+/// The reply to a client that is not let in.
+fn reply(protocol: Protocol, refusal: Refusal) -> Option<String> {
+    match protocol {
+        Protocol::Smtp | Protocol::Lmtp => Some(refusal.smtp()),
+        Protocol::Pop3 => Some(refusal.pop3()),
+        Protocol::Imap => Some(refusal.imap()),
         // A mail server does by itself what it is told to do without its filter, and a proxy asks again.
-        Protocol::Milter | Protocol::Icap => return,
-        // spamc goes on to the next server, or hands the mail on as it came.
-        // Its clients defer the mail, or hand it on.
-        Protocol::Rspamd | Protocol::Http => {
-            "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".into()
-        }
-        Protocol::Spamd => format!("SPAMD/1.0 69 Service Unavailable: {text}\r\n"),
-    };
-    let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
+        Protocol::Milter | Protocol::Icap => None,
+        // Clients of Rspamd defer the mail, or hand it on.
+        Protocol::Rspamd | Protocol::Http => Some(refusal.http()),
+        Protocol::Spamd => Some(refusal.spamd()),
+    }
 }

@@ -1,16 +1,19 @@
 //! The small HTTP server: it shows a page at a path, one request a connection, and knows nothing else.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use proto::http::{Limits, Response, Server, ServerEvent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use super::accept::accepted;
+use super::accept::{Handler, accept};
+use super::listening::Socket;
+use super::stream::Stream;
 
 /// A page that is shown.
 pub struct Page {
@@ -39,28 +42,38 @@ const REQUESTS_MAX: usize = 64;
 /// The type of the text exposition format of Prometheus, which is plain text to everybody else.
 const MEDIA_TYPE: &str = "text/plain; version=0.0.4";
 
-/// Answers requests until it is dropped. `page` says what is at a path.
-pub async fn serve(listener: TcpListener, page: impl Fn(&[u8]) -> Option<Page> + Clone + 'static) {
-    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
-    while let Ok(place) = places.clone().acquire_owned().await {
-        let (stream, _) = accepted("metrics", || listener.accept()).await;
-        let page = page.clone();
-        tokio::task::spawn_local(async move {
-            let _ = answer(stream, page).await;
+/// Shows pages to the clients of a listener until it is dropped; `page` has the page at a path.
+pub async fn serve<F>(listener: TcpListener, name: &str, page: F)
+where
+    F: Fn(&[u8]) -> Option<Page> + Send + Sync + 'static,
+{
+    let visitors = Visitors { page: Arc::new(page), places: Arc::new(Semaphore::new(REQUESTS_MAX)) };
+    accept(name, &Socket::Tcp(listener), &visitors).await;
+}
+
+/// Clients of a listener that shows pages.
+struct Visitors<F> {
+    page: Arc<F>,
+    places: Arc<Semaphore>,
+}
+
+impl<F: Fn(&[u8]) -> Option<Page> + Send + Sync + 'static> Handler for Visitors<F> {
+    type Place = OwnedSemaphorePermit;
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<OwnedSemaphorePermit, Option<String>> {
+        self.places.clone().acquire_owned().await.map_err(|_| None)
+    }
+
+    fn begin(&self, stream: Stream, _peer: SocketAddr, place: OwnedSemaphorePermit) {
+        let page = self.page.clone();
+        tokio::spawn(async move {
+            let _ = timeout(WAIT, converse(stream, &*page)).await;
             drop(place);
         });
     }
 }
 
-/// Answers one request; `page` says what is at a path.
-///
-/// # Errors
-/// When the connection fails, or takes too long.
-pub async fn answer(stream: TcpStream, page: impl Fn(&[u8]) -> Option<Page>) -> io::Result<()> {
-    timeout(WAIT, converse(stream, page)).await?
-}
-
-async fn converse(mut stream: TcpStream, page: impl Fn(&[u8]) -> Option<Page>) -> io::Result<()> {
+async fn converse(mut stream: Stream, page: impl Fn(&[u8]) -> Option<Page>) -> io::Result<()> {
     let mut server = Server::new(Limits { head_bytes_max: 8 << 10, target_bytes_max: 2 << 10, ..Limits::default() });
     let (mut piece, mut response) = ([0; 2048], None);
     while !server.is_over() {

@@ -24,7 +24,8 @@ use super::vet::has_body;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::tls::{HTTP_2, for_web};
-use crate::porch::door::{Door, Ticket};
+use crate::porch::door::Door;
+use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
 use crate::settings::{HttpListener, Mode};
 

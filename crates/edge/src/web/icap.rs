@@ -26,8 +26,9 @@ use crate::message::trace;
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
 use crate::net::wire::Wire;
-use crate::porch::door::{Door, Ticket};
+use crate::porch::door::Door;
 use crate::porch::filter::{ContentFacts, Decision, Notice, Pass, Reason, RequestFacts};
+use crate::porch::gate::Ticket;
 use crate::porch::runtime::{Runtime, Signatures};
 use crate::porch::shared::Shared;
 

@@ -4,9 +4,9 @@ use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use edge::net::stream::Stream;
 use proto::http::{Fields, Request, Server, ServerEvent};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 use webmail::{Body, Call, Form, LIMITS, Reply, cookie};
@@ -30,7 +30,7 @@ const FORM_BYTES_MAX: usize = 64 << 10;
 ///
 /// # Errors
 /// When the connection breaks.
-pub async fn serve(mut stream: TcpStream, client: IpAddr, site: &Site, place: &Place) -> io::Result<()> {
+pub async fn serve(mut stream: Stream, client: IpAddr, site: &Site, place: &Place) -> io::Result<()> {
     let mut server = Server::new(LIMITS);
     let (mut piece, mut request, mut form, mut began) = ([0; 4096], None, Vec::new(), Instant::now());
     while !server.is_over() {

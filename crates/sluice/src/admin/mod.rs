@@ -29,10 +29,14 @@ mod site;
 mod update;
 mod work;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use edge::net::accept::{Handler, accept};
+use edge::net::listening::Socket;
+use edge::net::stream::Stream;
 use rustix::thread::CapabilitySet;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -94,9 +98,10 @@ fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
             false => println!("{link}"),
         }
         let asking = tokio::spawn(site.clone().watch());
+        let (socket, clients) = (Socket::Tcp(listener), Clients { site, places: Places::new(CONNECTIONS_MAX) });
         let (mut ended, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         tokio::select! {
-            () = accept(listener, &site) => {}
+            () = accept("admin", &socket, &clients) => {}
             _ = ended.recv() => {}
             _ = interrupted.recv() => {}
         }
@@ -105,16 +110,21 @@ fn serve(args: &AdminServe) -> Result<ExitCode, Failure> {
     })
 }
 
-async fn accept(listener: TcpListener, site: &Arc<Site>) {
-    let places = Places::new(CONNECTIONS_MAX);
-    loop {
-        match listener.accept().await {
-            Ok((stream, client)) => {
-                let (site, place) = (site.clone(), places.take().await);
-                tokio::spawn(async move { door::serve(stream, client.ip(), &site, &place).await });
-            }
-            // As long as there is no descriptor for it, a client waits.
-            Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
-        }
+/// Clients of the page.
+struct Clients {
+    site: Arc<Site>,
+    places: Places,
+}
+
+impl Handler for Clients {
+    type Place = places::Place;
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<places::Place, Option<String>> {
+        Ok(self.places.take().await)
+    }
+
+    fn begin(&self, stream: Stream, peer: SocketAddr, place: places::Place) {
+        let site = self.site.clone();
+        tokio::spawn(async move { door::serve(stream, peer.ip(), &site, &place).await });
     }
 }

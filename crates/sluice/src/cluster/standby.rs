@@ -2,15 +2,17 @@
 //!
 //! Where there is no owner, or it does not answer, a connection waits: a take-over is a pause for clients.
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::net::accept::accepted;
+use edge::net::accept::{Handler, accept};
 use edge::net::listening::{Socket, network_address};
 use edge::net::stream::Stream;
 use edge::upstream::within::Caller;
 use tokio::io::copy_bidirectional;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -44,26 +46,22 @@ pub async fn serve(
     let places = Arc::new(Semaphore::new(sessions_max));
     let mut listeners = JoinSet::new();
     for (door, socket) in doors {
-        let (member, socket, places, door) = (member.clone(), socket.clone(), places.clone(), *door);
-        listeners.spawn(async move {
-            loop {
-                let (stream, client) = accepted(door.name(), || socket.accept()).await;
-                let handed = Handed { door: door.name().into(), client: network_address(client) };
-                relay(&member, &places, stream, handed);
-            }
-        });
+        let (socket, clients) =
+            (socket.clone(), Clients { member: member.clone(), places: places.clone(), door: *door });
+        let name = door.name();
+        listeners.spawn(async move { accept(name, &socket, &clients).await });
     }
     let turn_away = async {
-        let Some(socket) = reception else { return std::future::pending().await };
-        loop {
-            // The other node asks the database again, and waits.
-            drop(accepted("cluster", || socket.accept()).await);
+        match reception {
+            Some(socket) => accept("cluster", socket, &Nodes).await,
+            None => std::future::pending().await,
         }
     };
     let hand_on = async {
         while let Some((stream, caller)) = waiting.recv().await {
             if let (Ok(stream), Some(door)) = (tokio::net::UnixStream::from_std(stream), within(&caller)) {
-                relay(member, &places, Stream::Unix(stream), Handed { door: door.into(), client: None });
+                let Ok(place) = places.clone().try_acquire_owned() else { continue };
+                relay(member, place, Stream::Unix(stream), Handed { door: door.into(), client: None });
             }
         }
         std::future::pending().await
@@ -74,8 +72,42 @@ pub async fn serve(
     }
 }
 
-fn relay(member: &Arc<Member>, places: &Arc<Semaphore>, mut stream: Stream, handed: Handed) {
-    let Ok(place) = places.clone().try_acquire_owned() else { return };
+/// Clients of a door.
+struct Clients {
+    member: Arc<Member>,
+    places: Arc<Semaphore>,
+    door: Door,
+}
+
+impl Handler for Clients {
+    type Place = OwnedSemaphorePermit;
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<OwnedSemaphorePermit, Option<String>> {
+        self.places.clone().try_acquire_owned().map_err(|_| None)
+    }
+
+    fn begin(&self, stream: Stream, peer: SocketAddr, place: OwnedSemaphorePermit) {
+        let handed = Handed { door: self.door.name().into(), client: network_address(peer) };
+        relay(&self.member, place, stream, handed);
+    }
+}
+
+/// Nodes that hand over their clients: another node asks the database again, and waits.
+struct Nodes;
+
+impl Handler for Nodes {
+    type Place = Infallible;
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<Infallible, Option<String>> {
+        Err(None)
+    }
+
+    fn begin(&self, _stream: Stream, _peer: SocketAddr, place: Infallible) {
+        match place {}
+    }
+}
+
+fn relay(member: &Arc<Member>, place: OwnedSemaphorePermit, mut stream: Stream, handed: Handed) {
     let member = member.clone();
     tokio::spawn(async move {
         let _place = place;

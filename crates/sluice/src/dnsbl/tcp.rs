@@ -1,20 +1,20 @@
 //! Queries by TCP (RFC 7766), whole zones, and the metrics by HTTP. A few connections, each for a short time.
 
-use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::dnsbl::answer::{Outcome, Response, Scratch, Transport, respond};
-use edge::net::accept::accepted;
+use edge::net::accept::{Handler, accept};
 use edge::net::http::{self, Page};
+use edge::net::stream::Stream;
+use edge::porch::gate::{Gate, House, Share, Ticket};
+use edge::settings::Network;
 use proto::dns::{Frames, Query, frame};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -22,10 +22,13 @@ use super::load::now;
 use super::shared::Shared;
 
 /// How many connections there are at most. Further ones are closed at once.
-const CONNECTIONS_MAX: usize = 1_024;
+const CONNECTIONS_MAX: u32 = 1_024;
 
-/// How many of them a /24 or /48 has at most.
-const CONNECTIONS_OF_A_NETWORK_MAX: usize = 128;
+/// How many of them a network has at most.
+const OF_A_NETWORK: Share = Share { open_max: Some(128), minute_max: None };
+
+/// Bits of an IPv4 and of an IPv6 address that make a network.
+const NETWORK_BITS: (u8, u8) = (24, 48);
 
 /// How long a client may take to ask, from one query to the next, or to read a message.
 const IDLE: Duration = Duration::from_secs(10);
@@ -39,9 +42,6 @@ const TRANSFER_AHEAD: usize = 4;
 /// The longest query.
 const QUERY_BYTES_MAX: usize = 1_024;
 
-/// Requests for the metrics that are answered at a time.
-const REQUESTS_MAX: usize = 64;
-
 /// Opens a listener.
 pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
@@ -53,56 +53,6 @@ pub fn open(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(128)?;
     socket.set_nonblocking(true)?;
     Ok(socket.into())
-}
-
-/// Connections that are open, by network.
-#[derive(Debug, Default)]
-struct Open {
-    all: usize,
-    by_network: HashMap<u64, usize>,
-}
-
-impl Open {
-    /// Counts one of a network, unless there are too many.
-    fn enter(&mut self, network: u64) -> bool {
-        let of_network = self.by_network.get(&network).copied().unwrap_or(0);
-        if self.all >= CONNECTIONS_MAX || of_network >= CONNECTIONS_OF_A_NETWORK_MAX {
-            return false;
-        }
-        self.all += 1;
-        self.by_network.insert(network, of_network + 1);
-        true
-    }
-
-    fn leave(&mut self, network: u64) {
-        self.all = self.all.saturating_sub(1);
-        if let Some(count) = self.by_network.get_mut(&network) {
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.by_network.remove(&network);
-            }
-        }
-    }
-}
-
-/// A connection that is counted, until it is dropped.
-struct Place {
-    open: Arc<Mutex<Open>>,
-    network: u64,
-}
-
-impl Place {
-    /// None if there are too many.
-    fn take(open: &Arc<Mutex<Open>>, network: u64) -> Option<Place> {
-        let may = open.lock().unwrap_or_else(PoisonError::into_inner).enter(network);
-        may.then(|| Place { open: open.clone(), network })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).leave(self.network);
-    }
 }
 
 /// A transfer that is counted, until it is dropped.
@@ -122,29 +72,38 @@ impl Drop for Transfer {
     }
 }
 
-/// A /24 or /48 as a number.
-fn network(client: IpAddr) -> u64 {
-    match client.to_canonical() {
-        IpAddr::V4(address) => u64::from(address.to_bits() >> 8),
-        IpAddr::V6(address) => 1 << 63 | u64::try_from(address.to_bits() >> 80).unwrap_or(0),
-    }
-}
-
 /// Takes connections until the program ends.
 pub async fn run(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    let open = Arc::new(Mutex::new(Open::default()));
-    loop {
-        let (stream, peer) = accepted("DNS", || listener.accept()).await;
-        let Some(place) = Place::take(&open, network(peer.ip())) else { continue };
-        let shared = shared.clone();
+    let gate = Arc::new(Gate::new(Arc::new(House::new(CONNECTIONS_MAX))));
+    accept("DNS", &edge::net::listening::Socket::Tcp(listener), &Clients { shared, gate }).await;
+}
+
+/// Clients of a listener.
+struct Clients {
+    shared: Arc<Shared>,
+    gate: Arc<Gate>,
+}
+
+impl Handler for Clients {
+    type Place = Ticket;
+
+    async fn enter(&self, _stream: &Stream, peer: SocketAddr) -> Result<Ticket, Option<String>> {
+        let mut ticket = self.gate.enter(CONNECTIONS_MAX).map_err(|_| None)?;
+        let network = Network::around(peer.ip(), if peer.is_ipv4() { NETWORK_BITS.0 } else { NETWORK_BITS.1 });
+        ticket.count(network, &OF_A_NETWORK, std::time::Instant::now()).map_err(|_| None)?;
+        Ok(ticket)
+    }
+
+    fn begin(&self, stream: Stream, peer: SocketAddr, ticket: Ticket) {
+        let shared = self.shared.clone();
         tokio::spawn(async move {
             let _ = converse(stream, peer.ip(), &shared).await;
-            drop(place);
+            drop(ticket);
         });
     }
 }
 
-async fn converse(mut stream: TcpStream, client: IpAddr, shared: &Arc<Shared>) -> io::Result<()> {
+async fn converse(mut stream: Stream, client: IpAddr, shared: &Arc<Shared>) -> io::Result<()> {
     let mut frames = Frames::new(QUERY_BYTES_MAX);
     let mut scratch = Scratch::default();
     let (mut input, mut out) = ([0; 4_096], Vec::new());
@@ -174,7 +133,7 @@ async fn converse(mut stream: TcpStream, client: IpAddr, shared: &Arc<Shared>) -
 }
 
 async fn answer(
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     packet: &[u8],
     client: IpAddr,
     shared: &Arc<Shared>,
@@ -215,7 +174,7 @@ async fn answer(
 }
 
 /// Sends a zone. It is written by a thread of its own, so that others are answered meanwhile, and no faster than it is read.
-async fn transfer(stream: &mut TcpStream, packet: Vec<u8>, index: usize, counted: Transfer) -> io::Result<()> {
+async fn transfer(stream: &mut Stream, packet: Vec<u8>, index: usize, counted: Transfer) -> io::Result<()> {
     let (messages, mut written) = tokio::sync::mpsc::channel(TRANSFER_AHEAD);
     tokio::task::spawn_blocking(move || write_zone(&packet, index, &counted.0, &messages));
     while let Some(message) = written.recv().await {
@@ -241,22 +200,14 @@ fn write_zone(packet: &[u8], index: usize, shared: &Shared, messages: &Sender<Ve
     }
 }
 
-async fn send(stream: &mut TcpStream, message: &[u8]) -> io::Result<()> {
+async fn send(stream: &mut Stream, message: &[u8]) -> io::Result<()> {
     let Some(bytes) = frame(message) else { return Ok(()) };
     timeout(IDLE, stream.write_all(&bytes)).await?
 }
 
 /// Shows the metrics, whatever is asked for.
 pub async fn run_metrics(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
-    while let Ok(place) = places.clone().acquire_owned().await {
-        let (stream, _) = accepted("metrics", || listener.accept()).await;
-        let shared = shared.clone();
-        tokio::spawn(async move {
-            let _ = http::answer(stream, |_| Some(Page::ok(metrics(&shared)))).await;
-            drop(place);
-        });
-    }
+    http::serve(listener, "metrics", move |_| Some(Page::ok(metrics(&shared)))).await;
 }
 
 fn metrics(shared: &Shared) -> String {

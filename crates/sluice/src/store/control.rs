@@ -12,12 +12,13 @@
 //! without room for it on the disk nothing is recalled.
 
 use std::io::{self, BufRead as _, ErrorKind, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use edge::net::accept::accepted;
+use edge::net::accept::{Handler, accept};
 use edge::net::listening::{Owner, Sockets};
 use edge::net::stream::Stream;
 use edge::settings::{Address, SocketMode};
@@ -151,15 +152,30 @@ impl Control {
     /// Answers until it is dropped.
     pub async fn serve(self, site: Arc<Site>) {
         let Some(Ok(socket)) = self.sockets.take() else { return };
-        loop {
-            let (stream, _) = accepted("store control", || socket.accept()).await;
-            let (site, audit) = (site.clone(), self.audit.clone());
-            tokio::spawn(async move {
-                if let Err(error) = converse(stream, &site, &audit).await {
-                    tracing::warn!(%error, "a command on the control socket failed");
-                }
-            });
-        }
+        accept("store control", &socket, &Commands { site, audit: self.audit }).await;
+    }
+}
+
+/// The way from the socket to a command. Commands have no bound: the socket is for the owner of the store alone.
+struct Commands {
+    site: Arc<Site>,
+    audit: Log,
+}
+
+impl Handler for Commands {
+    type Place = ();
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<(), Option<String>> {
+        Ok(())
+    }
+
+    fn begin(&self, stream: Stream, _peer: SocketAddr, (): ()) {
+        let (site, audit) = (self.site.clone(), self.audit.clone());
+        tokio::spawn(async move {
+            if let Err(error) = converse(stream, &site, &audit).await {
+                tracing::warn!(%error, "a command on the control socket failed");
+            }
+        });
     }
 }
 

@@ -7,16 +7,16 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use edge::metrics::SessionOpen;
-use edge::net::accept::accepted;
+use edge::net::accept::{Handler, accept, turn_away};
 use edge::net::intercept::is_of_this_machine;
 use edge::net::listening::{LOCAL, Socket, network_address};
 use edge::net::stream::Stream;
-use edge::porch::door::{House, Place, Refusal};
+use edge::porch::gate::{House, Place, Refusal};
 use edge::porch::runtime::Runtime;
 use edge::settings::{Bounds, Network, TrustSettings};
 use edge::trust::clients::{Clients, Who};
@@ -26,8 +26,7 @@ use edge::upstream::within::Caller;
 use mailbox::lmtp::Peer;
 use mailbox::managesieve::{self, End, Tls};
 use mailbox::{Guest, Site};
-use tokio::io::AsyncWriteExt as _;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use super::callers;
@@ -38,16 +37,13 @@ use crate::config::Door;
 /// How long a client may take to shake hands.
 const HANDSHAKE_WAIT: Duration = Duration::from_secs(30);
 
-/// How long a client may take to hear that it is not let in.
-const REFUSAL_WAIT: Duration = Duration::from_secs(10);
-
 /// How long sessions may take to end.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Connections to the address of a node that have not proved yet that they are another node's.
 const INTRODUCTIONS_MAX: usize = 1_024;
 
-/// How often it is noted in the store when accounts have logged in.
+/// The time between two writes of logins to the store.
 const LOGINS_EVERY: Duration = Duration::from_secs(5);
 
 /// The part of all sessions that the clients of one protocol have that have not logged in: one in so many.
@@ -134,7 +130,7 @@ const fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { CLIENT_BITS.0 } else { CLIENT_BITS.1 }
 }
 
-/// Notes in the store when accounts have logged in, until the server ends.
+/// Writes the times of logins to the store, until the server ends.
 async fn keep_logins(site: Arc<Site>) {
     let mut ending = site.ending.clone();
     loop {
@@ -147,7 +143,7 @@ async fn keep_logins(site: Arc<Site>) {
 }
 
 impl Doors {
-    /// For so many clients at a time, for the mail that goes out, and for the index of what is searched.
+    /// Makes the doors, for so many clients at a time, and starts the queue, the indexing and the writing of logins.
     pub fn new(
         site: Arc<Site>,
         sessions_max: usize,
@@ -169,38 +165,13 @@ impl Doors {
 
     /// Takes clients until it is dropped.
     pub async fn accept(self, door: Door, socket: Arc<Socket>) {
-        loop {
-            let (stream, client) = accepted(door.name(), || socket.accept()).await;
-            let client = network_address(client);
-            let doors = self.clone();
-            doors.held().await;
-            match self.admit(door, client) {
-                Ok(admitted) => _ = tokio::spawn(doors.serve(door, stream, client, admitted)),
-                Err(refusal) => {
-                    tracing::debug!(door = door.name(), ?client, ?refusal, "refused");
-                    self.site.numbers.refused.add(door.protocol());
-                    tokio::spawn(turn_away(stream, door, refusal));
-                }
-            }
-        }
+        accept(door.name(), &socket, &Entrance { doors: self, door }).await;
     }
 
     /// Takes clients that other nodes of a cluster hand over.
     pub async fn receive(self, socket: Arc<Socket>, secret: Secret) {
-        let strangers = Arc::new(Semaphore::new(INTRODUCTIONS_MAX));
-        loop {
-            let (mut stream, _) = accepted("cluster", || socket.accept()).await;
-            let (doors, secret) = (self.clone(), secret.clone());
-            let Ok(place) = strangers.clone().try_acquire_owned() else { continue };
-            tokio::spawn(async move {
-                let handed = handing::take(&mut stream, &secret).await;
-                drop(place);
-                match handed {
-                    Ok(handed) => doors.received(stream, &handed).await,
-                    Err(error) => tracing::warn!(%error, "connection to the cluster address refused"),
-                }
-            });
-        }
+        let introductions = Arc::new(Semaphore::new(INTRODUCTIONS_MAX));
+        accept("cluster", &socket, &Reception { doors: self, secret, introductions }).await;
     }
 
     async fn received(self, stream: Stream, handed: &Handed) {
@@ -211,15 +182,22 @@ impl Doors {
         self.held().await;
         match self.admit(door, handed.client) {
             Ok(admitted) => self.serve(door, stream, handed.client, admitted).await,
-            Err(refusal) => {
-                self.site.numbers.refused.add(door.protocol());
-                turn_away(stream, door, refusal).await;
-            }
+            Err(Some(reply)) => turn_away(stream, reply).await,
+            Err(None) => {}
         }
     }
 
-    /// Lets in a client, or says why not.
-    fn admit(&self, door: Door, client: Option<IpAddr>) -> Result<Admitted, Refusal> {
+    /// Lets in a client, or returns the reply to it.
+    fn admit(&self, door: Door, client: Option<IpAddr>) -> Result<Admitted, Option<String>> {
+        self.place(door, client).map_err(|refusal| {
+            tracing::debug!(door = door.name(), ?client, ?refusal, "refused");
+            self.site.numbers.refused.add(door.protocol());
+            // A client that expects a handshake cannot read a reply.
+            (!door.is_encrypted()).then(|| reply(door.protocol(), refusal))
+        })
+    }
+
+    fn place(&self, door: Door, client: Option<IpAddr>) -> Result<Admitted, Refusal> {
         let strangers = &self.strangers[door.protocol() as usize];
         let address = client.unwrap_or(LOCAL.ip()).to_canonical();
         let network = Network::around(address, bits(address));
@@ -318,25 +296,61 @@ impl Doors {
     }
 }
 
-/// Tells a client that it is not let in.
-async fn turn_away(mut stream: Stream, door: Door, refusal: Refusal) {
-    // A client that expects a handshake would not understand a word.
-    if door.is_encrypted() {
-        return;
+/// The way from a socket to a session.
+struct Entrance {
+    doors: Doors,
+    door: Door,
+}
+
+impl Handler for Entrance {
+    type Place = Admitted;
+
+    async fn enter(&self, _stream: &Stream, peer: SocketAddr) -> Result<Admitted, Option<String>> {
+        self.doors.held().await;
+        self.doors.admit(self.door, network_address(peer))
     }
-    let (code, text) = refusal.text();
-    let line = match door.protocol() {
-        mailbox::Protocol::Lmtp => format!("{code} {text}\r\n"),
-        mailbox::Protocol::Pop3 => format!("-ERR [SYS/TEMP] {text}\r\n"),
-        mailbox::Protocol::Imap => format!("* BYE [UNAVAILABLE] {text}\r\n"),
-        mailbox::Protocol::Sieve => format!("BYE (TRYLATER) \"{text}\"\r\n"),
-        mailbox::Protocol::Webmail => format!(
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}\n",
-            text.len() + 1
-        ),
-    };
-    let _ = timeout(REFUSAL_WAIT, stream.write_all(line.as_bytes())).await;
-    let _ = timeout(REFUSAL_WAIT, stream.shutdown()).await;
+
+    fn begin(&self, stream: Stream, peer: SocketAddr, admitted: Admitted) {
+        tokio::spawn(self.doors.clone().serve(self.door, stream, network_address(peer), admitted));
+    }
+}
+
+/// The way from another node of the cluster to a session.
+struct Reception {
+    doors: Doors,
+    secret: Secret,
+    introductions: Arc<Semaphore>,
+}
+
+impl Handler for Reception {
+    type Place = OwnedSemaphorePermit;
+
+    async fn enter(&self, _stream: &Stream, _peer: SocketAddr) -> Result<OwnedSemaphorePermit, Option<String>> {
+        self.introductions.clone().try_acquire_owned().map_err(|_| None)
+    }
+
+    fn begin(&self, mut stream: Stream, _peer: SocketAddr, place: OwnedSemaphorePermit) {
+        let (doors, secret) = (self.doors.clone(), self.secret.clone());
+        tokio::spawn(async move {
+            let handed = handing::take(&mut stream, &secret).await;
+            drop(place);
+            match handed {
+                Ok(handed) => doors.received(stream, &handed).await,
+                Err(error) => tracing::warn!(%error, "connection to the cluster address refused"),
+            }
+        });
+    }
+}
+
+/// The reply to a client that is not let in.
+fn reply(protocol: mailbox::Protocol, refusal: Refusal) -> String {
+    match protocol {
+        mailbox::Protocol::Lmtp => refusal.smtp(),
+        mailbox::Protocol::Pop3 => refusal.pop3(),
+        mailbox::Protocol::Imap => refusal.imap(),
+        mailbox::Protocol::Sieve => refusal.managesieve(),
+        mailbox::Protocol::Webmail => refusal.http(),
+    }
 }
 
 impl Ended {

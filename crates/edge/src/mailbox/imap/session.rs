@@ -17,7 +17,8 @@ use super::upstream::{Upstream, capabilities_in};
 use crate::message::known::{Fate, Identity, Key, Named};
 use crate::message::trace::{new_id, printable};
 use crate::net::wire::Wire;
-use crate::porch::door::{Door, Ticket};
+use crate::porch::door::Door;
+use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
 use crate::settings::ListenerTls;
 

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use crate::metrics::SessionOpen;
 use crate::net::stream::Stream;
-use crate::porch::door::{Door, Ticket};
+use crate::porch::door::Door;
+use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
 use session::Session;
 use upstream::Upstream;

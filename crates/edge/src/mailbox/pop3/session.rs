@@ -19,7 +19,8 @@ use crate::mailbox::retrieval::{Outcome, Reader, Retrieval, Sees};
 use crate::message::known::{Key, Named};
 use crate::message::trace::printable;
 use crate::net::wire::Wire;
-use crate::porch::door::{Door, Ticket};
+use crate::porch::door::Door;
+use crate::porch::gate::Ticket;
 use crate::porch::shared::Shared;
 use crate::settings::ListenerTls;
 
@@ -271,7 +272,7 @@ impl Session {
         }
     }
 
-    /// Does what is ours to do and whose turn it is.
+    /// Gives the replies that are ours, and returns the side that is next.
     async fn settle(&mut self) -> io::Result<Next> {
         while let Some(Task::Say(..) | Task::Stls) = self.tasks.front() {
             match self.tasks.pop_front() {

@@ -19,6 +19,7 @@ use std::os::unix::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use edge::net::accept::accepted;
 use rustix::net::sockopt::socket_peercred;
 use tokio::net::{UnixListener, UnixStream};
 
@@ -65,13 +66,10 @@ impl Waiters {
     pub async fn next(&mut self) -> u64 {
         loop {
             let Some(listener) = &self.listener else { return std::future::pending().await };
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    if let Some(number) = self.admit(stream) {
-                        return number;
-                    }
-                }
-                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+            // No loop of its own: the supervisor takes one request between two of its other events.
+            let (stream, _) = accepted("sluice reload", || listener.accept()).await;
+            if let Some(number) = self.admit(stream) {
+                return number;
             }
         }
     }
