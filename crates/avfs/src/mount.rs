@@ -243,7 +243,7 @@ impl Forgetting {
 }
 
 impl Mounted {
-    /// To wait for its end; the first who asks gets it.
+    /// The handle by which one caller waits for the end of the mount; it is handed out once.
     pub fn to_wait(&mut self) -> End {
         End(self.ended.take())
     }

@@ -28,7 +28,7 @@ pub struct Ahead<'a> {
     pub file: &'a File,
     /// Its node.
     pub node: &'a Node,
-    /// How far it has come.
+    /// The offset of the next byte.
     pub at: u64,
     /// Nobody, if something could not be given.
     pub pages: Option<&'a dyn Pages>,

@@ -25,7 +25,7 @@ const RULES_MAX: usize = 1000;
 /// Ruling for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ruling {
-    /// It is not inspected.
+    /// Whether matching files are not inspected.
     pub skips: bool,
     /// When it is inspected.
     pub mode: Mode,
@@ -60,7 +60,7 @@ pub struct Words<'a> {
 pub struct Wrong {
     /// Its number, from 1.
     pub line: usize,
-    /// Why.
+    /// The reason, in words.
     pub reason: String,
 }
 

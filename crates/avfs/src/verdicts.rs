@@ -232,7 +232,7 @@ impl Verdicts {
         Ok(())
     }
 
-    /// It is clean, by this generation.
+    /// Adds a file that is clean by the signatures of this generation.
     pub fn add(&self, inode: Inode, stamp: &Stamp, generation: Generation) {
         let (place, digest) = (self.place(inode), self.digest(inode, stamp, generation));
         let mut set = self.set();
@@ -282,7 +282,7 @@ impl Verdicts {
         (Place::of(&digest::sha256::digest(&text)), *whole.first_chunk().unwrap_or(&[0; DIGEST_BYTES]))
     }
 
-    /// It is used now.
+    /// Marks a verdict as used now.
     pub fn touch(&self, inode: Inode) {
         let (place, now) = (self.place(inode), now());
         let mut set = self.set();

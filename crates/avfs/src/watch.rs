@@ -189,8 +189,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes what the kernel asks, until it is told to stop. This thread waits for nothing else: neither for an inspection
-    /// nor for whoever reads the log.
+    /// Reads the kernel's questions until `stop` is ready. This thread waits for nothing else, neither an inspection nor a
+    /// reader of the log.
     fn ask(&self, stop: &OwnedFd) {
         let mut saved = Instant::now();
         loop {

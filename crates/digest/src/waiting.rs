@@ -139,7 +139,7 @@ impl Room {
         self.pieces_max - self.pieces.len() + self.spares
     }
 
-    /// Another piece at a stream's end.
+    /// Adds a piece to the end of a stream's list.
     fn add(&mut self, waiting: &mut Waiting) -> usize {
         if self.spare.is_none() {
             self.pieces.push(Piece { bytes: Vec::new(), next: None });

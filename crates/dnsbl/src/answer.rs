@@ -36,7 +36,7 @@ pub enum Transport {
 /// Action for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing is sent.
+    /// The query gets no response.
     Silent,
     /// The response is sent.
     Respond(Response),

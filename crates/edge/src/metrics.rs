@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// One more.
+    /// Adds to the counter.
     pub fn add(&self, count: u64) {
         self.0.fetch_add(count, Relaxed);
     }
@@ -199,7 +199,7 @@ pub struct SessionOpen {
 }
 
 impl SessionOpen {
-    /// One more.
+    /// Counts a session that begins.
     pub fn new(metrics: &Arc<Metrics>) -> SessionOpen {
         metrics.sessions_open.add(1);
         SessionOpen { metrics: metrics.clone(), is_in_store: false }

@@ -101,7 +101,7 @@ impl<P: Blocks> Hold<P> {
     /// front that is partly sent.
     const OWN_BLOCKS: usize = (Self::TAIL_BYTES + Self::PIECE_BYTES).div_ceil(BLOCK_BYTES) + 1;
 
-    /// Nothing has come yet.
+    /// A hold before its first byte.
     pub fn new(pool: P, mut terms: Terms) -> Hold<P> {
         let known = core::mem::take(&mut terms.known);
         let mut hold = Hold {

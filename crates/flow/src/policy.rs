@@ -11,7 +11,7 @@ use crate::Glob;
 /// The treatment of content in which something was found. Ordered by weight: of several, the heaviest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub enum Action {
-    /// Nothing.
+    /// Deliver unchanged.
     #[default]
     Pass,
     /// Deliver, marked by a header field.

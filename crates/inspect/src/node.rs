@@ -77,7 +77,7 @@ pub(crate) struct Node {
 pub(crate) enum Form {
     /// In its transfer coding.
     Encoded,
-    /// In a normalised view.
+    /// The object in a normalised view.
     View,
 }
 

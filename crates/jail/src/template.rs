@@ -67,7 +67,7 @@ impl Signatures {
 
 /// A template, that ends when nobody has it any more or it does not answer, and all its copies with it.
 pub struct Template {
-    /// One request at a time.
+    /// The connection to the template, for one request at a time.
     way: Mutex<UnixStream>,
     /// None once it was ended: whoever has started it says only once how.
     launched: Mutex<Option<Box<dyn Launched>>>,

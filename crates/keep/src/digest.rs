@@ -34,7 +34,7 @@ const VERSION: u8 = 1;
 /// A digest that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
-    /// As FETCH tells it.
+    /// ENVELOPE, as FETCH has it.
     pub envelope: Vec<u8>,
     /// As FETCH tells it.
     pub body: Vec<u8>,

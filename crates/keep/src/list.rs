@@ -87,7 +87,7 @@ fn names<'a>(state: &'a State, number: u32, others: &'a [(Vec<u8>, u32)]) -> BTr
     names
 }
 
-/// The names above one; of one that is deeper than a new one may be, the topmost.
+/// The names above a mailbox, from the top, at most as many as a new name may have levels.
 fn above(name: &[u8]) -> impl Iterator<Item = &[u8]> {
     let ends = name.iter().enumerate().filter(|(_, byte)| **byte == DELIMITER);
     ends.map(|(at, _)| &name[..at]).take(LEVELS_MAX)

@@ -21,11 +21,11 @@ use crate::wire::{Stream, Wire};
 /// How TLS stands with a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tls {
-    /// It is spoken.
+    /// The connection is encrypted.
     Active,
-    /// It can be.
+    /// STARTTLS is offered.
     Offered,
-    /// It cannot.
+    /// There is no certificate.
     Missing,
 }
 

@@ -16,7 +16,7 @@ const NAME: &[u8] = b"login/passkeys";
 /// The outcome of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// It is removed.
+    /// The passkey is removed.
     Done,
     /// It was not there.
     Gone,

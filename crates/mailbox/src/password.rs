@@ -100,7 +100,7 @@ impl Password {
         }
     }
 
-    /// As it was written.
+    /// The password as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -111,14 +111,14 @@ pub enum Health {
 }
 
 impl Report {
-    /// The same for all recipients.
+    /// A report with one fate for all recipients.
     pub fn all(count: usize, fate: &Fate, health: Health) -> Report {
         Report { fates: vec![fate.clone(); count], health }
     }
 }
 
 impl Fate {
-    /// It may be taken later.
+    /// A temporary failure.
     pub fn later(status: (u8, u16, u16), why: impl Into<String>) -> Fate {
         Fate { outcome: Outcome::Later, status, why: why.into(), host: None, host_notifies: false }
     }

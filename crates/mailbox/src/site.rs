@@ -81,7 +81,7 @@ pub struct Site {
     pub signer: Option<Arc<dyn Signer>>,
     /// The rewriter of senders of mail that scripts forward.
     pub rewriter: Option<Arc<dyn Rewriter>>,
-    /// How long it is tried to send that.
+    /// Time for which the queue tries to send a mail.
     pub patience: Patience,
     /// Mail that waits to go out.
     pub queue: Queue,

@@ -181,7 +181,7 @@ pub(crate) enum Class {
     Allowed,
     Entry(Entry),
     Ignored,
-    /// It is among the refused already.
+    /// The signature was refused before.
     Refused,
 }
 

@@ -29,7 +29,7 @@ pub struct Field {
     pub name: String,
     /// Value after the colon, unfolded, without white space around it, encoded words as they stand.
     pub raw: String,
-    /// The same with encoded words decoded.
+    /// The value with encoded words decoded.
     pub value: String,
 }
 

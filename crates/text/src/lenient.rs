@@ -240,7 +240,7 @@ impl Reader {
         memchr(b'<', page.as_bytes().get(at..)?).map(|found| at + found)
     }
 
-    /// The end of the section, if it comes before anything else that counts in it: where what is behind it begins.
+    /// The offset behind the end of the section, if nothing else that counts in it comes first.
     fn section_piece(
         &mut self,
         page: &str,

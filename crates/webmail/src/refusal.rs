@@ -38,7 +38,7 @@ pub enum Denial {
     WrongPasskey,
     /// The second step came too late, or a second time.
     Late,
-    /// Nobody can say now.
+    /// The directory of accounts cannot be asked now.
     Away,
     /// Too many log in.
     Busy,

@@ -62,7 +62,7 @@ pub enum Access {
     Ignore,
     /// REFUSED.
     Refuse,
-    /// Nothing is listed.
+    /// Answer as if nothing were listed.
     Empty,
     /// As usual.
     Pass,

@@ -115,7 +115,7 @@ pub struct Zone {
 pub struct Glue {
     /// Name of the server.
     pub server: Name,
-    /// In seconds.
+    /// The time to live, in seconds.
     pub ttl: u32,
     /// Where it is.
     pub address: [u8; 4],

@@ -236,7 +236,7 @@ pub fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// Nothing, or a comment.
+    /// An empty line, or a comment.
     Empty,
     /// A special entry, its dollar sign left out.
     Special(&'a [u8]),

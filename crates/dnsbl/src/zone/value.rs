@@ -43,7 +43,7 @@ pub struct Template<'a> {
 pub enum ValueError {
     /// A wrong A value.
     Address,
-    /// Something stands behind the A value that is no text.
+    /// The A value is followed by something else than a text.
     Trailing,
 }
 

@@ -82,7 +82,7 @@ pub struct Remembering {
 }
 
 impl Remembering {
-    /// Nothing is asked yet.
+    /// A memory of which nothing is asked yet.
     pub fn new(memory: Option<Arc<dyn Memory>>, owner: &str, metrics: Arc<Metrics>) -> Remembering {
         Remembering { memory, owner: owner.into(), metrics, open: None, own: false }
     }

@@ -216,7 +216,7 @@ impl Guard {
         PORTS.contains(&port) && is_public(address) && !is_own(address) && !self.is_ours_elsewhere(address, until)
     }
 
-    /// Whether connections to an address come back to us by a translator in front.
+    /// Whether address translation in front of this host leads connections to an address back here.
     fn is_ours_elsewhere(&self, address: IpAddr, until: Instant) -> bool {
         !self.own_name.is_empty() && (self.lookup)(&self.own_name, until).contains(&address)
     }

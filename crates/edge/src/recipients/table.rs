@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 pub enum Found {
     /// It is there.
     Yes,
-    /// It is refused, in these words.
+    /// The recipient is refused with this reply.
     Refused(Reply),
     /// It is not there.
     No,

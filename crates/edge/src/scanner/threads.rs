@@ -84,7 +84,7 @@ pub enum Outcome {
     Found(String),
     /// It was not scanned, or not to its end.
     Failed(String),
-    /// It was passed over.
+    /// The file was excluded by the settings.
     Excluded,
 }
 

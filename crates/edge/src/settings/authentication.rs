@@ -48,7 +48,7 @@ pub struct AuthenticationSettings {
 pub struct AuthenticationTerms {
     /// In place of the global one.
     pub enabled: Option<bool>,
-    /// In place of the global one.
+    /// The header setting in place of the global one.
     pub header: Option<bool>,
     /// In place of the global one.
     #[serde(deserialize_with = "some_size")]

@@ -79,7 +79,7 @@ pub struct MailRule {
     /// In place of the listener's, all of them.
     #[serde(rename = "signature")]
     pub signatures: Option<Vec<SignatureTerms>>,
-    /// In place of the listener's.
+    /// The action in place of the listener's.
     #[serde(default, deserialize_with = "some_action")]
     pub on_forbidden: Option<Action>,
     /// In place of the listener's.
@@ -103,7 +103,7 @@ pub struct MailRule {
     /// In place of the listener's, where that is larger.
     #[serde(default, deserialize_with = "some_size")]
     pub message_bytes_max: Option<u64>,
-    /// In place of the listener's.
+    /// The attachment rules in place of the listener's.
     pub attachments: Option<Vec<String>>,
     /// In place of the listener's, key by key.
     pub spam: Option<SpamTerms>,

@@ -163,7 +163,7 @@ pub struct SpamTerms {
     /// In place of the global one.
     #[serde(deserialize_with = "points")]
     pub quarantine: Option<Points>,
-    /// In place of the global one.
+    /// The limit in place of the global one.
     #[serde(deserialize_with = "points")]
     pub reject: Option<Points>,
     /// In place of the global one.

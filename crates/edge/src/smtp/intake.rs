@@ -298,7 +298,7 @@ impl Mail {
         Transaction { client: self.client, sender: self.envelope.mail.path.as_str(), recipients }
     }
 
-    /// Hands on the rest, and asks for the hop's word.
+    /// Hands on the rest of the message, and waits for the hop's reply.
     async fn deliver(
         &mut self,
         hop: &mut Hop,

@@ -115,10 +115,10 @@ impl Clients {
         self.clients.count()
     }
 
-    /// A session begins; whoever lets it in says [`Clients::leave`] at its end.
+    /// Counts a session that begins; the caller calls [`Clients::leave`] at its end.
     ///
     /// # Errors
-    /// The bound that stands against it.
+    /// The bound that the client has reached.
     pub fn arrive(&mut self, settings: &TrustSettings, who: Who, now: u64) -> Result<Arrival, Limit> {
         let bounds = [&settings.client, &settings.prefix];
         for ((open, network), bounds) in self.open.iter().zip([who.client, who.prefix]).zip(bounds) {

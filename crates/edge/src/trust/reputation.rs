@@ -11,7 +11,7 @@ pub struct Opinion {
     pub score: i32,
     /// Lists that have it, as the log names them.
     pub lists: Vec<String>,
-    /// Somebody could not be asked.
+    /// Whether a list could not be asked.
     pub is_partial: bool,
 }
 
@@ -20,7 +20,7 @@ pub struct Opinion {
 pub enum Seen {
     /// Mail that nobody found fault with.
     Trust,
-    /// It tries out addresses.
+    /// The client tries out addresses.
     Harvest,
     /// Spam.
     Spam,

@@ -156,7 +156,7 @@ impl Destination {
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
     }
 
-    /// The same in TLS.
+    /// The destination with TLS.
     pub fn in_tls(self) -> Destination {
         Destination { is_tls: true, ..self }
     }

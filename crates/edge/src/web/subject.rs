@@ -45,7 +45,7 @@ pub struct Subject {
 pub enum Outcome {
     /// It went on.
     Passed,
-    /// A page stands in its place.
+    /// The client got a page of ours in its place.
     Replaced,
     /// It was broken off.
     Cut,

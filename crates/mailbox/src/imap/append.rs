@@ -46,7 +46,7 @@ pub(super) struct Append {
 }
 
 impl Append {
-    /// More of the message that comes.
+    /// Adds bytes of the message.
     pub async fn add(&mut self, bytes: &[u8]) {
         let Some((incoming, digest, _)) = &mut self.current else { return };
         digest.read(bytes);

@@ -48,7 +48,7 @@ pub(super) fn parse(text: &[u8], flags: Flags, depth_max: usize, memo: &mut Memo
 /// wherever it stands, and where it ends depends on itself alone.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
-    /// By how they begin.
+    /// Groups by their first bytes.
     groups: HashMap<[u8; KEY_BYTES], Vec<Read>>,
     /// Bytes of all texts.
     bytes: usize,

@@ -20,7 +20,7 @@ pub enum Reply<'a> {
     Found(&'a [u8], &'a str),
     /// It could not be scanned, for this reason.
     Failed(&'a [u8], &'a str),
-    /// It was passed over as configured.
+    /// The file was excluded by the settings.
     Excluded(&'a [u8]),
     /// A text of its own.
     Text(&'a str),

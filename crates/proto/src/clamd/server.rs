@@ -47,7 +47,7 @@ impl Default for Config {
 pub enum ServerEvent {
     /// Nothing to tell. If no byte was taken either, there is nothing to do until more comes or the host answers.
     Idle,
-    /// It asks for something.
+    /// A request.
     Asked(Tag, Request),
     /// The bytes just taken are content of the stream last asked for.
     Content,

@@ -15,11 +15,11 @@ pub enum ClientEvent {
     Status(Status),
     /// All that it offers.
     Capability(Vec<Vec<u8>>),
-    /// A response that passes begins like this.
+    /// The beginning of a response that is passed on.
     Data(Vec<u8>),
     /// A FETCH response about the message with this number begins.
     Fetch(u32),
-    /// An item of it that passes: its name. Its value follows.
+    /// The name of an item that is passed on. Its value follows.
     Item(Vec<u8>),
     /// The message's UID.
     Uid(u32),

@@ -37,7 +37,7 @@ pub enum Operation {
     Enable(Vec<String>),
     Id,
     Namespace,
-    /// By this mechanism.
+    /// COMPRESS with this mechanism.
     Compress(String),
     Idle,
     Select {

@@ -52,7 +52,7 @@ pub(super) enum Stop {
     Input,
     /// In front of a blank or a parenthesis at the top.
     ItemEnd,
-    /// In front of the line end.
+    /// The line end is expected.
     LineEnd,
 }
 

@@ -11,7 +11,7 @@ use super::command::Verb;
 pub enum Phase {
     /// Before login.
     NotAuthenticated,
-    /// Somebody has, or need not.
+    /// A user has logged in, or need not.
     Authenticated,
     /// A mailbox is selected.
     Selected,

@@ -42,7 +42,7 @@ pub enum Refusal {
     NotAcceptable,
     /// It is coded in a way that is not undone here.
     Coded,
-    /// It cannot be had now.
+    /// The service is unavailable now.
     Unavailable(String),
 }
 

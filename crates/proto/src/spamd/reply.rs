@@ -33,7 +33,7 @@ pub enum Refusal {
     Protocol(String),
     /// It cannot be had now, or not at all.
     Unavailable(String),
-    /// It took too long.
+    /// The check took too long.
     Timeout(String),
 }
 

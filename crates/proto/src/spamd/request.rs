@@ -49,9 +49,9 @@ pub struct Request {
 /// Where a mail is learned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Places {
-    /// Here.
+    /// In the local database.
     pub local: bool,
-    /// Where everybody reports to.
+    /// At services that collect reports.
     pub remote: bool,
 }
 

@@ -130,7 +130,7 @@ impl Server {
         &self.outbox
     }
 
-    /// It has been sent.
+    /// Empties the outbox after it was sent.
     pub fn sent(&mut self) {
         self.outbox.clear();
     }

@@ -135,7 +135,7 @@ pub(super) struct Line<'a> {
     /// Generator and number.
     id: (u32, u32),
     rev: u32,
-    /// It never alerts.
+    /// Whether the rule never alerts.
     is_silent: bool,
     /// Names and values, in lower case.
     metadata: Vec<(String, String)>,

@@ -143,7 +143,7 @@ pub struct Decision {
     pub is_bypassed: bool,
     /// The value of `Set-Cookie` by which the client comes past the next blocks of the site.
     pub cookie: Option<Vec<u8>>,
-    /// Nothing is logged.
+    /// Whether the request is not logged.
     pub is_silent: bool,
     /// Goes past what the group asks for, without a login.
     pub is_direct: bool,

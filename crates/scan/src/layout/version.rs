@@ -75,7 +75,7 @@ impl Copied {
 }
 
 impl Resources {
-    /// Starts to look, if the head tells of resources.
+    /// A reader of the resources, if the headers name their address.
     pub(crate) fn new(layout: &Layout) -> Option<Resources> {
         let address = u64::from(layout.pe.as_ref()?.resources?);
         let sections = layout.sections().to_vec();

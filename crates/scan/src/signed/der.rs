@@ -12,7 +12,7 @@ pub(crate) struct Der<'a>(pub(crate) &'a [u8]);
 pub(crate) struct Element<'a> {
     pub(crate) tag: u8,
     pub(crate) content: &'a [u8],
-    /// With its tag and its length.
+    /// The element with its tag and its length.
     pub(crate) whole: &'a [u8],
 }
 

@@ -23,7 +23,7 @@ const LINE_BYTES_MAX: usize = 998;
 /// An answer to the sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vacation {
-    /// To whom.
+    /// The recipient.
     pub to: String,
     /// From whom.
     pub from: String,

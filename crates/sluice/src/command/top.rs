@@ -77,7 +77,7 @@ impl Terminal {
         false
     }
 
-    /// As much of a page as can be seen at once.
+    /// Cuts a page to the size of the terminal.
     fn fit(&self, page: &str) -> String {
         let size = stty(&["size"]).unwrap_or_default();
         let mut size = size.split_whitespace().map(|number| number.parse().unwrap_or(0));

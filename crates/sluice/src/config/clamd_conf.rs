@@ -20,7 +20,7 @@ use crate::config::Config;
 pub enum Heed {
     /// It is taken over.
     Taken,
-    /// It means nothing here.
+    /// The option has no meaning here.
     Unneeded,
     /// It asks for what is not done, for this reason.
     Undone(&'static str),

@@ -24,7 +24,7 @@ pub enum Outward {
 pub struct QueueSettings {
     /// Mails that are sent at a time.
     pub connections_max: u32,
-    /// The same to one domain.
+    /// Connections to one domain at a time.
     pub connections_to_one_max: u32,
     /// How long a mail waits that was not taken, in seconds; each wait is twice the one before.
     pub retry_first_seconds: i64,

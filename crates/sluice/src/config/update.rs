@@ -83,7 +83,7 @@ impl RuleSource {
 pub struct Wanted {
     /// From where.
     pub url: String,
-    /// As what.
+    /// The name of the file that is kept.
     pub name: String,
     /// Its SHA-256 in hexadecimal, where that is known before.
     pub sha256: Option<String>,

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How far a compilation is.
+/// The progress of a compilation, as a bar on the terminal.
 pub struct Bar(ProgressBar);
 
 impl Bar {

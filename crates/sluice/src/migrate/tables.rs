@@ -15,7 +15,7 @@ pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// A table of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// As it stands.
+    /// The word of the configuration, `kind:name`.
     pub whole: String,
     /// `hash`, `mysql`, `regexp`; empty for a bare word or path.
     pub kind: String,
@@ -63,7 +63,7 @@ impl Table {
         folder.join(&self.name)
     }
 
-    /// Whether its text is what Sluice reads, too.
+    /// Whether Sluice reads the same text format.
     pub fn is_text(&self) -> bool {
         matches!(self.kind.as_str(), "hash" | "btree" | "dbm" | "cdb" | "lmdb" | "texthash" | "sdbm")
     }

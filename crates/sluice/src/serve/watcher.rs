@@ -20,7 +20,7 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
 use tokio::sync::Notify;
 
-/// So long nothing must have happened.
+/// The quiet time after a change before files are read.
 const QUIET: Duration = Duration::from_millis(150);
 /// No change waits longer than this.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -29,7 +29,7 @@ pub enum Change {
     Password(String),
     /// It has other settings.
     Set(Settings),
-    /// It is gone; its mail stays in the store.
+    /// Removes it; its mail stays in the store.
     Remove,
 }
 

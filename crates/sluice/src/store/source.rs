@@ -34,7 +34,7 @@ pub enum Reading {
     Whole,
     /// No mailbox has it any more.
     Gone,
-    /// It is damaged, with the reason.
+    /// The mail is damaged, with the reason.
     Damaged(String),
 }
 

@@ -67,7 +67,7 @@ pub struct Answer {
 
 /// Why there is no answer.
 pub struct Error {
-    /// In words.
+    /// The reason, in words.
     pub reason: String,
     /// Seconds that the server asks us to wait.
     pub retry_after: Option<u64>,

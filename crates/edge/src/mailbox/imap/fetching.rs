@@ -58,7 +58,7 @@ pub(super) enum Step {
 pub enum Way {
     /// It passes.
     Pass,
-    /// It is left out.
+    /// The item is left out.
     Drop,
     /// It passes as it is inspected.
     Show(Sees),

@@ -37,7 +37,7 @@ pub(super) enum Under {
     Dropped,
     /// It goes to the client as far as the inspection allows; its name and announcement, until the client has heard that.
     Shown(Box<Retrieval>, Vec<u8>, Option<Message>),
-    /// It is inspected, and goes nowhere.
+    /// A message to inspect that the client does not get.
     Inspected(Box<Retrieval>),
     /// Its parts are looked for.
     Searched(Box<Retrieval>),

@@ -57,7 +57,7 @@ enum Ended {
 
 /// Why a question has no answer.
 enum Failed {
-    /// One of the ends.
+    /// The client or the origin has failed.
     End(Failure),
     /// The service, before it has answered.
     Service(io::Error),

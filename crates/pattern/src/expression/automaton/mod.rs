@@ -68,7 +68,7 @@ impl Automaton {
         Some(Automaton::new(program, wanted, marks_start, states_bytes))
     }
 
-    /// The same of many.
+    /// An automaton of many expressions.
     pub fn of_many(nodes: &[Node], states_bytes: usize) -> Option<Automaton> {
         Some(Automaton::new(Program::of(nodes, false)?, Wanted::Each, false, states_bytes))
     }
@@ -213,7 +213,7 @@ impl Automaton {
         }
     }
 
-    /// As much of what stands behind as will be asked for: of assertions that wait for what is ahead, and those behind them.
+    /// The side behind, reduced to what assertions among the steps still test.
     fn needed(&self, behind: Side, steps: &[u32]) -> Side {
         let waits = |step: &u32| matches!(self.program.steps[*step as usize], Step::Look(_));
         if steps.iter().any(waits) { self.program.sides[behind as usize] } else { Side::Other }

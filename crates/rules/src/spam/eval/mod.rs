@@ -57,7 +57,7 @@ pub enum Does {
     Know(fn(&Context<'_>, &Arguments<'_>, &Known<'_>) -> f64),
     /// It asks lists in the DNS: its rules are decided by [`network`](crate::spam::network).
     List,
-    /// It asks others, which nothing does.
+    /// It would ask services in the network; it never matches.
     Ask,
     /// It asks what was learned: it is not called where too little was.
     Recall(fn(&Context<'_>, &Arguments<'_>, &Recalled) -> f64),

@@ -30,7 +30,7 @@ pub(super) struct Entry<'l> {
     pub phrases: Vec<&'l [u8]>,
     /// `None`: the kind of the list says what the phrase does. A weight of 0 is no weight.
     pub weight: Option<Weight>,
-    /// A sign of a line that means another thing than it seems to.
+    /// A warning about a line that probably does not mean what its author meant.
     pub warning: Option<&'static str>,
 }
 

@@ -11,7 +11,7 @@ const FOUND_MAX: usize = 1000;
 /// Outcome of the phrases of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// Nothing.
+    /// The page passes: no phrase decides.
     #[default]
     Passed,
     /// The page passes whatever else is in it, for this phrase.

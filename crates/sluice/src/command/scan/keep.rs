@@ -25,7 +25,7 @@ pub enum Keep {
     Move(Folder),
     /// A copy goes there.
     Copy(Folder),
-    /// It goes.
+    /// Remove the file.
     Remove,
 }
 

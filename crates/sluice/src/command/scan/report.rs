@@ -37,7 +37,7 @@ impl Text {
         Text { line: line.into(), kind: Kind::Found }
     }
 
-    /// Nothing was.
+    /// A line about a clean file.
     pub fn clean(line: impl Into<Vec<u8>>) -> Text {
         Text { line: line.into(), kind: Kind::Clean }
     }

@@ -46,7 +46,7 @@ const SEND_WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Channel {
     stream: UnixStream,
-    /// Lines come out whole, whoever says them.
+    /// Held while a line is written, so that lines of several threads stay whole.
     saying: Mutex<()>,
 }
 

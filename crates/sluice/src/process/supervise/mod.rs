@@ -105,7 +105,7 @@ struct Supervisor {
     is_stopping: bool,
     /// When it was last asked to stop.
     asked: Option<Instant>,
-    /// Where the next program will lie.
+    /// The path of the program that takes over.
     path: Option<PathBuf>,
     manager: Manager,
     /// Requests to reload, until they are answered.

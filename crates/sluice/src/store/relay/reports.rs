@@ -31,7 +31,7 @@ const ADDRESSES_MAX: usize = 5;
 /// Kinds of policies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// By records of a signed zone.
+    /// DANE: TLSA records of a signed zone.
     Tlsa,
     /// By a policy of the domain.
     Sts,

@@ -23,7 +23,7 @@ use crate::output::Failure;
 /// Files by their names.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Of so many rules one may not load.
+/// At most one in so many rules may fail to load.
 const REFUSED_SHARE: usize = 10;
 
 /// State by the names of the sources.

@@ -56,7 +56,7 @@ pub(super) struct Unpack {
     model: Box<dyn Model>,
     /// Bytes of the member that came out of the history.
     written: u64,
-    /// Why no more will come.
+    /// The event after which no more output comes.
     stopped: Option<Told>,
 }
 

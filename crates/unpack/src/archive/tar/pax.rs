@@ -32,7 +32,7 @@ pub(super) enum Sparse {
     Map(Map, u64),
     /// By a map in front of the stored bytes, and a size.
     Listing(u64),
-    /// In a way that makes no sense.
+    /// By records that contradict each other.
     Broken,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Udf {
     file_set: Option<Address>,
 }
 
-/// A descriptor that has passed.
+/// A descriptor that was read.
 enum Descriptor {
     Partition { at: u64, number: u16, block: u32 },
     Volume { at: u64, bytes: Vec<u8> },

@@ -112,7 +112,7 @@ impl Again {
         }
     }
 
-    /// Nothing is to be read again.
+    /// Drops the objects that were to be read again.
     pub fn forget(&mut self) {
         self.passages.clear();
         self.passages_seen = 0;

@@ -112,7 +112,7 @@ pub(super) enum Length {
 /// Use of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// It is a script.
+    /// A script, which is emitted.
     Told,
     /// It goes to [`Object::string`].
     Kept,
