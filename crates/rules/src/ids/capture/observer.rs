@@ -74,12 +74,11 @@ impl<'r> Observer<'r> {
         if !self.flows.contains_key(&key) {
             self.open(key);
         }
-        let Some(mut conversation) = self.flows.remove(&key) else { return false };
+        let Some(conversation) = self.flows.get_mut(&key) else { return false };
         conversation.turn = self.turn;
         let mut desk = Desk { rules: self.rules, site: &mut self.site, now_ms: micros / 1000 };
         conversation.packet(direction, &packet, bytes.len(), micros, &mut desk);
-        self.collect(&mut conversation);
-        self.flows.insert(key, conversation);
+        collect(conversation, micros, &mut self.seen, &mut self.records);
         while self.holds_too_much() && !self.flows.is_empty() {
             self.shed(|flow| u64::MAX - flow.held_bytes());
         }
@@ -168,30 +167,30 @@ impl<'r> Observer<'r> {
         let Some(mut conversation) = self.flows.remove(key) else { return };
         let mut desk = Desk { rules: self.rules, site: &mut self.site, now_ms: self.micros / 1000 };
         conversation.finish(&mut desk);
-        self.collect(&mut conversation);
+        collect(&mut conversation, self.micros, &mut self.seen, &mut self.records);
         conversation.log.tell(0, Content::Flow(conversation.summary(end)));
         conversation.log.collect(conversation.number, self.micros, conversation.tuple, &mut self.records);
-    }
-
-    /// Moves the alerts and records of a flow behind the others.
-    fn collect(&mut self, conversation: &mut Conversation) {
-        let Tuple { client, server, transport } = conversation.tuple;
-        let (flow, micros) = (conversation.number, self.micros);
-        for alert in conversation.flow.alerts() {
-            conversation.has_alerted = true;
-            let (source, target) = match alert.direction {
-                Direction::ToServer => (client, server),
-                Direction::ToClient => (server, client),
-            };
-            self.seen.push(Seen { flow, micros, source, target, transport, rule: alert.rule });
-        }
-        conversation.log.collect(flow, micros, conversation.tuple, &mut self.records);
     }
 
     fn holds_too_much(&self) -> bool {
         let Some(Meter { balance, bytes_max }) = self.meter else { return false };
         usize::try_from(balance().wrapping_sub(self.base)).is_ok_and(|held| held > bytes_max)
     }
+}
+
+/// Moves the alerts and records of a flow behind the others.
+fn collect(conversation: &mut Conversation, micros: u64, seen: &mut Vec<Seen>, records: &mut Vec<Record>) {
+    let Tuple { client, server, transport } = conversation.tuple;
+    let flow = conversation.number;
+    for alert in conversation.flow.alerts() {
+        conversation.has_alerted = true;
+        let (source, target) = match alert.direction {
+            Direction::ToServer => (client, server),
+            Direction::ToClient => (server, client),
+        };
+        seen.push(Seen { flow, micros, source, target, transport, rule: alert.rule });
+    }
+    conversation.log.collect(flow, micros, conversation.tuple, records);
 }
 
 #[cfg(test)]
