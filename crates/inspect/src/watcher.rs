@@ -37,7 +37,7 @@ impl Watcher {
     pub fn end(&mut self) {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(part) = self.part {
-            watch.close(part, self.is_body);
+            watch.close(part);
         }
     }
 }

@@ -32,6 +32,9 @@ pub fn fuzz_pattern(data: &[u8]) {
         assert_eq!(scan(&patterns.clone().on(path), stream, piece), told, "{path:?}");
     }
     assert_eq!(scan_stored(&patterns, stream, piece), told, "from stored states");
+    let mut whole = Vec::new();
+    patterns.scan_whole(stream, &mut |found| whole.push(found));
+    assert_eq!(whole, told, "as a whole");
     assert_eq!(scan(&stored(&patterns), stream, piece), told, "from stored patterns");
     assert!(told.windows(2).all(|pair| pair[0].known <= pair[1].known), "out of order");
     for (part, pieces) in parts {

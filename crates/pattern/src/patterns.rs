@@ -146,6 +146,21 @@ impl Patterns {
         });
     }
 
+    /// Scans a whole stream: as [`Patterns::scan`] and [`Patterns::finish`], for less where the stream is short.
+    pub fn scan_whole(&self, stream: &[u8], hit: &mut impl FnMut(Match)) {
+        let mut state = State::new();
+        if stream.len() > CHUNK {
+            self.scan(&mut state, stream, hit);
+            return self.finish(&mut state, hit);
+        }
+        let view = View { bytes: stream, base: 0, last: true };
+        self.pass(&mut state, view, 0, &mut Scratch::default(), &mut |found| {
+            if let Found::One(found) = found {
+                hit(found);
+            }
+        });
+    }
+
     /// As [`Patterns::scan`], but what matches behind every byte of a long run of one value (a part of zeros in a run of
     /// zeros) is told at once, and such a run costs next to nothing.
     pub fn scan_runs(&self, state: &mut State, segment: &[u8], hit: &mut impl FnMut(Found<'_>)) {

@@ -57,7 +57,7 @@ fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
         watch.raw(piece);
         watch.content(part, piece, true);
     }
-    watch.close(part, true);
+    watch.close(part);
     watch.end();
     watch.alerts().len()
 }

@@ -7,14 +7,31 @@ use pattern::State;
 
 use super::buffer::{Buffer, Direction};
 use super::evaluate::View;
-use super::group::{Group, Kind};
+use super::group::{Group, Kind, home};
 use super::set::RuleSet;
 use super::transform::apply_all;
+
+/// A content that comes in pieces: its buffer, another one that has the same bytes, and its number among those that are open.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Open {
+    pub buffer: Buffer,
+    pub also: Option<Buffer>,
+    pub part: u64,
+}
+
+impl Open {
+    /// A content of one buffer.
+    pub fn of(buffer: Buffer, part: u64) -> Open {
+        Open { buffer, also: None, part }
+    }
+}
 
 /// A buffer that comes in pieces.
 #[derive(Debug)]
 pub(super) struct Body {
     pub buffer: Buffer,
+    /// Another buffer that has the same bytes.
+    pub also: Option<Buffer>,
     /// Its number among those of the buffer that are open at a time.
     pub part: u64,
     pub direction: Direction,
@@ -28,12 +45,31 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub fn new((buffer, part): (Buffer, u64), direction: Direction, server_port: u16, rules: &RuleSet) -> Body {
+    pub fn new(open: Open, direction: Direction, server_port: u16, rules: &RuleSet) -> Body {
+        let Open { buffer, also, part } = open;
         let kind = Kind::of(buffer, direction, server_port);
-        let groups = rules.groups.of(buffer, kind).filter(|(_, group)| group.transforms.is_empty());
-        let states = groups.map(|(number, _)| (number, State::new())).collect();
-        let (bytes, folded) = (Vec::new(), OnceCell::new());
-        Body { buffer, part, direction, kind, base: 0, bytes, folded, states, is_ended: false }
+        let (bytes, folded, states) = (Vec::new(), OnceCell::new(), Vec::new());
+        let mut body = Body { buffer, also, part, direction, kind, base: 0, bytes, folded, states, is_ended: false };
+        let plain = body.groups(rules).filter(|(_, group)| group.transforms.is_empty());
+        body.states = plain.map(|(number, _)| (number, State::new())).collect();
+        body
+    }
+
+    /// Whether it is what was opened, and has not ended.
+    pub fn is(&self, open: Open, direction: Direction) -> bool {
+        (self.buffer, self.part, self.direction) == (open.buffer, open.part, direction) && !self.is_ended
+    }
+
+    /// Whether it is a content of the buffer.
+    pub fn has(&self, buffer: Buffer) -> bool {
+        self.buffer == buffer || self.also == Some(buffer)
+    }
+
+    /// The groups of its buffers; those of a response's body are those of files.
+    fn groups<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = (usize, &'r Group)> + use<'r> {
+        let also = self.also.filter(|also| home(*also) != self.buffer);
+        let others = also.into_iter().flat_map(|also| rules.groups.of(also, None));
+        rules.groups.of(self.buffer, self.kind).chain(others)
     }
 
     /// The window, as tests look at it.
@@ -82,7 +118,7 @@ impl Body {
 
     /// Looks into buffers that are derived from the window.
     pub fn select_derived(&self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
-        let groups = rules.groups.of(self.buffer, self.kind).filter(|(_, group)| !group.transforms.is_empty());
+        let groups = self.groups(rules).filter(|(_, group)| !group.transforms.is_empty());
         select(groups.map(|(_, group)| group), &self.bytes, selected);
     }
 }
@@ -91,11 +127,7 @@ impl Body {
 pub(super) fn select<'g>(groups: impl Iterator<Item = &'g Group>, bytes: &[u8], selected: &mut BTreeSet<u32>) {
     for group in groups {
         let Some(bytes) = apply_all(&group.transforms, bytes) else { continue };
-        let mut state = State::new();
-        group.scan(&mut state, &bytes, &mut |rule| {
-            selected.insert(rule);
-        });
-        group.finish(&mut state, &mut |rule| {
+        group.scan_whole(&bytes, &mut |rule| {
             selected.insert(rule);
         });
     }

@@ -223,6 +223,12 @@ buffers! {
 }
 
 impl Buffer {
+    /// The bit that stands for it in a set of buffers.
+    pub(super) fn bit(self) -> u64 {
+        const { assert!((Buffer::EmailBodyMd5 as u32) < u64::BITS, "the last one has a bit") };
+        1 << self as u32
+    }
+
     /// The protocols that fill it; empty where any may.
     pub(super) fn apps(self) -> &'static [App] {
         let name = self.name();

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use stream::Fuel;
 
 use super::address::{Addresses, Ports, number};
-use super::body::Body;
+use super::body::{Body, Open};
 use super::buffer::{App, Buffer, Direction};
 use super::evaluate::{Run, View};
 use super::limits::Limits;
@@ -96,6 +96,20 @@ fn side(direction: Direction) -> usize {
     usize::from(direction == Direction::ToClient)
 }
 
+/// The object of rules.
+#[derive(Debug, Clone, Copy)]
+enum Tried {
+    Transactions,
+    Streams,
+}
+
+impl Tried {
+    /// The place of such rules about one way.
+    fn at(self, direction: Direction) -> usize {
+        2 * usize::from(matches!(self, Tried::Streams)) + side(direction)
+    }
+}
+
 /// A flow.
 #[derive(Debug)]
 pub struct Flow {
@@ -107,6 +121,8 @@ pub struct Flow {
     trials: [Trial; 2],
     /// Rules without tests of bytes that have matched.
     bare: HashSet<u32>,
+    /// Rules about this flow that no text selects, and the buffers that they need; none before they are tried.
+    unselected: [Option<Box<[(u32, u64)]>>; 4],
     verdict: Verdict,
     alerts: Vec<Alert>,
     /// Bytes that tests may still look at; none before anything came.
@@ -125,6 +141,7 @@ impl Flow {
             streams: [None, None],
             trials: [Trial::default(), Trial::default()],
             bare: HashSet::new(),
+            unselected: Default::default(),
             verdict: Verdict::Inspect,
             alerts: Vec::new(),
             work: Cell::new(None),
@@ -147,6 +164,7 @@ impl Flow {
     /// Says which protocol it has turned out to be.
     pub fn set_app(&mut self, app: App) {
         self.app = Some(app);
+        self.unselected = Default::default();
     }
 
     /// Bytes of its streams that it holds.
@@ -178,27 +196,39 @@ impl Flow {
         piece: &[u8],
         desk: &mut Desk<'_>,
     ) {
-        self.feed_part(transaction, direction, (buffer, 0), piece, desk);
+        self.feed_open(transaction, direction, Open::of(buffer, 0), piece, desk);
     }
 
-    /// Feeds one of several contents of a buffer that are open at a time, by number.
-    pub fn feed_part(
+    /// Feeds one of several contents of files that are open at a time, by number; `own` is the buffer of bodies where it is the whole
+    /// body of a message of HTTP.
+    pub fn feed_file(
         &mut self,
         transaction: &mut Transaction,
         direction: Direction,
-        part: (Buffer, u64),
+        (part, own): (u64, Option<Buffer>),
         piece: &[u8],
         desk: &mut Desk<'_>,
     ) {
-        let is_it = |body: &Body| (body.buffer, body.part) == part && body.direction == direction && !body.is_ended;
-        self.grant(piece.len(), &desk.rules.limits);
+        self.feed_open(transaction, direction, Open { buffer: Buffer::FileData, also: own, part }, piece, desk);
+    }
+
+    fn feed_open(
+        &mut self,
+        transaction: &mut Transaction,
+        direction: Direction,
+        open: Open,
+        piece: &[u8],
+        desk: &mut Desk<'_>,
+    ) {
+        let buffers = 1 + usize::from(open.also.is_some());
+        self.grant(piece.len().saturating_mul(buffers), &desk.rules.limits);
         let mut rest = piece;
-        if !transaction.bodies.iter().any(is_it) {
+        if !transaction.bodies.iter().any(|body| body.is(open, direction)) {
             transaction.shrink(desk.rules);
-            transaction.bodies.push(Body::new(part, direction, self.tuple.server.1, desk.rules));
+            transaction.bodies.push(Body::new(open, direction, self.tuple.server.1, desk.rules));
         }
-        transaction.note_change(part.0);
-        while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
+        transaction.note_change_of(open, direction);
+        while let Some(body) = transaction.bodies.iter_mut().rev().find(|body| body.is(open, direction)) {
             let taken = body.take(rest, desk.rules, &mut transaction.trial.pending);
             rest = &rest[taken..];
             if !body.is_full(desk.rules) {
@@ -206,9 +236,9 @@ impl Flow {
             }
             body.select_derived(desk.rules, &mut transaction.trial.pending);
             self.inspect(transaction, direction, desk);
-            if let Some(body) = transaction.bodies.iter_mut().rev().find(|body| is_it(body)) {
+            if let Some(body) = transaction.bodies.iter_mut().rev().find(|body| body.is(open, direction)) {
                 body.advance();
-                transaction.note_change(part.0);
+                transaction.note_change_of(open, direction);
             }
         }
     }
@@ -221,22 +251,19 @@ impl Flow {
         buffer: Buffer,
         desk: &mut Desk<'_>,
     ) {
-        self.end_part(transaction, direction, (buffer, 0), desk);
+        self.end_open(transaction, direction, Open::of(buffer, 0), desk);
     }
 
-    /// Ends one of several contents of a buffer, and tries rules.
-    pub fn end_part(
-        &mut self,
-        transaction: &mut Transaction,
-        direction: Direction,
-        part: (Buffer, u64),
-        desk: &mut Desk<'_>,
-    ) {
-        let is_it =
-            |body: &&mut Body| (body.buffer, body.part) == part && body.direction == direction && !body.is_ended;
-        if let Some(body) = transaction.bodies.iter_mut().find(is_it) {
+    /// Ends one of several contents of files, and tries rules.
+    pub fn end_file(&mut self, transaction: &mut Transaction, direction: Direction, part: u64, desk: &mut Desk<'_>) {
+        self.end_open(transaction, direction, Open::of(Buffer::FileData, part), desk);
+    }
+
+    fn end_open(&mut self, transaction: &mut Transaction, direction: Direction, open: Open, desk: &mut Desk<'_>) {
+        if let Some(body) = transaction.bodies.iter_mut().find(|body| body.is(open, direction)) {
             body.end(desk.rules, &mut transaction.trial.pending);
-            transaction.note_change(part.0);
+            let open = Open { also: body.also, ..open };
+            transaction.note_change_of(open, direction);
             self.inspect(transaction, direction, desk);
         }
     }
@@ -247,9 +274,9 @@ impl Flow {
         let mut ended = Vec::new();
         for body in transaction.bodies.iter_mut().filter(is_open) {
             body.end(desk.rules, &mut transaction.trial.pending);
-            ended.push(body.buffer);
+            ended.push(Open { buffer: body.buffer, also: body.also, part: body.part });
         }
-        ended.into_iter().for_each(|buffer| transaction.note_change(buffer));
+        ended.into_iter().for_each(|open| transaction.note_change_of(open, direction));
         transaction.ended[side(direction)] = true;
         self.inspect(transaction, direction, desk);
     }
@@ -257,16 +284,23 @@ impl Flow {
     /// Tries the rules on what has been filled.
     pub fn inspect(&mut self, transaction: &mut Transaction, direction: Direction, desk: &mut Desk<'_>) {
         transaction.select(desk.rules);
+        let stream = self.streams[side(direction)].as_ref().map_or(0, |_| Buffer::Payload.bit());
+        let present = transaction.present(direction) | stream;
         let groups = &desk.rules.groups;
+        self.know(Tried::Transactions, direction, groups.of_transactions(direction), desk.rules);
+        let unselected = self.unselected(Tried::Transactions, direction, present);
         let of_stream = &self.trials[side(direction)].pending;
-        let numbers = ordered([&transaction.trial.pending, of_stream], groups.of_transactions(direction));
+        let numbers = ordered([&transaction.trial.pending, of_stream], unselected);
         let mut trial = std::mem::take(&mut transaction.trial);
         for number in numbers {
             let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
             if self.verdict == Verdict::Pass {
                 break;
             }
-            if trial.fired.contains(&(number, direction)) || rule.is_of_stream() || !self.concerns(rule, direction) {
+            if rule.needs & !present != 0 || rule.is_of_stream() || !self.concerns(rule, direction) {
+                continue;
+            }
+            if trial.fired.contains(&(number, direction)) {
                 continue;
             }
             if rule.sections.is_empty() && self.bare.contains(&number) {
@@ -291,8 +325,8 @@ impl Flow {
         let at = side(direction);
         while !rest.is_empty() && self.verdict != Verdict::Pass {
             let port = self.tuple.server.1;
-            let body =
-                self.streams[at].get_or_insert_with(|| Body::new((Buffer::Payload, 0), direction, port, desk.rules));
+            let open = Open::of(Buffer::Payload, 0);
+            let body = self.streams[at].get_or_insert_with(|| Body::new(open, direction, port, desk.rules));
             let taken = body.take(rest, desk.rules, &mut self.trials[at].pending);
             rest = &rest[taken..];
             if body.is_full(desk.rules) {
@@ -348,7 +382,10 @@ impl Flow {
     fn try_stream(&mut self, direction: Direction, desk: &mut Desk<'_>) {
         let at = side(direction);
         let mut trial = std::mem::take(&mut self.trials[at]);
-        let numbers = ordered([&trial.pending, &BTreeSet::new()], desk.rules.groups.of_streams(direction));
+        let present = self.streams[at].as_ref().map_or(0, |_| Buffer::Payload.bit());
+        self.know(Tried::Streams, direction, desk.rules.groups.of_streams(direction), desk.rules);
+        let unselected = self.unselected(Tried::Streams, direction, present);
+        let numbers = ordered([&trial.pending, &BTreeSet::new()], unselected);
         let nothing = Transaction::new();
         for number in numbers {
             let Some(rule) = desk.rules.rules.get(number as usize) else { continue };
@@ -356,7 +393,7 @@ impl Flow {
                 break;
             }
             let is_bare = rule.is_bare();
-            if !(rule.is_of_stream() || is_bare) || !self.concerns(rule, direction) {
+            if rule.needs & !present != 0 || !(rule.is_of_stream() || is_bare) || !self.concerns(rule, direction) {
                 continue;
             }
             if is_bare && self.bare.contains(&number) || trial.fired.contains(&(number, direction)) {
@@ -374,6 +411,27 @@ impl Flow {
             }
         }
         self.trials[at] = trial;
+    }
+
+    /// Finds out which of the rules that no text selects are about this flow, once.
+    fn know(&mut self, tried: Tried, direction: Direction, by_head: &[Vec<u32>], rules: &RuleSet) {
+        let at = tried.at(direction);
+        if self.unselected[at].is_some() {
+            return;
+        }
+        let rule = |number: &u32| rules.rules.get(*number as usize);
+        let is_about =
+            |list: &&Vec<u32>| list.first().and_then(rule).is_some_and(|first| self.concerns(first, direction));
+        let numbers = by_head.iter().filter(is_about).flatten();
+        let mut known: Vec<_> = numbers.filter_map(|number| Some((*number, rule(number)?.needs))).collect();
+        known.sort_unstable();
+        self.unselected[at] = Some(known.into());
+    }
+
+    /// The rules about this flow that no text selects and whose buffers are there.
+    fn unselected(&self, tried: Tried, direction: Direction, present: u64) -> impl Iterator<Item = u32> + use<'_> {
+        let known = self.unselected[tried.at(direction)].iter().flatten();
+        known.filter(move |(_, needs)| needs & !present == 0).map(|(number, _)| *number)
     }
 
     /// Whether the head of a rule is about this flow.
@@ -489,14 +547,13 @@ impl Flow {
                 return true;
             }
         }
-        let body = transaction.bodies.iter().filter(|body| body.buffer == section.buffer && fits(body.direction));
+        let body = transaction.bodies.iter().filter(|body| body.has(section.buffer) && fits(body.direction));
         for body in body {
             if holds(&body.view(), run) {
                 return true;
             }
         }
-        let may_be_absent = section.tests.iter().any(|test| matches!(test, Test::Absent { .. }));
-        may_be_absent && !is_present && transaction.ended[side(direction)]
+        section.may_be_absent() && !is_present && transaction.ended[side(direction)]
     }
 
     /// Does what a rule that has matched says.
@@ -529,10 +586,10 @@ impl Flow {
     }
 }
 
-/// The rules that are tried, in their order.
-fn ordered(selected: [&BTreeSet<u32>; 2], unselected: &[u32]) -> Vec<u32> {
-    let mut numbers: Vec<u32> = selected.into_iter().flatten().chain(unselected).copied().collect();
-    numbers.sort_unstable();
+/// The rules that are tried, in their order. Each list has them in order, so that they are merged.
+fn ordered(selected: [&BTreeSet<u32>; 2], unselected: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut numbers: Vec<u32> = selected.into_iter().flatten().copied().chain(unselected).collect();
+    numbers.sort();
     numbers.dedup();
     numbers
 }

@@ -1,8 +1,9 @@
 //! One text of each rule by which it is selected, all texts of one buffer in one pass.
 //!
-//! Streams and files are long, so they have a pass for each kind of flow, with the rules alone that can match in such a flow.
+//! Streams and files are long, so they have a pass for each kind of flow, with the rules alone that can match in such a flow. The body
+//! of a response is a file too, so its texts are looked for in the pass over files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pattern::{Builder, Match, Patterns, Piece, State};
 
@@ -45,7 +46,7 @@ impl Port {
 impl Kind {
     /// The kind of a flow; none for buffers that have one pass for all.
     pub fn of(buffer: Buffer, direction: Direction, server_port: u16) -> Option<Kind> {
-        let is_long = matches!(buffer, Buffer::Payload | Buffer::FileData);
+        let is_long = matches!(home(buffer), Buffer::Payload | Buffer::FileData);
         is_long.then(|| Kind { direction, port: Port::of(server_port) })
     }
 
@@ -55,6 +56,7 @@ impl Kind {
         let kinds = ways.into_iter().flat_map(|direction| Port::ALL.map(|port| Kind { direction, port }));
         match buffer {
             Buffer::Payload | Buffer::FileData => kinds.filter(|kind| kind.has(rule)).map(Some).collect(),
+            Buffer::ResponseBody => kinds.filter(|kind| kind.direction == Direction::ToClient).map(Some).collect(),
             _ => vec![None],
         }
     }
@@ -71,6 +73,11 @@ impl Kind {
     }
 }
 
+/// The buffer in whose pass the texts of a buffer are looked for.
+pub(super) fn home(buffer: Buffer) -> Buffer {
+    if buffer == Buffer::ResponseBody { Buffer::FileData } else { buffer }
+}
+
 /// The texts of one buffer, and the rules that they select.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -83,6 +90,11 @@ impl Group {
     /// Scans a piece; the state is that of the pieces before.
     pub fn scan(&self, state: &mut State, piece: &[u8], select: &mut impl FnMut(u32)) {
         self.patterns.scan(state, piece, &mut |found: Match| self.tell(found, select));
+    }
+
+    /// Scans what is there as a whole.
+    pub fn scan_whole(&self, bytes: &[u8], select: &mut impl FnMut(u32)) {
+        self.patterns.scan_whole(bytes, &mut |found: Match| self.tell(found, select));
     }
 
     /// Ends the scan of what came in pieces.
@@ -101,9 +113,9 @@ pub(super) struct Groups {
     list: Vec<Group>,
     places: BTreeMap<(Buffer, Option<Kind>), Vec<usize>>,
     always: usize,
-    /// By the way of the bytes: rules about transactions, and those about streams.
-    of_transactions: [Vec<u32>; 2],
-    of_streams: [Vec<u32>; 2],
+    /// By the way of the bytes: rules about transactions, and those about streams, rules with one head together.
+    of_transactions: [Vec<Vec<u32>>; 2],
+    of_streams: [Vec<Vec<u32>>; 2],
     /// Rules about packets, whether a text selects them or not: they are few.
     of_packets: [Vec<u32>; 2],
 }
@@ -121,6 +133,7 @@ impl Groups {
     /// Chooses a text of each rule that can match.
     pub fn build(rules: &[Rule]) -> Groups {
         let (mut groups, mut drafts) = (Groups::default(), Vec::new());
+        let mut unselected = Vec::new();
         for (number, rule) in (0u32..).zip(rules).filter(|(_, rule)| rule.idle.is_none()) {
             if rule.is_of_packet() {
                 let ways = [Direction::ToServer, Direction::ToClient].into_iter().zip(&mut groups.of_packets);
@@ -128,9 +141,10 @@ impl Groups {
                 continue;
             }
             if choice(rule).is_none_or(|(section, content)| !place(&mut drafts, section, content, (number, rule))) {
-                groups.put_unselected(number, rule);
+                unselected.push((number, rule));
             }
         }
+        groups.put_unselected(&unselected);
         for (at, draft) in drafts.into_iter().enumerate() {
             groups.places.entry((draft.buffer, draft.kind)).or_default().push(at);
             let Draft { transforms, builder, rules, .. } = draft;
@@ -139,16 +153,12 @@ impl Groups {
         groups
     }
 
-    fn put_unselected(&mut self, number: u32, rule: &Rule) {
-        self.always += 1;
-        for direction in [Direction::ToServer, Direction::ToClient].into_iter().filter(|way| rule.goes(*way)) {
-            let at = usize::from(direction == Direction::ToClient);
-            if rule.is_of_stream() || rule.is_bare() {
-                self.of_streams[at].push(number);
-            }
-            if !rule.is_of_stream() {
-                self.of_transactions[at].push(number);
-            }
+    fn put_unselected(&mut self, rules: &[(u32, &Rule)]) {
+        self.always = rules.len();
+        for (at, way) in [Direction::ToServer, Direction::ToClient].into_iter().enumerate() {
+            let goes = |rule: &Rule| rule.goes(way);
+            self.of_streams[at] = by_head(rules, |rule| goes(rule) && (rule.is_of_stream() || rule.is_bare()));
+            self.of_transactions[at] = by_head(rules, |rule| goes(rule) && !rule.is_of_stream());
         }
     }
 
@@ -156,13 +166,13 @@ impl Groups {
         self.always
     }
 
-    /// The rules about transactions that are tried each time.
-    pub fn of_transactions(&self, direction: Direction) -> &[u32] {
+    /// The rules about transactions that are tried each time, those with one head together.
+    pub fn of_transactions(&self, direction: Direction) -> &[Vec<u32>] {
         &self.of_transactions[usize::from(direction == Direction::ToClient)]
     }
 
-    /// The rules about streams that are tried each time.
-    pub fn of_streams(&self, direction: Direction) -> &[u32] {
+    /// The rules about streams that are tried each time, those with one head together.
+    pub fn of_streams(&self, direction: Direction) -> &[Vec<u32>] {
         &self.of_streams[usize::from(direction == Direction::ToClient)]
     }
 
@@ -173,13 +183,22 @@ impl Groups {
 
     /// The groups of a buffer in flows of a kind, by number.
     pub fn of(&self, buffer: Buffer, kind: Option<Kind>) -> impl Iterator<Item = (usize, &Group)> {
-        let places = self.places.get(&(buffer, kind)).into_iter().flatten();
+        let places = self.places.get(&(home(buffer), kind)).into_iter().flatten();
         places.filter_map(|&at| Some((at, self.list.get(at)?)))
     }
 
     pub fn get(&self, number: usize) -> Option<&Group> {
         self.list.get(number)
     }
+}
+
+/// Some of these rules, those with one head together.
+fn by_head(rules: &[(u32, &Rule)], is_wanted: impl Fn(&Rule) -> bool) -> Vec<Vec<u32>> {
+    let mut heads: HashMap<_, Vec<u32>> = HashMap::new();
+    for (number, rule) in rules.iter().filter(|(_, rule)| is_wanted(rule)) {
+        heads.entry(&rule.head).or_default().push(*number);
+    }
+    heads.into_values().collect()
 }
 
 /// Puts a text into the groups of its buffer; says whether it can be looked for.
@@ -200,10 +219,10 @@ fn place(drafts: &mut Vec<Draft>, section: &Section, content: &Content, (number,
 
 /// The draft of a buffer, which is made where there is none.
 fn draft<'d>(drafts: &'d mut Vec<Draft>, section: &Section, kind: Option<Kind>) -> &'d mut Draft {
-    let is_it =
-        |draft: &Draft| (draft.buffer, draft.kind) == (section.buffer, kind) && draft.transforms == section.transforms;
+    let buffer = home(section.buffer);
+    let is_it = |draft: &Draft| (draft.buffer, draft.kind) == (buffer, kind) && draft.transforms == section.transforms;
     let at = drafts.iter().position(is_it).unwrap_or_else(|| {
-        let (buffer, transforms) = (section.buffer, section.transforms.clone());
+        let transforms = section.transforms.clone();
         drafts.push(Draft { buffer, kind, transforms, builder: Builder::new(), rules: Vec::new() });
         drafts.len() - 1
     });
@@ -233,8 +252,7 @@ pub(super) fn choice(rule: &Rule) -> Option<(&Section, &Content)> {
             _ => None,
         })
     });
-    let may_be_absent = |section: &Section| section.tests.iter().any(|test| matches!(test, Test::Absent { .. }));
     contents
-        .filter(|(section, content)| is_telling(section, content) && !may_be_absent(section))
+        .filter(|(section, content)| is_telling(section, content) && !section.may_be_absent())
         .max_by_key(|(section, content)| (content.is_fast, section.buffer != Buffer::Payload, content.bytes.len()))
 }

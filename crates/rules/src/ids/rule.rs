@@ -57,7 +57,7 @@ pub enum Transport {
 }
 
 /// The head of a rule.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Head {
     pub transport: Option<Transport>,
     /// Protocols of applications; empty where any will do.
@@ -101,6 +101,8 @@ pub struct Rule {
     pub(super) thresholds: Vec<Threshold>,
     /// How many values tests hand on.
     pub(super) variables: usize,
+    /// The set of buffers without which it does not match, a bit each.
+    pub(super) needs: u64,
 }
 
 impl Rule {
@@ -132,6 +134,12 @@ impl Rule {
         self.sections.is_empty() && self.head.apps.is_empty()
     }
 
+    /// The buffers of its sections, without those that may be absent.
+    pub(super) fn needed(&self) -> u64 {
+        let needed = self.sections.iter().filter(|section| !section.may_be_absent());
+        needed.fold(0, |set, section| set | section.buffer.bit())
+    }
+
     /// How many tests it has.
     pub(super) fn tests(&self) -> usize {
         self.sections.iter().map(|section| section.tests.len()).sum()
@@ -144,6 +152,13 @@ pub(super) struct Section {
     pub buffer: Buffer,
     pub transforms: Vec<Transform>,
     pub tests: Vec<Test>,
+}
+
+impl Section {
+    /// Whether it may hold where there is no such buffer.
+    pub fn may_be_absent(&self) -> bool {
+        self.tests.iter().any(|test| matches!(test, Test::Absent { .. }))
+    }
 }
 
 /// A number, or one that a test before has found.

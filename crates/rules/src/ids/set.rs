@@ -208,6 +208,7 @@ impl Loader {
             tells: false,
             thresholds: Vec::new(),
             variables: 0,
+            needs: 0,
         };
         rule.head = head.head;
         let mut shared = options::Shared {
@@ -218,6 +219,7 @@ impl Loader {
             is_snort3,
         };
         options::read(&mut rule, &pieces.options, &mut shared)?;
+        rule.needs = rule.needed();
         Ok(rule)
     }
 

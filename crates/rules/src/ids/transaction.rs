@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::body::{Body, select};
+use foldhash::fast::RandomState;
+
+use super::body::{Body, Open, select};
 use super::buffer::{Buffer, Direction, Side};
 use super::group::Kind;
 use super::rule::{Section, Test};
@@ -19,6 +21,8 @@ pub struct Transaction {
     pub(super) bodies: Vec<Body>,
     /// How often what is known of each buffer has changed.
     changes: BTreeMap<Buffer, u64>,
+    /// The buffers that are there, a bit each, as rules about either way see them.
+    present: [u64; 2],
     pub(super) trial: Trial,
     pub(super) ended: [bool; 2],
     lost: u64,
@@ -32,11 +36,11 @@ type SectionKey = (u32, usize, Option<Direction>);
 pub(super) struct Trial {
     pub pending: BTreeSet<u32>,
     /// Sections that have matched; those of a buffer that both sides have, on one side.
-    matched: HashSet<SectionKey>,
+    matched: HashSet<SectionKey, RandomState>,
     /// Sections that have not, and of how many changes of their buffers.
-    failed: HashMap<SectionKey, u64>,
+    failed: HashMap<SectionKey, u64, RandomState>,
     /// Rules that have matched, each way for itself.
-    pub fired: HashSet<(u32, Direction)>,
+    pub fired: HashSet<(u32, Direction), RandomState>,
 }
 
 impl Trial {
@@ -86,13 +90,32 @@ impl Transaction {
             return;
         }
         self.values.push((buffer, direction, bytes.to_vec()));
-        self.note_change(buffer);
+        self.note_change(buffer, direction);
     }
 
     /// Notes that more is known of a buffer: sections that have not matched in it may match.
-    pub(super) fn note_change(&mut self, buffer: Buffer) {
+    pub(super) fn note_change(&mut self, buffer: Buffer, direction: Direction) {
         let changes = self.changes.entry(buffer).or_default();
         *changes = changes.saturating_add(1);
+        let is_of_one_way = buffer.side() != Side::Both;
+        for way in [Direction::ToServer, Direction::ToClient] {
+            if is_of_one_way || way == direction {
+                self.present[usize::from(way == Direction::ToClient)] |= buffer.bit();
+            }
+        }
+    }
+
+    /// Notes the same of the buffers of a content.
+    pub(super) fn note_change_of(&mut self, open: Open, direction: Direction) {
+        self.note_change(open.buffer, direction);
+        if let Some(also) = open.also {
+            self.note_change(also, direction);
+        }
+    }
+
+    /// The buffers that rules about bytes that go this way may find something in, a bit each.
+    pub(super) fn present(&self, direction: Direction) -> u64 {
+        self.present[usize::from(direction == Direction::ToClient)]
     }
 
     /// How often the buffer of a section has changed; none where it looks at more than what is in the buffer.

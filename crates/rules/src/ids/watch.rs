@@ -159,24 +159,16 @@ impl Watch {
 
     /// Takes decoded bytes of some content; `is_body` where it is the whole body of a message of HTTP.
     pub fn content(&mut self, part: u64, bytes: &[u8], is_body: bool) {
-        let own = self.body();
+        let own = is_body.then(|| self.body());
         let mut desk = Desk { rules: &self.rules, site: &mut self.site, now_ms: 0 };
-        if is_body {
-            self.flow.feed_part(&mut self.transaction, self.direction, (own, part), bytes, &mut desk);
-        }
-        let file = (Buffer::FileData, part);
-        self.flow.feed_part(&mut self.transaction, self.direction, file, bytes, &mut desk);
+        self.flow.feed_file(&mut self.transaction, self.direction, (part, own), bytes, &mut desk);
         self.collect();
     }
 
     /// Ends some content.
-    pub fn close(&mut self, part: u64, is_body: bool) {
-        let own = self.body();
+    pub fn close(&mut self, part: u64) {
         let mut desk = Desk { rules: &self.rules, site: &mut self.site, now_ms: 0 };
-        if is_body {
-            self.flow.end_part(&mut self.transaction, self.direction, (own, part), &mut desk);
-        }
-        self.flow.end_part(&mut self.transaction, self.direction, (Buffer::FileData, part), &mut desk);
+        self.flow.end_file(&mut self.transaction, self.direction, part, &mut desk);
         self.collect();
     }
 

@@ -328,10 +328,10 @@ impl Http {
         }
         let transaction = &mut exchange.transaction;
         let own = if direction == Direction::ToServer { Buffer::RequestBody } else { Buffer::ResponseBody };
-        ways.flow.feed(transaction, direction, own, bytes, ways.desk);
         let Some(mut parts) = parts else {
-            return ways.flow.feed(transaction, direction, Buffer::FileData, bytes, ways.desk);
+            return ways.flow.feed_file(transaction, direction, (0, Some(own)), bytes, ways.desk);
         };
+        ways.flow.feed(transaction, direction, own, bytes, ways.desk);
         parts.feed(bytes, &mut |event| upload(event, exchange, ways));
         if let State::Body(body) = &mut self.side(direction).state {
             body.parts = Some(parts);
