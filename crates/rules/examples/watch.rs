@@ -9,6 +9,9 @@ use rules::ids::{Limits, Loader, RuleSet, Watch};
 
 /// Bytes that come at a time.
 const PIECE: usize = 16 << 10;
+/// Bytes of a small body and of a large one.
+const SMALL: usize = 4 << 10;
+const LARGE: usize = 1 << 20;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -25,11 +28,14 @@ fn main() {
     println!("active {}\nload_s {:.3}", set.census().active, seconds() - began);
     println!("memory_mb {:.1}", resident() - before);
 
-    let bytes: usize = bodies.iter().map(Vec::len).sum();
-    let (began, mut alerts) = (seconds(), 0);
-    (0..rounds).for_each(|_| alerts = bodies.iter().map(|body| response(&set, body)).sum());
-    println!("bodies_mb_s {:.1}", bytes as f64 * f64::from(rounds) / 1e6 / (seconds() - began).max(1e-9));
+    let alerts: usize = bodies.iter().map(|body| response(&set, body)).sum();
     println!("alerts {alerts}");
+    println!("bodies_mb_s {:.1}", speed(&set, rounds, &bodies));
+    let all = bodies.concat();
+    for (name, size) in [("small_mb_s", SMALL), ("large_mb_s", LARGE)] {
+        let cut: Vec<Vec<u8>> = all.chunks(size).map(<[u8]>::to_vec).collect();
+        println!("{name} {:.1}", speed(&set, rounds, &cut));
+    }
     let (began, heads) = (seconds(), rounds * 1000);
     (0..heads).for_each(|number| request(&set, number));
     println!("head_us {:.2}", (seconds() - began) * 1e6 / f64::from(heads));
@@ -46,7 +52,16 @@ fn watch(set: &Arc<RuleSet>, watched: Watched) -> Watch {
     Watch::new(set.clone(), &flow, &Watched { client, server, ..watched }).expect("HTTP has rules")
 }
 
+/// Bytes of bodies a second, in MB.
+fn speed(set: &Arc<RuleSet>, rounds: u32, bodies: &[Vec<u8>]) -> f64 {
+    let bytes: usize = bodies.iter().map(Vec::len).sum();
+    let began = seconds();
+    (0..rounds).for_each(|_| bodies.iter().for_each(|body| _ = response(set, body)));
+    bytes as f64 * f64::from(rounds) / 1e6 / (seconds() - began).max(1e-9)
+}
+
 /// A response with a body; how many rules matched.
+#[inline(never)]
 fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
     let fields = "Host: www.site.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: */*\r\n";
     let request = head("GET /index.html HTTP/1.1", fields);
@@ -62,6 +77,7 @@ fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
     watch.alerts().len()
 }
 
+#[inline(never)]
 fn request(set: &Arc<RuleSet>, number: u32) {
     let line = format!("GET /shop/item{number}.html?id={number}&lang=en HTTP/1.1");
     let fields = "Host: www.site.test\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n\
