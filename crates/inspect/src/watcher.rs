@@ -25,11 +25,11 @@ pub(crate) struct Watcher {
 impl Watcher {
     pub fn feed(&mut self, input: &[u8], fuel: &mut Fuel) {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_root {
-            watch.raw(input);
-        }
-        if let Some(part) = self.part {
-            watch.content(part, input, self.is_body);
+        match self.part {
+            Some(part) if self.is_root => watch.raw_content(part, input, self.is_body),
+            Some(part) => watch.content(part, input, self.is_body),
+            None if self.is_root => watch.raw(input),
+            None => {}
         }
         fuel.burn(input.len() * WATCH_COST);
     }

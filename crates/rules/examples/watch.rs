@@ -1,4 +1,4 @@
-//! Speed of intrusion rules alone: `watch ROUNDS RULES... -- FILE...` tries them on the files as bodies of HTTP responses, and on
+//! Speed of intrusion rules alone: `watch ROUNDS RULES... -- FILE...` tries them on the files as bodies of HTTP responses, on mails and on
 //! heads of requests. Prints figures as `name value`; times are processor time.
 
 use std::sync::Arc;
@@ -39,6 +39,12 @@ fn main() {
     let (began, heads) = (seconds(), rounds * 1000);
     (0..heads).for_each(|number| request(&set, number));
     println!("head_us {:.2}", (seconds() - began) * 1e6 / f64::from(heads));
+    for (name, size, mails) in [("mail_us", SMALL, rounds * 1000), ("large_mail_us", LARGE, rounds * 10)] {
+        let text = &all[..size.min(all.len())];
+        let began = seconds();
+        (0..mails).for_each(|_| mail(&set, text));
+        println!("{name} {:.2}", (seconds() - began) * 1e6 / f64::from(mails));
+    }
 }
 
 fn head(line: &str, fields: &str) -> Option<Head> {
@@ -69,8 +75,7 @@ fn response(set: &Arc<RuleSet>, body: &[u8]) -> usize {
     let mut watch = watch(set, Watched { request, response, ..Watched::default() });
     let part = watch.open(None);
     for piece in body.chunks(PIECE) {
-        watch.raw(piece);
-        watch.content(part, piece, true);
+        watch.raw_content(part, piece, true);
     }
     watch.close(part);
     watch.end();
@@ -84,6 +89,24 @@ fn request(set: &Arc<RuleSet>, number: u32) {
         Accept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate\r\nReferer: http://www.site.test/\r\n\
         Cookie: session=0123456789abcdef\r\nConnection: keep-alive\r\n";
     watch(set, Watched { request: head(&line, fields), ..Watched::default() }).end();
+}
+
+/// A mail with one text, sent as it is.
+#[inline(never)]
+fn mail(set: &Arc<RuleSet>, text: &[u8]) {
+    let (client, server) = ("203.0.113.1:1025".parse().ok(), "10.1.0.1:25".parse().ok());
+    let (sender, recipients) = ("a@b.test".into(), vec!["c@d.test".into()]);
+    let flow = Flow { protocol: Protocol::Smtp, hello: "b.test".into(), sender, recipients, ..Flow::default() };
+    let mut watch = Watch::new(set.clone(), &flow, &Watched { client, server, ..Watched::default() }).expect("a mail");
+    watch.raw(b"From: a@b.test\r\nTo: c@d.test\r\nSubject: words\r\n\r\n");
+    [b"From: a@b.test", &b"To: c@d.test"[..], b"Subject: words"].iter().for_each(|field| watch.field(field));
+    let part = watch.open(None);
+    for piece in text.chunks(PIECE) {
+        watch.raw(piece);
+        watch.content(part, piece, false);
+    }
+    watch.close(part);
+    watch.end();
 }
 
 /// Processor time of this process.

@@ -11,29 +11,29 @@ use super::group::{Group, Kind, home};
 use super::set::RuleSet;
 use super::transform::apply_all;
 
-/// A content that comes in pieces: its buffer, another one that has the same bytes, and its number among those that are open.
+/// A content that comes in pieces.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Open {
     pub buffer: Buffer,
+    /// Another buffer that has the same bytes.
     pub also: Option<Buffer>,
+    /// Its number among those of the buffer that are open at a time.
     pub part: u64,
+    /// The stream has the same bytes, and its pass selects the rules.
+    pub is_stream: bool,
 }
 
 impl Open {
     /// A content of one buffer.
     pub fn of(buffer: Buffer, part: u64) -> Open {
-        Open { buffer, also: None, part }
+        Open { buffer, also: None, part, is_stream: false }
     }
 }
 
 /// A buffer that comes in pieces.
 #[derive(Debug)]
 pub(super) struct Body {
-    pub buffer: Buffer,
-    /// Another buffer that has the same bytes.
-    pub also: Option<Buffer>,
-    /// Its number among those of the buffer that are open at a time.
-    pub part: u64,
+    pub open: Open,
     pub direction: Direction,
     kind: Option<Kind>,
     base: u64,
@@ -46,30 +46,32 @@ pub(super) struct Body {
 
 impl Body {
     pub fn new(open: Open, direction: Direction, server_port: u16, rules: &RuleSet) -> Body {
-        let Open { buffer, also, part } = open;
-        let kind = Kind::of(buffer, direction, server_port);
+        let kind = Kind::of(open.buffer, direction, server_port);
         let (bytes, folded, states) = (Vec::new(), OnceCell::new(), Vec::new());
-        let mut body = Body { buffer, also, part, direction, kind, base: 0, bytes, folded, states, is_ended: false };
-        let plain = body.groups(rules).filter(|(_, group)| group.transforms.is_empty());
-        body.states = plain.map(|(number, _)| (number, State::new())).collect();
+        let mut body = Body { open, direction, kind, base: 0, bytes, folded, states, is_ended: false };
+        let plain = body
+            .groups(rules)
+            .filter(|(_, home, group)| group.transforms.is_empty() && !(open.is_stream && *home == Buffer::Payload));
+        body.states = plain.map(|(number, ..)| (number, State::new())).collect();
         body
     }
 
     /// Whether it is what was opened, and has not ended.
     pub fn is(&self, open: Open, direction: Direction) -> bool {
-        (self.buffer, self.part, self.direction) == (open.buffer, open.part, direction) && !self.is_ended
+        (self.open.buffer, self.open.part, self.direction) == (open.buffer, open.part, direction) && !self.is_ended
     }
 
     /// Whether it is a content of the buffer.
     pub fn has(&self, buffer: Buffer) -> bool {
-        self.buffer == buffer || self.also == Some(buffer)
+        self.open.buffer == buffer || self.open.also == Some(buffer)
     }
 
-    /// The groups of its buffers; those of a response's body are those of files.
-    fn groups<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = (usize, &'r Group)> + use<'r> {
-        let also = self.also.filter(|also| home(*also) != self.buffer);
-        let others = also.into_iter().flat_map(|also| rules.groups.of(also, None));
-        rules.groups.of(self.buffer, self.kind).chain(others)
+    /// The groups of its buffers, by number, with the buffer in whose pass they are.
+    fn groups<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = (usize, Buffer, &'r Group)> + use<'r> {
+        let own = (home(self.open.buffer), self.kind);
+        let other = self.open.also.map(|also| (home(also), None)).filter(|other| other.0 != own.0);
+        let groups = |(home, kind)| rules.groups.of(home, kind).map(move |(number, group)| (number, home, group));
+        [Some(own), other].into_iter().flatten().flat_map(groups)
     }
 
     /// The window, as tests look at it.
@@ -118,8 +120,8 @@ impl Body {
 
     /// Looks into buffers that are derived from the window.
     pub fn select_derived(&self, rules: &RuleSet, selected: &mut BTreeSet<u32>) {
-        let groups = self.groups(rules).filter(|(_, group)| !group.transforms.is_empty());
-        select(groups.map(|(_, group)| group), &self.bytes, selected);
+        let groups = self.groups(rules).map(|(.., group)| group).filter(|group| !group.transforms.is_empty());
+        select(groups, &self.bytes, selected);
     }
 }
 

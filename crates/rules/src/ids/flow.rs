@@ -199,20 +199,8 @@ impl Flow {
         self.feed_open(transaction, direction, Open::of(buffer, 0), piece, desk);
     }
 
-    /// Feeds one of several contents of files that are open at a time, by number; `own` is the buffer of bodies where it is the whole
-    /// body of a message of HTTP.
-    pub fn feed_file(
-        &mut self,
-        transaction: &mut Transaction,
-        direction: Direction,
-        (part, own): (u64, Option<Buffer>),
-        piece: &[u8],
-        desk: &mut Desk<'_>,
-    ) {
-        self.feed_open(transaction, direction, Open { buffer: Buffer::FileData, also: own, part }, piece, desk);
-    }
-
-    fn feed_open(
+    /// Feeds a piece of a content that is opened with its first piece.
+    pub(super) fn feed_open(
         &mut self,
         transaction: &mut Transaction,
         direction: Direction,
@@ -254,15 +242,17 @@ impl Flow {
         self.end_open(transaction, direction, Open::of(buffer, 0), desk);
     }
 
-    /// Ends one of several contents of files, and tries rules.
-    pub fn end_file(&mut self, transaction: &mut Transaction, direction: Direction, part: u64, desk: &mut Desk<'_>) {
-        self.end_open(transaction, direction, Open::of(Buffer::FileData, part), desk);
-    }
-
-    fn end_open(&mut self, transaction: &mut Transaction, direction: Direction, open: Open, desk: &mut Desk<'_>) {
+    /// Ends a content, and tries rules.
+    pub(super) fn end_open(
+        &mut self,
+        transaction: &mut Transaction,
+        direction: Direction,
+        open: Open,
+        desk: &mut Desk<'_>,
+    ) {
         if let Some(body) = transaction.bodies.iter_mut().find(|body| body.is(open, direction)) {
             body.end(desk.rules, &mut transaction.trial.pending);
-            let open = Open { also: body.also, ..open };
+            let open = body.open;
             transaction.note_change_of(open, direction);
             self.inspect(transaction, direction, desk);
         }
@@ -274,7 +264,7 @@ impl Flow {
         let mut ended = Vec::new();
         for body in transaction.bodies.iter_mut().filter(is_open) {
             body.end(desk.rules, &mut transaction.trial.pending);
-            ended.push(Open { buffer: body.buffer, also: body.also, part: body.part });
+            ended.push(body.open);
         }
         ended.into_iter().for_each(|open| transaction.note_change_of(open, direction));
         transaction.ended[side(direction)] = true;
@@ -284,6 +274,7 @@ impl Flow {
     /// Tries the rules on what has been filled.
     pub fn inspect(&mut self, transaction: &mut Transaction, direction: Direction, desk: &mut Desk<'_>) {
         transaction.select(desk.rules);
+        transaction.has_news = false;
         let stream = self.streams[side(direction)].as_ref().map_or(0, |_| Buffer::Payload.bit());
         let present = transaction.present(direction) | stream;
         let groups = &desk.rules.groups;

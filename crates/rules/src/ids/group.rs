@@ -1,7 +1,7 @@
 //! One text of each rule by which it is selected, all texts of one buffer in one pass.
 //!
-//! Streams and files are long, so they have a pass for each kind of flow, with the rules alone that can match in such a flow. The body
-//! of a response is a file too, so its texts are looked for in the pass over files.
+//! Streams and files are long, so they have a pass for each kind of flow, with the rules alone that can match in such a flow. It is one
+//! pass for both, since a body without codings is the stream, a file and a body at once.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,8 +46,7 @@ impl Port {
 impl Kind {
     /// The kind of a flow; none for buffers that have one pass for all.
     pub fn of(buffer: Buffer, direction: Direction, server_port: u16) -> Option<Kind> {
-        let is_long = matches!(home(buffer), Buffer::Payload | Buffer::FileData);
-        is_long.then(|| Kind { direction, port: Port::of(server_port) })
+        (home(buffer) == Buffer::Payload).then(|| Kind { direction, port: Port::of(server_port) })
     }
 
     /// All kinds in which a text of a rule is looked for.
@@ -75,7 +74,7 @@ impl Kind {
 
 /// The buffer in whose pass the texts of a buffer are looked for.
 pub(super) fn home(buffer: Buffer) -> Buffer {
-    if buffer == Buffer::ResponseBody { Buffer::FileData } else { buffer }
+    if matches!(buffer, Buffer::ResponseBody | Buffer::FileData) { Buffer::Payload } else { buffer }
 }
 
 /// The texts of one buffer, and the rules that they select.

@@ -65,6 +65,8 @@ pub struct RuleSet {
     pub(super) limits: Limits,
     pub(super) rules: Vec<Rule>,
     pub(super) groups: Groups,
+    /// The buffers that rules look at, a bit each.
+    pub(super) reads: u64,
     pub(super) sets: Sets,
     /// Names of bits by their numbers.
     pub(super) bit_names: Vec<Box<str>>,
@@ -263,6 +265,8 @@ impl Loader {
         }
         rules.sort_by_key(|rule| (rule.action, bits_order(rule), rule.priority));
         self.census.active = rules.iter().filter(|rule| rule.idle.is_none()).count();
+        let sections = rules.iter().filter(|rule| rule.idle.is_none()).flat_map(|rule| &rule.sections);
+        let reads = sections.fold(0, |set, section| set | section.buffer.bit());
         let groups = Groups::build(&rules);
         self.census.always = groups.always();
         let mut bit_names = vec![Box::default(); self.bits.len()];
@@ -272,7 +276,7 @@ impl Loader {
             }
         }
         let Loader { limits, sets, problems, census, .. } = self;
-        RuleSet { limits, rules, groups, sets, bit_names, problems, census }
+        RuleSet { limits, rules, groups, reads, sets, bit_names, problems, census }
     }
 
     /// Keeps the newest of the rules with one number.

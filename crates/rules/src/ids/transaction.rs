@@ -16,6 +16,8 @@ use super::set::RuleSet;
 #[derive(Debug, Default)]
 pub struct Transaction {
     pub(super) values: Vec<(Buffer, Direction, Vec<u8>)>,
+    /// The bytes of all of them.
+    filled_bytes: usize,
     /// How many of them have selected rules.
     selected: usize,
     pub(super) bodies: Vec<Body>,
@@ -23,6 +25,8 @@ pub struct Transaction {
     changes: BTreeMap<Buffer, u64>,
     /// The buffers that are there, a bit each, as rules about either way see them.
     present: [u64; 2],
+    /// Something has changed since rules were tried.
+    pub(super) has_news: bool,
     pub(super) trial: Trial,
     pub(super) ended: [bool; 2],
     lost: u64,
@@ -80,15 +84,17 @@ impl Transaction {
         Transaction::default()
     }
 
-    /// Fills a buffer as a whole. Those beyond the bounds are counted and not looked at.
+    /// Fills a buffer as a whole, if a rule looks at it. Those beyond the bounds are counted and not looked at.
     pub fn fill(&mut self, rules: &RuleSet, direction: Direction, buffer: Buffer, bytes: &[u8]) {
-        let held: usize = self.values.iter().map(|(.., bytes)| bytes.len()).sum();
-        if self.values.len() >= rules.limits.buffers_max
-            || held.saturating_add(bytes.len()) > 4 * rules.limits.window_bytes
-        {
+        if rules.reads & buffer.bit() == 0 {
+            return;
+        }
+        let held = self.filled_bytes.saturating_add(bytes.len());
+        if self.values.len() >= rules.limits.buffers_max || held > 4 * rules.limits.window_bytes {
             self.lost = self.lost.saturating_add(1);
             return;
         }
+        self.filled_bytes = held;
         self.values.push((buffer, direction, bytes.to_vec()));
         self.note_change(buffer, direction);
     }
@@ -97,6 +103,7 @@ impl Transaction {
     pub(super) fn note_change(&mut self, buffer: Buffer, direction: Direction) {
         let changes = self.changes.entry(buffer).or_default();
         *changes = changes.saturating_add(1);
+        self.has_news = true;
         let is_of_one_way = buffer.side() != Side::Both;
         for way in [Direction::ToServer, Direction::ToClient] {
             if is_of_one_way || way == direction {
@@ -126,8 +133,7 @@ impl Transaction {
 
     /// Bytes of content that it holds.
     pub fn held_bytes(&self) -> usize {
-        let values: usize = self.values.iter().map(|(.., bytes)| bytes.len()).sum();
-        values + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>()
+        self.filled_bytes + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>()
     }
 
     /// How many buffers were not looked at because there were too many.
@@ -150,5 +156,23 @@ impl Transaction {
             let Some(at) = self.bodies.iter().position(|body| body.is_ended) else { return };
             self.bodies.remove(at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::Limits;
+    use super::super::set::Loader;
+    use super::*;
+
+    #[test]
+    fn a_buffer_at_which_no_rule_looks_is_not_held() {
+        let mut loader = Loader::new(Limits::default());
+        loader.file("r", b"alert http any any -> any any (http.uri; content:\"/a\"; http.cookie; bsize:3; sid:1;)");
+        let (rules, mut transaction) = (loader.finish(), Transaction::new());
+        for buffer in [Buffer::Uri, Buffer::Accept, Buffer::Cookie, Buffer::HeaderNames] {
+            transaction.fill(&rules, Direction::ToServer, buffer, b"text");
+        }
+        assert_eq!((transaction.held_bytes(), transaction.lost()), (8, 0));
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use flow::{Protocol, Watched};
 
+use super::body::Open;
 use super::buffer::{App, Buffer, Direction};
 use super::capture::{field_buffer, fill_request, fill_response};
 use super::flow::{Desk, Flow, Peer, Site, Tuple};
@@ -152,23 +153,37 @@ impl Watch {
         if let Some(name) = name {
             self.transaction.fill(&self.rules, self.direction, Buffer::FileName, name.as_bytes());
         }
-        self.inspect();
+        if self.transaction.has_news {
+            self.inspect();
+        }
         self.parts = self.parts.wrapping_add(1);
         self.parts
     }
 
     /// Takes decoded bytes of some content; `is_body` where it is the whole body of a message of HTTP.
     pub fn content(&mut self, part: u64, bytes: &[u8], is_body: bool) {
-        let own = is_body.then(|| self.body());
+        let open = Open { also: is_body.then(|| self.body()), ..Open::of(Buffer::FileData, part) };
+        self.feed(open, bytes);
+    }
+
+    /// Takes bytes of the object that are some content as they are: [`Watch::raw`] and [`Watch::content`] in one pass.
+    pub fn raw_content(&mut self, part: u64, bytes: &[u8], is_body: bool) {
+        self.stream(self.direction, bytes);
+        let also = is_body.then(|| self.body());
+        self.feed(Open { buffer: Buffer::FileData, also, part, is_stream: true }, bytes);
+    }
+
+    fn feed(&mut self, open: Open, bytes: &[u8]) {
         let mut desk = Desk { rules: &self.rules, site: &mut self.site, now_ms: 0 };
-        self.flow.feed_file(&mut self.transaction, self.direction, (part, own), bytes, &mut desk);
+        self.flow.feed_open(&mut self.transaction, self.direction, open, bytes, &mut desk);
         self.collect();
     }
 
     /// Ends some content.
     pub fn close(&mut self, part: u64) {
         let mut desk = Desk { rules: &self.rules, site: &mut self.site, now_ms: 0 };
-        self.flow.end_file(&mut self.transaction, self.direction, part, &mut desk);
+        let open = Open::of(Buffer::FileData, part);
+        self.flow.end_open(&mut self.transaction, self.direction, open, &mut desk);
         self.collect();
     }
 

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::super::body::Open;
 use super::super::buffer::{App, Buffer, Direction};
 use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
@@ -329,7 +330,8 @@ impl Http {
         let transaction = &mut exchange.transaction;
         let own = if direction == Direction::ToServer { Buffer::RequestBody } else { Buffer::ResponseBody };
         let Some(mut parts) = parts else {
-            return ways.flow.feed_file(transaction, direction, (0, Some(own)), bytes, ways.desk);
+            let open = Open { also: Some(own), ..Open::of(Buffer::FileData, 0) };
+            return ways.flow.feed_open(transaction, direction, open, bytes, ways.desk);
         };
         ways.flow.feed(transaction, direction, own, bytes, ways.desk);
         parts.feed(bytes, &mut |event| upload(event, exchange, ways));
@@ -526,10 +528,10 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     for line in raw.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
         let has_colon = line.contains(&b':');
         let looks_folded = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || !has_colon;
-        let lower = line.trim_ascii().to_ascii_lowercase();
         let is_framing = |name: &&[u8]| {
-            let rest = lower.strip_prefix(*name).map(<[u8]>::trim_ascii_start);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b":"))
+            let Some((first, rest)) = line.trim_ascii().split_at_checked(name.len()) else { return false };
+            let rest = rest.trim_ascii_start();
+            first.eq_ignore_ascii_case(name) && (rest.is_empty() || rest.starts_with(b":"))
         };
         let frames = FRAMING.iter().any(is_framing);
         match lines.last_mut().filter(|_| looks_folded && !frames) {
