@@ -310,7 +310,10 @@ def measure(folder, programs, options):
             for name, (port, views) in pages.items():
                 browser, paths = views[page]
                 before = processor_seconds(programs[name])
-                rate, count = ask(folder, port, browser, paths, options)
+                try:
+                    rate, count = ask(folder, port, browser, paths, options)
+                except Failed as reason:
+                    raise Failed(f"{page} of {name}: {reason}") from reason
                 used = processor_seconds(programs[name]) - before
                 figures.setdefault((page, name), []).append((rate, 1000 * used / max(count, 1)))
                 sizes[page, name] = sum(len(browser.get(path, **BROWSER, **browser.fields)) for path in paths)
