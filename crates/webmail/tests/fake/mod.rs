@@ -2,8 +2,8 @@
 
 use webmail::Mail;
 use webmail::mail::{
-    AppPassword, Failure, Flag, Flags, Folder, Identity, Layout, Message, NewPasskey, Passkey, Passkeys, Program,
-    Purpose, Row, SCRIPT_NAME, Script, Second, Sending, Setup, Unkept,
+    AppPassword, Failure, Flag, Flags, Folder, Identity, Layout, Message, NewPasskey, PasskeySummary, Passkeys,
+    Program, Purpose, Row, SCRIPT_NAME, Script, Second, Sending, Setup, Unkept,
 };
 use webmail::session::{Ending, Session};
 
@@ -269,14 +269,14 @@ impl Mail for Fake {
     }
 
     fn passkeys(&mut self, session: &Session) -> Option<Passkeys> {
-        let one = Passkey {
+        let one = PasskeySummary {
             id: 1,
             name: self.subject.clone(),
             made: 1_795_000_000,
             used: Some(1_795_880_000),
             credential: HOSTILE.into(),
         };
-        let all = vec![one.clone(), Passkey { id: 2, used: None, ..one }];
+        let all = vec![one.clone(), PasskeySummary { id: 2, used: None, ..one }];
         Some(Passkeys { all, challenge: session.token.clone(), user: HOSTILE.into() })
     }
 
