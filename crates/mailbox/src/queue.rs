@@ -13,7 +13,8 @@
 //! A mail that waits is a message of a mailbox in the store, of an account that no accounts file can name, with a note that has its
 //! envelope ([`Entry`]) for all recipients: it is there by the flush that acknowledged it, and as a copy of what is delivered takes no
 //! room. In memory there is an index of who is due when ([`schedule`]); notes are decoded for it once, and again when they are tried.
-//! A mail may be sent twice if the server is killed between the next hop's answer and the note of it. Bounds: [`WAITING_MAX`], and
+//! A mail may be sent twice if the server is killed between the next hop's answer and the note of it, or if the power fails soon after
+//! the note, which waits for no flush. Bounds: [`WAITING_MAX`], and
 //! [`schedule::Limits`]; of each mail under way a piece is held.
 
 mod attempt;

@@ -1,13 +1,14 @@
 //! Intrusion rules over conversations: counts of alerts by rule, the law of cuts, whole sets of rules and Suricata's own tests where
 //! they are (`SLUICE_DATA`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rules::ids::{
-    App, Buffer, Desk, Direction, Flow, Limits, Loader, RuleSet, Site, Transaction, Transport, Tuple, capture,
+    App, Buffer, Desk, Direction, Flow, Limits, Loader, RuleSet, Site, Transaction, Transport, Tuple, Watch, capture,
 };
 
 use crate::web_packs::pack;
@@ -278,6 +279,66 @@ fn a_body_in_which_a_rule_did_not_match_is_looked_at_again_once_there_is_more_of
     assert_eq!(feed(&"-".repeat(100)), 0);
     assert_eq!(feed("another needle"), 1);
     assert_eq!(feed("another needle"), 0);
+}
+
+/// Numbers of rules that match a response with a body, in pieces of a size; the body is fed with the stream or beside it.
+fn watched(set: &Arc<RuleSet>, body: &str, size: usize, is_one_pass: bool) -> BTreeSet<u32> {
+    let head = |line: &str| Some(flow::Head { line: line.as_bytes().into(), fields: (*b"Host: a\r\n").into() });
+    let flow = flow::Flow { protocol: flow::Protocol::Http, ..flow::Flow::default() };
+    let (request, response) = (head("GET / HTTP/1.1"), head("HTTP/1.1 200 OK"));
+    let watched = flow::Watched { request, response, ..flow::Watched::default() };
+    let mut watch = Watch::new(set.clone(), &flow, &watched).expect("HTTP has rules");
+    let part = watch.open(None);
+    for piece in body.as_bytes().chunks(size) {
+        if is_one_pass {
+            watch.raw_content(part, piece, true);
+        } else {
+            watch.raw(piece);
+            watch.content(part, piece, true);
+        }
+    }
+    watch.close(part);
+    watch.end();
+    watch.alerts().iter().map(|alert| set.rules()[alert.rule as usize].sid).collect()
+}
+
+#[test]
+fn a_body_is_a_stream_a_file_and_a_body_in_one_pass() {
+    let rules = set(
+        r#"alert tcp any any -> any any (content:"over|0d 0a 0d 0a|the hills"; sid:1;)
+alert http any any -> any any (flow:to_client; file.data; content:"hills and"; content:!"stars"; sid:2;)
+alert http any any -> any any (http.response_body; content:"FAR AWAY"; nocase; sid:3;)
+alert http any any -> any any (http.response_body; to_sha256; content:"|1c 05 15 e0|"; startswith; sid:4;)
+alert http any any -> any any (file.data; content:"hills and"; http.response_body; content:"away"; endswith; sid:5;)
+alert http any any -> any any (flow:to_server; file.data; content:"hills and"; sid:6;)
+alert tcp any any -> any any (content:"hills"; content:"seas"; distance:0; sid:7;)"#,
+        &[],
+    );
+    assert!(rules.problems().is_empty(), "{:?}", rules.problems());
+    let rules = Arc::new(rules);
+    for size in [1, 3, 100] {
+        for is_one_pass in [true, false] {
+            let found = watched(&rules, "over\r\n\r\nthe hills and far away", size, is_one_pass);
+            assert_eq!(found, BTreeSet::from([1, 2, 3, 4, 5]), "{size} {is_one_pass}");
+        }
+    }
+}
+
+#[test]
+fn a_rule_that_no_text_selects_counts_from_when_its_protocol_is_known() {
+    let rules = r#"alert http any any -> any any (http.stat_code; bsize:3; sid:1;)
+        alert http any any -> any any (http.stat_code; bsize:4; sid:2;)
+        alert http any any -> any any (http.stat_code; bsize:3; file.data; bsize:2; sid:3;)
+        alert http any any -> any any (http.stat_code; bsize:3; http.request_body; bsize:2; sid:4;)
+        alert smtp any any -> any any (file.data; bsize:2; sid:5;)
+        alert tcp any any -> any any (pcre:"/^GET/"; sid:6;)"#;
+    let set = set(rules, &[]);
+    assert!(set.problems().is_empty(), "{:?}", set.problems());
+    // The first request is cut, so that rules have been tried on its packets before it is known to be one.
+    let capture =
+        conversation(80, &["GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"], 2);
+    let numbers: Vec<u32> = counts(&set, &capture).into_keys().collect();
+    assert_eq!(numbers, [1, 3, 6]);
 }
 
 #[test]
