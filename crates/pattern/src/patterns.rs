@@ -146,7 +146,8 @@ impl Patterns {
         });
     }
 
-    /// Scans a whole stream: as [`Patterns::scan`] and [`Patterns::finish`], for less where the stream is short.
+    /// Scans a whole stream: finds what [`Patterns::scan`] and [`Patterns::finish`] do, for less where the stream is short. Matches that
+    /// are known at its end may come in another order.
     pub fn scan_whole(&self, stream: &[u8], hit: &mut impl FnMut(Match)) {
         let mut state = State::new();
         if stream.len() > CHUNK {

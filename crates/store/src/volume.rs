@@ -58,6 +58,8 @@ pub struct Volume<D> {
     /// As of the last commit.
     published: State,
     pub(crate) staged: Vec<Staged>,
+    /// Something became visible that was not flushed.
+    is_unflushed: bool,
     pub(crate) effects: Effects,
     pub(crate) next_number: u64,
     /// Messages under ids that callers have given.
@@ -183,6 +185,7 @@ impl<D: Device> Volume<D> {
             published: state.clone(),
             working: state,
             staged: Vec::new(),
+            is_unflushed: false,
             effects: Effects::default(),
             pins: BTreeMap::new(),
             checkpoint_at: 0,
@@ -309,7 +312,7 @@ impl<D: Device> Volume<D> {
         self.publish()?;
         // On a full volume what was committed is in the log all the same.
         match self.write_checkpoint() {
-            Err(Error::Full) => self.log.flush()?,
+            Err(Error::Full) => {}
             outcome => outcome?,
         }
         (self.superblock.closed_at, self.superblock.closed_sequence) = (self.log.end(), self.log.sequence);

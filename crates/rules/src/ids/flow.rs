@@ -96,6 +96,9 @@ fn side(direction: Direction) -> usize {
     usize::from(direction == Direction::ToClient)
 }
 
+/// Rules, by number, with the buffers that they need, a bit each.
+type Unselected = Box<[(u32, u64)]>;
+
 /// The object of rules.
 #[derive(Debug, Clone, Copy)]
 enum Tried {
@@ -122,7 +125,7 @@ pub struct Flow {
     /// Rules without tests of bytes that have matched.
     bare: HashSet<u32>,
     /// Rules about this flow that no text selects, and the buffers that they need; none before they are tried.
-    unselected: [Option<Box<[(u32, u64)]>>; 4],
+    unselected: [Option<Unselected>; 4],
     verdict: Verdict,
     alerts: Vec<Alert>,
     /// Bytes that tests may still look at; none before anything came.

@@ -3,10 +3,17 @@
 use super::{Volume, id_of, records_of};
 use crate::device::Device;
 use crate::error::Error;
-use crate::log::{Log, Record};
+use crate::log::Record;
 use crate::record::{self, Kind, SECTOR_BYTES};
 use crate::state::{Message, State};
 use crate::superblock::Superblock;
+
+/// When what is written is made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    Now,
+    Later,
+}
 
 impl<D: Device> Volume<D> {
     /// Makes what was staged durable and visible: one flush for all of it. If it fails nothing is written any more until the
@@ -19,27 +26,32 @@ impl<D: Device> Volume<D> {
     }
 
     /// Makes what was staged visible without a flush: a power failure may undo it, alone or with what was committed so after it,
-    /// until something is [committed](Self::commit) again. For what may as well happen twice.
+    /// until the next [commit](Self::commit). For what may as well happen twice.
     pub fn commit_unflushed(&mut self) -> Result<(), Error> {
-        self.publish_written(Log::write_out)?;
+        self.publish_as(Flush::Later)?;
         let _ = self.make_room();
         Ok(())
     }
 
-    /// Writes and flushes what was staged, and makes it visible.
+    /// Writes and flushes what was staged, and makes it visible; flushes what became visible without.
     pub(crate) fn publish(&mut self) -> Result<(), Error> {
-        self.publish_written(Log::flush)
+        self.publish_as(Flush::Now)
     }
 
-    fn publish_written(&mut self, write: fn(&mut Log<D>) -> Result<(), Error>) -> Result<(), Error> {
+    fn publish_as(&mut self, flush: Flush) -> Result<(), Error> {
         self.writable()?;
-        if self.staged.is_empty() {
+        let is_behind = flush == Flush::Now && self.is_unflushed;
+        if self.staged.is_empty() && !is_behind {
             return Ok(());
         }
-        let written = self.append_staged().and_then(|()| write(&mut self.log));
+        let written = self.append_staged().and_then(|()| match flush {
+            Flush::Now => self.log.flush(),
+            Flush::Later => self.log.write_out(),
+        });
         // Part of it may be in the log: what is in memory is not what would be read.
         self.log.failed |= written.is_err();
         written?;
+        self.is_unflushed = flush == Flush::Later;
         self.published = self.working.clone();
         self.settle();
         Ok(())
