@@ -9,6 +9,7 @@ mod peer;
 mod views;
 mod web;
 mod web_adblock;
+mod web_layout;
 mod web_packs;
 mod web_peer;
 mod web_squidguard;

@@ -9,7 +9,7 @@ use rules::web::{
 };
 
 /// A configuration of these files, and nothing else.
-fn load(files: &[(&str, &str)], dialect: Dialect) -> Filter {
+pub fn load(files: &[(&str, &str)], dialect: Dialect) -> Filter {
     let bytes: Vec<(&str, Vec<u8>)> = files.iter().map(|(name, text)| (*name, text.as_bytes().to_vec())).collect();
     load_bytes(&bytes, dialect)
 }
@@ -204,13 +204,13 @@ fn a_page_above_the_limit_is_scored_where_the_dialect_has_it() {
 }
 
 /// A group with lists of one kind each.
-fn lists(group: &str, files: &[(&str, &str)]) -> Filter {
+pub fn lists(group: &str, files: &[(&str, &str)]) -> Filter {
     let mut all = vec![("e2guardian.conf", ""), ("e2guardianf1.conf", group)];
     all.extend(files);
     load(&all, Dialect::Sluice)
 }
 
-fn ask(filter: &Filter, url: &str) -> Decision {
+pub fn ask(filter: &Filter, url: &str) -> Decision {
     filter.request(&Request { method: b"GET", url: url.as_bytes(), ..Request::default() })
 }
 

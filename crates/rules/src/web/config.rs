@@ -27,21 +27,32 @@ pub(super) struct Options {
     pub plugins: Vec<Value>,
     pub lists: BTreeMap<(Kind, Box<str>), Definition>,
     defined: HashMap<Box<str>, Box<str>>,
+    /// Folders that `__LISTDIR__` may stand for where it is not defined: the first that has the file, else the last.
+    list_folders: Vec<Box<str>>,
     /// Whether the first of two lines with one option counts.
     keeps_first: bool,
 }
 
 impl Options {
-    /// None yet; `folder` is where the main file lies.
+    /// None yet; `folder` is where the main file lies. E2Guardian 5.4 and later have its lists in `lists/common`, 5.3 in `lists`.
     pub fn new(folder: &str) -> Options {
-        let lists = format!("{folder}/lists");
-        let defined = HashMap::from([("CONFDIR".into(), folder.into()), ("LISTDIR".into(), lists.into())]);
-        Options { defined, keeps_first: true, ..Options::default() }
+        let list_folders = vec![format!("{folder}/lists/common").into(), format!("{folder}/lists").into()];
+        let defined = HashMap::from([("CONFDIR".into(), folder.into())]);
+        Options { defined, list_folders, keeps_first: true, ..Options::default() }
     }
 
     /// None yet, with the names that another file has defined.
     pub fn beside(other: &Options) -> Options {
-        Options { defined: other.defined.clone(), ..Options::default() }
+        Options { defined: other.defined.clone(), list_folders: other.list_folders.clone(), ..Options::default() }
+    }
+
+    /// None yet, of a filter group: from E2Guardian 5.4 on its lists lie in a folder of its own.
+    pub fn of_group(number: u32, main: &Options) -> Options {
+        let mut options = Options::beside(main);
+        if let Some(folder) = main.defined.get("CONFDIR") {
+            options.list_folders.insert(0, format!("{folder}/lists/group{number}").into());
+        }
+        options
     }
 
     /// Reads a file.
@@ -54,7 +65,7 @@ impl Options {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
-            let line = self.substituted(&String::from_utf8_lossy(line));
+            let line = self.substituted(&String::from_utf8_lossy(line), loading);
             if let Some(path) = included(line.as_bytes()) {
                 self.include(&beside(&place.file, &path), &place, depth, loading);
             } else if let Some(rest) =
@@ -86,11 +97,24 @@ impl Options {
     }
 
     /// A line with `__NAME__` replaced.
-    fn substituted(&self, line: &str) -> String {
+    fn substituted(&self, line: &str, loading: &mut Loading<'_>) -> String {
         if !line.contains("__") {
             return line.into();
         }
+        let line = match line.split_once("__LISTDIR__") {
+            Some((_, path)) if !self.defined.contains_key("LISTDIR") => {
+                &line.replace("__LISTDIR__", self.list_folder(path, loading))
+            }
+            _ => line,
+        };
         self.defined.iter().fold(line.to_string(), |line, (name, value)| line.replace(&format!("__{name}__"), value))
+    }
+
+    /// The folder of a list whose path goes on like this.
+    fn list_folder(&self, rest: &str, loading: &mut Loading<'_>) -> &str {
+        let path = rest.split(['\'', ',', '>']).next().unwrap_or(rest).trim_end();
+        let Some((last, others)) = self.list_folders.split_last() else { return "" };
+        others.iter().find(|folder| loading.has(&format!("{folder}{path}"))).unwrap_or(last)
     }
 
     fn line(&mut self, line: &str, place: Place, loading: &mut Loading<'_>) {
@@ -107,8 +131,9 @@ impl Options {
             self.lists.insert((kind, list.into()), definition);
             return;
         }
+        let (name, text) = known::map_of(&name, text).unwrap_or((&name, text));
         let value = Value { text: text.into(), place };
-        match name.as_str() {
+        match name {
             "authplugin" => self.plugins.push(value),
             name if known::is_option(name) => {
                 if !self.keeps_first || self.get(name).is_none() {

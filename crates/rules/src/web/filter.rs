@@ -133,7 +133,7 @@ pub fn load_phrases(path: &str, dialect: Dialect, limits: Limits, read: &mut Rea
     let wanted = options_of_groups(&main, limits, &mut loader.loading);
     let stem = path.strip_suffix(".conf").unwrap_or(path);
     let mut group = |number: u32| {
-        let options = loader.options(&format!("{stem}f{number}.conf"), &main);
+        let options = loader.options(&format!("{stem}f{number}.conf"), number, &main);
         let limit = options.number("naughtynesslimit", 50, &mut loader.loading);
         loader.phrases(&options, &PHRASE_LISTS, limit, settings)
     };

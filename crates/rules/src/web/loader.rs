@@ -63,8 +63,8 @@ impl<'l> Loader<'l> {
     }
 
     /// The options of a group, beside those of the main file.
-    pub fn options(&mut self, path: &str, main: &Options) -> Options {
-        let mut options = Options::beside(main);
+    pub fn options(&mut self, path: &str, number: u32, main: &Options) -> Options {
+        let mut options = Options::of_group(number, main);
         if let Some(source) = self.loading.file(path, &Place { file: path.into(), line: 0 }) {
             options.read(&source, &mut self.loading);
         }
@@ -111,7 +111,7 @@ impl<'l> Loader<'l> {
     }
 
     pub fn group(&mut self, path: &str, number: u32, main: &Options, shared: &Arc<Shared>) -> Group {
-        let options = self.options(path, main);
+        let options = self.options(path, number, main);
         let story = match options.get("storyboard").cloned() {
             Some(value) => self.loading.file(&value.text, &value.place),
             None => Some(Source { name: "standard.story".into(), bytes: story::STANDARD.as_bytes().into() }),

@@ -64,6 +64,16 @@ impl<'a> Loading<'a> {
         self.file(path, place)
     }
 
+    /// Whether there is such a file: it is read for that, and then known.
+    pub fn has(&mut self, path: &str) -> bool {
+        if let Some(Ok(_)) = self.known.get(path) {
+            return true;
+        }
+        let Ok(source) = self.fetch(path) else { return false };
+        self.known.insert(path.into(), Ok(source));
+        true
+    }
+
     /// Reads a file that may be missing.
     pub fn optional(&mut self, path: &str) -> Option<Source> {
         self.fetch(path).ok()
@@ -102,14 +112,15 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// The lines of a file with their places: without line ends and the blanks around them.
+/// The lines of a file with their places: without line ends, the blanks around them, and a mark of UTF-8 at the start.
 pub(super) fn lines(source: &Source) -> impl Iterator<Item = (Place, &[u8])> {
+    let text = source.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&source.bytes);
     let line_of = |(number, line)| {
         let line: &[u8] = line;
         let place = Place { file: source.name.clone(), line: u32::try_from(number + 1).unwrap_or(u32::MAX) };
         (place, line.trim_ascii())
     };
-    source.bytes.split(|&byte| byte == b'\n').enumerate().map(line_of)
+    text.split(|&byte| byte == b'\n').enumerate().map(line_of)
 }
 
 /// The path in `.Include<path>`, in any case of the letters.

@@ -47,6 +47,11 @@ impl Window {
         words.next().is_none().then_some(Window { from, until, days })
     }
 
+    /// Whether it never holds.
+    pub fn is_empty(self) -> bool {
+        self.from > self.until
+    }
+
     /// Whether it holds at a moment: at the last of its minutes, too.
     pub fn has(self, now: Moment) -> bool {
         let is_day = self.days >> now.day.min(7) & 1 != 0;

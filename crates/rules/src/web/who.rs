@@ -71,7 +71,7 @@ fn plugin(main: &Options, source: &Source, groups: u32, loading: &mut Loading<'_
     let place = Place { file: source.name.clone(), line: 0 };
     let name = options.get("plugname").map(|value| value.text.clone()).unwrap_or_default();
     let list = |option: &str, loading: &mut Loading<'_>| {
-        let value = options.get(option)?;
+        let value = options.get(option).or_else(|| main.get(option))?;
         loading.file(&value.text, &value.place)
     };
     match &*name {
@@ -109,7 +109,7 @@ fn plugin(main: &Options, source: &Source, groups: u32, loading: &mut Loading<'_
     }
 }
 
-/// Reads lines `name=filterN`; each with a group that there is goes to `take`.
+/// Reads lines `name=filterN` or `name=N`; each with a group that there is goes to `take`.
 fn pairs(
     source: &Source,
     groups: u32,
@@ -122,7 +122,8 @@ fn pairs(
         }
         let line = String::from_utf8_lossy(line).to_ascii_lowercase();
         let pair = line.split_once('=').map(|(name, group)| (name.trim(), group.trim()));
-        let group = pair.and_then(|(name, group)| Some((name, group.strip_prefix("filter")?.parse().ok()?)));
+        let group =
+            pair.and_then(|(name, group)| Some((name, group.strip_prefix("filter").unwrap_or(group).parse().ok()?)));
         match group {
             Some((name, group)) if (1..=groups).contains(&group) && !name.is_empty() => {
                 take(name, group, &place, loading)

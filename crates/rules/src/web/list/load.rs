@@ -62,12 +62,18 @@ impl Reader {
             }
             if let Some(text) = line.strip_prefix(b"#time:") {
                 window = Window::read(text);
-                if window.is_none() {
-                    loading.error(
+                match window {
+                    None => loading.error(
                         &place,
                         "the time is not understood",
                         "write hour, minute, hour, minute and days from 0, Monday",
-                    );
+                    ),
+                    Some(window) if window.is_empty() => loading.error(
+                        &place,
+                        "the time ends before it begins",
+                        "write two lists, up to 23 59 and from 0 0",
+                    ),
+                    Some(_) => {}
                 }
             } else if line.starts_with(b"#") {
                 name = category(line).or(name);
@@ -127,7 +133,8 @@ impl Entries {
             }
             Entries::Keys(kind, keys) => {
                 let entry = cleaned(*kind, line, decodes);
-                if let Some(reason) = never_matches(*kind, &entry, decodes) {
+                let of_line = || has_fragment(*kind, line).then_some("requests have no fragment");
+                if let Some(reason) = never_matches(*kind, &entry, decodes).or_else(of_line) {
                     loading.error(
                         place,
                         format!("{} never matches: {reason}", shown(line)),
@@ -217,6 +224,7 @@ fn without_port(mut entry: Vec<u8>) -> Vec<u8> {
     let end = entry.iter().position(|&byte| byte == b'/').unwrap_or(entry.len());
     if let Some(colon) = entry[..end].iter().position(|&byte| byte == b':')
         && !entry.starts_with(b"[")
+        && colon + 1 < end
         && entry[colon + 1..end].iter().all(u8::is_ascii_digit)
     {
         entry.drain(colon..end);
@@ -243,9 +251,14 @@ fn never_matches(kind: Kind, entry: &[u8], decodes: bool) -> Option<&'static str
         Kind::Url | Kind::Beginning if !decodes && matches!(url::decoded(entry), Cow::Owned(_)) => {
             Some("requests are decoded")
         }
+        Kind::Site if !entry.is_ascii() => Some("requests have names beyond ASCII as xn--"),
         Kind::Search if !is_sorted(entry) => Some("its words are not in order"),
         _ => None,
     }
+}
+
+fn has_fragment(kind: Kind, line: &[u8]) -> bool {
+    matches!(kind, Kind::Url | Kind::Beginning) && line.contains(&b'#')
 }
 
 fn has_host_before_scheme(entry: &[u8]) -> bool {

@@ -1,0 +1,67 @@
+//! Where the files of a configuration lie, and what is told of entries that never count.
+
+use rules::web::phrase::Dialect;
+use rules::web::{Request, Verdict};
+
+use crate::web::{ask, lists, load};
+
+/// The layout of E2Guardian 5.4 and later: lists of the main file, lists of each group, maps of users and addresses.
+const MAIN: &str = "filtergroups = 3\nauthplugin = 'e/ip.conf'\nauthplugin = 'e/basic.conf'\n\
+    maplist = 'name=defaultusermap, path=__LISTDIR__/../authplugins/users'\n\
+    ipmaplist = 'name=ipmap, path=__LISTDIR__/../authplugins/addresses'\n\
+    iplist = 'name=bannedclient,messageno=100,path=__LISTDIR__/bannedclients'\n\
+    preauthstoryboard = 'e/preauth.story'\n";
+
+#[test]
+fn lists_lie_where_the_version_has_them() {
+    let group = "sitelist = 'name=banned,path=__LISTDIR__/sites'\n";
+    let files = [
+        ("e2guardian.conf", MAIN),
+        ("preauth.story", "function(pre-authcheck)\nif(clientin,bannedclient) return setblock\n"),
+        ("e2guardianf1.conf", group),
+        ("e2guardianf2.conf", group),
+        ("e2guardianf3.conf", ".Define LISTDIR <e/own>\nsitelist = 'name=banned,path=__LISTDIR__/sites'\n"),
+        ("lists/common/bannedclients", "10.0.0.9\n"),
+        ("lists/common/sites", "common.test\n"),
+        ("lists/group2/sites", "second.test\n"),
+        ("own/sites", "third.test\n"),
+        ("ip.conf", "plugname = 'ip'\nstory_function = 'auth_ip'\n"),
+        ("basic.conf", "plugname = 'proxy-basic'\nstory_function = 'auth_proxy_basic'\n"),
+        ("lists/common/../authplugins/users", "anna=3\n"),
+        ("lists/common/../authplugins/addresses", "10.0.0.2 = filter2\n"),
+    ];
+    let filter = load(&files, Dialect::Sluice);
+    assert_eq!(filter.problems(), []);
+    let verdict = |client: &str, user, url: &str| {
+        let request = Request { url: url.as_bytes(), client: client.parse().ok(), user, ..Request::default() };
+        let decision = filter.request(&request);
+        (decision.group, decision.verdict == Verdict::Block)
+    };
+    assert_eq!(verdict("10.0.0.1", None, "http://common.test/"), (1, true));
+    assert_eq!(verdict("10.0.0.2", None, "http://second.test/"), (2, true));
+    assert_eq!(verdict("10.0.0.2", None, "http://common.test/"), (2, false));
+    assert_eq!(verdict("10.0.0.1", Some("anna"), "http://third.test/"), (3, true));
+    assert!(verdict("10.0.0.9", None, "http://free.test/").1, "the client is banned");
+}
+
+#[test]
+fn a_mark_of_utf_8_is_no_part_of_the_first_line() {
+    let group = "\u{feff}bannedsitelist = 'e/sites'\nbannedurllist = 'e/urls'\n";
+    let files = [("sites", "\u{feff}marked.test\n"), ("urls", "\u{feff}# a comment\na.test/x\n")];
+    let filter = lists(group, &files);
+    assert_eq!(filter.problems(), []);
+    assert_eq!(ask(&filter, "http://marked.test/").verdict, Verdict::Block);
+    assert_eq!(ask(&filter, "http://a.test/x").verdict, Verdict::Block);
+}
+
+#[test]
+fn entries_that_no_request_can_have_are_told() {
+    let group = "bannedsitelist = 'e/sites'\nbannedurllist = 'e/urls'\nsitelist = 'name=grey,path=e/night'\n";
+    let files = [
+        ("sites", "b\u{fc}cher.test\nxn--bcher-kva.test\n"),
+        ("urls", "https://a.test/x\nb.test/x#part\nc.test:8080/x\n"),
+        ("night", "#time: 22 0 6 0 0123456\nnight.test\n"),
+    ];
+    let places: Vec<String> = lists(group, &files).problems().iter().map(|problem| problem.place.to_string()).collect();
+    assert_eq!(places, ["e/sites:1", "e/night:1", "e/urls:1", "e/urls:2"]);
+}
