@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 
 use super::Compiler;
 use super::arguments::Arguments;
-use crate::address;
 use crate::error::Error;
 use crate::program::{AddressPart, Duplicate, Source, Test, Text, Transform, Zone};
 use crate::syntax::Node;
@@ -136,7 +135,7 @@ impl Compiler<'_, '_> {
                 };
                 return Ok(Test::Size { over: bound == "over", bytes: arguments.number()? });
             }
-            "exists" => return Ok(Test::Exists(self.field_names(arguments)?)),
+            "exists" => return Ok(Test::Exists(arguments.texts(self)?)),
             "duplicate" => return self.duplicate(arguments).map(Test::Duplicate),
             "mailboxexists" => return Ok(Test::MailboxExists(arguments.texts(self)?)),
             "specialuse_exists" => {
@@ -154,9 +153,6 @@ impl Compiler<'_, '_> {
 
     fn duplicate(&mut self, arguments: &mut Arguments<'_>) -> Result<Duplicate, Error> {
         let header = arguments.tag_text(self, "header")?;
-        if header.as_ref().and_then(Text::literal).is_some_and(|name| !address::is_field_name(name)) {
-            return Err(Error::new(arguments.place, "not the name of a header field"));
-        }
         Ok(Duplicate {
             handle: arguments.tag_text(self, "handle")?,
             header,
@@ -175,9 +171,10 @@ impl Compiler<'_, '_> {
             _ => AddressPart::All,
         };
         Ok(match node.name.as_str() {
-            "header" => Source::Header { index: arguments.index()?, names: self.field_names(arguments)? },
+            // No field has a name like `Subject:`, and that is no error (RFC 5228 section 2.4.2.2).
+            "header" => Source::Header { index: arguments.index()?, names: arguments.texts(self)? },
             "address" => {
-                let names = self.field_names(arguments)?;
+                let names = arguments.texts(self)?;
                 let is_known = |name: &&Text| {
                     let known = |name: &str| ADDRESS_FIELDS.iter().any(|known| known.eq_ignore_ascii_case(name));
                     name.literal().is_none_or(known)
@@ -224,14 +221,6 @@ impl Compiler<'_, '_> {
             "virustest" => Source::Virus,
             _ => Source::Environment(arguments.text(self)?),
         })
-    }
-
-    fn field_names(&mut self, arguments: &mut Arguments<'_>) -> Result<Vec<Text>, Error> {
-        let names = arguments.texts(self)?;
-        match names.iter().all(|name| name.literal().is_none_or(address::is_field_name)) {
-            true => Ok(names),
-            false => Err(Error::new(arguments.place, "not the name of a header field")),
-        }
     }
 
     fn zone(&mut self, arguments: &mut Arguments<'_>) -> Result<Zone, Error> {
