@@ -206,6 +206,21 @@ mod tests {
     }
 
     #[test]
+    fn a_content_filter_on_this_host_is_no_submission_server() {
+        let origin = |networks: &str, first: &str| {
+            let path = [hop("first", first), hop("relay", "192.0.2.9")].concat();
+            let mail = format!("{path}From: joe@shop.test\n\nhi\n");
+            sender(&engine(networks), &mail).and_then(|found| found.origin)
+        };
+        let msa = "msa_networks 198.51.100.7\n";
+        assert_eq!(origin(msa, "198.51.100.7"), None, "what it handed in is trusted to the end");
+        for this in ["127.0.0.1", "::1"] {
+            assert_eq!(origin(msa, this), "192.0.2.9".parse().ok(), "{this}");
+        }
+        assert_eq!(origin("msa_networks 127.0.0.1\n", "127.0.0.1"), None);
+    }
+
+    #[test]
     fn a_name_has_where_it_sends_from_or_who_signs() {
         let engine = engine("txrep_weight_helo 0\n");
         let mail = format!("{}From: joe@shop.test\n\nhi\n", hop("pc", "192.0.2.9"));

@@ -61,13 +61,15 @@ impl Networks {
     }
 }
 
-/// Whether a list has an address: the first that fits counts. This host is in every list that leaves it not out.
+/// Whether a list has an address. This host is in every list that leaves it not out.
 fn has(list: Option<&Vec<Network>>, address: IpAddr) -> bool {
+    named(list, address).unwrap_or_else(|| is_this_host(address))
+}
+
+/// What a list says of an address: the first network that fits counts.
+fn named(list: Option<&Vec<Network>>, address: IpAddr) -> Option<bool> {
     let found = list.into_iter().flatten().find(|network| network.contains(address));
-    match found {
-        Some(network) => !network.excluded,
-        None => is_this_host(address),
-    }
+    found.map(|network| !network.excluded)
 }
 
 fn is_this_host(address: IpAddr) -> bool {
@@ -211,7 +213,8 @@ impl Follower<'_> {
         if self.in_internal && !is_authenticated && !within(&|address| self.networks.is_internal(address)) {
             self.in_internal = false;
         }
-        if within(&|address| !self.networks.msa.is_empty() && has(Some(&self.networks.msa), address)) {
+        // This host is none unless it is named: content filters hand mail in from it, whoever sent it.
+        if within(&|address| named(Some(&self.networks.msa), address) == Some(true)) {
             self.found_msa = true;
             relay.is_msa = true;
         }
