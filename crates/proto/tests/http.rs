@@ -226,6 +226,7 @@ fn a_response_ends_where_it_says() {
         ("GET", format!("{ok}Content-Length: 2\r\n\r\nab"), "ab", true),
         ("GET", format!("{ok}Content-Length: 2, 2\r\nConnection: close\r\n\r\nab"), "ab", false),
         ("GET", format!("{ok}Transfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"), "ab", true),
+        ("GET", format!("{ok}Content-Length : 2\r\nX-A\t: b\r\n\r\nab"), "ab", true),
         ("GET", format!("{ok}\r\nab"), "ab", false),
         ("GET", "HTTP/1.0 200\r\n\r\nab".into(), "ab", false),
         ("HEAD", format!("{ok}Content-Length: 2\r\n\r\n"), "", true),

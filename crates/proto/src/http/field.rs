@@ -52,6 +52,16 @@ impl Fields {
         self.append(name, rest.get(1..).unwrap_or_default())
     }
 
+    /// Parses a line of a response: blanks before its colon are taken away, which in a request are refused (RFC 9112 section 5.1).
+    pub(super) fn push_response_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let (name, rest) = line.split_at(colon);
+        match name.trim_ascii_end() {
+            bare if bare.len() < name.len() => self.push_line(&[bare, rest].concat()),
+            _ => self.push_line(line),
+        }
+    }
+
     fn append(&mut self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {
         if name.is_empty() || !name.iter().all(|&byte| is_token(byte)) {
             return Err(Refusal::FieldName);

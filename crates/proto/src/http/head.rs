@@ -76,20 +76,36 @@ fn check(line: &[u8]) -> Result<(), Refusal> {
 
 /// Splits a complete head into its first line and its fields.
 pub(crate) fn split<'h>(head: &'h [u8], limits: &Limits) -> Result<(&'h [u8], Fields), Refusal> {
+    split_by(head, limits, Fields::push_line)
+}
+
+/// Splits the head of a response.
+pub(crate) fn split_response<'h>(head: &'h [u8], limits: &Limits) -> Result<(&'h [u8], Fields), Refusal> {
+    split_by(head, limits, Fields::push_response_line)
+}
+
+/// Takes a line into the fields.
+type Push = fn(&mut Fields, &[u8]) -> Result<(), Refusal>;
+
+fn split_by<'h>(head: &'h [u8], limits: &Limits, push: Push) -> Result<(&'h [u8], Fields), Refusal> {
     let end = memchr::memchr(b'\n', head).ok_or(Refusal::StartLine)?;
     let (first, rest) = head.split_at(end);
     let first = first.strip_suffix(b"\r").ok_or(Refusal::StartLine)?;
-    Ok((first, fields(rest.get(1..).unwrap_or_default(), limits)?))
+    Ok((first, fields_by(rest.get(1..).unwrap_or_default(), limits, push)?))
 }
 
 /// Parses lines of fields.
 pub(crate) fn fields(lines: &[u8], limits: &Limits) -> Result<Fields, Refusal> {
+    fields_by(lines, limits, Fields::push_line)
+}
+
+fn fields_by(lines: &[u8], limits: &Limits, push: Push) -> Result<Fields, Refusal> {
     let mut fields = Fields::default();
     for line in lines.split(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\r")) {
         if fields.len() >= limits.fields_max {
             return Err(Refusal::TooManyFields);
         }
-        fields.push_line(line)?;
+        push(&mut fields, line)?;
     }
     Ok(fields)
 }

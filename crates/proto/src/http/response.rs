@@ -42,7 +42,7 @@ impl Response {
 
     /// Parses a complete head. `method` is the request's.
     pub(crate) fn parse(head: &[u8], method: &str, limits: &Limits) -> Result<Response, Refusal> {
-        let (line, fields) = head::split(head, limits)?;
+        let (line, fields) = head::split_response(head, limits)?;
         let (version, rest) = line.split_at_checked(8).ok_or(Refusal::StartLine)?;
         let version = Version::parse(version)?;
         let (code, reason) = rest.split_at_checked(4).ok_or(Refusal::StartLine)?;
