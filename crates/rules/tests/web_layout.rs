@@ -1,7 +1,7 @@
 //! Where the files of a configuration lie, and what is told of entries that never count.
 
 use rules::web::phrase::Dialect;
-use rules::web::{Request, Verdict};
+use rules::web::{Entry, Request, Response, Verdict};
 
 use crate::web::{ask, lists, load};
 
@@ -47,10 +47,11 @@ fn lists_lie_where_the_version_has_them() {
 #[test]
 fn a_mark_of_utf_8_is_no_part_of_the_first_line() {
     let group = "\u{feff}bannedsitelist = 'e/sites'\nbannedurllist = 'e/urls'\n";
-    let files = [("sites", "\u{feff}marked.test\n"), ("urls", "\u{feff}# a comment\na.test/x\n")];
+    let files = [("sites", "\u{feff}marked.test\n#ENDLIST\nbelow.test\n"), ("urls", "\u{feff}# a comment\na.test/x\n")];
     let filter = lists(group, &files);
     assert_eq!(filter.problems(), []);
     assert_eq!(ask(&filter, "http://marked.test/").verdict, Verdict::Block);
+    assert_eq!(ask(&filter, "http://below.test/").verdict, Verdict::Block, "only lists on standard input end so");
     assert_eq!(ask(&filter, "http://a.test/x").verdict, Verdict::Block);
 }
 
@@ -64,4 +65,43 @@ fn entries_that_no_request_can_have_are_told() {
     ];
     let places: Vec<String> = lists(group, &files).problems().iter().map(|problem| problem.place.to_string()).collect();
     assert_eq!(places, ["e/sites:1", "e/night:1", "e/urls:1", "e/urls:2"]);
+}
+
+#[test]
+fn expressions_hold_for_the_site_of_a_tunnel() {
+    let group = "bannedregexpurllist = 'e/expressions'\n";
+    let filter = lists(group, &[("expressions", "casino[0-9]+\nfoo\\.(exe|zip)$\n^https?://\n")]);
+    let tunnel = |to: &str| filter.request(&Request { method: b"CONNECT", url: to.as_bytes(), ..Request::default() });
+    let blocked = ["casino5.test:443", "foo.exe:443", "free.test:443"].map(|to| tunnel(to).verdict == Verdict::Block);
+    assert_eq!(blocked, [true, true, false]);
+}
+
+#[test]
+fn a_line_that_asks_for_a_list_that_is_not_there_is_told() {
+    let group = "bannedsitelist = 'e/sites'\nstoryboard = 'e/own.story'\n";
+    let story = "function(checkrequest)\nif(urlin,bannned) return setblock\nif(urlin,banned) return setblock\n\
+                 if(urlin,exceptionvirus) unsetviruscheck\n";
+    let filter = lists(group, &[("sites", "a.test\n"), ("own.story", story)]);
+    let told: Vec<String> = filter.problems().iter().map(ToString::to_string).collect();
+    let wanted = "e/own.story:2: note: no list for this state has the name bannned; the condition never holds";
+    assert_eq!(told, [wanted]);
+}
+
+#[test]
+fn a_proxy_that_asks_by_icap_has_functions_of_its_own() {
+    let group = "bannedsitelist = 'e/sites'\nmimelist = 'name=bannedmime,path=e/types'\nstoryboard = 'e/own.story'\n";
+    let story = "function(checkrequest)\nif(true) setgrey\nfunction(icap-checkrequest)\nif(urlin,banned) return setblock\n\
+                 function(checkresponse)\nif(mimein,bannedmime) return setblock\n";
+    let files = [("sites", "a.test\n"), ("types", "text/x\n"), ("own.story", story)];
+    let filter = lists(group, &files);
+    let ask = |entry| {
+        let request = Request { method: b"GET", url: b"http://a.test/", entry, ..Request::default() };
+        (filter.request(&request), request)
+    };
+    let ((proxy, request), (icap, asked)) = (ask(Entry::Proxy), ask(Entry::Icap));
+    assert_eq!((proxy.verdict, icap.verdict), (Verdict::Allow, Verdict::Block));
+    let response = Response { content_type: Some(b"text/x"), ..Response::default() };
+    let group = &filter.groups()[0];
+    assert_eq!(group.response(&request, &response, proxy.clone()).verdict, Verdict::Block);
+    assert_eq!(group.response(&asked, &response, proxy).verdict, Verdict::Block, "there is none for ICAP");
 }

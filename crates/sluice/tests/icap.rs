@@ -216,3 +216,33 @@ fn the_client_and_the_user_are_those_that_the_proxy_names() {
     assert!(line(&["client=192.0.2.7", "action=\"block\""]), "{log}");
     assert!(line(&["client=192.0.2.8", "user=\"ann\""]) && line(&["client=192.0.2.9", "user=\"ann\""]), "{log}");
 }
+
+/// The request in the example of RFC 3507 (section 4.8.3) has a path alone.
+#[test]
+fn a_request_in_origin_form_is_decided_by_the_host_that_it_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for (name, text) in [
+        ("e2guardian.conf", String::new()),
+        ("e2guardianf1.conf", format!("urllist = 'name=banned,path={}'\n", at("urls"))),
+        ("urls", "o.test/banned\n".into()),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let gateway = gateway(&format!("[web]\nconfig = \"{}\"", folder.path().display()));
+    let mut wire = gateway.connect();
+    for (target, status) in [("/banned/x", "200"), ("http://o.test/banned/x", "200"), ("/free", "204")] {
+        let head_of_request = format!("GET {target} HTTP/1.1\r\nHost: o.test\r\n\r\n");
+        let encapsulated = format!("Encapsulated: req-hdr=0, null-body={}", head_of_request.len());
+        let request = format!(
+            "REQMOD icap://a/reqmod ICAP/1.0\r\nHost: a\r\nAllow: 204\r\n{encapsulated}\r\n\r\n{head_of_request}"
+        );
+        wire.send(request.as_bytes());
+        let told = head(&mut wire);
+        assert!(told.starts_with(&format!("ICAP/1.0 {status} ")), "{target}: {told}");
+        if status == "200" {
+            assert!(head(&mut wire).starts_with("HTTP/1.1 403 "));
+            chunks(&mut wire).unwrap();
+        }
+    }
+}

@@ -30,6 +30,8 @@ pub struct RequestFacts<'a> {
     pub is_tls: bool,
     /// The client has named the server in its handshake.
     pub has_server_name: bool,
+    /// A proxy asks by ICAP.
+    pub is_icap: bool,
     /// The door can take a token out of a request, so that blocks may be passed with one.
     pub takes_tokens: bool,
 }

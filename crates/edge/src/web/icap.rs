@@ -6,6 +6,7 @@
 //!
 //! Bounds: the head window for each message, the two heads of it (64 KiB each), five minutes of silence.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -82,6 +83,15 @@ fn first_word(line: &[u8]) -> &[u8] {
     line.split(|&byte| byte == b' ').next().unwrap_or_default()
 }
 
+/// The whole URL of a request: of one in origin form, as an origin server has it, with the host that it names (RFC 9112 section 3.3).
+fn url_of(head: &Head) -> Cow<'_, [u8]> {
+    let target = head.second_word();
+    match head.fields.get("host") {
+        Some(host) if target.starts_with(b"/") => [&b"http://"[..], host, target].concat().into(),
+        _ => target.into(),
+    }
+}
+
 /// `ISTag`: changes with every set of signatures; at most 32 characters.
 fn tag(signatures: &Signatures) -> String {
     format!("{:x}-{:x}", signatures.loaded.unix_timestamp(), signatures.generation)
@@ -141,11 +151,11 @@ impl Session {
             Method::Respmod => "RESPMOD",
         };
         let stays = request.keeps_body();
-        let target = request.http_request.as_ref().map(Head::second_word).unwrap_or_default();
-        let object = request.subject().map(|head| object::described(target, &head.fields)).unwrap_or_default();
+        let url = request.http_request.as_ref().map(url_of).unwrap_or_default();
+        let object = request.subject().map(|head| object::described(&url, &head.fields)).unwrap_or_default();
         let flow = self.flow(request);
         let client = flow.client.unwrap_or(self.peer.ip());
-        let (pass, blocked) = match self.decide(&runtime, request, &flow) {
+        let (pass, blocked) = match self.decide(&runtime, request, &url, &flow) {
             Decision::Pass(pass) => (pass, None),
             Decision::Block(reason) => (Pass::default(), Some(reason)),
             Decision::Redirect { location, .. } => {
@@ -154,14 +164,14 @@ impl Session {
             }
         };
         let watched = runtime.means.sentinel.as_ref().map(|_| Box::new(watched(request, &flow)));
-        let mut subject = Subject::open(&runtime, &self.door, flow, object, (&pass, watched), method, target);
+        let mut subject = Subject::open(&runtime, &self.door, flow, object, (&pass, watched), method, &url);
         let language = request.http_request.as_ref().map(|head| Language::of(&head.fields)).unwrap_or_default();
         subject.language = language;
         self.asking = Some(Box::new(Asking { subject, client, stays, blocked, is_whole: false }));
     }
 
     /// Decides by the lists on a request, or on the head of its response.
-    fn decide(&self, runtime: &Runtime, request: &Request, flow: &Flow) -> Decision {
+    fn decide(&self, runtime: &Runtime, request: &Request, url: &[u8], flow: &Flow) -> Decision {
         let Some(head) = &request.http_request else { return Decision::Pass(Pass::default()) };
         let method = String::from_utf8_lossy(first_word(head.line()));
         let facts = RequestFacts {
@@ -170,10 +180,11 @@ impl Session {
             group: None,
             port: self.door.address.tcp().map_or(0, |address| address.port()),
             method: &method,
-            url: head.second_word(),
+            url,
             fields: &head.fields,
-            is_tls: head.second_word().starts_with(b"https://"),
+            is_tls: url.starts_with(b"https://"),
             has_server_name: false,
+            is_icap: true,
             takes_tokens: false,
         };
         let decision = runtime.filter.request(&facts);

@@ -200,6 +200,7 @@ impl Session {
             fields: &request.fields,
             is_tls: self.opened.is_some(),
             has_server_name: self.opened.as_ref().is_some_and(|opened| opened.is_named()),
+            is_icap: false,
             takes_tokens: true,
         }
     }

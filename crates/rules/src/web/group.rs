@@ -7,7 +7,7 @@ use super::list::Bound;
 use super::manner::{Level, Manner};
 use super::moment::Moment;
 use super::phrase::{Outcome, Page, Phrases, Score};
-use super::request::{Decision, Field, Reason, Request, Response, Verdict};
+use super::request::{Decision, Entry, Field, Reason, Request, Response, Verdict};
 use super::shared::Shared;
 use super::squidguard::Rules;
 use super::story::Story;
@@ -148,7 +148,7 @@ impl Group {
         before.run("pre-authcheck", &mut trial);
         trial.scene.lists = &self.lists;
         if !trial.is_over() {
-            self.story.run("checkrequest", &mut trial);
+            self.story.run(self.function(request.entry, ["checkrequest", "icap-checkrequest"]), &mut trial);
         } else {
             // The client itself is blocked.
             trial.forbid_bypass();
@@ -158,6 +158,11 @@ impl Group {
             self.weigh_search(&search, request.now, &mut decision);
         }
         decision
+    }
+
+    /// The function for a door, where the storyboard has it, else that for a proxy.
+    fn function(&self, entry: Entry, [proxy, icap]: [&'static str; 2]) -> &'static str {
+        if entry == Entry::Icap && self.story.has(icap) { icap } else { proxy }
     }
 
     /// Blocks search terms by phrases.
@@ -180,7 +185,7 @@ impl Group {
         }
         let mut trial = Trial::new(self.scene(), *request, decided);
         trial.response = Some(*response);
-        self.story.run("checkresponse", &mut trial);
+        self.story.run(self.function(request.entry, ["checkresponse", "icap-checkresponse"]), &mut trial);
         trial.finish()
     }
 

@@ -28,6 +28,47 @@ pub(super) fn map_of<'v>(option: &str, value: &'v str) -> Option<(&'static str, 
     Some((option, field("path")?))
 }
 
+/// Whether E2Guardian's configuration has a list of this name, or DansGuardian's an option for it.
+pub(super) fn is_stock_list(name: &str) -> bool {
+    STOCK_LISTS.binary_search(&name).is_ok() || LISTS.iter().any(|(_, _, list, _)| *list == name)
+}
+
+/// Lists of E2Guardian's configuration that no option stands for, in order.
+const STOCK_LISTS: &[&str] = &[
+    "alert",
+    "allowedtld",
+    "authexception",
+    "bannedbypass",
+    "bannedssl",
+    "banneduseragent",
+    "blanketblocktld",
+    "browser",
+    "embededreferer",
+    "exceptionheader",
+    "exceptionuseragent",
+    "exceptionvirus",
+    "fancyallow",
+    "fancyuseragent",
+    "greyssl",
+    "localbanned",
+    "localbannedssl",
+    "localexception",
+    "localgrey",
+    "localgreyssl",
+    "localsemiexception",
+    "nocheckcert",
+    "nolog",
+    "nomitm",
+    "override",
+    "refererexception",
+    "responseheadermods",
+    "searchtermexceptions",
+    "semiexception",
+    "sslreplace",
+    "trickleallow",
+    "trickleuseragent",
+];
+
 /// Options that stand for a definition.
 const LISTS: &[(&str, Kind, &str, u32)] = &[
     ("bannediplist", Kind::Address, "bannedclient", 100),
@@ -298,7 +339,7 @@ mod tests {
 
     #[test]
     fn options_are_in_order() {
-        assert!(OPTIONS.is_sorted());
+        assert!(OPTIONS.is_sorted() && STOCK_LISTS.is_sorted());
         assert!(is_option("naughtynesslimit") && !is_option("naughtyness"));
     }
 }

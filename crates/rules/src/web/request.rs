@@ -9,6 +9,16 @@ use super::suffix::Suffixes;
 /// A field of a head.
 pub type Field<'r> = (&'r [u8], &'r [u8]);
 
+/// The door that asks, by which a storyboard begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Entry {
+    /// A proxy: `checkrequest`, and `checkresponse` for the head of a response.
+    #[default]
+    Proxy,
+    /// ICAP: `icap-checkrequest` and `icap-checkresponse`, where the storyboard has them.
+    Icap,
+}
+
 /// A request as a door has it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'r> {
@@ -30,6 +40,8 @@ pub struct Request<'r> {
     pub is_tls: bool,
     /// The client has named the server that it wants.
     pub has_server_name: bool,
+    /// The door that asks.
+    pub entry: Entry,
     /// Time of the request.
     pub now: Moment,
     /// The means of tokens; `None`: none is offered, and none is accepted.

@@ -95,18 +95,26 @@ impl Url {
         self.path[..end].to_ascii_lowercase()
     }
 
-    /// URLs that stand in the path.
+    /// URLs that stand in the path, and in the query up to its next `&` where they are not coded.
     pub fn embedded(&self) -> Vec<Url> {
         if !self.path.contains(&b':') {
             return Vec::new();
         }
-        let path = self.file();
-        let starts = memchr::memmem::find_iter(&path, b"://").filter_map(|at| {
-            let scheme = [&b"https"[..], b"http"].into_iter().find(|scheme| path[..at].ends_with(scheme))?;
-            Some(at - scheme.len())
-        });
-        starts.take(EMBEDDED_MAX).map(|at| Url::read(&self.path[at..])).collect()
+        let file = self.file();
+        let in_path = schemes(&file).map(|at| &self.path[at..]);
+        let query = self.raw_path.iter().position(|&byte| byte == b'?').map_or(&b""[..], |at| &self.raw_path[at..]);
+        let lower = query.to_ascii_lowercase();
+        let in_query = schemes(&lower).map(|at| query[at..].split(|&byte| byte == b'&').next().unwrap_or_default());
+        in_path.chain(in_query).take(EMBEDDED_MAX).map(Url::read).collect()
     }
+}
+
+/// Places at which `http://` or `https://` begins.
+fn schemes(text: &[u8]) -> impl Iterator<Item = usize> {
+    memchr::memmem::find_iter(text, b"://").filter_map(|at| {
+        let scheme = [&b"https"[..], b"http"].into_iter().find(|scheme| text[..at].ends_with(scheme))?;
+        Some(at - scheme.len())
+    })
 }
 
 /// The host in an authority: without user and port, decoded, in lower case, without the dot at its end.
@@ -209,10 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn urls_within_a_path_are_found() {
+    fn urls_within_a_path_and_a_query_are_found() {
         let found = |url: &str| Url::read(url.as_bytes()).embedded().iter().map(Url::bare).collect::<Vec<_>>();
         assert_eq!(found("http://o.test/http://u.test/a"), [b"u.test/a".to_vec()]);
         assert_eq!(found("http://o.test/x/https://u.test/a"), [b"u.test/a".to_vec()]);
-        assert!(found("http://o.test/?u=http://u.test/a").is_empty());
+        assert_eq!(
+            found("http://o.test/?u=HTTP://u.test/a&v=https://v.test&w"),
+            [b"u.test/a".to_vec(), b"v.test".to_vec()]
+        );
+        assert!(found("http://o.test/?u=http%3A%2F%2Fu.test/a").is_empty(), "as e2guardian has it");
     }
 }

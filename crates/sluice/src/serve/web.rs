@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rules::web::phrase::{Found, Outcome, Score};
 use rules::web::{
-    Cause, Field, Filter, Group, Limits, Moment, Request, Response, Severity, Suffixes, Tokens, Told, Verdict,
+    Cause, Entry, Field, Filter, Group, Limits, Moment, Request, Response, Severity, Suffixes, Tokens, Told, Verdict,
 };
 
 use super::scorer::sealed;
@@ -124,6 +124,7 @@ impl Means {
             group: facts.group,
             is_tls: facts.is_tls,
             has_server_name: facts.has_server_name,
+            entry: if facts.is_icap { Entry::Icap } else { Entry::Proxy },
             now: moment(&self.zone),
             tokens: self.tokens(facts.takes_tokens),
         }

@@ -134,6 +134,7 @@ impl Terms {
             fields: &request.fields,
             is_tls: self.is_opened,
             has_server_name: self.has_server_name,
+            is_icap: false,
             takes_tokens: false,
         };
         let detail = match self.shared.runtime.borrow().filter.request(&facts) {

@@ -57,9 +57,6 @@ impl Reader {
                 loading.error(&place, "the line is too long", "its entry is not read");
                 continue;
             }
-            if line.starts_with(b"#ENDLIST") {
-                break;
-            }
             if let Some(text) = line.strip_prefix(b"#time:") {
                 window = Window::read(text);
                 match window {

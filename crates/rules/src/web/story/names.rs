@@ -114,10 +114,8 @@ impl State {
     pub fn kinds(self) -> &'static [Kind] {
         match self {
             State::Url => &[Kind::AddressSite, Kind::Site, Kind::Url, Kind::Network, Kind::Extension, Kind::Expression],
-            State::Embedded | State::Referer => {
-                &[Kind::AddressSite, Kind::Site, Kind::Url, Kind::Extension, Kind::Expression]
-            }
-            State::Site => &[Kind::AddressSite, Kind::Site, Kind::Network],
+            State::Embedded | State::Referer => &[Kind::AddressSite, Kind::Site, Kind::Url, Kind::Expression],
+            State::Site => &[Kind::AddressSite, Kind::Site, Kind::Network, Kind::Expression],
             State::Search => &[Kind::Search],
             State::Header => &[Kind::Expression, Kind::Replacement],
             State::FullUrl => &[Kind::Replacement, Kind::Expression],

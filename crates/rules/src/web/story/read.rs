@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Action, Ending, Messages, State, Step, Story, What};
 use crate::spam::Place;
+use crate::web::known;
 use crate::web::loading::{Loading, Source, beside, included, lines};
 
 /// Reads the storyboards of a group.
@@ -113,8 +114,14 @@ impl Reader {
                 );
                 return None;
             };
+            let lists = resolve(line.state, &line.list);
+            // Lists of E2Guardian's own configuration may be left out of another.
+            if lists.is_empty() && !line.state.kinds().is_empty() && !known::is_stock_list(&line.list) {
+                let reason = format!("no list for this state has the name {}", line.list);
+                loading.note(&line.place, reason, "the condition never holds");
+            }
             let Line { is_negated, state, messages, ending, .. } = line;
-            Some(Step { is_negated, state, lists: resolve(state, &line.list), messages, ending, what })
+            Some(Step { is_negated, state, lists, messages, ending, what })
         };
         let mut compile = compile;
         let functions = self.functions.into_iter();
