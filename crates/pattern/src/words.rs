@@ -6,27 +6,31 @@
 //!   table of classes, and costs nothing.
 //! * **Rows and a comb.** Beginnings of two bytes at most have a row of all classes. A longer one has what differs from the row of
 //!   the longest suffix of it that has one, in a comb that all share: 1.8 MB in place of 22 for 6,200 words.
-//! * **Lanes.** A step waits for the one before it, so six stretches of the bytes are walked side by side, four times as fast; eight
-//!   are slower. A lane begins before its stretch by the bytes of the longest word less one, which is all that matters to what ends
-//!   in it.
+//! * **States in one number.** A state is its places in both tables, so a step looks up nothing else. No two states have the same place
+//!   in the comb, so a tooth belongs to a state if it is as far behind that place as the class that it names.
+//! * **Lanes.** A step waits for the one before it, so four stretches of the bytes are walked side by side; the states of more do not
+//!   fit the registers. A lane begins before its stretch by the bytes of the longest word less one, which is all that matters to what
+//!   ends in it.
 //!
 //! The words of a segment are told in no order, each as often as it occurs. How the bytes are cut does not change which.
 //!
-//! Bounds: a byte costs a step, and a call for each word that ends with it: the words of a set that are suffixes of each other.
+//! Bounds: a byte costs a step, and a call for each word that ends with it: the words of a set that are suffixes of each other. Words
+//! beyond [`BYTES_MAX`] in all are left out.
 
 use std::array;
+use std::hint::select_unpredictable;
 
 /// Beginnings up to this length have a row.
 const ROW_DEPTH_MAX: usize = 2;
 
 /// Stretches that are walked side by side.
-const LANES: usize = 6;
+const LANES: usize = 4;
 
 /// Places of the comb that are tried again before the last one that was taken.
 const BEHIND_MAX: usize = 256;
 
-/// Marks a state in which a word ends.
-const ENDS: u32 = 1 << 31;
+/// Bytes of all words: their tables stay far below what the places in a state can count.
+const BYTES_MAX: usize = 32 << 20;
 
 const NONE: u32 = u32::MAX;
 
@@ -34,11 +38,9 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Clone)]
 pub struct Words {
     classes: [u8; 256],
-    /// How many classes there are.
-    width: usize,
-    nodes: Vec<Node>,
-    rows: Vec<u32>,
-    comb: Vec<Tooth>,
+    /// The row of the first state, the comb, and the other rows.
+    steps: Vec<State>,
+    /// By the places of states in the comb.
     ends: Vec<End>,
     /// Bytes of the longest word.
     longest: usize,
@@ -50,33 +52,68 @@ pub struct Classes(Box<[u8; 256]>);
 
 /// How far a scan has come.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Place(u32);
+pub struct Place(State);
 
-/// The steps of a state: its place in the comb, and the row that holds where it has no tooth.
+/// A state: its place in the comb, the row that holds where it has no tooth, and whether a word ends in it; where it stands in the comb, also
+/// the class of the byte that leads to it. The first state is 0.
 #[derive(Debug, Clone, Copy, Default)]
-struct Node {
-    base: u32,
-    row: u32,
-}
+struct State(u64);
 
-/// A step of one state.
-#[derive(Debug, Clone, Copy)]
-struct Tooth {
-    state: u32,
-    next: u32,
-}
-
-/// The word that ends in a state, and the state of the next shorter one that ends there, too.
+/// The word that ends in a state, and the place of the state of the next shorter one that ends there, too.
 #[derive(Debug, Clone, Copy)]
 struct End {
     word: u32,
     shorter: u32,
 }
 
+impl State {
+    /// A class, or [`State::NO_CLASS`], in the lowest bits, then the place, then a bit that marks the end of a word, then the row.
+    const PLACE_BIT: u32 = 9;
+    const END_BIT: u32 = 36;
+    const ROW_BIT: u32 = 37;
+    const NO_CLASS: u64 = (1 << State::PLACE_BIT) - 1;
+    /// A place of the comb where no state has a tooth.
+    const GAP: State = State(State::NO_CLASS);
+
+    fn new(place: u32, row: usize, is_end: bool) -> State {
+        let (place, row) = (u64::from(place) << State::PLACE_BIT, row as u64);
+        debug_assert!(place < 1 << State::END_BIT && row < 1 << (u64::BITS - State::ROW_BIT));
+        State(place | u64::from(is_end) << State::END_BIT | row << State::ROW_BIT)
+    }
+
+    const fn behind(self, class: u8) -> State {
+        State(self.0 | class as u64)
+    }
+
+    /// The state as it stands in a row.
+    const fn beside(self) -> State {
+        State(self.0 | State::NO_CLASS)
+    }
+
+    const fn place(self) -> usize {
+        (self.0 >> State::PLACE_BIT) as usize & ((1 << (State::END_BIT - State::PLACE_BIT)) - 1)
+    }
+
+    const fn row(self) -> usize {
+        (self.0 >> State::ROW_BIT) as usize
+    }
+
+    const fn is_end(self) -> bool {
+        self.0 >> State::END_BIT & 1 != 0
+    }
+
+    const fn is_behind(self, class: u8) -> bool {
+        (self.0 ^ class as u64) & State::NO_CLASS == 0
+    }
+}
+
 impl Words {
     /// Compiles words, which are numbered in their order. Empty ones are left out, and so are equal ones behind the first.
     pub fn new<'w>(words: impl IntoIterator<Item = &'w [u8]>) -> Words {
-        let mut sorted: Vec<(&[u8], u32)> = words.into_iter().zip(0..).filter(|(word, _)| !word.is_empty()).collect();
+        let mut room = BYTES_MAX;
+        let mut has_room = |word: &[u8]| room.checked_sub(word.len()).map(|left| room = left).is_some();
+        let words = words.into_iter().zip(0..);
+        let mut sorted: Vec<(&[u8], u32)> = words.filter(|(word, _)| !word.is_empty() && has_room(word)).collect();
         sorted.sort_unstable();
         sorted.dedup_by_key(|(word, _)| *word);
         let mut is_used = [false; 256];
@@ -88,9 +125,7 @@ impl Words {
             class
         });
         let longest = sorted.iter().map(|(word, _)| word.len()).max().unwrap_or(0);
-        let mut made = Words { classes, width, nodes: vec![], rows: vec![], comb: vec![], ends: vec![], longest };
-        Builder { words: &mut made, teeth: Vec::new(), places: vec![0], from: 0 }.build(&Trie::of(&sorted, &classes));
-        made
+        Builder::new(width).build(&Trie::of(&sorted, &classes), classes, longest)
     }
 
     /// The classes of bytes that are folded so before they are compared.
@@ -100,7 +135,7 @@ impl Words {
 
     /// The bytes that the tables take.
     pub fn bytes(&self) -> usize {
-        size_of_val(&*self.nodes) + size_of_val(&*self.rows) + size_of_val(&*self.comb) + size_of_val(&*self.ends)
+        size_of_val(&*self.steps) + size_of_val(&*self.ends)
     }
 
     /// Scans the next segment, and calls `hit` with the number of each word that ends in it.
@@ -108,7 +143,7 @@ impl Words {
         let (lead, stretch) = (self.longest.saturating_sub(1), segment.len() / LANES);
         let mut rest = segment;
         if stretch > lead {
-            let mut lanes = [0; LANES];
+            let mut lanes = [State::default(); LANES];
             lanes[0] = place.0;
             for at in 0..lead {
                 for (number, lane) in lanes.iter_mut().enumerate().skip(1) {
@@ -117,11 +152,12 @@ impl Words {
             }
             let part = |number: usize| &segment[number * stretch..][..stretch];
             let parts: [&[u8]; LANES] = array::from_fn(part);
-            for at in 0..stretch {
-                for (lane, part) in lanes.iter_mut().zip(parts) {
-                    *lane = self.step(*lane, classes, part[at]);
+            let [a, b, c, d] = parts;
+            for ((&a, &b), (&c, &d)) in a.iter().zip(b).zip(c.iter().zip(d)) {
+                for (lane, byte) in lanes.iter_mut().zip([a, b, c, d]) {
+                    *lane = self.step(*lane, classes, byte);
                 }
-                if lanes.iter().fold(0, |all, lane| all | lane) & ENDS != 0 {
+                if State(lanes.iter().fold(0, |all, lane| all | lane.0)).is_end() {
                     lanes.iter().for_each(|&lane| self.tell(lane, hit));
                 }
             }
@@ -134,29 +170,24 @@ impl Words {
         }
     }
 
-    #[inline]
-    fn step(&self, state: u32, classes: &Classes, byte: u8) -> u32 {
-        self.next(state & !ENDS, classes.0[usize::from(byte)])
-    }
-
     /// Both tables are read in any case: no processor could guess which it is.
     #[inline]
-    fn next(&self, state: u32, class: u8) -> u32 {
-        let node = self.nodes[state as usize];
-        let tooth = self.comb[node.base as usize + usize::from(class)];
-        let usual = self.rows[node.row as usize + usize::from(class)];
-        if tooth.state == state { tooth.next } else { usual }
+    fn step(&self, state: State, classes: &Classes, byte: u8) -> State {
+        let class = classes.0[usize::from(byte)];
+        let tooth = self.steps[state.place() + usize::from(class)];
+        let usual = self.steps[state.row() + usize::from(class)];
+        select_unpredictable(tooth.is_behind(class), tooth, usual)
     }
 
     #[inline]
-    fn tell(&self, state: u32, hit: &mut impl FnMut(u32)) {
-        let mut left = if state & ENDS == 0 { 0 } else { state & !ENDS };
+    fn tell(&self, state: State, hit: &mut impl FnMut(u32)) {
+        let mut left = if state.is_end() { state.place() } else { 0 };
         while left != 0 {
-            let End { word, shorter } = self.ends[left as usize];
+            let End { word, shorter } = self.ends[left];
             if word != NONE {
                 hit(word);
             }
-            left = shorter;
+            left = shorter as usize;
         }
     }
 }
@@ -200,25 +231,56 @@ impl Trie {
     }
 }
 
-/// Makes the tables, state by state: all that a state needs is of shorter ones.
-struct Builder<'w> {
-    words: &'w mut Words,
+/// Makes the tables, state by state: all that a state needs is of shorter ones. States are numbers here.
+struct Builder {
+    width: usize,
+    nodes: Vec<Node>,
+    rows: Vec<u32>,
+    comb: Vec<Tooth>,
+    ends: Vec<End>,
     /// The teeth of all states so far, by class, and where those of each end.
     teeth: Vec<(u8, u32)>,
-    places: Vec<usize>,
-    /// Where a place in the comb is looked for from.
+    ranges: Vec<usize>,
+    /// Where a place in the comb is looked for from, and the places that states have.
     from: usize,
+    is_taken: Vec<bool>,
 }
 
-impl Builder<'_> {
-    fn build(mut self, trie: &Trie) {
-        let width = self.words.width;
-        self.words.comb = vec![Tooth { state: NONE, next: 0 }; width];
+/// The places of a state in both tables.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    base: u32,
+    row: u32,
+}
+
+/// A step of one state.
+#[derive(Debug, Clone, Copy)]
+struct Tooth {
+    state: u32,
+    next: u32,
+}
+
+impl Builder {
+    fn new(width: usize) -> Builder {
+        Builder {
+            width,
+            nodes: Vec::new(),
+            rows: Vec::new(),
+            comb: vec![Tooth { state: NONE, next: 0 }; width],
+            ends: Vec::new(),
+            teeth: Vec::new(),
+            ranges: vec![0],
+            from: width,
+            is_taken: vec![true; width],
+        }
+    }
+
+    fn build(mut self, trie: &Trie, classes: [u8; 256], longest: usize) -> Words {
         let mut suffixes: Vec<u32> = Vec::with_capacity(trie.class.len());
         for state in 0..trie.class.len() {
             let suffix = match trie.depth[state] {
                 0 | 1 => 0,
-                _ => self.words.next(suffixes[trie.parent[state] as usize], trie.class[state]),
+                _ => self.next(suffixes[trie.parent[state] as usize], trie.class[state]),
             };
             suffixes.push(suffix);
             let children = trie.children[state]..trie.children[state + 1];
@@ -228,41 +290,63 @@ impl Builder<'_> {
             } else {
                 self.grow(state, suffix, children)
             };
-            self.words.nodes.push(node);
-            self.places.push(self.teeth.len());
-            let shorter = self
-                .words
-                .ends
-                .get(suffix as usize)
-                .map_or(0, |end| if end.word == NONE { end.shorter } else { suffix });
-            self.words.ends.push(End { word: trie.word[state], shorter });
+            self.nodes.push(node);
+            self.ranges.push(self.teeth.len());
+            let shorter =
+                self.ends.get(suffix as usize).map_or(0, |end| if end.word == NONE { end.shorter } else { suffix });
+            self.ends.push(End { word: trie.word[state], shorter });
         }
-        let Words { rows, comb, ends, .. } = self.words;
-        let steps = rows.iter_mut().chain(comb.iter_mut().map(|tooth| &mut tooth.next));
-        for next in steps {
-            let end = ends[*next as usize];
-            if end.word != NONE || end.shorter != 0 {
-                *next |= ENDS;
-            }
+        self.pack(classes, longest)
+    }
+
+    fn next(&self, state: u32, class: u8) -> u32 {
+        let node = self.nodes[state as usize];
+        let tooth = self.comb[node.base as usize + usize::from(class)];
+        let usual = self.rows[node.row as usize + usize::from(class)];
+        if tooth.state == state { tooth.next } else { usual }
+    }
+
+    /// The tables with states in place of their numbers.
+    fn pack(self, classes: [u8; 256], longest: usize) -> Words {
+        // The first row stands in place of the first teeth.
+        let row = |begin: u32| if begin == 0 { 0 } else { self.comb.len() - self.width + begin as usize };
+        let state = |number: u32| {
+            let (Node { base, row: begin }, End { word, shorter }) =
+                (self.nodes[number as usize], self.ends[number as usize]);
+            State::new(base, row(begin), word != NONE || shorter != 0)
+        };
+        let tooth = |(place, tooth): (usize, &Tooth)| match self.nodes.get(tooth.state as usize) {
+            None => State::GAP,
+            Some(node) => state(tooth.next).behind((place - node.base as usize) as u8),
+        };
+        let mut ends = vec![End { word: NONE, shorter: 0 }; self.comb.len()];
+        for (node, &End { word, shorter }) in self.nodes.iter().zip(&self.ends) {
+            ends[node.base as usize] = End { word, shorter: self.nodes[shorter as usize].base };
         }
+        let comb = self.comb.iter().enumerate().skip(self.width).map(tooth);
+        let (first, rows) = self.rows.split_at(self.width);
+        let row = |row: &[u32]| row.iter().map(|&number| state(number).beside()).collect::<Vec<_>>();
+        let steps = [row(first), comb.collect(), row(rows)].concat();
+        Words { classes, steps, ends, longest }
     }
 
     /// A row: that of the suffix, and the children.
     fn row(&mut self, state: usize, suffix: u32, children: impl Iterator<Item = (u8, u32)>) -> Node {
-        let (width, rows) = (self.words.width, &mut self.words.rows);
+        let (width, rows) = (self.width, &mut self.rows);
         let begin = rows.len();
         match state {
             0 => rows.resize(width, 0),
             _ => rows.extend_from_within(suffix as usize * width..(suffix as usize + 1) * width),
         }
         children.for_each(|(class, child)| rows[begin + usize::from(class)] = child);
-        Node { base: 0, row: begin as u32 }
+        let base = if state == 0 { 0 } else { self.place(&[]) };
+        Node { base: base as u32, row: begin as u32 }
     }
 
     /// Teeth: the children, and those of the suffix.
     fn grow(&mut self, state: usize, suffix: u32, children: impl Iterator<Item = (u8, u32)>) -> Node {
         let mut own: Vec<(u8, u32)> = children.collect();
-        let inherited = self.places[suffix as usize]..self.places[suffix as usize + 1];
+        let inherited = self.ranges[suffix as usize]..self.ranges[suffix as usize + 1];
         for &(class, next) in &self.teeth[inherited] {
             if own.iter().all(|(other, _)| *other != class) {
                 own.push((class, next));
@@ -270,22 +354,27 @@ impl Builder<'_> {
         }
         let base = self.place(&own);
         for &(class, next) in &own {
-            self.words.comb[base + usize::from(class)] = Tooth { state: state as u32, next };
+            self.comb[base + usize::from(class)] = Tooth { state: state as u32, next };
         }
         self.teeth.extend(own);
-        Node { base: base as u32, row: self.words.nodes[suffix as usize].row }
+        Node { base: base as u32, row: self.nodes[suffix as usize].row }
     }
 
-    /// A place of the comb where these teeth fit between the others.
+    /// A place of the comb that no state has, and where these teeth fit between the others.
     fn place(&mut self, own: &[(u8, u32)]) -> usize {
-        let comb = &mut self.words.comb;
+        let comb = &mut self.comb;
         let is_free = |place: usize| comb.get(place).is_none_or(|tooth| tooth.state == NONE);
-        let fits = |base: &usize| own.iter().all(|(class, _)| is_free(base + usize::from(*class)));
+        let fits = |base: &usize| {
+            !self.is_taken.get(*base).copied().unwrap_or_default()
+                && own.iter().all(|(class, _)| is_free(base + usize::from(*class)))
+        };
         // It ends: everything fits behind the last tooth.
         let base = (self.from..).find(fits).unwrap_or(comb.len());
         self.from = self.from.max(base.saturating_sub(BEHIND_MAX));
-        let length = comb.len().max(base + self.words.width);
+        let length = comb.len().max(base + self.width);
         comb.resize(length, Tooth { state: NONE, next: 0 });
+        self.is_taken.resize(length, false);
+        self.is_taken[base] = true;
         base
     }
 }
