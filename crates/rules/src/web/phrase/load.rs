@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pattern::words::Words;
 
+use super::lens::Lens;
 use super::line::Entry;
 use super::{Dialect, Settings, fold};
 use crate::spam::Place;
@@ -65,6 +66,7 @@ pub struct Phrases {
     pub(super) limit: i32,
     pub(super) settings: Settings,
     pub(super) words: Words,
+    pub(super) lenses: Vec<Lens>,
     pub(super) texts: Vec<Box<[u8]>>,
     /// Effect of each phrase alone.
     pub(super) rules: Vec<Option<Rule>>,
@@ -282,10 +284,12 @@ impl Collector {
         led.sort_by_key(|&number| first(number));
         let begin = |phrase: u32| led.partition_point(|&number| first(number) < phrase) as u32;
         let leads = (0..=self.census.phrases).map(begin).collect();
+        let words = Words::new(self.texts.iter().map(|text| &**text));
         Phrases {
             limit: self.limit,
             settings: self.settings,
-            words: Words::new(self.texts.iter().map(|text| &**text)),
+            lenses: Lens::all(&words, &self.settings),
+            words,
             texts: self.texts,
             rules: self.rules,
             combinations: self.combinations,

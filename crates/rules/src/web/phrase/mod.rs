@@ -9,6 +9,7 @@
 //! within each other more than sixteen times for each byte of 64 KiB is given up as [`Outcome::Dense`].
 
 mod fold;
+mod lens;
 mod line;
 mod load;
 mod page;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use pattern::words::{Classes, Place};
+use pattern::words::Place;
 
-use super::fold::{self, Fold};
+use super::Dialect;
+use super::lens::{Cut, Lens};
 use super::load::Phrases;
 use super::score::{Outcome, Score};
-use super::view::{Head, Percent, Text};
-use super::{Dialect, Settings};
+use super::view::Percent;
 use crate::web::moment::Moment;
 
 /// So much of a page is looked at at once.
@@ -31,19 +31,9 @@ pub struct Page {
     bytes: u64,
 }
 
-/// Part of a page that a view shows.
-#[derive(Debug, Clone)]
-enum Cut {
-    Bytes,
-    Text(Text),
-    Head(Head),
-}
-
 /// A view of a page, and what has occurred in it.
 #[derive(Debug)]
 struct View {
-    fold: Box<Fold>,
-    classes: Classes,
     cut: Cut,
     shown: Vec<u8>,
     /// The last byte of the text, which E2Guardian does not look at.
@@ -62,18 +52,7 @@ impl Page {
     /// A page of which nothing has come.
     pub fn new(phrases: &Arc<Phrases>) -> Page {
         let settings = &phrases.settings;
-        let cuts: &[fn() -> Cut] = match settings.views {
-            0 => &[|| Cut::Bytes],
-            1 => &[|| Cut::Text(Text::new())],
-            3 => &[|| Cut::Head(Head::default())],
-            _ => &[|| Cut::Text(Text::new()), || Cut::Bytes],
-        };
-        let cases: &[bool] = match settings.case {
-            0 => &[false],
-            1 => &[true],
-            _ => &[false, true],
-        };
-        let views = cases.iter().flat_map(|&case| cuts.iter().map(move |cut| View::new(phrases, case, cut())));
+        let views = phrases.lenses.iter().map(|lens| View::new(phrases, lens));
         Page {
             phrases: phrases.clone(),
             percent: settings.decodes_percent.then(Percent::default),
@@ -95,7 +74,8 @@ impl Page {
                     &self.decoded
                 }
             };
-            self.views.iter_mut().for_each(|view| view.feed(piece, &self.phrases));
+            let lenses = self.views.iter_mut().zip(&self.phrases.lenses);
+            lenses.for_each(|(view, lens)| view.feed(piece, lens, &self.phrases));
         }
     }
 
@@ -104,13 +84,15 @@ impl Page {
         if let Some(mut percent) = self.percent.take() {
             self.decoded.clear();
             percent.finish(&mut self.decoded);
-            self.views.iter_mut().for_each(|view| view.feed(&self.decoded, &self.phrases));
+            let lenses = self.views.iter_mut().zip(&self.phrases.lenses);
+            lenses.for_each(|(view, lens)| view.feed(&self.decoded, lens, &self.phrases));
         }
         let settings = &self.phrases.settings;
         if settings.dialect == Dialect::E2guardian535 && self.bytes > settings.page_bytes_max {
             return Score::default();
         }
-        self.views.iter_mut().for_each(|view| view.finish(&self.phrases));
+        let lenses = self.views.iter_mut().zip(&self.phrases.lenses);
+        lenses.for_each(|(view, lens)| view.finish(lens, &self.phrases));
         if self.views.iter().any(|view| view.is_dense) {
             return Score { outcome: Outcome::Dense, ..Score::default() };
         }
@@ -131,19 +113,9 @@ impl Page {
 }
 
 impl View {
-    fn new(phrases: &Phrases, keeps_case: bool, cut: Cut) -> View {
-        let Settings { dialect, .. } = phrases.settings;
-        let mut fold = Box::new(fold::of_page(dialect, keeps_case));
-        if matches!(cut, Cut::Bytes) {
-            // What stands in a tag is words, too.
-            [b'<', b'>'].into_iter().for_each(|byte| fold[usize::from(byte)] = b' ');
-        }
-        let is_folded = !matches!(cut, Cut::Bytes);
-        let classes = phrases.words.classes(|byte| if is_folded { byte } else { fold[usize::from(byte)] });
+    fn new(phrases: &Phrases, lens: &Lens) -> View {
         let mut view = View {
-            fold,
-            classes,
-            cut,
+            cut: lens.cut.clone(),
             shown: Vec::new(),
             held: None,
             place: Place::default(),
@@ -152,41 +124,41 @@ impl View {
             block: (0, 0),
             is_dense: false,
         };
-        if dialect == Dialect::Sluice || matches!(view.cut, Cut::Text(_)) {
-            view.scan(phrases, b" ");
+        if phrases.settings.dialect == Dialect::Sluice || matches!(view.cut, Cut::Text(_)) {
+            view.scan(phrases, lens, b" ");
         }
         view
     }
 
-    fn feed(&mut self, piece: &[u8], phrases: &Phrases) {
+    fn feed(&mut self, piece: &[u8], lens: &Lens, phrases: &Phrases) {
         self.shown.clear();
         self.shown.extend(self.held.take());
         match &mut self.cut {
-            Cut::Bytes => return self.scan(phrases, piece),
-            Cut::Text(text) => text.feed(piece, &self.fold, &mut self.shown),
-            Cut::Head(head) => head.feed(piece, &self.fold, &mut self.shown),
+            Cut::Bytes => return self.scan(phrases, lens, piece),
+            Cut::Text(text) => text.feed(piece, &lens.fold, &mut self.shown),
+            Cut::Head(head) => head.feed(piece, &lens.fold, &mut self.shown),
         }
         if matches!(self.cut, Cut::Text(_)) && phrases.settings.dialect != Dialect::Sluice {
             self.held = self.shown.pop();
         }
         let shown = std::mem::take(&mut self.shown);
-        self.scan(phrases, &shown);
+        self.scan(phrases, lens, &shown);
         self.shown = shown;
     }
 
-    fn scan(&mut self, phrases: &Phrases, bytes: &[u8]) {
+    fn scan(&mut self, phrases: &Phrases, lens: &Lens, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() && !self.is_dense {
             let (part, behind) = rest.split_at(rest.len().min(BLOCK_BYTES - self.block.0));
-            self.scan_part(phrases, part);
+            self.scan_part(phrases, lens, part);
             rest = behind;
         }
     }
 
     /// Scans bytes of one block.
-    fn scan_part(&mut self, phrases: &Phrases, bytes: &[u8]) {
+    fn scan_part(&mut self, phrases: &Phrases, lens: &Lens, bytes: &[u8]) {
         let (counts, occurred, block) = (&mut self.counts, &mut self.occurred, &mut self.block);
-        phrases.words.scan(&self.classes, &mut self.place, bytes, &mut |phrase| {
+        phrases.words.scan(&lens.classes, &mut self.place, bytes, &mut |phrase| {
             let Some(count) = counts.get_mut(phrase as usize) else { return };
             if *count == 0 {
                 occurred.push(phrase);
@@ -201,9 +173,9 @@ impl View {
         }
     }
 
-    fn finish(&mut self, phrases: &Phrases) {
+    fn finish(&mut self, lens: &Lens, phrases: &Phrases) {
         if phrases.settings.dialect == Dialect::Sluice {
-            self.scan(phrases, b" ");
+            self.scan(phrases, lens, b" ");
         }
         self.occurred.sort_unstable();
     }

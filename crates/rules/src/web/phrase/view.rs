@@ -2,6 +2,8 @@
 //!
 //! Each takes the bytes of a page piece by piece and keeps no more than a few of them.
 
+use memchr::memchr;
+
 use super::fold::Fold;
 
 /// `%41` in a page, decoded where the configuration asks for it.
@@ -61,24 +63,34 @@ impl Text {
         Text { is_in_tag: false, is_behind_blank: true }
     }
 
-    /// Takes a piece of a page, and folds it.
+    /// Takes a piece of a page, and folds it. No other byte is folded to `<`, and `>` is folded to a blank.
     pub fn feed(&mut self, bytes: &[u8], fold: &Fold, into: &mut Vec<u8>) {
-        let mut end = into.len();
-        into.resize(end + bytes.len(), 0);
-        let Text { mut is_in_tag, mut is_behind_blank } = *self;
-        for &byte in bytes {
+        let mut rest = bytes;
+        loop {
+            if self.is_in_tag {
+                let Some(end) = memchr(b'>', rest) else { return };
+                (self.is_in_tag, rest) = (false, &rest[end..]);
+            }
+            let Some(end) = memchr(b'<', rest) else { return self.show(rest, fold, into) };
+            self.show(&rest[..end], fold, into);
+            (self.is_in_tag, rest) = (true, &rest[end + 1..]);
+        }
+    }
+
+    /// Shows text outside of tags.
+    fn show(&mut self, text: &[u8], fold: &Fold, into: &mut Vec<u8>) {
+        let start = into.len();
+        into.resize(start + text.len(), 0);
+        let (room, mut end) = (&mut into[start..], 0);
+        for &byte in text {
             let byte = fold[usize::from(byte)];
-            let closes = byte == b'>';
-            is_in_tag = (is_in_tag | (byte == b'<')) & !closes;
-            let byte = if closes { b' ' } else { byte };
             let is_blank = byte == b' ';
             // Written in any case: no processor could guess where words end.
-            into[end] = byte;
-            end += usize::from(!is_in_tag & !(is_blank & is_behind_blank));
-            is_behind_blank = (is_in_tag & is_behind_blank) | (!is_in_tag & is_blank);
+            room[end] = byte;
+            end += usize::from(!(is_blank & self.is_behind_blank));
+            self.is_behind_blank = is_blank;
         }
-        *self = Text { is_in_tag, is_behind_blank };
-        into.truncate(end);
+        into.truncate(start + end);
     }
 }
 
@@ -141,9 +153,9 @@ impl Head {
 mod tests {
     use super::*;
 
-    /// Each byte is its own.
+    /// Each byte is its own, but for the end of a tag.
     fn fold() -> Fold {
-        std::array::from_fn(|byte| byte as u8)
+        std::array::from_fn(|byte| if byte as u8 == b'>' { b' ' } else { byte as u8 })
     }
 
     /// Checks that the output is the same however the page is cut.
@@ -179,7 +191,8 @@ mod tests {
     fn title_and_meta_are_taken_out() {
         let run = |pieces: &[&[u8]]| {
             let (mut head, mut out) = (Head::default(), Vec::new());
-            pieces.iter().for_each(|piece| head.feed(piece, &fold(), &mut out));
+            let fold = std::array::from_fn(|byte| byte as u8);
+            pieces.iter().for_each(|piece| head.feed(piece, &fold, &mut out));
             out
         };
         assert_eq!(all_cuts("x<title>a</title>y<meta b>z<titles>q<metal c>", run), " a  b   ");
