@@ -1,6 +1,7 @@
-//! Cost of a text with all filters on: `text ROUNDS SIGNATURES LISTS FILE...` inspects each file as a web page that is scored by the
-//! lists of E2Guardian in that folder, and as the text of a mail, with the built-in signatures and those in that folder. Prints processor time. For
-//! `valgrind --tool=callgrind --collect-atstart=no --toggle-collect='text::pages'`, or `text::mails`, which count the rounds alone.
+//! Cost of a text with all filters on: `text ROUNDS SIGNATURES LISTS FILE...` inspects each file as a web page, scored by the lists of
+//! E2Guardian in one folder, and as the text of a mail, with the built-in signatures and those in another folder. Prints processor time. For
+//! `valgrind --tool=callgrind --collect-atstart=no --toggle-collect='*Bench*pages*'`, or `'*Bench*mails*'`, which count the rounds
+//! and twenty more to warm up.
 
 use std::path::Path;
 use std::sync::Arc;
