@@ -27,6 +27,7 @@ mod loose;
 mod machine;
 mod meter;
 mod needs;
+mod opening;
 mod outline;
 mod parse;
 mod program;
@@ -48,6 +49,7 @@ pub use fuzz::{fuzz_expression, fuzz_joint};
 pub use joint::{Joint, JointRoom, Toil};
 pub use literals::{Literals, fold, rarest_gram};
 pub use needs::{Ask, Needs};
+pub use opening::Opening;
 pub use outline::{Outline, Outlines};
 pub use parse::REPEAT_MAX;
 use program::{Program, Start};
@@ -182,6 +184,12 @@ impl Expression {
     /// all sets it is the one that is rarest in ordinary content. An empty set belongs to an expression that matches nothing.
     pub fn literals(&self, limits: LiteralLimits) -> Option<Vec<Vec<u8>>> {
         literals::needed(&self.0.node(), limits, &facts::Facts::default()).map(|needed| needed.strings)
+    }
+
+    /// The text with which every match begins; none if matches begin in several ways.
+    pub fn opening(&self) -> Option<Opening> {
+        let Compiled { text, flags, limits, .. } = &*self.0;
+        Opening::of(&self.0.node(), text, *flags, *limits)
     }
 
     /// Whether searches run on automata, in time linear in the haystack.

@@ -110,6 +110,19 @@ fn bits_of_a_flow_are_set_before_they_are_asked_for() {
 }
 
 #[test]
+fn expressions_are_tried_where_their_text_stands() {
+    let rules = r#"alert tcp any any -> any 25 (flow:to_server; content:"help"; nocase; pcre:"/^HELP\s[^\n]{300}/im"; sid:1;)
+        alert tcp any any -> any 25 (flow:to_server; content:"help"; nocase; pcre:!"/^HELP\s[^\n]{300}/im"; sid:2;)
+        alert tcp any any -> any 25 (flow:to_server; content:"name="; pcre:"/name=[^\n]*\.png/"; sid:3;)"#;
+    let (long, many) = ("x".repeat(300), "name=".repeat(30_000));
+    let seen = |text: &str| counts(&set(rules, &[]), &conversation(25, &[text], 1400)).into_keys().collect::<Vec<_>>();
+    assert_eq!(seen(&format!("a help {long}\r\nHelp me\r\nhElp {long}")), [1]);
+    assert_eq!(seen(&format!("a help {long}\r\nHelp me\r\n")), [2]);
+    assert_eq!(seen(&format!("{many}\n{many}.png")), [3], "however many places fail");
+    assert_eq!(seen(&format!("{many}\n.png")), []);
+}
+
+#[test]
 fn heads_of_rules_and_their_revisions_decide() {
     let rules = r#"alert http [10.0.0.0/8,!10.0.0.1] any -> any any (http.uri; content:"/a"; sid:1;)
         alert http any [1:2000,!1001] -> any any (http.uri; content:"/a"; sid:2;)

@@ -171,7 +171,9 @@ impl Machine {
         let skipped =
             if self.is_anchored { Some(0) } else { skip(&program.start, haystack, rest, self.start, self.from) };
         let Some(skipped) = skipped else {
-            meter.burn(rest.len() as u64 / 16);
+            if !matches!(program.start, Start::First | Start::From) {
+                meter.burn(rest.len() as u64 / 16);
+            }
             return false;
         };
         meter.burn(1 + skipped as u64 / 16);

@@ -6,7 +6,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use pattern::expression::{Progress, Want};
+use pattern::expression::{Opening, Progress, Want};
 use stream::Fuel;
 
 use super::limits::Limits;
@@ -215,9 +215,9 @@ impl Run<'_> {
     fn pcre(&mut self, pcre: &Pcre, rest: &[Test], view: &View<'_>, cursor: i64) -> bool {
         let start = if pcre.is_relative { cursor } else { 0 };
         let Some(haystack) = view.from(start) else { return pcre.is_negated && self.from(rest, view, cursor) };
+        let folded = || view.folded().get(view.bytes.len() - haystack.len()..).unwrap_or_default();
         if !pcre.literals.is_empty() {
-            let is_enough = self.burn(haystack.len());
-            let folded = view.folded().get(view.bytes.len() - haystack.len()..).unwrap_or_default();
+            let (is_enough, folded) = (self.burn(haystack.len()), folded());
             if !pcre.literals.iter().any(|literal| memchr::memmem::find(folded, literal).is_some()) {
                 return is_enough && pcre.is_negated && self.from(rest, view, cursor);
             }
@@ -229,7 +229,11 @@ impl Run<'_> {
         } else {
             pcre.expression.search(want)
         };
-        let mut place = 0;
+        let opening = pcre.opening.as_ref().filter(|_| !has_relative_next && haystack.len() > SHORT_BYTES);
+        let first = opening.map_or(Some(0), |opening| self.first(opening, haystack, folded()));
+        let Some(mut place) = first else {
+            return self.work > 0 && pcre.is_negated && self.from(rest, view, cursor);
+        };
         loop {
             search.restart(place);
             let before = self.fuel.left();
@@ -255,6 +259,21 @@ impl Run<'_> {
             }
             place = found.start + 1;
         }
+    }
+
+    /// The place of the first match, or of a beginning in front of it; none without a match. Where many places of the text fail,
+    /// the rest is left to a search, which does not try one after the other.
+    fn first(&mut self, opening: &Opening, haystack: &[u8], folded: &[u8]) -> Option<usize> {
+        let mut search = opening.here().search_once(Want::Hit);
+        let mut fuel = Fuel::new(haystack.len() as u64);
+        let mut fails = |place: usize| {
+            search.restart(place);
+            search.run(haystack, &mut fuel) == Progress::None
+        };
+        let first = opening.places(haystack, folded).find(|place| !fails(*place));
+        let steps = haystack.len().saturating_sub(fuel.left() as usize);
+        self.burn(haystack.len().saturating_add(steps.saturating_mul(STEP_WORK)));
+        first
     }
 
     /// Does a numeric test, and says where the next test begins.

@@ -1,6 +1,6 @@
 //! A rule as it was compiled: its head, its tests by buffers, its state, and what it does.
 
-use pattern::expression::Expression;
+use pattern::expression::{Expression, Opening};
 
 use super::address::{Addresses, Ports};
 use super::buffer::{App, Buffer, Direction, Side};
@@ -251,6 +251,8 @@ pub(super) struct Pcre {
     pub is_ungreedy: bool,
     /// Texts in lower case of which each match has one; none where they are not known.
     pub literals: Vec<Box<[u8]>>,
+    /// The beginning of each match.
+    pub opening: Option<Opening>,
 }
 
 /// An order of numbers.

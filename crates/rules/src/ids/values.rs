@@ -149,8 +149,8 @@ pub(super) fn pcre(value: &[u8]) -> Result<(Pcre, Option<Buffer>), String> {
     let body = unescaped(body);
     let body = if is_anchored { [b"\\A(?:", &body[..], b")"].concat() } else { body };
     let expression = Expression::within(&body, flags, EXPRESSION).map_err(|error| error.to_string())?;
-    let literals = literals(&expression);
-    Ok((Pcre { expression, source: source.into(), is_relative, is_negated, is_ungreedy, literals }, buffer))
+    let (literals, opening) = (literals(&expression), expression.opening());
+    Ok((Pcre { expression, source: source.into(), is_relative, is_negated, is_ungreedy, literals, opening }, buffer))
 }
 
 /// Texts of which each match of an expression has one. The matcher tells them with all blanks as spaces, so they are cut there.
