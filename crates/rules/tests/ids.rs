@@ -119,7 +119,7 @@ fn expressions_are_tried_where_their_text_stands() {
     assert_eq!(seen(&format!("a help {long}\r\nHelp me\r\nhElp {long}")), [1]);
     assert_eq!(seen(&format!("a help {long}\r\nHelp me\r\n")), [2]);
     assert_eq!(seen(&format!("{many}\n{many}.png")), [3], "however many places fail");
-    assert_eq!(seen(&format!("{many}\n.png")), []);
+    assert!(seen(&format!("{many}\n.png")).is_empty());
 }
 
 #[test]
@@ -395,7 +395,7 @@ fn nearly_all_rules_of_public_sets_load() {
 }
 
 /// Suricata's own tests that must pass; it only rises.
-const PASSING_MIN: usize = 206;
+const PASSING_MIN: usize = 207;
 
 /// Tests of what Suricata alone has.
 const OUT_OF_SCOPE: [(&str, &str); 2] = [

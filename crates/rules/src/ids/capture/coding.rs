@@ -3,6 +3,8 @@
 //! Heads of gzip are passed over without looking at their checksum or at flags that mean nothing, as browsers do.
 
 use flate2::{Decompress, FlushDecompress, Status};
+use stream::{Event, FileType, Fuel, Limits, Nothing, Stage, Window};
+use unpack::Passwords;
 
 /// Bytes that a body may become.
 const DECODED_BYTES_MAX: u64 = 256 << 20;
@@ -14,8 +16,15 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The codings of one body, the last first.
 pub(super) struct Codings(Vec<Layer>);
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Deflate,
+    Lzma,
+}
+
 struct Layer {
-    is_gzip: bool,
+    coding: Coding,
     state: State,
     pending: Vec<u8>,
     made: u64,
@@ -25,6 +34,7 @@ enum State {
     /// The head is not yet whole.
     Head,
     Data(Box<Decompress>),
+    Lzma(Box<dyn Stage>),
     /// The end of a member of gzip.
     Tail,
     /// The content is not in this coding.
@@ -33,16 +43,14 @@ enum State {
 }
 
 impl Codings {
-    /// Codings that a field names, with anything around their names.
+    /// The codings that a field names.
     pub fn of(field: &[u8]) -> Codings {
         let field: Vec<u8> = field.iter().filter(|byte| **byte != 0).map(u8::to_ascii_lowercase).collect();
-        let layer = |is_gzip| Layer { is_gzip, state: State::Head, pending: Vec::new(), made: 0 };
-        let coding = |name: &[u8]| match () {
-            () if memchr::memmem::find(name, b"gzip").is_some() => Some(layer(true)),
-            () if memchr::memmem::find(name, b"deflate").is_some() => Some(layer(false)),
-            () => None,
+        let named = |name: &[u8]| {
+            let (_, coding) = NAMES.iter().find(|(known, _)| memchr::memmem::find(name, known).is_some())?;
+            Some(Layer { coding: *coding, state: State::Head, pending: Vec::new(), made: 0 })
         };
-        let mut layers: Vec<Layer> = field.split(|&byte| byte == b',').filter_map(coding).take(4).collect();
+        let mut layers: Vec<Layer> = field.split(|&byte| byte == b',').filter_map(named).take(4).collect();
         layers.reverse();
         Codings(layers)
     }
@@ -56,10 +64,11 @@ impl Codings {
     pub fn finish(&mut self, out: &mut dyn FnMut(&[u8])) {
         for at in 0..self.0.len() {
             // A head that never became whole is none.
-            let layer = &mut self.0[at];
+            let Some((layer, rest)) = self.0[at..].split_first_mut() else { return };
             let is_plain = matches!(layer.state, State::Head | State::Plain) && layer.made == 0;
             let left = if is_plain { std::mem::take(&mut layer.pending) } else { Vec::new() };
-            push(&mut self.0[at + 1..], &left, out);
+            push(rest, &left, out);
+            layer.finish(&mut |made| push(rest, made, out));
         }
     }
 }
@@ -81,10 +90,14 @@ impl Layer {
     /// Does one step, and says whether there may be another.
     fn step(&mut self, out: &mut dyn FnMut(&[u8])) -> bool {
         match &mut self.state {
-            State::Head => match head(&self.pending, self.is_gzip) {
+            State::Head => match head(&self.pending, self.coding) {
                 Head::Whole(length, is_zlib) => {
                     self.pending.drain(..length);
                     self.state = State::Data(Box::new(Decompress::new(is_zlib)));
+                    true
+                }
+                Head::Lzma(stage) => {
+                    self.state = State::Lzma(stage);
                     true
                 }
                 Head::Short => false,
@@ -107,11 +120,21 @@ impl Layer {
                 }
                 self.pending.drain(..read.min(self.pending.len()));
                 match status {
-                    Ok(Status::StreamEnd) => self.state = if self.is_gzip { State::Tail } else { State::Over },
+                    Ok(Status::StreamEnd) if self.coding == Coding::Gzip => self.state = State::Tail,
+                    Ok(Status::StreamEnd) => self.state = State::Over,
                     Ok(_) if self.made <= DECODED_BYTES_MAX => return read > 0 || made > 0,
                     _ => self.state = State::Over,
                 }
                 true
+            }
+            State::Lzma(_) if self.pending.is_empty() => false,
+            State::Lzma(stage) => {
+                let mut window = Window::with_capacity(PIECE_BYTES);
+                let step = stage.step(&self.pending, &mut window, &mut Fuel::unlimited());
+                self.pending.drain(..step.taken);
+                let is_idle = step.taken == 0 && step.event == Event::Idle;
+                self.lzma(&step.event, &window, out);
+                !is_idle
             }
             State::Tail => {
                 let is_whole = self.pending.len() > 8;
@@ -131,21 +154,48 @@ impl Layer {
             }
         }
     }
+
+    /// Takes what the decoder of LZMA tells, and what it has made.
+    fn lzma(&mut self, event: &Event, window: &Window, out: &mut dyn FnMut(&[u8])) {
+        self.made = self.made.saturating_add(window.len() as u64);
+        if !window.is_empty() {
+            out(window.filled());
+        }
+        if *event == Event::End || self.made > DECODED_BYTES_MAX {
+            self.state = State::Over;
+        }
+    }
+
+    /// Decodes what waited for more.
+    fn finish(&mut self, out: &mut dyn FnMut(&[u8])) {
+        while let State::Lzma(stage) = &mut self.state {
+            let mut window = Window::with_capacity(PIECE_BYTES);
+            let event = stage.finish(&Nothing, &mut window, &mut Fuel::unlimited());
+            self.lzma(&event, &window, out);
+        }
+    }
 }
+
+/// Names of codings, with anything around them.
+const NAMES: [(&[u8], Coding); 3] = [(b"gzip", Coding::Gzip), (b"deflate", Coding::Deflate), (b"lzma", Coding::Lzma)];
 
 enum Head {
     /// So many bytes, and whether zlib follows.
     Whole(usize, bool),
+    Lzma(Box<dyn Stage>),
     Short,
     Other,
 }
 
-fn head(bytes: &[u8], is_gzip: bool) -> Head {
+fn head(bytes: &[u8], coding: Coding) -> Head {
     if bytes.len() < 2 {
         return Head::Short;
     }
+    if coding == Coding::Lzma {
+        return lzma_head(bytes);
+    }
     let is_zlib = bytes[0] & 15 == 8 && (u16::from(bytes[0]) << 8 | u16::from(bytes[1])) % 31 == 0;
-    if !is_gzip {
+    if coding == Coding::Deflate {
         // Servers send either under this name.
         return Head::Whole(0, is_zlib);
     }
@@ -157,6 +207,16 @@ fn head(bytes: &[u8], is_gzip: bool) -> Head {
         None if bytes.len() > HEAD_BYTES_MAX => Head::Other,
         None => Head::Short,
     }
+}
+
+/// Bytes of a head of LZMA, and of the first byte behind it, which is 0.
+const LZMA_HEAD_BYTES: usize = 14;
+
+fn lzma_head(bytes: &[u8]) -> Head {
+    let Some(head) = bytes.first_chunk::<LZMA_HEAD_BYTES>() else { return Head::Short };
+    let is_one = head[0] < 225 && head[LZMA_HEAD_BYTES - 1] == 0;
+    let reader = || unpack::reader(FileType::Lzma, &Limits::default(), &Passwords::default());
+    is_one.then(reader).flatten().map_or(Head::Other, Head::Lzma)
 }
 
 fn gzip_head(bytes: &[u8]) -> Option<usize> {
@@ -193,6 +253,18 @@ mod tests {
         std::mem::take(&mut results[0])
     }
 
+    /// `hello`, as `xz --format=lzma` writes it.
+    const LZMA: &[u8] = &[
+        0x5d, 0, 0, 0x80, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x34, 0x19, 0x49, 0xee, 0x8e, 0x68,
+        0x21, 0xff, 0xff, 0xb9, 0xe0, 0, 0,
+    ];
+
+    /// A stream of deflate with one stored block.
+    fn stored(bytes: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(bytes.len()).expect("a short text");
+        [&[1][..], &length.to_le_bytes(), &(!length).to_le_bytes(), bytes].concat()
+    }
+
     #[test]
     fn bodies_are_decoded_by_what_they_are() {
         let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -206,5 +278,9 @@ mod tests {
         assert_eq!(decoded(b": deflate\xa0", raw), b"hello");
         assert_eq!(decoded(b"gzip", b"no gzip"), b"no gzip");
         assert_eq!(decoded(b"identity", b"plain"), b"plain");
+        assert_eq!(decoded(b"lzma", LZMA), b"hello");
+        assert_eq!(decoded(b"lzma", b"no lzma, but plain"), b"no lzma, but plain");
+        let twice = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0][..], &stored(LZMA)].concat();
+        assert_eq!(decoded(b"lzma, gzip", &twice), b"hello");
     }
 }
