@@ -329,7 +329,7 @@ impl Builder {
                 file.loaded.bodies += 1;
             }
             Kind::Logical => {
-                let fields: Vec<&str> = line.split(';').collect();
+                let fields = logical::fields(line, 3);
                 self.place(file, name, &logical::parse(fields.get(1..).unwrap_or(&[]))?)?;
                 file.loaded.logical += 1;
             }

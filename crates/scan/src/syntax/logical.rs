@@ -30,6 +30,24 @@ struct Description {
     intermediates: Vec<Option<FileType>>,
 }
 
+/// The fields of a signature. Behind the first `heads` a semicolon between the slashes of a regular expression ends none.
+pub(crate) fn fields(text: &str, heads: usize) -> Vec<&str> {
+    let (mut fields, mut begin, mut is_expression, mut before) = (Vec::new(), 0, false, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b';' if !is_expression => {
+                fields.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            b'/' if fields.len() >= heads && before != b'\\' => is_expression = !is_expression,
+            _ => {}
+        }
+        before = byte;
+    }
+    fields.push(&text[begin..]);
+    fields
+}
+
 /// Reads what follows the name.
 pub(crate) fn parse(fields: &[&str]) -> Result<Signature, Reject> {
     let [description, expression, subs @ ..] = fields else {
@@ -186,7 +204,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Result<Signature, Reject> {
-        parse(&line.split(';').collect::<Vec<_>>())
+        parse(&fields(line, 2))
     }
 
     #[test]
@@ -205,6 +223,18 @@ mod tests {
         let logic = signature.logic.expect("logical");
         assert_eq!((logic.macros.len(), logic.compares.len(), logic.expressions.len()), (1, 1, 1));
         assert!(logic.lies_in(&[FileType::Mail, FileType::Zip]) && !logic.lies_in(&[FileType::Zip]));
+    }
+
+    #[test]
+    fn a_semicolon_in_a_regular_expression_ends_no_field() {
+        for (line, subs) in [
+            ("Target:0;0&1;6162;0/MARK;ALPHA/", 2),
+            (r"Target:0;0&1&2;6162;0/yy\/a;[;:]b/i;6364", 3),
+            ("Target:0;0&1&2;6162;0/a;b/;0/c;d/", 3),
+        ] {
+            assert_eq!(read(line).expect("a signature").logic.map(|logic| logic.subs), Some(subs), "{line}");
+        }
+        assert_eq!(fields("a/b;Target:0;0;6162", 3), ["a/b", "Target:0", "0", "6162"], "a name with a slash");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Rules {
         let start = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
         let range = usize::try_from(start).ok()?..usize::try_from(*self.ends.get(number)?).ok()?;
         let text = std::str::from_utf8(self.text.get(range)?).ok()?;
-        let logic = logical::parse(&text.split(';').collect::<Vec<_>>()).ok()?.logic?;
+        let logic = logical::parse(&logical::fields(text, 2)).ok()?.logic?;
         Some(Rule { early: !logic.is_late(), logic })
     }
 
