@@ -76,7 +76,7 @@ fn of_text(object: &Object, content: FileType, head: &[u8], limits: &Limits) -> 
     }
     match utf16(object, head) {
         Some(stage) => Some((of_mail("utf-16", Box::new(stage)), true)),
-        None if content == FileType::Binary => None,
+        None if content == FileType::Binary && !mime::announces_yenc(head) => None,
         None => Some((of_mail("embedded", Box::new(mime::Embedded::new(limits))), false)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::build::{base64, eicar};
+use crate::build::{base64, eicar, gzip};
 use crate::pipeline::{Drive, Seen, drive};
 use flow::{Action, Policy};
 use inspect::Engine;
@@ -12,8 +12,12 @@ use stream::{Class, Limits};
 const EICAR: &str = "Eicar-Test-Signature";
 
 fn inspect(mail: &str) -> Seen {
+    inspect_bytes(mail.as_bytes())
+}
+
+fn inspect_bytes(mail: &[u8]) -> Seen {
     let engine = Arc::new(Engine { database: Arc::new(Database::with_builtin()), limits: Limits::default() });
-    drive(&engine, Policy::default(), mail.as_bytes(), Drive { piece: 64 << 10, fuel: u64::MAX, mail: true })
+    drive(&engine, Policy::default(), mail, Drive { piece: 64 << 10, fuel: u64::MAX, mail: true })
 }
 
 /// A part that is the test virus, with these fields before those of its type and coding.
@@ -272,5 +276,40 @@ fn a_clean_mail_with_two_readings_passes() {
         let seen = inspect(&mail(rest));
         assert_eq!(seen.verdict.action, Action::Pass, "{rest}: {:?}", seen.names());
         assert!(seen.verdict.findings.iter().all(|spotted| spotted.finding.class <= Class::TwoReadings));
+    }
+}
+
+/// Lines of yEnc, whose bytes are no text.
+fn yenc(content: &[u8]) -> Vec<u8> {
+    let mut lines = format!("=ybegin line=128 size={} name=m.bin\r\n", content.len()).into_bytes();
+    for line in content.chunks(128) {
+        for byte in line.iter().map(|byte| byte.wrapping_add(42)) {
+            match byte {
+                b'\0' | b'\n' | b'\r' | b'=' => lines.extend([b'=', byte.wrapping_add(64)]),
+                byte => lines.push(byte),
+            }
+        }
+        lines.extend(b"\r\n");
+    }
+    lines.extend(format!("=yend size={}\r\n", content.len()).bytes());
+    lines
+}
+
+#[test]
+fn yenc_is_found_though_it_is_no_text() {
+    let noise: Vec<u8> = (0u32..6000).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let content = gzip(&eicar());
+    // A second file of noise makes the whole binary for certain.
+    let files = [yenc(&content), yenc(&noise)].concat();
+    for (name, head) in [
+        ("no type", ""),
+        ("text", "Content-Type: text/plain\r\nContent-Transfer-Encoding: 8bit\r\n"),
+        ("octets", "Content-Type: application/octet-stream\r\nContent-Transfer-Encoding: 8bit\r\n"),
+    ] {
+        for before in ["", "hello\r\n"] {
+            let mail = [mail(&format!("{head}\r\n{before}")).as_bytes(), &files].concat();
+            let Seen { verdict, .. } = inspect_bytes(&mail);
+            assert!(verdict.action == Action::Reject, "{name}: {:?}", verdict.findings);
+        }
     }
 }

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use memchr::{memchr, memchr2};
 use stream::{Coding, Event, Fuel, Kind, Limits, Object, ReadAt, Stage, Step, Window};
 
+pub use marker::announces_yenc;
 use marker::{LINE_MAX, Marker};
 
 /// Finds files in text. Bounded by one line of 1 KiB and the name.

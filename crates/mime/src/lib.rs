@@ -28,7 +28,7 @@ mod recognise;
 mod utf16;
 
 pub use decoder::Decoder;
-pub use embedded::Embedded;
+pub use embedded::{Embedded, announces_yenc};
 pub use field::value::{self, Value};
 pub use field::{bare as without_comments, text as header_text, unfolded};
 pub use fuzz::{fuzz_decoder, fuzz_embedded, fuzz_parser};

@@ -12,6 +12,11 @@ const BINHEX: &[u8] = b"(This file must be converted with BinHex";
 
 const BEGINNINGS: [&[u8]; 4] = [BEGIN, BEGIN_BASE64, YBEGIN, BINHEX];
 
+/// Whether a line of this beginning of a content announces yEnc, whose data is no text.
+pub fn announces_yenc(head: &[u8]) -> bool {
+    memchr::memmem::find_iter(head, YBEGIN).any(|at| at == 0 || head.get(at.wrapping_sub(1)) == Some(&b'\n'))
+}
+
 /// Meaning of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Marker<'a> {
