@@ -1,9 +1,10 @@
 //! Dates as IMAP and messages write them (RFC 9051, section 9, `date-time` and `date`; RFC 5322, section 3.3), as seconds since
 //! 1970 in UTC.
 //!
-//! Years of four digits. Names of zones are not read: IMAP has none.
+//! Years of four digits. Of names of zones those of RFC 5322 are read, in messages: IMAP has none.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -122,18 +123,72 @@ pub fn parse_date(text: &[u8]) -> Option<i64> {
 
 /// Parses the day of the field `Date`, as days since 1970, in its own zone, as SENTON and the like compare it.
 pub fn parse_sent(text: &[u8]) -> Option<i64> {
-    let text = match text.iter().position(|&byte| byte == b',') {
-        Some(comma) => text.get(comma + 1..)?,
-        None => text,
-    };
-    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let (day, month, year) = (words.next()?, words.next()?, digits(words.next()?)?);
-    let year = match year {
-        0..50 => year + 2000,
-        50..1000 => year + 1900,
+    let words = sent_words(text);
+    let [day, month, year, ..] = &words[..] else { return None };
+    let year = match digits(year)? {
+        year @ 0..50 => year + 2000,
+        year @ 50..1000 => year + 1900,
         year => year,
     };
-    civil(year, month_of(month)?, digits(day)?)
+    civil(year, month_of(month.get(..3)?)?, digits(day)?)
+}
+
+/// Parses the field `Date`: seconds since 1970, and the minutes that its zone is ahead of UTC. Obsolete forms are read (RFC 5322, section
+/// 4.3), and fields without the comma behind the weekday; a zone that nobody knows counts as UTC.
+pub fn parse_message(text: &[u8]) -> Option<(i64, i64)> {
+    let (days, words) = (parse_sent(text)?, sent_words(text));
+    let mut clock = words.get(3)?.split(|&byte| byte == b':').map(digits);
+    let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next().unwrap_or(Some(0))?);
+    if hour > 23 || minute > 59 || second > 60 || clock.next().is_some() {
+        return None;
+    }
+    let minutes_ahead = words.get(4).and_then(|zone| zone_minutes(zone)).unwrap_or(0);
+    Some((days * DAY + (hour * 60 + minute - minutes_ahead) * 60 + second, minutes_ahead))
+}
+
+/// The words of the field `Date` from the day of the month on, without comments, and without blanks around colons.
+fn sent_words(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    let (mut depth, mut is_escaped, mut is_open) = (0usize, false, false);
+    for &byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            b' ' | b'\t' | b'\r' | b'\n' | b',' => {}
+            byte => {
+                match words.last_mut().filter(|_| is_open || byte == b':') {
+                    Some(word) => word.push(byte),
+                    None => words.push([byte].into()),
+                }
+                is_open = true;
+                continue;
+            }
+        }
+        is_open = words.last().is_some_and(|word| word.ends_with(b":"));
+    }
+    let first = words.iter().position(|word| word.first().is_some_and(u8::is_ascii_digit)).unwrap_or(words.len());
+    words.split_off(first)
+}
+
+/// A zone in minutes: `+0130`, or one of the names that RFC 5322 has.
+fn zone_minutes(zone: &[u8]) -> Option<i64> {
+    const HOURS: [(&[u8], i64); 8] = [
+        (b"EDT", -4),
+        (b"EST", -5),
+        (b"CDT", -5),
+        (b"CST", -6),
+        (b"MDT", -6),
+        (b"MST", -7),
+        (b"PDT", -7),
+        (b"PST", -8),
+    ];
+    match HOURS.iter().find(|(name, _)| zone.eq_ignore_ascii_case(name)) {
+        Some((_, hours)) => Some(hours * 60),
+        None => parse_zone(zone).map(|seconds| seconds / 60).filter(|minutes| minutes.abs() < 24 * 60),
+    }
 }
 
 /// `+0130` in seconds.
@@ -260,5 +315,36 @@ mod tests {
         assert_eq!(parse_sent(b"Wed, 17 Jul 1996 02:44:25 -0700 (PDT)"), parse_date(b"17-Jul-1996"));
         assert_eq!(parse_sent(b"17 Jul 96 02:44"), parse_date(b"17-Jul-1996"));
         assert_eq!(parse_sent(b"yesterday"), None);
+    }
+
+    #[test]
+    fn dates_of_messages_are_read_in_all_their_forms() {
+        for (text, hours) in [
+            ("Tue, 12 Mar 2002 10:00:00 +0200", 2),
+            ("Tue, 12 Mar 2002 10:00:00 EST", -5),
+            ("Tue, 12 Mar 2002 10:00:00 pdt", -7),
+            ("Tue, 12 Mar 2002 10:00:00 gmt", 0),
+            ("Tue, 12 Mar 02 10:00 A", 0),
+            ("Tue (a, (b) \\) c), 12 Mar 2002(x)10:00:00 (a comment) +0200 (Central European Time)", 2),
+            ("12 March 102 10 : 00 :00 +0200", 2),
+            ("Tue 12 Mar 2002 10:00:00\r\n\t+0200", 2),
+            ("Tue,12 Mar 2002 10:00:00 +0200", 2),
+            ("12 Mar 2002 10:00:00", 0),
+        ] {
+            let read = parse_message(text.as_bytes());
+            assert_eq!(read, Some((1_015_927_200 - hours * 3_600, hours * 60)), "{text}");
+        }
+        for text in [
+            "12 Mar 2002",
+            "12 Mar 2002 24:00",
+            "Mar 12 10:00:00 2002",
+            "12 Mar 2002 1:2:3:4",
+            "12 Mar 2002 :",
+            "(",
+            "",
+            "\\",
+        ] {
+            assert_eq!(parse_message(text.as_bytes()), None, "{text}");
+        }
     }
 }

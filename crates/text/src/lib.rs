@@ -1,5 +1,5 @@
-//! Text encodings: Base64, hexadecimal digits, charsets, UTF-16, dates, the names of characters and of hosts, invisible
-//! characters, and the tags, attributes and text of HTML.
+//! Text encodings: Base64, hexadecimal digits, charsets, UTF-16, composed characters, dates, subjects and parameters of messages, the
+//! names of characters and of hosts, invisible characters, and the tags, attributes and text of HTML.
 //!
 //! This crate knows no stage and emits no findings: it takes bytes and returns bytes or characters. The handling of
 //! junk is left to callers, since each reader that they follow handles it in its own way.
@@ -17,5 +17,8 @@ pub mod hex;
 pub mod host;
 pub mod html;
 pub mod lenient;
+pub mod normal;
+pub mod parameter;
 pub mod references;
+pub mod subject;
 pub mod utf16;
