@@ -262,29 +262,10 @@ fn quoted_printable(text: &str, out: &mut Vec<u8>) {
 }
 
 fn write_file(file: &File, out: &mut Vec<u8>) {
-    let name = without_controls(&file.name);
-    let mut encoded = String::new();
-    for byte in name.bytes() {
-        match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
-            true => encoded.push(char::from(byte)),
-            false => _ = write!(encoded, "%{byte:02X}"),
-        }
-    }
-    let plain: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-._ ".contains(c) { c } else { '_' }).take(60).collect();
-    let mut pieces = String::new();
-    if plain != name {
-        // Continued (RFC 2231, section 3): a line stays short.
-        for (at, piece) in encoded.as_bytes().chunks(60).enumerate().take(20) {
-            let charset = if at == 0 { "utf-8''" } else { "" };
-            let _ = write!(pieces, ";\r\n filename*{at}*={charset}{}", String::from_utf8_lossy(piece));
-        }
-    } else {
-        let _ = write!(pieces, ";\r\n filename=\"{plain}\"");
-    }
+    let name = text::parameter::written("filename", &file.name);
     let kind = kind(&file.kind);
     let head = format!(
-        "Content-Type: {kind}\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment{pieces}\r\n\r\n"
+        "Content-Type: {kind}\r\nContent-Transfer-Encoding: base64\r\nContent-Disposition: attachment{name}\r\n\r\n"
     );
     out.extend_from_slice(head.as_bytes());
     for line in file.content.chunks(57) {

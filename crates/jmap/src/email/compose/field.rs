@@ -140,8 +140,11 @@ fn encoded(piece: &str) -> String {
     format!("=?utf-8?B?{}?=", text::base64::encode(piece.as_bytes()))
 }
 
-/// A field, folded between its words.
+/// A field, folded between its words; nothing without any, as lists have at least one element.
 fn folded(name: &str, words: Vec<String>, between: &str) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
     let mut out = format!("{name}:");
     let (mut columns, last) = (out.len(), words.len().saturating_sub(1));
     for (at, word) in words.iter().enumerate() {
@@ -160,34 +163,25 @@ fn folded(name: &str, words: Vec<String>, between: &str) -> String {
     out
 }
 
-/// A parameter of a structured field, continued where it is long (RFC 2231); nothing for an empty value.
-pub(super) fn parameter(name: &str, value: &str) -> String {
-    let value = without_controls(value);
-    if value.is_empty() {
-        return String::new();
-    }
-    let is_plain = value.len() <= 60 && value.chars().all(|c| c.is_ascii_alphanumeric() || "-._ ".contains(c));
-    if is_plain {
-        return format!(";\r\n {name}=\"{value}\"");
-    }
-    let mut encoded = String::new();
-    for byte in value.bytes().take(1_000) {
-        match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
-            true => encoded.push(char::from(byte)),
-            false => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    let mut out = String::new();
-    for (at, piece) in encoded.as_bytes().chunks(54).enumerate() {
-        let charset = if at == 0 { "utf-8''" } else { "" };
-        out.push_str(&format!(";\r\n {name}*{at}*={charset}{}", String::from_utf8_lossy(piece)));
-    }
-    out
-}
-
 /// Whether a text is a token of MIME (RFC 2045, section 5.1).
 pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 100
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+*'".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_a_file_is_read_back_as_it_was_written() {
+        let names =
+            ["a\u{e4}".repeat(30), "\u{65e5}\u{672c}".repeat(40), "x".repeat(70) + "\u{fc}.pdf", "a(b)c ".repeat(20)];
+        for name in names {
+            let written = format!("attachment{}", ::text::parameter::written("filename", &name));
+            let read = mime::Value::read(&mime::unfolded(written.as_bytes()));
+            assert_eq!(core::str::from_utf8(read.get("filename").unwrap()).unwrap(), name, "{written}");
+        }
+    }
 }
