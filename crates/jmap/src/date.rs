@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use ::text::date::{Civil, civil, civil_of, message_in, month_of, timestamp};
+use ::text::date::{Civil, civil, civil_of, message_in, parse_message, timestamp};
 
 const DAY: i64 = 86_400;
 
@@ -60,23 +60,8 @@ impl Date {
 
     /// Reads a field of a mail.
     pub fn read_field(value: &str) -> Option<Date> {
-        let value = value.split_once(',').map_or(value, |(_, rest)| rest);
-        let mut words = value.split_whitespace().filter(|word| !word.starts_with('('));
-        let day = words.next()?.parse().ok()?;
-        let month = month_of(words.next()?.get(..3)?.as_bytes())?;
-        let year = match words.next()?.parse::<i64>().ok()? {
-            year @ 0..50 => year.checked_add(2_000)?,
-            year @ 50..1_000 => year.checked_add(1_900)?,
-            year => year,
-        };
-        let mut clock = words.next()?.splitn(3, ':');
-        let (hour, minute) = (clock.next()?.parse().ok()?, clock.next()?.parse().ok()?);
-        let second = clock.next().map_or(Some(0), |second| second.parse().ok())?;
-        let minutes_ahead = match words.next() {
-            None | Some("GMT" | "UT" | "UTC" | "Z") => 0,
-            Some(zone) => offset(zone).unwrap_or(0),
-        };
-        Date::of((year, month, day), (hour, minute, second), minutes_ahead)
+        let (seconds, minutes_ahead) = parse_message(value.as_bytes())?;
+        Some(Date { seconds, minutes_ahead })
     }
 
     fn of((year, month, day): (i64, i64, i64), (hour, minute, second): (i64, i64, i64), ahead: i64) -> Option<Date> {

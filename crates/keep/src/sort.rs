@@ -2,7 +2,6 @@
 //!
 //! Texts are compared as SEARCH does, in ASCII letters of either case. What is equal stays in the order of the mailbox.
 
-use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -100,81 +99,18 @@ pub(crate) fn sent<M: Messages>(message: &Message<'_, M>) -> i64 {
     field.and_then(|field| sent_at(&field)).unwrap_or(message.entry().date)
 }
 
+/// A date without a time is one of midnight, and of no zone.
 fn sent_at(field: &[u8]) -> Option<i64> {
-    let midnight = date::parse_sent(field)?.checked_mul(DAY)?;
-    let text = core::str::from_utf8(field).ok()?;
-    let text = text.split_once(',').map_or(text, |(_, rest)| rest);
-    let mut words = text.split_ascii_whitespace().skip(3);
-    let mut parts = words.next().unwrap_or_default().split(':').map(|part| part.parse::<u8>().ok().map(i64::from));
-    let mut part = || parts.next().flatten().unwrap_or(0);
-    let seconds = part() * 3_600 + part() * 60 + part();
-    let zone = words.next().and_then(zone).unwrap_or(0);
-    midnight.checked_add(seconds)?.checked_sub(zone)
-}
-
-/// `+0130` in seconds; names of zones are taken for UTC.
-fn zone(text: &str) -> Option<i64> {
-    let (sign, digits) = text.split_at_checked(1)?;
-    let number: i64 = digits.parse::<u16>().ok()?.into();
-    let seconds = number / 100 * 3_600 + number % 100 * 60;
-    match sign {
-        "+" => Some(seconds),
-        "-" => Some(-seconds),
-        _ => None,
+    match date::parse_message(field) {
+        Some((seconds, _)) => Some(seconds),
+        None => date::parse_sent(field)?.checked_mul(DAY),
     }
 }
 
 /// The base subject of a message in upper case, and whether it is a reply or was forwarded.
 pub(crate) fn subject<M: Messages>(message: &Message<'_, M>) -> (String, bool) {
     let field = message.field(b"subject").next().unwrap_or_default();
-    base(&mime::header_text(&field, SUBJECT_BYTES_MAX))
-}
-
-/// RFC 5256, section 2.1.
-fn base(subject: &str) -> (String, bool) {
-    let words: Vec<&str> = subject.split_whitespace().collect();
-    let whole = words.join(" ").to_ascii_uppercase();
-    let mut rest = whole.as_str();
-    let mut is_reply = false;
-    loop {
-        rest = rest.trim_end();
-        if let Some(before) = rest.strip_suffix("(FWD)") {
-            (rest, is_reply) = (before, true);
-            continue;
-        }
-        rest = rest.trim_start();
-        if let Some(behind) = leader(rest) {
-            (rest, is_reply) = (behind, true);
-            continue;
-        }
-        if let Some(behind) = blob(rest).filter(|behind| !behind.trim().is_empty()) {
-            rest = behind;
-            continue;
-        }
-        match rest.strip_prefix("[FWD:").and_then(|rest| rest.strip_suffix(']')) {
-            Some(inner) => (rest, is_reply) = (inner, true),
-            None => return (rest.to_owned(), is_reply),
-        }
-    }
-}
-
-/// Strips `[list] Re: ` and the like from the beginning.
-fn leader(text: &str) -> Option<&str> {
-    let mut rest = text;
-    while let Some(behind) = blob(rest) {
-        rest = behind;
-    }
-    let words = ["RE", "FWD", "FW"];
-    words.iter().find_map(|word| {
-        let behind = rest.strip_prefix(word)?.trim_start();
-        blob(behind).unwrap_or(behind).strip_prefix(':')
-    })
-}
-
-/// Strips `[list] ` from the beginning.
-fn blob(text: &str) -> Option<&str> {
-    let (inside, behind) = text.strip_prefix('[')?.split_once(']')?;
-    (!inside.contains('[') && !inside.starts_with("FWD:")).then(|| behind.trim_start())
+    text::subject::base(&mime::header_text(&field, SUBJECT_BYTES_MAX))
 }
 
 #[cfg(test)]
@@ -182,28 +118,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subjects_are_the_same_with_and_without_what_was_added() {
-        for (subject, wanted) in [
-            ("hello", ("HELLO", false)),
-            ("Re: hello", ("HELLO", true)),
-            ("RE :  [list] Fwd[2]: hello  (fwd) ", ("HELLO", true)),
-            ("[list] hello", ("HELLO", false)),
-            ("[list]", ("[LIST]", false)),
-            ("[fwd: hello]", ("HELLO", true)),
-            ("Reply", ("REPLY", false)),
-            ("re:", ("", true)),
-            ("[[x]", ("[[X]", false)),
-        ] {
-            let (text, is_reply) = base(subject);
-            assert_eq!((text.as_str(), is_reply), wanted, "{subject}");
-        }
-    }
-
-    #[test]
     fn dates_are_compared_where_they_were_written() {
         assert_eq!(sent_at(b"Thu, 1 Jan 1970 01:00:30 +0100"), Some(30));
         assert_eq!(sent_at(b"1 Jan 1970 00:01 -0030"), Some(1_860));
         assert_eq!(sent_at(b"1 Jan 1970 00:00:07 GMT (odd)"), Some(7));
+        assert_eq!(sent_at(b"2 Jan 1970 24:00"), Some(DAY));
+        assert_eq!(sent_at(b"1 Jan 1970 00:00:00 EST"), Some(5 * 3_600));
         assert_eq!(sent_at(b"yesterday"), None);
     }
 }
