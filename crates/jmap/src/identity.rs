@@ -1,15 +1,20 @@
 //! Identities (RFC 8621, section 6): one for each address of the account, with what the user has set of it, kept as an annotation.
+//!
+//! The id of an identity is made of its address. Their state is the one of the account and a fingerprint of its addresses, which no
+//! snapshot has: when they are others, changes are not told one by one.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::arguments::{Arguments, only};
+use crate::blob;
 use crate::changes::{self, Changes};
 use crate::engine::{Engine, got};
 use crate::error::Error;
 use crate::host::Work;
 use crate::outcome::Set;
+use crate::session::session_state;
 use crate::{Map, Value, json};
 
 /// The annotation: an object of JSON, by address.
@@ -45,8 +50,8 @@ pub fn renamed(noted: &[u8], address: &str, name: &str, signature: &str) -> Opti
 fn identities(engine: &mut Engine<'_>) -> Vec<(String, Map<String, Value>)> {
     let noted = noted(engine);
     let addresses = engine.host.account().addresses.clone();
-    let identity = |(at, address): (usize, &String)| {
-        let id = format!("I{at}");
+    let identity = |address: &String| {
+        let id = format!("I{:016x}", blob::hash(address.to_lowercase().as_bytes()));
         let object = json!({
             "id": id, "name": "", "email": address, "replyTo": null, "bcc": null, "textSignature": "", "htmlSignature": "",
             "mayDelete": false,
@@ -61,7 +66,18 @@ fn identities(engine: &mut Engine<'_>) -> Vec<(String, Map<String, Value>)> {
         }
         (id, object)
     };
-    addresses.iter().enumerate().map(identity).collect()
+    let mut all: Vec<(String, Map<String, Value>)> = Vec::new();
+    for (id, object) in addresses.iter().map(identity) {
+        if !all.iter().any(|(known, _)| *known == id) {
+            all.push((id, object));
+        }
+    }
+    all
+}
+
+/// The state of the identities.
+fn state(engine: &mut Engine<'_>) -> String {
+    format!("{}-{}", engine.state(), session_state(engine.host))
 }
 
 fn noted(engine: &mut Engine<'_>) -> Map<String, Value> {
@@ -91,24 +107,37 @@ pub(crate) fn get(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
     let list =
         all.iter().filter(|(id, _)| is_wanted(id)).map(|(_, object)| only(Value::Object(object.clone()), &properties));
     let list = list.collect();
-    Ok(got(account, engine.state(), list, missing))
+    Ok(got(account, state(engine), list, missing))
 }
 
-/// Identities are told anew with each change of the account: all of them may have changed.
-pub(crate) fn changes(engine: &mut Engine<'_>, arguments: Arguments) -> Result<Value, Error> {
+/// All identities may have changed where the annotation has.
+pub(crate) fn changes(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
+    let since = arguments.string("sinceState")?.ok_or_else(|| Error::arguments("sinceState"))?;
+    let addresses = session_state(engine.host);
+    let of_account = since.rsplit_once('-').filter(|(_, known)| *known == addresses).map(|(of_account, _)| of_account);
+    let of_account = of_account.ok_or_else(|| Error::new("cannotCalculateChanges"))?;
+    arguments.0.insert("sinceState".into(), of_account.into());
     let ids: Vec<String> = identities(engine).into_iter().map(|(id, _)| id).collect();
     let number = engine.account;
-    changes::changes(engine, arguments, |old, new| {
+    let mut reply = changes::changes(engine, arguments, |old, new| {
         let of = |index: &crate::Index| {
             index.snapshot.account(number).and_then(|account| account.annotations.get(NOTED.as_bytes()).cloned())
         };
         let updated = if of(old) == of(new) { Vec::new() } else { ids };
         Changes { updated, ..Changes::default() }
-    })
+    })?;
+    let new_state = format!("{}-{addresses}", reply["newState"].as_str().unwrap_or_default());
+    reply["newState"] = new_state.into();
+    reply["oldState"] = since.into();
+    Ok(reply)
 }
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
-    let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
+    let old_state = state(engine);
+    if arguments.string("ifInState")?.is_some_and(|wanted| wanted != old_state) {
+        return Err(Error::new("stateMismatch"));
+    }
+    let Set { account, create, update, destroy, .. } = Set::read(engine, &mut arguments)?;
     arguments.end()?;
     // The administrator says which addresses an account has.
     let refused = |kind| Error::new(kind).value();
@@ -124,7 +153,7 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
         };
     }
     Ok(json!({
-        "accountId": account, "oldState": old_state, "newState": engine.state(), "created": null, "notCreated": not_created,
+        "accountId": account, "oldState": old_state, "newState": state(engine), "created": null, "notCreated": not_created,
         "updated": updated, "notUpdated": not_updated, "destroyed": null, "notDestroyed": not_destroyed,
     }))
 }
