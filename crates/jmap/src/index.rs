@@ -62,7 +62,7 @@ impl Index {
         Index { snapshot, mailboxes, places, ids }
     }
 
-    /// The fingerprint of an account: it changes with its mailboxes, their names, and the messages in them.
+    /// The fingerprint of an account: it changes with its mailboxes, their names, the messages in them, and its scripts.
     pub fn state(snapshot: &State, account: u32) -> u64 {
         let mut hash = Hash::default();
         let Some(found) = snapshot.account(account) else { return 0 };
@@ -79,9 +79,22 @@ impl Index {
             }
         }
         found.subscriptions.iter().for_each(|name| hash.bytes(name));
-        let noted = found.annotations.iter().filter(|(name, _)| name.starts_with(b"jmap/"));
-        noted.for_each(|(_, value)| hash.bytes(value));
+        let is_told = |name: &[u8]| name.starts_with(b"jmap/") || name.starts_with(b"sieve/");
+        for (name, value) in found.annotations.iter().filter(|(name, _)| is_told(name)) {
+            hash.bytes(name);
+            hash.bytes(value);
+        }
         hash.0
+    }
+
+    /// Whether an account has a message in a snapshot that did not exist in one before.
+    pub fn has_grown(before: &State, now: &State, account: u32) -> bool {
+        let Some(account) = now.account(account) else { return false };
+        account.mailboxes.values().any(|&number| {
+            let first = before.mailbox(number).map_or(1, |mailbox| mailbox.uid_next);
+            let is_new = |(_, entry): (u32, &Entry)| before.message(entry.message.get()).is_none();
+            now.mailbox(number).is_some_and(|mailbox| first > 0 && mailbox.from(first).any(is_new))
+        })
     }
 
     /// A mailbox by its id.

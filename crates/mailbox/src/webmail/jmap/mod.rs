@@ -11,9 +11,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::jmap::{Index, Problem, account_id, answer, blob, limits, session};
+use ::jmap::{Index, Problem, account_id, answer, blob, changed, limits, session};
 use ::webmail::{Call, Reply};
 use proto::http::{Fields, Framing, Request, basic_credentials};
+use store::State;
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
@@ -32,7 +33,40 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const PING_SECONDS: (u64, u64) = (30, 900);
 
 /// The types whose changes are told.
-const TYPES: [&str; 4] = ["Mailbox", "Email", "EmailDelivery", "Thread"];
+const TYPES: [&str; 4] = ["Mailbox", "Email", DELIVERY, "Thread"];
+
+/// The type that changes only with a new Email (RFC 8621, section 1.5).
+const DELIVERY: &str = "EmailDelivery";
+
+/// An account as a client that waits for changes knows it.
+struct Watch {
+    account: u32,
+    snapshot: State,
+    state: u64,
+}
+
+impl Watch {
+    fn new(site: &Site, account: u32) -> Watch {
+        let snapshot = site.store.state();
+        Watch { account, state: Index::state(&snapshot, account), snapshot }
+    }
+
+    /// The change of these types since it was looked at, if there is one.
+    fn look(&mut self, site: &Site, types: &[&'static str]) -> Option<String> {
+        let snapshot = site.store.state();
+        if snapshot.commits == self.snapshot.commits {
+            return None;
+        }
+        let before = std::mem::replace(&mut self.snapshot, snapshot);
+        let state = Index::state(&self.snapshot, self.account);
+        if std::mem::replace(&mut self.state, state) == state {
+            return None;
+        }
+        let has_grown = Index::has_grown(&before, &self.snapshot, self.account);
+        let told: Vec<&str> = types.iter().copied().filter(|name| *name != DELIVERY || has_grown).collect();
+        (!told.is_empty()).then(|| changed(self.account, &told, state))
+    }
+}
 
 /// Whether a request is one of JMAP.
 pub(super) fn is_meant(call: &Call) -> bool {
@@ -171,7 +205,7 @@ impl<S: Stream> Connection<'_, S> {
         let ping = call.query.get("ping").parse::<u64>().unwrap_or(0);
         let ping = (ping > 0).then(|| Duration::from_secs(ping.clamp(PING_SECONDS.0, PING_SECONDS.1)));
         let wanted: Vec<&str> = call.query.get("types").split(',').map(str::trim).collect();
-        let told: Vec<&str> =
+        let told: Vec<&'static str> =
             TYPES.into_iter().filter(|name| wanted.iter().any(|one| one == name || *one == "*")).collect();
         let mut reply = Reply::json(200, String::new());
         reply.set("Content-Type", "text/event-stream".into());
@@ -179,23 +213,23 @@ impl<S: Stream> Connection<'_, S> {
         head.framing = Framing::Chunked;
         self.server.respond(&head);
         self.flush().await?;
-        let (mut before, mut said) = (Index::state(&self.site.store.state(), number), Instant::now());
+        let (mut watch, mut said) = (Watch::new(self.site, number), Instant::now());
         loop {
             tokio::select! {
                 () = self.guest.lost() => return Err(io::Error::other("another client has the place")),
                 () = self.site.ended() => break,
                 () = sleep(LOOK_EVERY) => {}
             }
-            let now = Index::state(&self.site.store.state(), number);
-            let has_changed = now != before && !told.is_empty();
-            let text = match ping {
-                _ if has_changed => format!("event: state\ndata: {}\n\n", ::jmap::changed(number, &told, now)),
-                Some(ping) if said.elapsed() >= ping => {
+            let change = watch.look(self.site, &told);
+            let has_changed = change.is_some();
+            let text = match (change, ping) {
+                (Some(change), _) => format!("event: state\ndata: {change}\n\n"),
+                (None, Some(ping)) if said.elapsed() >= ping => {
                     format!("event: ping\ndata: {{\"interval\":{}}}\n\n", ping.as_secs())
                 }
                 _ => continue,
             };
-            (before, said) = (now, Instant::now());
+            said = Instant::now();
             self.server.content(text.as_bytes());
             self.flush().await?;
             if has_changed && closes {

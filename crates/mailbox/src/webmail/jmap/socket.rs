@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::jmap::{Index, Message, Problem, answer, changed, limits, responded};
+use ::jmap::{Message, Problem, answer, limits, responded};
 use ::webmail::is_foreign;
 use proto::http::{Request, Response};
 use proto::websocket::{Event, Kind, POLICY_VIOLATION, Reader, Sender, frame};
@@ -17,7 +17,7 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep};
 
 use super::super::Connection;
-use super::{LOOK_EVERY, TYPES, door, problem};
+use super::{LOOK_EVERY, TYPES, Watch, door, problem};
 use crate::account::Account;
 use crate::wire::Stream;
 
@@ -42,7 +42,7 @@ struct Socket {
     text: Option<Vec<u8>>,
     /// Types whose changes are told.
     told: Vec<&'static str>,
-    state: u64,
+    watch: Watch,
     out: Vec<u8>,
 }
 
@@ -78,9 +78,9 @@ impl<S: Stream> Connection<'_, S> {
         self.server.respond(&response);
         self.server.close();
         self.flush().await?;
-        let state = Index::state(&self.site.store.state(), number);
+        let watch = Watch::new(self.site, number);
         let (reader, text, told, out) = (Reader::new(Sender::Client), None, Vec::new(), Vec::new());
-        let mut socket = Socket { account, number, reader, text, told, state, out };
+        let mut socket = Socket { account, number, reader, text, told, watch, out };
         let (mut heard, mut is_asked) = (Instant::now(), false);
         loop {
             let course = self.read(&mut socket).await?;
@@ -113,9 +113,7 @@ impl<S: Stream> Connection<'_, S> {
 
     /// Tells a change of the account, if there is one.
     fn look(&self, socket: &mut Socket) {
-        let state = Index::state(&self.site.store.state(), socket.number);
-        if std::mem::replace(&mut socket.state, state) != state && !socket.told.is_empty() {
-            let text = changed(socket.number, &socket.told, state);
+        if let Some(text) = socket.watch.look(self.site, &socket.told) {
             socket.say(Kind::Text, text.as_bytes());
         }
     }
