@@ -1,6 +1,7 @@
 //! Errors: of a request (RFC 8620, section 3.6.1), of a method (3.6.2), of one object of a `set` (5.3).
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::{Map, Value, json};
 
@@ -40,15 +41,19 @@ impl Problem {
 pub(crate) struct Error {
     pub kind: &'static str,
     pub description: String,
-    /// Properties at fault, of an object.
-    pub properties: Option<Value>,
-    /// The id of the object that is in the way.
-    pub existing: Option<String>,
+    /// Further members, as the kind has them.
+    pub more: Map<String, Value>,
 }
 
 impl Error {
     pub fn new(kind: &'static str) -> Error {
-        Error { kind, description: String::new(), properties: None, existing: None }
+        Error { kind, description: String::new(), more: Map::new() }
+    }
+
+    /// The same with one member more.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Error {
+        self.more.insert(name.into(), value.into());
+        self
     }
 
     pub fn arguments(description: impl Into<String>) -> Error {
@@ -56,20 +61,19 @@ impl Error {
     }
 
     pub fn property(name: &str) -> Error {
-        Error { properties: Some(json!([name])), ..Error::new("invalidProperties") }
+        Error::new("invalidProperties").with("properties", json!([name]))
+    }
+
+    /// Blobs that do not exist.
+    pub fn no_blobs(ids: Vec<String>) -> Error {
+        Error::new("blobNotFound").with("notFound", ids)
     }
 
     pub fn value(self) -> Value {
-        let mut value = Map::new();
+        let mut value = self.more;
         value.insert("type".into(), self.kind.into());
         if !self.description.is_empty() {
             value.insert("description".into(), self.description.into());
-        }
-        if let Some(properties) = self.properties {
-            value.insert("properties".into(), properties);
-        }
-        if let Some(existing) = self.existing {
-            value.insert("existingId".into(), existing.into());
         }
         Value::Object(value)
     }

@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 use store::{Change, Mailbox, State};
 
+use crate::limits::SENT_BYTES_MAX;
+
 /// The account of a user who has logged in.
 #[derive(Debug, Clone)]
 pub struct Account {
@@ -210,6 +212,10 @@ pub trait Host {
     /// # Errors
     /// When nothing was stored.
     fn deliver(&mut self, content: Vec<u8>, places: Vec<Place>, date: i64) -> Result<(u32, u32), Failure>;
+    /// Bytes of a mail that is sent.
+    fn sent_bytes_max(&self) -> u64 {
+        SENT_BYTES_MAX
+    }
     /// Queues a mail.
     ///
     /// # Errors

@@ -132,7 +132,7 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
 fn text(engine: &mut Engine<'_>, id: &str) -> Result<Vec<u8>, Error> {
     let index = engine.index();
     let most = engine.host.sieve().script_bytes_max;
-    let mut found = blob::find(engine.host, &index, id).ok_or_else(|| Error::new("blobNotFound"))?;
+    let mut found = blob::find(engine.host, &index, id).ok_or_else(|| Error::no_blobs([id.into()].into()))?;
     let (text, is_whole) = found.bytes(engine.host, most);
     if is_whole { Ok(text) } else { Err(Error::new("tooLarge")) }
 }
@@ -148,7 +148,7 @@ fn file(engine: &mut Engine<'_>, filing: Filing) -> Result<(), Error> {
 fn taken(engine: &mut Engine<'_>, name: &str) -> Result<(), Error> {
     match scripts(engine).into_iter().find(|(_, script)| script.name == name) {
         None => Ok(()),
-        Some((id, _)) => Err(Error { existing: Some(id), ..Error::new("alreadyExists") }),
+        Some((id, _)) => Err(Error::new("alreadyExists").with("existingId", id)),
     }
 }
 

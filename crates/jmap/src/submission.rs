@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::header::Header;
 use crate::host::Sending;
 use crate::identity;
-use crate::limits::{ATTACHMENTS_BYTES_MAX, HEADER_BYTES_MAX, RECIPIENTS_MAX, SET_MAX};
+use crate::limits::{HEADER_BYTES_MAX, RECIPIENTS_MAX, SET_MAX};
 use crate::outcome::Set;
 use crate::references::created;
 use crate::source::{Blob, Source};
@@ -113,11 +113,14 @@ fn submit(engine: &mut Engine<'_>, object: Value) -> Result<(Value, String), Err
     let id = created(text("emailId")?, &engine.created).ok_or_else(wrong)?;
     let message = index.message_of(id).ok_or_else(wrong)?;
     let email = index.email(message).ok_or_else(wrong)?;
+    let most = engine.host.sent_bytes_max();
     let mut blob = Blob::new(Source::Stored(message), 0, email.size, stream::Coding::Identity);
-    let (content, is_whole) =
-        blob.bytes(engine.host, usize::try_from(ATTACHMENTS_BYTES_MAX).unwrap_or(0).saturating_mul(2));
-    if !is_whole || blob.is_broken() {
-        return Err(Error { properties: None, ..Error::new("tooLarge") });
+    let (content, is_whole) = blob.bytes(engine.host, usize::try_from(most).unwrap_or(usize::MAX));
+    if !is_whole {
+        return Err(Error::new("tooLarge").with("maxSize", most));
+    }
+    if blob.is_broken() {
+        return Err(Error::new("serverFail"));
     }
     let layout = engine.host.layout_of(&content);
     let head_end = usize::try_from(layout.body).unwrap_or(0).min(content.len());
@@ -139,10 +142,11 @@ fn submit(engine: &mut Engine<'_>, object: Value) -> Result<(Value, String), Err
         return Err(Error::new("noRecipients"));
     }
     if to.len() > RECIPIENTS_MAX {
-        return Err(Error::new("tooManyRecipients"));
+        return Err(Error::new("tooManyRecipients").with("maxRecipients", RECIPIENTS_MAX));
     }
-    if let Some(invalid) = to.iter().find(|address| !is_address(address)) {
-        return Err(Error { description: invalid.clone(), ..Error::new("invalidRecipients") });
+    let invalid: Vec<String> = to.iter().filter(|address| !is_address(address)).cloned().collect();
+    if !invalid.is_empty() {
+        return Err(Error::new("invalidRecipients").with("invalidRecipients", invalid));
     }
     let content = [without_bcc(head), body.to_vec()].concat();
     let told = json!({

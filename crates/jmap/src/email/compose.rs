@@ -53,8 +53,13 @@ pub(super) fn compose(engine: &mut Engine<'_>, object: &Object) -> Result<Vec<u8
         Some(Value::Object(values)) => values.clone(),
         Some(_) => return Err(Error::property("bodyValues")),
     };
-    let mut builder = Builder { engine, values: &values, bytes_left: ATTACHMENTS_BYTES_MAX, parts_left: PARTS_MAX };
+    let missing = Vec::new();
+    let mut builder =
+        Builder { engine, values: &values, missing, bytes_left: ATTACHMENTS_BYTES_MAX, parts_left: PARTS_MAX };
     let root = builder.root(object)?;
+    if !builder.missing.is_empty() {
+        return Err(Error::no_blobs(builder.missing));
+    }
     let mut out = head.concat().into_bytes();
     let mut boundary = Boundary { seed: text::hex::encode(&engine.host.random()), number: 0 };
     write(root, &mut boundary, &mut out);
@@ -77,8 +82,10 @@ fn fields_of(object: &Object, is_root: bool) -> Result<Vec<String>, Error> {
         };
         let is_of_content = property.name.len() >= 8
             && property.name.as_bytes().get(..8).is_some_and(|head| head.eq_ignore_ascii_case(b"content-"));
-        let is_coding = property.name.eq_ignore_ascii_case("content-transfer-encoding");
-        if (is_root && is_of_content) || is_coding || property.name.eq_ignore_ascii_case("mime-version") {
+        if (is_root && is_of_content)
+            || is_written(object, &property.name)
+            || property.name.eq_ignore_ascii_case("mime-version")
+        {
             return Err(Error::property(name));
         }
         if fields.iter().any(|(known, _)| known.eq_ignore_ascii_case(&property.name)) {
@@ -93,9 +100,24 @@ fn fields_of(object: &Object, is_root: bool) -> Result<Vec<String>, Error> {
     Ok(fields.into_iter().map(|(_, written)| written).collect())
 }
 
+/// Whether a field of a part is written from its other properties.
+fn is_written(part: &Object, field: &str) -> bool {
+    let has = |name: &str| part.get(name).is_some_and(|value| !value.is_null());
+    match &*field.to_ascii_lowercase() {
+        "content-type" | "content-transfer-encoding" => true,
+        "content-disposition" => has("disposition") || has("name"),
+        "content-id" => has("cid"),
+        "content-location" => has("location"),
+        "content-language" => has("language"),
+        _ => false,
+    }
+}
+
 struct Builder<'a, 'b> {
     engine: &'a mut Engine<'b>,
     values: &'a Object,
+    /// Ids of blobs that do not exist: all of them are told.
+    missing: Vec<String>,
     bytes_left: u64,
     parts_left: usize,
 }
@@ -195,7 +217,7 @@ impl Builder<'_, '_> {
         let name = text("name")?.unwrap_or_default();
         if let Some(place) = text("disposition")?.or((!name.is_empty()).then_some("attachment")) {
             let place = Some(place).filter(|place| field::is_token(place)).ok_or_else(|| wrong("disposition"))?;
-            fields.push(format!("Content-Disposition: {place}{}\r\n", field::parameter("filename", name)));
+            fields.push(format!("Content-Disposition: {place}{}\r\n", ::text::parameter::written("filename", name)));
         }
         if main == "multipart" {
             if part.contains_key("partId") || part.contains_key("blobId") {
@@ -228,15 +250,17 @@ impl Builder<'_, '_> {
             (false, Some(_)) => return Err(wrong("charset")),
             _ => String::new(),
         };
-        let kind = format!("{kind}{charset}{}", field::parameter("name", name));
+        let kind = format!("{kind}{charset}{}", ::text::parameter::written("name", name));
         Ok(Node { fields, kind, content: Content::Encoded(content) })
     }
 
     /// A blob with its transfer coding. A message stands as it is: no coding is allowed for it.
     fn blob_content(&mut self, id: &str, main: &str) -> Result<Vec<u8>, Error> {
-        let missing = || Error { properties: None, description: id.into(), ..Error::new("blobNotFound") };
         let index = self.engine.index();
-        let mut found = blob::find(self.engine.host, &index, id).ok_or_else(missing)?;
+        let Some(mut found) = blob::find(self.engine.host, &index, id) else {
+            self.missing.push(id.into());
+            return Ok(Vec::new());
+        };
         let most = usize::try_from(self.bytes_left).unwrap_or(usize::MAX);
         let (bytes, is_whole) = found.bytes(self.engine.host, most);
         if !is_whole {

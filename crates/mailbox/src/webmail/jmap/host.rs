@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ::jmap::{
     Account, Failure, Field, Filing, Host, Layout, Misfiled, Place, Script, Sending, Sieve, Tables, Vacation, Work,
+    limits,
 };
 use ::webmail::filters::{self, Filters};
 use ::webmail::mail::Failure as Unsent;
@@ -173,6 +174,10 @@ impl Host for Door<'_> {
 
     fn send(&mut self, sending: Sending) -> Result<(), Failure> {
         let Sending { from, to, content } = sending;
+    fn sent_bytes_max(&self) -> u64 {
+        self.server.site.message_bytes_max.min(limits::SENT_BYTES_MAX)
+    }
+
         let site = self.server.site;
         if site.relay.is_none() {
             return Err(Failure::NoRelay);
