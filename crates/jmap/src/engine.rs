@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::host::Host;
 use crate::index::Index;
 use crate::limits::RESPONSE_BYTES_MAX;
-use crate::references::Reply;
+use crate::references::{Reply, created};
 use crate::session::account_id;
 use crate::{Value, json};
 
@@ -63,6 +63,11 @@ impl<'a> Engine<'a> {
     }
 
     /// The store has changed.
+    /// The id that `#id` stands for, or the id itself, which may be of nothing.
+    pub fn resolved(&self, id: String) -> String {
+        created(&id, &self.created).map(String::from).unwrap_or(id)
+    }
+
     pub fn changed(&mut self) {
         self.index = None;
     }

@@ -111,11 +111,13 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
         outcome.created(engine, creation, created);
     }
     for (id, patch) in update {
+        let id = engine.resolved(id);
         let updated = change(engine, &id, patch);
         is_done &= updated.is_ok();
         outcome.updated(id, updated);
     }
     for id in destroy {
+        let id = engine.resolved(id);
         let destroyed = remove(engine, &id);
         is_done &= destroyed.is_ok();
         outcome.destroyed(id, destroyed);

@@ -42,10 +42,12 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
         outcome.created(engine, creation, made);
     }
     for (id, patch) in update {
+        let id = engine.resolved(id);
         let changed = change(engine, &id, patch);
         outcome.updated(id, changed);
     }
     for id in destroy {
+        let id = engine.resolved(id);
         let removed = remove(engine, &id);
         outcome.destroyed(id, removed);
     }
@@ -143,14 +145,12 @@ pub(super) fn deliver(
 pub(crate) fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> {
     let index = engine.index();
     let missing = || Error::new("notFound");
-    let id = created(id, &engine.created).ok_or_else(missing)?;
     let email = index.message_of(id).and_then(|message| index.email(message)).ok_or_else(missing)?;
     let Value::Object(patch) = patch else { return Err(Error::new("invalidPatch")) };
     let mut object = Object::new();
     let set = |names: Vec<String>| Value::Object(names.into_iter().map(|name| (name, Value::Bool(true))).collect());
     object.insert("mailboxIds".into(), set(email.mailboxes.iter().map(|number| mailbox_id(*number)).collect()));
     object.insert("keywords".into(), set(email.keywords.iter().cloned().collect()));
-    // Mailboxes that this request has created may be named by their creation ids.
     let patch = patch.into_iter().map(|(path, value)| (known_path(engine, path), value)).collect::<Object>();
     let fixed =
         patch.keys().find(|path| !["mailboxIds", "keywords"].contains(&path.split('/').next().unwrap_or_default()));
@@ -167,9 +167,13 @@ pub(crate) fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<
     Ok(())
 }
 
+/// A path as the object has it: a mailbox that this request has created by its id, a keyword in small letters.
 fn known_path(engine: &Engine<'_>, path: String) -> String {
-    let known = path.strip_prefix("mailboxIds/").and_then(|id| created(id, &engine.created));
-    known.map_or_else(|| path.clone(), |id| alloc::format!("mailboxIds/{id}"))
+    match path.split_once('/') {
+        Some(("mailboxIds", id)) => alloc::format!("mailboxIds/{}", engine.resolved(id.into())),
+        Some(("keywords", _)) => path.to_ascii_lowercase(),
+        _ => path,
+    }
 }
 
 /// A property that never changes may be sent with the value that it has.
@@ -221,7 +225,6 @@ fn works(index: &Index, email: &Email, wanted: &Wanted) -> Vec<Work> {
 
 pub(crate) fn remove(engine: &mut Engine<'_>, id: &str) -> Result<(), Error> {
     let index = engine.index();
-    let id = created(id, &engine.created).ok_or_else(|| Error::new("notFound"))?;
     let message = index.message_of(id).ok_or_else(|| Error::new("notFound"))?;
     engine.host.apply(index.places(message).map(|(mailbox, uid)| Work::Expunge { mailbox, uid }).collect())?;
     engine.changed();
