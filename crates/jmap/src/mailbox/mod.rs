@@ -2,6 +2,7 @@
 //!
 //! The store has names like `Work/2024`; the parent of a mailbox is the nearest one above it that exists, its name the rest.
 
+mod change;
 mod query;
 mod set;
 
@@ -85,7 +86,7 @@ pub(crate) fn objects(index: &Index, account: u32, has_counts: bool) -> BTreeMap
     for (number, mailbox) in &index.mailboxes {
         let (parent, name) = parent_and_name(index, account, mailbox);
         let is_inbox = &*mailbox.name == b"INBOX";
-        let order = orders.get(&mailbox_id(*number)).cloned().unwrap_or_else(|| if is_inbox { 0 } else { 10 }.into());
+        let order = orders.get(&mailbox_id(*number)).cloned().unwrap_or_else(|| 0.into());
         let counts = counts.remove(number).unwrap_or_default();
         let object = json!({
             "id": mailbox_id(*number),

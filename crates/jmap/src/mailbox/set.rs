@@ -3,38 +3,90 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
-use super::{ORDER, objects, orders, special_use};
+use store::Mailbox;
+use text::normal::composed;
+
+use super::{ORDER, change, objects, orders, special_use};
 use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Work;
-use crate::index::mailbox_id;
+use crate::index::{Index, mailbox_id};
 use crate::outcome::{Outcome, Set};
 use crate::references::created;
 use crate::{Map, Value};
 
 /// Properties that a client sets.
-const SETTABLE: [&str; 5] = ["name", "parentId", "role", "sortOrder", "isSubscribed"];
+pub(super) const SETTABLE: [&str; 5] = ["name", "parentId", "role", "sortOrder", "isSubscribed"];
+
+/// How often objects of one call that others of it stand in the way of are tried. Each time all of a chain of names can pass.
+const PASSES_MAX: usize = 8;
+
+/// An object of a call.
+pub(super) enum Task {
+    Create(String, Value),
+    Update(String, Value),
+    Destroy(String),
+}
 
 pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
     let Set { account, old_state, create, update, destroy } = Set::read(engine, &mut arguments)?;
     let with_emails = arguments.boolean("onDestroyRemoveEmails", false)?;
     arguments.end()?;
+    let destroy = children_first(engine, destroy);
+    let mut tasks: Vec<Task> =
+        in_order(create).into_iter().map(|(creation, object)| Task::Create(creation, object)).collect();
+    tasks.extend(update.into_iter().map(|(id, patch)| Task::Update(id, patch)));
+    tasks.extend(destroy.into_iter().map(Task::Destroy));
     let mut outcome = Outcome::default();
-    for (creation, object) in in_order(create) {
-        let made = make(engine, object);
-        outcome.created(engine, creation, made);
-    }
-    for (id, patch) in update {
-        let changed = change(engine, &id, patch);
-        outcome.updated(id, changed);
-    }
-    for id in destroy {
-        let removed = remove(engine, &id, with_emails);
-        outcome.destroyed(id, removed);
-    }
+    carry_out(engine, &mut outcome, tasks, with_emails);
     Ok(outcome.reply(&account, &old_state, &engine.state()))
+}
+
+/// Does what a call wants: in which order does not matter, as long as the mailboxes are as they may be in the end (RFC 8620, section 5.3).
+fn carry_out(engine: &mut Engine<'_>, outcome: &mut Outcome, mut tasks: Vec<Task>, with_emails: bool) {
+    for pass in 1..=PASSES_MAX {
+        let (count, mut refused) = (tasks.len(), Vec::new());
+        for task in tasks {
+            let done = match &task {
+                Task::Create(_, object) => make(engine, object),
+                Task::Update(id, patch) => change::change(engine, id, patch).map(|()| Value::Null),
+                Task::Destroy(id) => remove(engine, id, with_emails).map(|()| Value::Null),
+            };
+            match done {
+                Err(error) if may_pass(&error) => refused.push((task, error)),
+                done => tell(engine, outcome, task, done),
+            }
+        }
+        let has_passed = refused.len() < count || change::exchange(engine, outcome, &mut refused);
+        if !has_passed || pass == PASSES_MAX {
+            refused.into_iter().for_each(|(task, error)| tell(engine, outcome, task, Err(error)));
+            return;
+        }
+        tasks = refused.into_iter().rev().map(|(task, _)| task).collect();
+    }
+}
+
+/// Whether an object may be taken when others of the call are done.
+fn may_pass(error: &Error) -> bool {
+    ["alreadyExists", "mailboxHasChild", "invalidProperties"].contains(&error.kind)
+}
+
+pub(super) fn tell(engine: &mut Engine<'_>, outcome: &mut Outcome, task: Task, done: Result<Value, Error>) {
+    match task {
+        Task::Create(creation, _) => outcome.created(engine, creation, done),
+        Task::Update(id, _) => outcome.updated(engine.resolved(id), done),
+        Task::Destroy(id) => outcome.destroyed(engine.resolved(id), done.map(drop)),
+    }
+}
+
+/// Mailboxes come before those above them.
+fn children_first(engine: &mut Engine<'_>, mut destroy: Vec<String>) -> Vec<String> {
+    let index = engine.index();
+    destroy.sort_by_key(|id| Reverse(index.mailbox(id).map(|(_, mailbox)| mailbox.name.len())));
+    destroy
 }
 
 /// Objects that others of this call name as their parent come before those.
@@ -57,22 +109,23 @@ fn in_order(create: Map<String, Value>) -> Vec<(String, Value)> {
 }
 
 /// A mailbox as it is to be.
-struct Wanted {
-    name: String,
-    special_use: u16,
-    order: Value,
-    is_subscribed: bool,
+pub(super) struct Wanted {
+    pub name: String,
+    pub special_use: u16,
+    pub order: Value,
+    pub is_subscribed: bool,
 }
 
 impl Wanted {
     /// Reads the settable properties of an object. `number` is the mailbox that it is, if it exists.
-    fn read(engine: &mut Engine<'_>, object: &Map<String, Value>, number: Option<u32>) -> Result<Wanted, Error> {
+    pub fn read(engine: &mut Engine<'_>, object: &Map<String, Value>, number: Option<u32>) -> Result<Wanted, Error> {
         let index = engine.index();
         let own = object.get("name").and_then(Value::as_str).ok_or_else(|| Error::property("name"))?;
+        let own = if number.is_none() { composed(own) } else { own.into() };
         if own.is_empty() || own.contains(char::from(store::DELIMITER)) {
             return Err(Error::property("name"));
         }
-        let mut name = String::from(own);
+        let mut name = String::from(&*own);
         match object.get("parentId").unwrap_or(&Value::Null) {
             Value::Null => {}
             Value::String(parent) => {
@@ -99,13 +152,7 @@ impl Wanted {
             number.and_then(|number| index.snapshot.mailbox(number)).is_some_and(|mailbox| &*mailbox.name == b"INBOX");
         let role = role.filter(|role| !(is_inbox && *role == "inbox"));
         let special_use = special_use(role).ok_or_else(|| Error::property("role"))?;
-        let is_taken = |(other, mailbox): &(u32, alloc::sync::Arc<store::Mailbox>)| {
-            special_use != 0 && Some(*other) != number && mailbox.special_use.0 & special_use != 0
-        };
-        if index.mailboxes.iter().any(is_taken) {
-            return Err(Error::property("role"));
-        }
-        let order = object.get("sortOrder").cloned().unwrap_or_else(|| 10.into());
+        let order = object.get("sortOrder").cloned().unwrap_or_else(|| 0.into());
         if order.as_u64().is_none_or(|order| order >= 1 << 31) {
             return Err(Error::property("sortOrder"));
         }
@@ -113,14 +160,30 @@ impl Wanted {
         let is_subscribed = is_subscribed.ok_or_else(|| Error::property("isSubscribed"))?;
         Ok(Wanted { name: if is_inbox { "INBOX".into() } else { name }, special_use, order, is_subscribed })
     }
+
+    /// Whether name and role are free, or have mailboxes that give them up at the same time.
+    pub fn check(&self, index: &Index, account: u32, leaving: &[u32]) -> Result<(), Error> {
+        let stays = |number: &u32| !leaving.contains(number);
+        let named = index.snapshot.mailbox_named(account, self.name.as_bytes()).map(|(number, _)| number);
+        if let Some(number) = named.filter(stays) {
+            return Err(Error::new("alreadyExists").with("existingId", mailbox_id(number)));
+        }
+        let has_role = |mailbox: &Mailbox| self.special_use & mailbox.special_use.0 != 0;
+        match index.mailboxes.iter().any(|(number, mailbox)| has_role(mailbox) && stays(number)) {
+            true => Err(Error::property("role")),
+            false => Ok(()),
+        }
+    }
 }
 
-fn make(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
+fn make(engine: &mut Engine<'_>, object: &Value) -> Result<Value, Error> {
     let Value::Object(object) = object else { return Err(Error::new("invalidProperties")) };
     if let Some(unknown) = object.keys().find(|name| !SETTABLE.contains(&name.as_str())) {
         return Err(Error::property(unknown));
     }
-    let Wanted { name, special_use, order, is_subscribed } = Wanted::read(engine, &object, None)?;
+    let wanted = Wanted::read(engine, object, None)?;
+    wanted.check(&engine.index(), engine.account, &[])?;
+    let Wanted { name, special_use, order, is_subscribed } = wanted;
     let mut works = alloc::vec![Work::Create { name: name.clone(), special_use }];
     if is_subscribed {
         works.push(Work::Subscribe { name, is_subscribed });
@@ -128,7 +191,9 @@ fn make(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
     let number = engine.host.apply(works)?;
     engine.changed();
     if object.contains_key("sortOrder") {
-        note_order(engine, &mailbox_id(number), order)?;
+        let index = engine.index();
+        engine.host.apply(alloc::vec![order_noted(&index, engine.account, [(number, order)])])?;
+        engine.changed();
     }
     let index = engine.index();
     let mut told = objects(&index, engine.account, true).remove(&number).ok_or_else(|| Error::new("serverFail"))?;
@@ -137,57 +202,18 @@ fn make(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
     Ok(Value::Object(told))
 }
 
-fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> {
-    let index = engine.index();
-    let (number, mailbox) = index.mailbox(id).cloned().ok_or_else(|| Error::new("notFound"))?;
-    let before = objects(&index, engine.account, true).remove(&number).ok_or_else(|| Error::new("notFound"))?;
-    let Value::Object(patch) = patch else { return Err(Error::new("invalidPatch")) };
-    let mut after = before.clone();
-    crate::patch::apply(&mut after, patch)?;
-    let is_changed = |name: &&String| after.get(*name) != before.get(*name);
-    if let Some(fixed) = after.keys().filter(is_changed).find(|name| !SETTABLE.contains(&name.as_str())) {
-        return Err(Error::property(fixed));
-    }
-    let wanted = Wanted::read(engine, &after, Some(number))?;
-    let before_name = String::from_utf8_lossy(&mailbox.name).into_owned();
-    if before_name == "INBOX" && (after["name"] != before["name"] || !after["parentId"].is_null()) {
-        return Err(Error::property("name"));
-    }
-    let mut works = Vec::new();
-    if wanted.name != before_name {
-        works.push(Work::Rename { mailbox: number, name: wanted.name.clone() });
-    }
-    if wanted.special_use != mailbox.special_use.0 {
-        works.push(Work::SpecialUse { mailbox: number, special_use: wanted.special_use });
-    }
-    if after["isSubscribed"] != before["isSubscribed"] || (wanted.is_subscribed && wanted.name != before_name) {
-        works.push(Work::Subscribe { name: wanted.name, is_subscribed: wanted.is_subscribed });
-    }
-    if !works.is_empty() {
-        engine.host.apply(works)?;
-        engine.changed();
-    }
-    match after["sortOrder"] == before["sortOrder"] {
-        true => Ok(()),
-        false => note_order(engine, id, wanted.order),
-    }
-}
-
-fn note_order(engine: &mut Engine<'_>, id: &str, order: Value) -> Result<(), Error> {
-    let index = engine.index();
-    let mut orders = orders(&index, engine.account);
+/// Notes the `sortOrder` of mailboxes.
+pub(super) fn order_noted(index: &Index, account: u32, changed: impl IntoIterator<Item = (u32, Value)>) -> Work {
+    let mut orders = orders(index, account);
     orders.retain(|id, _| index.mailbox(id).is_some());
-    orders.insert(id.into(), order);
-    let value = Value::Object(orders);
-    engine.host.apply(alloc::vec![Work::Annotate { name: ORDER.into(), value: format!("{value}").into_bytes() }])?;
-    engine.changed();
-    Ok(())
+    orders.extend(changed.into_iter().map(|(number, order)| (mailbox_id(number), order)));
+    Work::Annotate { name: ORDER.into(), value: format!("{}", Value::Object(orders)).into_bytes() }
 }
 
 fn remove(engine: &mut Engine<'_>, id: &str, with_emails: bool) -> Result<(), Error> {
     let index = engine.index();
-    let id = created(id, &engine.created).ok_or_else(|| Error::new("notFound"))?;
-    let (number, mailbox) = index.mailbox(id).ok_or_else(|| Error::new("notFound"))?;
+    let id = engine.resolved(id.into());
+    let (number, mailbox) = index.mailbox(&id).ok_or_else(|| Error::new("notFound"))?;
     if &*mailbox.name == b"INBOX" {
         return Err(Error::new("forbidden"));
     }
