@@ -77,8 +77,8 @@ fn call(value: Value) -> Option<(String, Map<String, Value>, String)> {
 type Method = fn(&mut Engine<'_>, Arguments) -> Result<Value, Error>;
 
 /// Methods with the capability that each needs, as an index into [`CAPABILITIES`].
-const METHODS: [(&str, usize, Method); 37] = [
-    ("Core/echo", 0, |_, arguments| Ok(Value::Object(arguments.0))),
+const METHODS: [(&str, usize, Method); 39] = [
+    ("Core/echo", 0, echo),
     ("Mailbox/get", 1, mailbox::get),
     ("Mailbox/changes", 1, mailbox::changes),
     ("Mailbox/query", 1, mailbox::query),
@@ -111,6 +111,8 @@ const METHODS: [(&str, usize, Method); 37] = [
     ("Blob/lookup", 4, crate::blob::lookup),
     ("VacationResponse/get", 5, vacation::get),
     ("VacationResponse/set", 5, vacation::set),
+    ("Blob/upload", 4, crate::data::upload),
+    ("Blob/get", 4, crate::data::get),
     ("SieveScript/get", 6, script::get),
     ("SieveScript/query", 6, script::query),
     ("SieveScript/set", 6, script::set),

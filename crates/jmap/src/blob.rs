@@ -14,7 +14,7 @@ use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::{Host, Layout, Script};
-use crate::index::Index;
+use crate::index::{Index, mailbox_id};
 use crate::part::Part;
 use crate::source::{Blob, Source};
 use crate::{Map, Value, json};
@@ -78,27 +78,34 @@ pub(crate) fn copy(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<
     }
 }
 
-/// `Blob/lookup` (RFC 9404, section 4.3), for Emails.
+/// Types whose objects a blob is looked up in.
+pub(crate) const LOOKED_UP: [&str; 3] = ["Mailbox", "Thread", "Email"];
+
+/// `Blob/lookup` (RFC 9404, section 4.3): the Email that a blob is of, its thread and its mailboxes.
 pub(crate) fn lookup(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
     let account = engine.account(&mut arguments)?;
     let types = arguments.strings("typeNames")?.ok_or_else(|| Error::arguments("typeNames"))?;
     let ids = arguments.ids()?.ok_or_else(|| Error::arguments("ids"))?;
     arguments.end()?;
-    if types.iter().any(|name| name != "Email") {
+    if types.iter().any(|name| !LOOKED_UP.contains(&name.as_str())) {
         return Err(Error::new("unknownDataType"));
     }
     let index = engine.index();
     let (mut list, mut missing) = (Vec::new(), Vec::new());
     for id in ids {
-        let owner = id.split('-').next().filter(|owner| index.message_of(owner).is_some());
-        match (owner, find(engine.host, &index, &id)) {
-            (_, None) => missing.push(id),
-            (owner, Some(_)) => {
-                let emails: Vec<&str> = owner.into_iter().filter(|_| types.len() == 1).collect();
-                let matched: Map<String, Value> = types.iter().map(|name| (name.clone(), json!(emails))).collect();
-                list.push(json!({ "id": id, "matchedIds": matched }));
-            }
+        if find(engine.host, &index, &id).is_none() {
+            missing.push(id);
+            continue;
         }
+        let owner = id.split('-').next().and_then(|owner| index.email(index.message_of(owner)?));
+        let of = |name: &str| match (name, &owner) {
+            ("Mailbox", Some(email)) => email.mailboxes.iter().copied().map(mailbox_id).collect(),
+            ("Thread", Some(email)) => json!([email.thread]),
+            (_, Some(email)) => json!([email.id]),
+            (_, None) => json!([]),
+        };
+        let matched: Map<String, Value> = types.iter().map(|name| (name.clone(), of(name))).collect();
+        list.push(json!({ "id": id, "matchedIds": matched }));
     }
     Ok(json!({ "accountId": account, "list": list, "notFound": missing }))
 }

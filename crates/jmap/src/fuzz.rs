@@ -14,10 +14,9 @@ use crate::{Problem, Value, answer};
 /// # Panics
 /// If not.
 pub fn fuzz_request(data: &[u8]) {
-    let account = Account { number: 1, name: "ann".into(), addresses: ["ann@mx.test".into()].into() };
     let calls = |value: &Value| value["methodCalls"].as_array().map(Vec::len);
     let asked = crate::json::read(data).as_ref().and_then(calls);
-    match answer(&mut Empty { account }, data) {
+    match answer(&mut Empty::default(), data) {
         Ok(response) => {
             let response = crate::json::read(response.as_bytes());
             let replies = response.as_ref().and_then(|value| value["methodResponses"].as_array().map(Vec::len));
@@ -27,8 +26,20 @@ pub fn fuzz_request(data: &[u8]) {
     }
 }
 
-struct Empty {
-    account: Account,
+/// Uploads that are kept.
+const UPLOADS_MAX: usize = 8;
+
+/// An account without mails.
+pub(crate) struct Empty {
+    pub account: Account,
+    uploads: Vec<Arc<[u8]>>,
+}
+
+impl Default for Empty {
+    fn default() -> Empty {
+        let account = Account { number: 1, name: "ann".into(), addresses: ["ann@mx.test".into()].into() };
+        Empty { account, uploads: Vec::new() }
+    }
 }
 
 impl Host for Empty {
@@ -86,11 +97,17 @@ impl Host for Empty {
 
     fn remember(&mut self, _: u64, _: State) {}
 
-    fn upload(&mut self, _: &str) -> Option<(String, Arc<[u8]>)> {
-        Some(("text/plain".into(), Arc::from(&b"Subject: a\r\n\r\nb\r\n"[..])))
+    fn upload(&mut self, id: &str) -> Option<(String, Arc<[u8]>)> {
+        let number = id.strip_prefix('U')?;
+        let kept = number.parse::<usize>().ok().and_then(|number| self.uploads.get(number).cloned());
+        Some(("text/plain".into(), kept.unwrap_or_else(|| Arc::from(&b"Subject: a\r\n\r\nb\r\n"[..]))))
     }
 
-    fn keep_upload(&mut self, _: &str, _: Vec<u8>) -> Option<String> {
-        None
+    fn keep_upload(&mut self, _: &str, content: Vec<u8>) -> Option<String> {
+        let number = self.uploads.len();
+        (number < UPLOADS_MAX).then(|| {
+            self.uploads.push(content.into());
+            alloc::format!("U{number}")
+        })
     }
 }

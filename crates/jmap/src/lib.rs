@@ -19,6 +19,7 @@ mod answer;
 mod arguments;
 mod blob;
 mod changes;
+mod data;
 mod date;
 mod email;
 mod engine;

@@ -38,6 +38,10 @@ pub const PREVIEW_CHARACTERS: usize = 256;
 pub const SENT_BYTES_MAX: u64 = 2 * ATTACHMENTS_BYTES_MAX;
 /// Pieces that a blob is made of (RFC 9404, section 3.1).
 pub const SOURCES_MAX: usize = 64;
+/// Recipients of one submission.
+pub const RECIPIENTS_MAX: usize = 100;
+/// Characters of a preview (RFC 8621, section 4.1.4).
+pub const PREVIEW_CHARACTERS: usize = 256;
 
 /// Properties by which Emails are sorted.
 pub const SORTS: [&str; 9] = [

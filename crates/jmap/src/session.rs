@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
+use crate::blob::LOOKED_UP;
 use crate::host::Host;
 use crate::limits::*;
 use crate::{Value, json};
@@ -65,7 +66,8 @@ pub fn session(host: &dyn Host, base: &str) -> String {
     });
     let of_submission = json!({ "maxDelayedSend": 0, "submissionExtensions": {} });
     let of_blob = json!({
-        "maxSizeBlobSet": null, "maxDataSources": 0, "supportedTypeNames": ["Email"], "supportedDigestAlgorithms": []
+        "maxSizeBlobSet": UPLOAD_BYTES_MAX, "maxDataSources": SOURCES_MAX, "supportedTypeNames": LOOKED_UP,
+        "supportedDigestAlgorithms": []
     });
     let bounds = host.sieve();
     let of_sieve = json!({
