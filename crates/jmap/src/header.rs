@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use ::text::normal::composed;
 use mime::address::{self, Entry};
 
 use crate::date::Date;
@@ -206,7 +207,8 @@ fn raw(value: &[u8]) -> String {
 }
 
 pub(crate) fn text(value: &[u8]) -> String {
-    mime::header_text(value, TEXT_BYTES_MAX).chars().filter(|c| *c != '\0').collect()
+    let text: String = mime::header_text(value, TEXT_BYTES_MAX).chars().filter(|c| *c != '\0').collect();
+    composed(&text).into_owned()
 }
 
 /// Groups of addresses with their names; addresses outside of groups are in one without a name.
@@ -265,10 +267,12 @@ mod tests {
     fn fields_are_told_in_their_forms() {
         let header = Header::read(
             b"Subject: =?utf-8?q?Gr=C3=BC?=\r\n =?utf-8?q?=C3=9Fe?=\r\nFrom: \"A, B\" <a@x>, team: c@y, D <d@z>;, e@w\r\n\
-              References: <1@x>\r\n\t<2@y>\r\nX: one\r\nX: two\r\nDate: 17 Jul 1996 02:23:25 -0700\r\nbroken\r\n",
+              References: <1@x>\r\n\t<2@y>\r\nX: one\r\nX: two\r\nY: cafe\xcc\x81\r\nCc: e\xcc\x81 <e@x>\r\nDate: 17 Jul 1996 02:23:25 -0700\r\nbroken\r\n",
         );
         let of = |property: &str| header.property(&Property::read(property).unwrap().unwrap()).to_string();
         assert_eq!(of("header:Subject:asText"), r#""Grüße""#);
+        assert_eq!(of("header:Y:asText"), "\"caf\u{e9}\"");
+        assert_eq!(of("header:Cc:asAddresses"), "[{\"email\":\"e@x\",\"name\":\"\u{e9}\"}]");
         assert_eq!(of("header:subject"), r#"" =?utf-8?q?Gr=C3=BC?=\r\n =?utf-8?q?=C3=9Fe?=""#);
         assert_eq!(of("header:References:asMessageIds"), r#"["1@x","2@y"]"#);
         assert_eq!(of("header:X:all"), r#"[" one"," two"]"#);

@@ -9,6 +9,9 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use text::normal::composed;
+use text::subject;
+
 use super::get::has_attachment;
 use crate::arguments::Arguments;
 use crate::changes::{self, Page};
@@ -26,6 +29,9 @@ use crate::{Map, Value};
 
 /// Messages whose header is read in one query.
 const READ_MAX: usize = 20_000;
+
+/// Characters of a subject that are compared.
+const SUBJECT_MAX: usize = 1_000;
 
 /// Words of one condition on text.
 const TERMS_MAX: usize = 20;
@@ -168,7 +174,7 @@ impl Search<'_, '_> {
                 let parts = crate::arguments::strings(value.clone()).ok_or_else(wrong)?;
                 match &parts[..] {
                     [name] => Filter::Header(name.clone(), None),
-                    [name, text] => Filter::Header(name.clone(), Some(text.to_lowercase())),
+                    [name, text] => Filter::Header(name.clone(), Some(composed(text).to_lowercase())),
                     _ => return Err(wrong()),
                 }
             }
@@ -334,7 +340,10 @@ impl Search<'_, '_> {
                         let date = value.as_str().and_then(Date::read);
                         Sorted::Number(date.map_or(email.received, |date| date.seconds))
                     }
-                    "subject" => Sorted::Text(base_subject(value.as_str().unwrap_or_default()).into()),
+                    "subject" => {
+                        let subject: String = value.as_str().unwrap_or_default().chars().take(SUBJECT_MAX).collect();
+                        Sorted::Text(subject::base(&subject).0.to_lowercase().into())
+                    }
                     _ => {
                         let first = &value[0];
                         let shown = first["name"].as_str().or_else(|| first["email"].as_str()).unwrap_or_default();
@@ -350,17 +359,6 @@ impl Search<'_, '_> {
 enum Sorted {
     Number(i64),
     Text(Box<str>),
-}
-
-/// A subject without `Re:` and the like (RFC 5256, section 2.1, the frequent part of it).
-fn base_subject(subject: &str) -> String {
-    let mut rest = subject.trim();
-    while let Some((head, behind)) = rest.split_once(':')
-        && ["re", "fw", "fwd"].iter().any(|known| head.trim().eq_ignore_ascii_case(known))
-    {
-        rest = behind.trim();
-    }
-    rest.to_lowercase()
 }
 
 /// The words of a condition, and its phrases in quotes.
