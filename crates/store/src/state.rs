@@ -17,8 +17,8 @@ use crate::map::Map;
 pub const NAME_BYTES_MAX: usize = 1024;
 /// Keywords of a mailbox: the bits of [`Entry::flags`] that are not system flags.
 pub const KEYWORDS_MAX: usize = 56;
-/// Longest keyword, in bytes.
-pub const KEYWORD_BYTES_MAX: usize = 128;
+/// Longest keyword, in bytes: as long as keywords of JMAP are (RFC 8621, section 4.1.1).
+pub const KEYWORD_BYTES_MAX: usize = 255;
 /// Runs of expunged UIDs that a mailbox remembers, for clients that ask for vanished messages (RFC 7162); the oldest go
 /// first.
 pub const VANISHED_MAX: usize = 1024;
