@@ -66,7 +66,7 @@ const PASSED_OVER: u64 = 2;
 /// When the connection breaks.
 pub async fn serve<S: Stream>(stream: S, guest: impl Into<Guest>, is_secure: bool, site: &Site) -> io::Result<()> {
     let (guest, wire, server) = (guest.into(), Wire::new(stream), Server::new(LIMITS));
-    let mut connection = Connection { site, guest, wire, server, is_secure, seat: None };
+    let mut connection = Connection { site, guest, wire, server, has_tls: is_secure, is_secure, seat: None };
     while connection.exchange().await? {}
     connection.wire.close().await;
     Ok(())
@@ -77,6 +77,8 @@ struct Connection<'a, S> {
     guest: Guest,
     wire: Wire<S>,
     server: Server,
+    has_tls: bool,
+    /// Whether the browser has TLS, here or to a proxy of this machine.
     is_secure: bool,
     /// The account that uses the connection, and its place.
     seat: Option<(u32, Seat)>,
@@ -86,6 +88,8 @@ impl<S: Stream> Connection<'_, S> {
     /// Answers one request; whether another may follow.
     async fn exchange(&mut self) -> io::Result<bool> {
         let Some(request) = self.head().await? else { return Ok(false) };
+        let is_proxy = self.guest.client.is_none_or(|client| client.to_canonical().is_loopback());
+        self.is_secure = self.has_tls || (is_proxy && came_by_tls(&request));
         let call = Call::new(&request, self.is_secure);
         if jmap::is_meant(&call) {
             self.jmap(&request, &call).await?;
@@ -397,6 +401,18 @@ impl<S: Stream> Connection<'_, S> {
         self.server.sent();
         Ok(())
     }
+}
+
+/// Whether a proxy says that a request has come to it by TLS (RFC 7239): of several proxies the last one.
+fn came_by_tls(request: &Request) -> bool {
+    let last = |name: &'static str| {
+        request.fields.all(name).last().and_then(|value| value.rsplit(|&byte| byte == b',').next())
+    };
+    if let Some(proto) = last("x-forwarded-proto") {
+        return proto.trim_ascii().eq_ignore_ascii_case(b"https");
+    }
+    let mut pairs = last("forwarded").unwrap_or_default().split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    pairs.any(|pair| pair.eq_ignore_ascii_case(b"proto=https") || pair.eq_ignore_ascii_case(b"proto=\"https\""))
 }
 
 /// Whether a form logs somebody in.
