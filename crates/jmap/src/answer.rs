@@ -9,10 +9,11 @@ use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::error::{Error, Problem};
 use crate::host::Host;
+use crate::json::weight;
 use crate::limits::{CALLS_MAX, REQUEST_BYTES_MAX};
 use crate::references::resolve;
 use crate::session::{CAPABILITIES, session_state};
-use crate::{Map, Value, email, identity, json, mailbox, quota, script, submission, thread, vacation};
+use crate::{Map, Value, email, identity, mailbox, quota, script, submission, thread, vacation};
 
 /// Answers the body of a request with the body of a response.
 ///
@@ -22,20 +23,22 @@ pub fn answer(host: &mut dyn Host, body: &[u8]) -> Result<String, Problem> {
     if body.len() as u64 > REQUEST_BYTES_MAX {
         return Err(Problem::Limit("maxSizeRequest"));
     }
-    let request = Request::read(crate::json::read(body).ok_or(Problem::NotJson)?)?;
+    let request = Request::read(crate::json::request(body)?)?;
     let tells_created = request.created.is_some();
     let mut engine = Engine::new(host, request.created.unwrap_or_default());
     for (name, arguments, id) in request.calls {
         carry_out(&mut engine, &name, arguments, &id, &request.using);
     }
     let state = session_state(engine.host);
-    let replies: Vec<Value> = engine.replies.into_iter().map(|(name, value, id)| json!([name, value, id])).collect();
-    let mut response = json!({ "methodResponses": replies, "sessionState": state });
-    if let (true, Some(response)) = (tells_created, response.as_object_mut()) {
-        response
-            .insert("createdIds".into(), engine.created.into_iter().map(|(id, of)| (id, Value::from(of))).collect());
+    let reply = |(name, value, id): (String, Value, String)| Value::Array([name.into(), value, id.into()].into());
+    let mut response = Map::new();
+    response.insert("methodResponses".into(), engine.replies.into_iter().map(reply).collect());
+    response.insert("sessionState".into(), state.into());
+    if tells_created {
+        let created = engine.created.into_iter().map(|(id, of)| (id, Value::from(of)));
+        response.insert("createdIds".into(), created.collect());
     }
-    Ok(format!("{response}"))
+    Ok(format!("{}", Value::Object(response)))
 }
 
 struct Request {
@@ -108,23 +111,29 @@ const METHODS: [(&str, usize, Method); 39] = [
     ("Quota/query", 3, quota::query),
     ("Quota/queryChanges", 3, quota::query_changes),
     ("Blob/copy", 0, crate::blob::copy),
+    ("Blob/upload", 4, crate::data::upload),
+    ("Blob/get", 4, crate::data::get),
     ("Blob/lookup", 4, crate::blob::lookup),
     ("VacationResponse/get", 5, vacation::get),
     ("VacationResponse/set", 5, vacation::set),
-    ("Blob/upload", 4, crate::data::upload),
-    ("Blob/get", 4, crate::data::get),
     ("SieveScript/get", 6, script::get),
     ("SieveScript/query", 6, script::query),
     ("SieveScript/set", 6, script::set),
     ("SieveScript/validate", 6, script::validate),
 ];
 
+fn echo(engine: &mut Engine<'_>, arguments: Arguments) -> Result<Value, Error> {
+    let value = Value::Object(arguments.0);
+    engine.spend(weight(&value))?;
+    Ok(value)
+}
+
 /// Carries out one call.
 fn carry_out(engine: &mut Engine<'_>, name: &str, mut arguments: Map<String, Value>, id: &str, using: &[String]) {
     let known = METHODS.iter().find(|(known, ..)| *known == name);
     let is_used = |at: usize| CAPABILITIES.get(at).is_some_and(|known| using.iter().any(|used| used == known));
     let outcome = match known.filter(|(_, capability, _)| is_used(*capability)) {
-        Some((_, _, method)) => resolve(&mut arguments, &engine.replies)
+        Some((_, _, method)) => resolve(&mut arguments, &engine.replies, &mut engine.bytes_left)
             .and_then(|()| engine.spend(1))
             .and_then(|()| method(engine, Arguments(arguments))),
         None => Err(Error::new("unknownMethod")),
@@ -136,5 +145,27 @@ fn carry_out(engine: &mut Engine<'_>, name: &str, mut arguments: Map<String, Val
     engine.replies.push((name.into(), value, id.into()));
     for (name, value) in core::mem::take(&mut engine.implied) {
         engine.replies.push((name.into(), value, id.into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz::Empty;
+    use crate::json;
+
+    #[test]
+    fn copies_of_earlier_replies_have_a_bound() {
+        let small = vec![json!({ "": 0 }); 20_000];
+        let again = json!({ "#a": { "resultOf": "0", "name": "Core/echo", "path": "/a" } });
+        let mut calls = vec![json!(["Core/echo", { "a": small }, "0"])];
+        calls.extend((1..CALLS_MAX).map(|at| json!(["Core/echo", again, at.to_string()])));
+        let request = json!({ "using": [CAPABILITIES[0]], "methodCalls": calls }).to_string();
+        let response = answer(&mut Empty::default(), request.as_bytes()).unwrap();
+        let response: Value = serde_json::from_str(&response).unwrap();
+        let replies = response["methodResponses"].as_array().unwrap();
+        let told = replies.iter().filter(|reply| reply[0] == "Core/echo").count();
+        assert!((2..5).contains(&told), "{told}");
+        assert_eq!(replies.last().unwrap()[1]["type"], "requestTooLarge");
     }
 }

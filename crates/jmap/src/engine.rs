@@ -13,7 +13,7 @@ use crate::index::Index;
 use crate::limits::RESPONSE_BYTES_MAX;
 use crate::references::{Reply, created};
 use crate::session::account_id;
-use crate::{Value, json};
+use crate::{Map, Value};
 
 /// The calls of one request while they are carried out.
 pub(crate) struct Engine<'a> {
@@ -26,7 +26,8 @@ pub(crate) struct Engine<'a> {
     /// Replies so far.
     pub replies: Vec<Reply>,
     index: Option<Arc<Index>>,
-    bytes_left: usize,
+    /// Bytes that replies may still have.
+    pub bytes_left: usize,
 }
 
 impl<'a> Engine<'a> {
@@ -62,12 +63,12 @@ impl<'a> Engine<'a> {
         self.index.get_or_insert_with(|| Arc::new(Index::new(host.state(), account))).clone()
     }
 
-    /// The store has changed.
     /// The id that `#id` stands for, or the id itself, which may be of nothing.
     pub fn resolved(&self, id: String) -> String {
         created(&id, &self.created).map(String::from).unwrap_or(id)
     }
 
+    /// The store has changed.
     pub fn changed(&mut self) {
         self.index = None;
     }
@@ -103,5 +104,10 @@ impl<'a> Engine<'a> {
 
 /// The reply of a `get`.
 pub(crate) fn got(account: String, state: String, list: Vec<Value>, missing: Vec<String>) -> Value {
-    json!({ "accountId": account, "state": state, "list": list, "notFound": missing })
+    let mut reply = Map::new();
+    reply.insert("accountId".into(), account.into());
+    reply.insert("state".into(), state.into());
+    reply.insert("list".into(), list.into());
+    reply.insert("notFound".into(), missing.into());
+    Value::Object(reply)
 }

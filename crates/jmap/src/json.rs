@@ -1,5 +1,6 @@
 //! Values of I-JSON (RFC 7493): duplicate keys are refused, and the depth is bounded.
 
+use core::cell::Cell;
 use core::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -7,36 +8,70 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::limits::DEPTH_MAX;
+use crate::error::Problem;
+use crate::limits::{DEPTH_MAX, VALUES_MAX};
 use crate::{Map, Value};
 
 /// Reads one value, with nothing behind it.
 pub(crate) fn read(body: &[u8]) -> Option<Value> {
-    let mut reader = serde_json::Deserializer::from_slice(body);
-    let value = Depth(DEPTH_MAX).deserialize(&mut reader).ok()?;
-    reader.end().ok()?;
-    Some(value)
+    request(body).ok()
 }
 
-/// The levels that a value may have.
-#[derive(Clone, Copy)]
-struct Depth(usize);
-
-impl Depth {
-    fn below<E: serde::de::Error>(self) -> Result<Depth, E> {
-        self.0.checked_sub(1).map(Depth).ok_or_else(|| E::custom("too deep"))
+/// The same of a request.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn request(body: &[u8]) -> Result<Value, Problem> {
+    let left = Cell::new(VALUES_MAX);
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = Room { depth: DEPTH_MAX, values: &left }.deserialize(&mut reader);
+    match value.and_then(|value| reader.end().map(|()| value)) {
+        Ok(value) => Ok(value),
+        Err(_) if left.get() == 0 => Err(Problem::Limit("maxSizeRequest")),
+        Err(_) => Err(Problem::NotJson),
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Depth {
+/// Bytes that a value takes in memory, about: an object has room for eleven members.
+pub(crate) fn weight(value: &Value) -> usize {
+    let sum = |sum: usize, bytes: usize| sum.saturating_add(bytes);
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 32,
+        Value::String(text) => text.len().saturating_add(32),
+        Value::Array(values) => values.iter().map(weight).fold(32, sum),
+        Value::Object(object) if object.is_empty() => 32,
+        Value::Object(object) => object
+            .iter()
+            .map(|(name, value)| name.len().saturating_add(weight(value)).saturating_add(24))
+            .fold(700, sum),
+    }
+}
+
+/// The levels that a value may have, and the values that may follow.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    depth: usize,
+    values: &'a Cell<usize>,
+}
+
+impl Room<'_> {
+    fn below<E: serde::de::Error>(self) -> Result<Self, E> {
+        let depth = self.depth.checked_sub(1).ok_or_else(|| E::custom("too deep"))?;
+        Ok(Room { depth, ..self })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Room<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        let left = self.values.get().checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
+        self.values.set(left);
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Depth {
+impl<'de> Visitor<'de> for Room<'_> {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,5 +136,8 @@ mod tests {
         }
         let deep = |levels: usize| read(&[vec![b'['; levels], vec![b']'; levels]].concat());
         assert!(deep(DEPTH_MAX).is_some() && deep(DEPTH_MAX + 1).is_none() && deep(1_000_000).is_none());
+        let many = |count: usize| format!("[0{}]", ",0".repeat(count - 2));
+        assert!(read(many(VALUES_MAX).as_bytes()).is_some());
+        assert_eq!(request(many(VALUES_MAX + 1).as_bytes()), Err(Problem::Limit("maxSizeRequest")));
     }
 }

@@ -16,9 +16,13 @@ pub const GET_MAX: usize = 500;
 pub const SET_MAX: usize = 500;
 /// Arrays and objects within each other in a request: the recursion of the reader ends there.
 pub const DEPTH_MAX: usize = 64;
+/// Values of a request, counting those within arrays and objects. Beyond it: `limit`, `maxSizeRequest`.
+pub const VALUES_MAX: usize = 100_000;
+/// Properties that a `get` of Emails asks for, of them and of their parts. Beyond it: `requestTooLarge`.
+pub const PROPERTIES_MAX: usize = 300;
 /// Conditions of one filter, and the depth of its operators. Beyond it: `unsupportedFilter`.
 pub const CONDITIONS_MAX: usize = 100;
-/// Bytes of all replies together; a call behind is answered `requestTooLarge`.
+/// Bytes of all replies together, and of what refers to earlier ones; a call behind is answered `requestTooLarge`.
 pub const RESPONSE_BYTES_MAX: usize = 64 << 20;
 /// Mailboxes of an Email, and keywords.
 pub const MAILBOXES_OF_EMAIL_MAX: usize = 100;
@@ -30,10 +34,6 @@ pub const ATTACHMENTS_BYTES_MAX: u64 = 25 << 20;
 pub const PARTS_MAX: usize = 1_000;
 /// Bytes of the header of a part that are read.
 pub const HEADER_BYTES_MAX: u64 = 64 << 10;
-/// Recipients of one submission.
-pub const RECIPIENTS_MAX: usize = 100;
-/// Characters of a preview (RFC 8621, section 4.1.4).
-pub const PREVIEW_CHARACTERS: usize = 256;
 /// Bytes of a mail that is submitted, unless the host takes fewer.
 pub const SENT_BYTES_MAX: u64 = 2 * ATTACHMENTS_BYTES_MAX;
 /// Pieces that a blob is made of (RFC 9404, section 3.1).

@@ -5,6 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::error::Error;
+use crate::json::weight;
 use crate::patch::unescaped;
 use crate::{Map, Value};
 
@@ -14,8 +15,8 @@ const VALUES_MAX: usize = 10_000;
 /// A reply: the name of the method, its arguments, the id of the call.
 pub(crate) type Reply = (String, Value, String);
 
-/// Puts results in place of the arguments that refer to them.
-pub(crate) fn resolve(arguments: &mut Map<String, Value>, replies: &[Reply]) -> Result<(), Error> {
+/// Puts results in place of the arguments that refer to them: copies, of `left` bytes in memory.
+pub(crate) fn resolve(arguments: &mut Map<String, Value>, replies: &[Reply], left: &mut usize) -> Result<(), Error> {
     let names: Vec<String> = arguments.keys().filter(|name| name.starts_with('#')).cloned().collect();
     for name in names {
         let Some(reference) = arguments.remove(&name) else { continue };
@@ -23,25 +24,30 @@ pub(crate) fn resolve(arguments: &mut Map<String, Value>, replies: &[Reply]) -> 
         if arguments.contains_key(name) {
             return Err(Error::arguments(name));
         }
-        let found = result(&reference, replies).ok_or_else(|| Error::new("invalidResultReference"))?;
+        let found = result(&reference, replies, left);
+        let kind = if *left == 0 { "requestTooLarge" } else { "invalidResultReference" };
+        let found = found.ok_or_else(|| Error::new(kind))?;
         arguments.insert(name.into(), found);
     }
     Ok(())
 }
 
-fn result(reference: &Value, replies: &[Reply]) -> Option<Value> {
+fn result(reference: &Value, replies: &[Reply], left: &mut usize) -> Option<Value> {
     let text = |name: &str| reference.get(name)?.as_str();
     let (of, name, path) = (text("resultOf")?, text("name")?, text("path")?);
     let (_, value, _) = replies.iter().find(|(_, _, id)| id == of).filter(|(known, ..)| known == name)?;
-    at(value, path.strip_prefix('/')?)
+    at(value, path.strip_prefix('/')?, left)
 }
 
 /// The value at a path, in which `*` is each element of an array.
-fn at(value: &Value, path: &str) -> Option<Value> {
+fn at(value: &Value, path: &str, left: &mut usize) -> Option<Value> {
     let (token, rest) = path.split_once('/').map_or((path, None), |(token, rest)| (token, Some(rest)));
-    let below = |value: &Value| match rest {
-        Some(rest) => at(value, rest),
-        None => Some(value.clone()),
+    let mut below = |value: &Value| match rest {
+        Some(rest) => at(value, rest, left),
+        None => {
+            *left = left.saturating_sub(weight(value));
+            (*left > 0).then(|| value.clone())
+        }
     };
     match value {
         Value::Object(object) => below(object.get(&unescaped(token))?),

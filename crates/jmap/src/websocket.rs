@@ -23,7 +23,10 @@ pub enum Message {
 impl Message {
     /// Reads a message.
     pub fn read(text: &[u8]) -> Message {
-        let Some(value) = crate::json::read(text) else { return Message::Wrong(Problem::NotJson) };
+        let value = match crate::json::request(text) {
+            Ok(value) => value,
+            Err(problem) => return Message::Wrong(problem),
+        };
         match value["@type"].as_str() {
             Some("Request") => Message::Request(value["id"].as_str().map(String::from)),
             Some("WebSocketPushEnable") => match &value["dataTypes"] {

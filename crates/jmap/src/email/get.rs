@@ -11,7 +11,10 @@ use crate::error::Error;
 use crate::header::{Header, Property};
 use crate::host::Layout;
 use crate::index::{Email, mailbox_id};
-use crate::limits::{ATTACHMENTS_BYTES_MAX, BODY_VALUE_BYTES_MAX, GET_MAX, HEADER_BYTES_MAX, PREVIEW_CHARACTERS};
+use crate::json::weight;
+use crate::limits::{
+    ATTACHMENTS_BYTES_MAX, BODY_VALUE_BYTES_MAX, GET_MAX, HEADER_BYTES_MAX, PREVIEW_CHARACTERS, PROPERTIES_MAX,
+};
 use crate::part::{Part, decoded};
 use crate::source::Source;
 use crate::{Map, Value, json};
@@ -109,6 +112,9 @@ impl Wanted {
             arguments.boolean("fetchHTMLBodyValues", false)?,
             arguments.boolean("fetchAllBodyValues", false)?,
         ];
+        if properties.len().max(body_properties.len()) > PROPERTIES_MAX {
+            return Err(Error::new("requestTooLarge"));
+        }
         let value_bytes = arguments.unsigned("maxBodyValueBytes")?.filter(|bytes| *bytes > 0);
         let value_bytes = value_bytes.unwrap_or(BODY_VALUE_BYTES_MAX).min(BODY_VALUE_BYTES_MAX);
         Ok(Wanted { properties, headers, body_properties, body_headers, values_of, value_bytes })
@@ -186,10 +192,10 @@ fn describe(
         }
     };
     for (name, property) in &wanted.headers {
-        object.insert(name.clone(), root.header.property(property));
+        put(engine, object, name, root.header.property(property))?;
     }
     if wanted.has("headers") {
-        object.insert("headers".into(), root.header.value());
+        put(engine, object, "headers", root.header.value())?;
     }
     engine.spend(usize::try_from(layout.body.saturating_sub(layout.header).min(HEADER_BYTES_MAX)).unwrap_or(0))?;
     if !wanted.needs_parts() {
@@ -230,6 +236,13 @@ fn describe(
     if wanted.has("preview") {
         object.insert("preview".into(), preview(engine, source, &root).into());
     }
+    Ok(())
+}
+
+/// Adds a property of the header, and counts it.
+fn put(engine: &mut Engine<'_>, object: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Error> {
+    engine.spend(weight(&value).saturating_add(name.len()).saturating_add(100))?;
+    object.insert(name.into(), value);
     Ok(())
 }
 
@@ -300,10 +313,10 @@ impl Teller<'_, '_, '_> {
             object.insert("size".into(), size.into());
         }
         if has("headers") {
-            object.insert("headers".into(), part.header.value());
+            put(self.engine, &mut object, "headers", part.header.value())?;
         }
         for (name, property) in &self.wanted.body_headers {
-            object.insert(name.clone(), part.header.property(property));
+            put(self.engine, &mut object, name, part.header.property(property))?;
         }
         if is_deep && (!is_leaf || has("subParts")) {
             let parts = part.parts.iter().map(|part| self.part(part, true)).collect::<Result<Vec<_>, _>>()?;
