@@ -44,13 +44,20 @@ pub(crate) fn changes(_: &mut Engine<'_>, _: Arguments) -> Result<Value, Error> 
 
 pub(crate) fn query(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {
     let account = engine.account(&mut arguments)?;
-    let (filter, page) = (arguments.object("filter")?, Page::read(&mut arguments)?);
+    let (mut filter, page) = (Arguments(arguments.object("filter")?), Page::read(&mut arguments)?);
     arguments.array("sort")?;
     arguments.end()?;
-    if !filter.is_empty() {
-        return Err(Error::new("unsupportedFilter"));
+    let mut all = quotas(engine);
+    for name in ["name", "scope", "resourceType", "type"] {
+        let Some(wanted) = filter.string(name)? else { continue };
+        all.retain(|quota| match name {
+            "name" => quota[name].as_str().is_some_and(|name| name.contains(&wanted)),
+            "type" => quota["types"].as_array().is_some_and(|types| types.iter().any(|one| *one == wanted)),
+            _ => quota[name] == wanted,
+        });
     }
-    let ids = quotas(engine).iter().filter_map(|quota| quota["id"].as_str().map(String::from)).collect();
+    filter.end().map_err(|_| Error::new("unsupportedFilter"))?;
+    let ids = all.iter().filter_map(|quota| quota["id"].as_str().map(String::from)).collect();
     let state = engine.state();
     page.reply(account, state, ids, false)
 }

@@ -129,7 +129,15 @@ fn submit(engine: &mut Engine<'_>, object: Value) -> Result<(Value, String), Err
     }
     let (head, body) = content.split_at_checked(head_end).unwrap_or_default();
     let header = Header::read(head);
-    let may_send = |address: &str| engine.host.account().addresses.iter().any(|own| own.eq_ignore_ascii_case(address));
+    let may_send = |address: &str| {
+        let plain = without_detail(address);
+        engine
+            .host
+            .account()
+            .addresses
+            .iter()
+            .any(|own| [address, &plain].iter().any(|one| own.eq_ignore_ascii_case(one)))
+    };
     let senders = mailboxes(&header, &["from"]);
     if senders.is_empty() || !senders.iter().all(|sender| may_send(sender)) {
         return Err(Error::new("forbiddenFrom"));
@@ -204,6 +212,15 @@ fn mailboxes(header: &Header, names: &[&str]) -> Vec<String> {
         }
     }
     found
+}
+
+/// An address without the detail that each account may have behind its name: `ann@x` of `ann+lists@x`.
+fn without_detail(address: &str) -> String {
+    let parts = address.split_once('@').and_then(|(local, domain)| Some((local.split_once('+')?, domain)));
+    match parts {
+        Some(((name, detail), domain)) if !name.is_empty() && !detail.is_empty() => alloc::format!("{name}@{domain}"),
+        _ => address.into(),
+    }
 }
 
 /// Whether SMTP has such an address.

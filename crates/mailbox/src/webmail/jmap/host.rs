@@ -24,18 +24,20 @@ use crate::imap::find;
 use crate::learner;
 use crate::scripts;
 
-/// The time that one search may take.
+/// The time that all searches of one request may take.
 const SEARCH_WAIT: Duration = Duration::from_secs(10);
 
 /// The store of an account while a request is answered. Its methods wait, as those of [`Server`].
 pub(super) struct Door<'a> {
     server: Server<'a>,
     account: Account,
+    /// When searches end, from the first on.
+    until: Option<Instant>,
 }
 
 impl<'a> Door<'a> {
     pub fn new(server: Server<'a>, account: Account) -> Door<'a> {
-        Door { server, account }
+        Door { server, account, until: None }
     }
 
     fn tables(&self) -> MutexGuard<'_, Tables> {
@@ -121,7 +123,7 @@ impl Host for Door<'_> {
             Field::Subject => header("subject"),
         };
         let site = self.server.site;
-        let until = Instant::now() + SEARCH_WAIT.min(site.work_max);
+        let until = *self.until.get_or_insert_with(|| Instant::now() + SEARCH_WAIT.min(site.work_max));
         let mut found = Vec::new();
         for (number, mailbox) in mailboxes {
             let uids = self.server.wait(find(site, *number, mailbox, &key, until));
@@ -172,12 +174,12 @@ impl Host for Door<'_> {
         outcome.map_err(|error| self.failed(&error))
     }
 
-    fn send(&mut self, sending: Sending) -> Result<(), Failure> {
-        let Sending { from, to, content } = sending;
     fn sent_bytes_max(&self) -> u64 {
         self.server.site.message_bytes_max.min(limits::SENT_BYTES_MAX)
     }
 
+    fn send(&mut self, sending: Sending) -> Result<(), Failure> {
+        let Sending { from, to, content } = sending;
         let site = self.server.site;
         if site.relay.is_none() {
             return Err(Failure::NoRelay);

@@ -88,7 +88,7 @@ impl<S: Stream> Connection<'_, S> {
             return self.refuse(request, problem(429, "Too many connections of this account.")).await;
         }
         match (request.method.as_str(), &call.segments()[..]) {
-            ("GET", [".well-known", "jmap"] | ["jmap", "session"]) => {
+            ("GET" | "HEAD", [".well-known", "jmap"] | ["jmap", "session"]) => {
                 let base = self.base(request);
                 let text = block_in_place(|| session(&door(self.site, &account, number), &base));
                 self.refuse(request, Reply::json(200, text)).await
@@ -121,7 +121,9 @@ impl<S: Stream> Connection<'_, S> {
             Err(Denied::Wrong) => return Ok(Err(unauthorised())),
             Err(_) => return Ok(Err(problem(503, "Logins are unavailable now. Try again later."))),
         };
-        let known = self.site.store.state().account_named(account.name.as_bytes()).map(|(number, _)| number);
+        let state = self.site.store.state();
+        let known = state.account_named(account.name.as_bytes());
+        let known = known.filter(|(_, known)| known.quota.bytes == account.quota_bytes).map(|(number, _)| number);
         let number = match known {
             Some(number) => Ok(number),
             None => {
