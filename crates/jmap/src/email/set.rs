@@ -41,17 +41,43 @@ pub(crate) fn set(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
         let made = make(engine, object);
         outcome.created(engine, creation, made);
     }
-    for (id, patch) in update {
-        let id = engine.resolved(id);
-        let changed = change(engine, &id, patch);
+    let update = update.into_iter().map(|(id, patch)| (engine.resolved(id), patch)).collect();
+    for (id, changed) in together(engine, update, |engine, id, patch| change(engine, id, patch.clone())) {
         outcome.updated(id, changed);
     }
-    for id in destroy {
-        let id = engine.resolved(id);
-        let removed = remove(engine, &id);
+    let destroy = destroy.into_iter().map(|id| (engine.resolved(id), Value::Null)).collect();
+    for (id, removed) in together(engine, destroy, |engine, id, _| remove(engine, id)) {
         outcome.destroyed(id, removed);
     }
     Ok(outcome.reply(&account, &old_state, &engine.state()))
+}
+
+/// Carries out what `read` makes of each Email: all in one transaction, or, where that fails, each in its own.
+fn together(
+    engine: &mut Engine<'_>,
+    emails: Vec<(String, Value)>,
+    read: impl Fn(&mut Engine<'_>, &str, &Value) -> Result<Vec<Work>, Error>,
+) -> Vec<(String, Result<(), Error>)> {
+    let ids: BTreeSet<&String> = emails.iter().map(|(id, _)| id).collect();
+    let are_unique = ids.len() == emails.len();
+    let read_all = emails.iter().map(|(id, value)| read(engine, id, value)).collect::<Vec<_>>();
+    let all: Vec<Work> = read_all.iter().flatten().flatten().cloned().collect();
+    if are_unique && apply(engine, all).is_ok() {
+        return emails.into_iter().zip(read_all).map(|((id, _), done)| (id, done.map(drop))).collect();
+    }
+    let one = |(id, value): (String, Value)| {
+        let done = read(engine, &id, &value).and_then(|works| apply(engine, works));
+        (id, done)
+    };
+    emails.into_iter().map(one).collect()
+}
+
+fn apply(engine: &mut Engine<'_>, works: Vec<Work>) -> Result<(), Error> {
+    if !works.is_empty() {
+        engine.host.apply(works)?;
+        engine.changed();
+    }
+    Ok(())
 }
 
 /// Mailboxes and keywords of an Email, as a client wants them.
@@ -142,7 +168,8 @@ pub(super) fn deliver(
     Ok(json!({ "id": email.id, "blobId": email.id, "threadId": email.thread, "size": email.size }))
 }
 
-pub(crate) fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<(), Error> {
+/// The operations that a patch of an Email asks for.
+fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<Vec<Work>, Error> {
     let index = engine.index();
     let missing = || Error::new("notFound");
     let email = index.message_of(id).and_then(|message| index.email(message)).ok_or_else(missing)?;
@@ -159,12 +186,7 @@ pub(crate) fn change(engine: &mut Engine<'_>, id: &str, patch: Value) -> Result<
     }
     crate::patch::apply(&mut object, patch)?;
     let wanted = Wanted::read(engine, &index, &object)?;
-    let works = works(&index, &email, &wanted);
-    if !works.is_empty() {
-        engine.host.apply(works)?;
-        engine.changed();
-    }
-    Ok(())
+    Ok(works(&index, &email, &wanted))
 }
 
 /// A path as the object has it: a mailbox that this request has created by its id, a keyword in small letters.
@@ -177,7 +199,7 @@ fn known_path(engine: &Engine<'_>, path: String) -> String {
 }
 
 /// A property that never changes may be sent with the value that it has.
-fn same(engine: &mut Engine<'_>, email: &Email, fixed: &str, patch: &Object) -> Result<(), Error> {
+fn same(engine: &mut Engine<'_>, email: &Email, fixed: &str, patch: &Object) -> Result<Vec<Work>, Error> {
     let stored = match fixed {
         "id" | "blobId" => Value::from(email.id.clone()),
         "threadId" => email.thread.clone().into(),
@@ -190,7 +212,7 @@ fn same(engine: &mut Engine<'_>, email: &Email, fixed: &str, patch: &Object) -> 
     }
     let rest: Object =
         patch.iter().filter(|(name, _)| *name != fixed).map(|(name, value)| (name.clone(), value.clone())).collect();
-    if rest.is_empty() { Ok(()) } else { change(engine, &email.id, Value::Object(rest)) }
+    if rest.is_empty() { Ok(Vec::new()) } else { change(engine, &email.id, Value::Object(rest)) }
 }
 
 /// The operations that make an Email what it is wanted to be: flags first, so that copies have them.
@@ -223,10 +245,8 @@ fn works(index: &Index, email: &Email, wanted: &Wanted) -> Vec<Work> {
     works
 }
 
-pub(crate) fn remove(engine: &mut Engine<'_>, id: &str) -> Result<(), Error> {
+fn remove(engine: &mut Engine<'_>, id: &str) -> Result<Vec<Work>, Error> {
     let index = engine.index();
     let message = index.message_of(id).ok_or_else(|| Error::new("notFound"))?;
-    engine.host.apply(index.places(message).map(|(mailbox, uid)| Work::Expunge { mailbox, uid }).collect())?;
-    engine.changed();
-    Ok(())
+    Ok(index.places(message).map(|(mailbox, uid)| Work::Expunge { mailbox, uid }).collect())
 }

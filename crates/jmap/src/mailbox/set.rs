@@ -196,7 +196,8 @@ fn make(engine: &mut Engine<'_>, object: &Value) -> Result<Value, Error> {
         engine.changed();
     }
     let index = engine.index();
-    let mut told = objects(&index, engine.account, true).remove(&number).ok_or_else(|| Error::new("serverFail"))?;
+    // It is empty: nothing is counted.
+    let mut told = objects(&index, engine.account, false).remove(&number).ok_or_else(|| Error::new("serverFail"))?;
     // The client knows what it has sent.
     told.retain(|name, value| object.get(name) != Some(value));
     Ok(Value::Object(told))
