@@ -5,9 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use text::normal::composed;
-
-use super::set::{SETTABLE, Task, Wanted, order_noted, tell};
+use super::set::{SETTABLE, Task, Wanted, full_name, order_noted, tell};
 use super::{COUNTS, objects};
 use crate::Value;
 use crate::engine::Engine;
@@ -37,21 +35,28 @@ impl Plan {
         let before = objects(&index, engine.account, has_counts).remove(&number).ok_or_else(missing)?;
         let mut after = before.clone();
         crate::patch::apply(&mut after, patch.clone())?;
-        if after["name"] != before["name"]
-            && let Some(Value::String(name)) = after.get_mut("name")
-        {
-            *name = composed(name).into_owned();
-        }
         let is_changed = |name: &&String| after.get(*name) != before.get(*name);
         if let Some(fixed) = after.keys().filter(is_changed).find(|name| !SETTABLE.contains(&name.as_str())) {
             return Err(Error::property(fixed));
         }
-        let wanted = Wanted::read(engine, &after, Some(number))?;
         let name = String::from_utf8_lossy(&mailbox.name).into_owned();
-        if name == "INBOX" && (after["name"] != before["name"] || !after["parentId"].is_null()) {
-            return Err(Error::property("name"));
+        let has_changed = |property: &str| after[property] != before[property];
+        if name == "INBOX"
+            && let Some(fixed) = ["name", "parentId", "role"].into_iter().find(|property| has_changed(property))
+        {
+            return Err(Error::property(fixed));
         }
-        let order = (after["sortOrder"] != before["sortOrder"]).then(|| wanted.order.clone());
+        // A name that stays may be one that JMAP does not give.
+        let will_be = match has_changed("name") || has_changed("parentId") {
+            true => full_name(engine, &after, Some(number))?,
+            false => name.clone(),
+        };
+        let mut wanted = Wanted::read(&after, will_be)?;
+        if !has_changed("role") {
+            wanted.special_use = mailbox.special_use.0;
+        }
+        wanted.new_role = wanted.special_use & !mailbox.special_use.0;
+        let order = has_changed("sortOrder").then(|| wanted.order.clone());
         let (special_use, is_subscribed) = (mailbox.special_use.0, before["isSubscribed"] == true);
         Ok(Plan { number, name, special_use, is_subscribed, wanted, order })
     }

@@ -112,45 +112,50 @@ fn in_order(create: Map<String, Value>) -> Vec<(String, Value)> {
 pub(super) struct Wanted {
     pub name: String,
     pub special_use: u16,
+    /// The part of it that the mailbox does not have yet.
+    pub new_role: u16,
     pub order: Value,
     pub is_subscribed: bool,
 }
 
+/// The whole name of a mailbox from its own and its parent. `number` is the mailbox that it is, if it exists.
+pub(super) fn full_name(
+    engine: &mut Engine<'_>,
+    object: &Map<String, Value>,
+    number: Option<u32>,
+) -> Result<String, Error> {
+    let index = engine.index();
+    let own = object.get("name").and_then(Value::as_str).ok_or_else(|| Error::property("name"))?;
+    if own.is_empty() || own.contains(char::from(store::DELIMITER)) {
+        return Err(Error::property("name"));
+    }
+    let own = composed(own);
+    let parent = match object.get("parentId").unwrap_or(&Value::Null) {
+        Value::Null => return Ok(own.into_owned()),
+        Value::String(parent) => created(parent, &engine.created).and_then(|id| index.mailbox(id)),
+        _ => None,
+    };
+    let (parent, above) = parent.ok_or_else(|| Error::property("parentId"))?;
+    let mut at = Some(*parent);
+    while let Some(above) = at {
+        if number == Some(above) {
+            return Err(Error::property("parentId"));
+        }
+        let mailbox = index.snapshot.mailbox(above);
+        at = mailbox.and_then(|mailbox| super::parent_and_name(&index, engine.account, mailbox).0);
+    }
+    Ok(format!("{}/{own}", String::from_utf8_lossy(&above.name)))
+}
+
 impl Wanted {
-    /// Reads the settable properties of an object. `number` is the mailbox that it is, if it exists.
-    pub fn read(engine: &mut Engine<'_>, object: &Map<String, Value>, number: Option<u32>) -> Result<Wanted, Error> {
-        let index = engine.index();
-        let own = object.get("name").and_then(Value::as_str).ok_or_else(|| Error::property("name"))?;
-        let own = if number.is_none() { composed(own) } else { own.into() };
-        if own.is_empty() || own.contains(char::from(store::DELIMITER)) {
-            return Err(Error::property("name"));
-        }
-        let mut name = String::from(&*own);
-        match object.get("parentId").unwrap_or(&Value::Null) {
-            Value::Null => {}
-            Value::String(parent) => {
-                let parent = created(parent, &engine.created).and_then(|id| index.mailbox(id));
-                let (parent, above) = parent.ok_or_else(|| Error::property("parentId"))?;
-                let mut at = Some(*parent);
-                while let Some(above) = at {
-                    if number == Some(above) {
-                        return Err(Error::property("parentId"));
-                    }
-                    let mailbox = index.snapshot.mailbox(above);
-                    at = mailbox.and_then(|mailbox| super::parent_and_name(&index, engine.account, mailbox).0);
-                }
-                name = format!("{}/{own}", String::from_utf8_lossy(&above.name));
-            }
-            _ => return Err(Error::property("parentId")),
-        }
+    /// Reads the settable properties of an object, which will have this whole name.
+    pub fn read(object: &Map<String, Value>, name: String) -> Result<Wanted, Error> {
         let role = match object.get("role").unwrap_or(&Value::Null) {
             Value::Null => None,
             Value::String(role) => Some(role.as_str()),
             _ => return Err(Error::property("role")),
         };
-        let is_inbox =
-            number.and_then(|number| index.snapshot.mailbox(number)).is_some_and(|mailbox| &*mailbox.name == b"INBOX");
-        let role = role.filter(|role| !(is_inbox && *role == "inbox"));
+        let role = role.filter(|role| !(name == "INBOX" && *role == "inbox"));
         let special_use = special_use(role).ok_or_else(|| Error::property("role"))?;
         let order = object.get("sortOrder").cloned().unwrap_or_else(|| 0.into());
         if order.as_u64().is_none_or(|order| order >= 1 << 31) {
@@ -158,7 +163,7 @@ impl Wanted {
         }
         let is_subscribed = object.get("isSubscribed").unwrap_or(&Value::Bool(false)).as_bool();
         let is_subscribed = is_subscribed.ok_or_else(|| Error::property("isSubscribed"))?;
-        Ok(Wanted { name: if is_inbox { "INBOX".into() } else { name }, special_use, order, is_subscribed })
+        Ok(Wanted { name, special_use, new_role: special_use, order, is_subscribed })
     }
 
     /// Whether name and role are free, or have mailboxes that give them up at the same time.
@@ -168,7 +173,7 @@ impl Wanted {
         if let Some(number) = named.filter(stays) {
             return Err(Error::new("alreadyExists").with("existingId", mailbox_id(number)));
         }
-        let has_role = |mailbox: &Mailbox| self.special_use & mailbox.special_use.0 != 0;
+        let has_role = |mailbox: &Mailbox| self.new_role & mailbox.special_use.0 != 0;
         match index.mailboxes.iter().any(|(number, mailbox)| has_role(mailbox) && stays(number)) {
             true => Err(Error::property("role")),
             false => Ok(()),
@@ -181,9 +186,9 @@ fn make(engine: &mut Engine<'_>, object: &Value) -> Result<Value, Error> {
     if let Some(unknown) = object.keys().find(|name| !SETTABLE.contains(&name.as_str())) {
         return Err(Error::property(unknown));
     }
-    let wanted = Wanted::read(engine, object, None)?;
+    let wanted = Wanted::read(object, full_name(engine, object, None)?)?;
     wanted.check(&engine.index(), engine.account, &[])?;
-    let Wanted { name, special_use, order, is_subscribed } = wanted;
+    let Wanted { name, special_use, order, is_subscribed, .. } = wanted;
     let mut works = alloc::vec![Work::Create { name: name.clone(), special_use }];
     if is_subscribed {
         works.push(Work::Subscribe { name, is_subscribed });
