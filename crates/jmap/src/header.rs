@@ -191,12 +191,12 @@ impl Form {
                     |(name, addresses): (Option<String>, Vec<Value>)| json!({ "name": name, "addresses": addresses });
                 groups(&flat).into_iter().map(group).collect()
             }
-            Form::MessageIds => bracketed(&flat, |byte| !byte.is_ascii_whitespace()),
+            Form::MessageIds => bracketed(&flat),
             Form::Date => {
                 let date = core::str::from_utf8(&flat).ok().and_then(Date::read_field);
                 date.map_or(Value::Null, |date| date.written().into())
             }
-            Form::Urls => bracketed(&flat, |_| true),
+            Form::Urls => bracketed(&flat),
         }
     }
 }
@@ -245,15 +245,15 @@ fn groups(value: &[u8]) -> Vec<(Option<String>, Vec<Value>)> {
     groups
 }
 
-/// The texts in angle brackets; null if there are none.
-fn bracketed(value: &[u8], is_fine: impl Fn(&u8) -> bool) -> Value {
+/// The texts in angle brackets, without blanks (RFC 2369, section 2); null if there are none.
+fn bracketed(value: &[u8]) -> Value {
     let (mut found, mut rest) = (Vec::new(), value);
     while let Some(start) = rest.iter().position(|&byte| byte == b'<') {
         let behind = rest.get(start.saturating_add(1)..).unwrap_or_default();
         let Some(end) = behind.iter().position(|&byte| byte == b'>') else { break };
         let (inner, after) = behind.split_at(end);
-        let inner: Vec<u8> = inner.iter().copied().filter(|byte| is_fine(byte)).collect();
-        found.push(Value::from(raw(inner.trim_ascii())));
+        let inner: Vec<u8> = inner.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        found.push(Value::from(raw(&inner)));
         rest = after;
     }
     if found.is_empty() { Value::Null } else { Value::Array(found) }
@@ -267,7 +267,7 @@ mod tests {
     fn fields_are_told_in_their_forms() {
         let header = Header::read(
             b"Subject: =?utf-8?q?Gr=C3=BC?=\r\n =?utf-8?q?=C3=9Fe?=\r\nFrom: \"A, B\" <a@x>, team: c@y, D <d@z>;, e@w\r\n\
-              References: <1@x>\r\n\t<2@y>\r\nX: one\r\nX: two\r\nY: cafe\xcc\x81\r\nCc: e\xcc\x81 <e@x>\r\nDate: 17 Jul 1996 02:23:25 -0700\r\nbroken\r\n",
+              References: <1@x>\r\n\t<2@y>\r\nList-Help: <https://x/\r\n long>\r\nX: one\r\nX: two\r\nY: cafe\xcc\x81\r\nCc: e\xcc\x81 <e@x>\r\nDate: 17 Jul 1996 02:23:25 -0700\r\nbroken\r\n",
         );
         let of = |property: &str| header.property(&Property::read(property).unwrap().unwrap()).to_string();
         assert_eq!(of("header:Subject:asText"), r#""Grüße""#);
@@ -275,6 +275,7 @@ mod tests {
         assert_eq!(of("header:Cc:asAddresses"), "[{\"email\":\"e@x\",\"name\":\"\u{e9}\"}]");
         assert_eq!(of("header:subject"), r#"" =?utf-8?q?Gr=C3=BC?=\r\n =?utf-8?q?=C3=9Fe?=""#);
         assert_eq!(of("header:References:asMessageIds"), r#"["1@x","2@y"]"#);
+        assert_eq!(of("header:List-Help:asURLs"), r#"["https://x/long"]"#);
         assert_eq!(of("header:X:all"), r#"[" one"," two"]"#);
         assert_eq!(of("header:X:asText"), r#""two""#);
         assert_eq!(of("header:Nothing:asAddresses"), "null");

@@ -98,6 +98,17 @@ enum Filter {
     Header(String, Option<String>),
 }
 
+impl Filter {
+    /// Whether it reads the header or the parts of a mail.
+    fn reads(&self) -> bool {
+        match self {
+            Filter::And(all) | Filter::Or(all) | Filter::Not(all) => all.iter().any(Filter::reads),
+            Filter::Attachment(_) | Filter::Header(..) => true,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quantity {
     All,
@@ -125,14 +136,17 @@ impl Search<'_, '_> {
         self.left = self.left.checked_sub(1).ok_or_else(|| Error::new("unsupportedFilter"))?;
         let Value::Object(mut filter) = filter else { return Err(Error::arguments("filter")) };
         let Some(operator) = filter.remove("operator") else {
-            let all =
+            let mut all =
                 filter.into_iter().map(|(name, value)| self.condition(&name, value)).collect::<Result<Vec<_>, _>>()?;
+            all.sort_by_key(Filter::reads);
             return Ok(Filter::And(all));
         };
         let Some(Value::Array(conditions)) = filter.remove("conditions") else {
             return Err(Error::arguments("conditions"));
         };
-        let all = conditions.into_iter().map(|condition| self.compile(condition)).collect::<Result<Vec<_>, _>>()?;
+        let mut all = conditions.into_iter().map(|condition| self.compile(condition)).collect::<Result<Vec<_>, _>>()?;
+        // Mails are read for what the others leave open.
+        all.sort_by_key(Filter::reads);
         match operator.as_str() {
             Some("AND") => Ok(Filter::And(all)),
             Some("OR") => Ok(Filter::Or(all)),
