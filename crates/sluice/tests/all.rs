@@ -34,6 +34,7 @@ mod imap;
 mod imap_clients;
 mod intercept;
 mod jmap;
+mod jmap_objects;
 mod learn;
 mod learn_doors;
 mod lookups;

@@ -16,23 +16,25 @@ const MAIL: &str = "From: Eve <eve@example.org>\nTo: ann@mx.test\nSubject: Hello
                     --b\nContent-Type: text/plain; charset=utf-8\n\nA first line\n\
                     --b\nContent-Type: application/x-test; name=a.bin\nContent-Transfer-Encoding: base64\n\nAAECAw==\n--b--\n";
 
-const USING: [&str; 5] = [
+const USING: [&str; 7] = [
     "urn:ietf:params:jmap:core",
     "urn:ietf:params:jmap:mail",
     "urn:ietf:params:jmap:submission",
     "urn:ietf:params:jmap:vacationresponse",
     "urn:ietf:params:jmap:sieve",
+    "urn:ietf:params:jmap:blob",
+    "urn:ietf:params:jmap:quota",
 ];
 
 /// A client that has logged in.
-struct Client {
-    browser: Browser,
-    login: String,
-    account: String,
+pub struct Client {
+    pub browser: Browser,
+    pub login: String,
+    pub account: String,
 }
 
 impl Client {
-    fn new(site: &Site, name: &str) -> Client {
+    pub fn new(site: &Site, name: &str) -> Client {
         let login = format!("Authorization: Basic {}", base64(format!("{name}:secret").as_bytes()).trim_end());
         let mut client = Client { browser: site.browser(), login, account: String::new() };
         let session = client.get("/.well-known/jmap");
@@ -43,16 +45,16 @@ impl Client {
         client
     }
 
-    fn get(&self, path: &str) -> Page {
+    pub fn get(&self, path: &str) -> Page {
         self.browser.ask(&format!("GET {path} HTTP/1.1\r\n{}", self.login), b"")
     }
 
-    fn post(&self, path: &str, kind: &str, body: &[u8]) -> Page {
+    pub fn post(&self, path: &str, kind: &str, body: &[u8]) -> Page {
         self.browser.ask(&format!("POST {path} HTTP/1.1\r\n{}\r\nContent-Type: {kind}", self.login), body)
     }
 
-    /// The arguments of the replies to calls, of which each gets the account.
-    fn call(&self, calls: &[(&str, Value)]) -> Vec<Value> {
+    /// The replies to calls, of which each gets the account.
+    pub fn replies(&self, calls: &[(&str, Value)]) -> Vec<Value> {
         let named = calls.iter().enumerate().map(|(at, (name, arguments))| {
             let mut arguments = arguments.clone();
             arguments["accountId"] = self.account.clone().into();
@@ -62,8 +64,12 @@ impl Client {
         let page = self.post("/jmap/api", "application/json", request.to_string().as_bytes());
         assert_eq!(page.status, 200, "{}", page.text());
         let response: Value = serde_json::from_slice(&page.body).unwrap();
-        let replies = response["methodResponses"].as_array().unwrap().clone();
-        replies
+        response["methodResponses"].as_array().unwrap().clone()
+    }
+
+    /// The arguments of the replies, of which none is an error.
+    pub fn call(&self, calls: &[(&str, Value)]) -> Vec<Value> {
+        self.replies(calls)
             .into_iter()
             .map(|reply| {
                 assert_ne!(reply[0], "error", "{reply}");
@@ -72,13 +78,13 @@ impl Client {
             .collect()
     }
 
-    fn mailbox(&self, role: &str) -> String {
+    pub fn mailbox(&self, role: &str) -> String {
         let boxes = self.call(&[("Mailbox/get", json!({ "ids": null }))]).remove(0);
         let found = boxes["list"].as_array().unwrap().iter().find(|mailbox| mailbox["role"] == role);
         found.unwrap_or_else(|| panic!("{role} in {boxes}"))["id"].as_str().unwrap().into()
     }
 
-    fn emails(&self) -> Vec<Value> {
+    pub fn emails(&self) -> Vec<Value> {
         let query = json!({ "filter": { "inMailbox": self.mailbox("inbox") }, "sort": [{ "property": "receivedAt", "isAscending": false }] });
         let get = json!({
             "#ids": { "resultOf": "c0", "name": "Email/query", "path": "/ids" },
@@ -335,12 +341,16 @@ fn scripts_are_kept_checked_renamed_and_activated() {
     assert_eq!(kinds, [json!("invalidProperties"), json!("notFound"), json!("notFound")], "{wrong}");
 }
 
+/// Fields that ask for a conversation.
+pub const AGREED: &str = "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                          Sec-WebSocket-Protocol: jmap\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
 /// A client of WebSocket.
-struct Socket(TcpStream);
+pub struct Socket(TcpStream);
 
 impl Socket {
     /// Asks for a conversation with more fields; the head of the answer, and the connection.
-    fn open(client: &Client, fields: &str) -> (String, Socket) {
+    pub fn open(client: &Client, fields: &str) -> (String, Socket) {
         let mut stream = TcpStream::connect(client.browser.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let head = format!("GET /jmap/ws HTTP/1.1\r\nHost: {}\r\n{}{fields}\r\n", client.browser.address, client.login);
@@ -353,7 +363,7 @@ impl Socket {
         (String::from_utf8(answer).unwrap(), Socket(stream))
     }
 
-    fn send(&mut self, first: u8, content: &[u8]) {
+    pub fn send(&mut self, first: u8, content: &[u8]) {
         let length = u16::try_from(content.len()).unwrap();
         let mut frame = vec![first];
         match length {
@@ -366,7 +376,7 @@ impl Socket {
         self.0.write_all(&frame).unwrap();
     }
 
-    fn ask(&mut self, text: &str) -> Value {
+    pub fn ask(&mut self, text: &str) -> Value {
         self.send(0x81, text.as_bytes());
         self.text()
     }
@@ -385,7 +395,7 @@ impl Socket {
         (head[0], content)
     }
 
-    fn text(&mut self) -> Value {
+    pub fn text(&mut self) -> Value {
         let (first, content) = self.frame();
         assert_eq!(first, 0x81, "{content:?}");
         serde_json::from_slice(&content).unwrap()
@@ -394,8 +404,6 @@ impl Socket {
 
 #[test]
 fn requests_and_changes_go_over_websocket() {
-    const AGREED: &str = "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                          Sec-WebSocket-Protocol: jmap\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     let site = Site::start(false);
     let ann = Client::new(&site, "ann");
     let session: Value = serde_json::from_slice(&ann.get("/jmap/session").body).unwrap();

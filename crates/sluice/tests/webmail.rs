@@ -49,6 +49,14 @@ impl Site {
         Site { gateway, accounts, webmail: ([127, 0, 0, 1], webmail).into() }
     }
 
+    /// Changes the accounts by a command.
+    pub fn account(&self, words: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
+        let output = command.args(["account", "--accounts"]).arg(self.accounts.path().join("accounts")).args(words);
+        let output = output.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// Sets the password of an account anew.
     pub fn change_password(&self, name: &str) {
         add_account(&self.accounts.path().join("accounts"), &["passwd", name]);
