@@ -15,6 +15,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::{Host, Layout, Script};
 use crate::index::{Index, mailbox_id};
+use crate::limits::LOOKED_UP;
 use crate::part::Part;
 use crate::source::{Blob, Source};
 use crate::{Map, Value, json};
@@ -77,9 +78,6 @@ pub(crate) fn copy(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<
         _ => Err(Error::new("fromAccountNotFound")),
     }
 }
-
-/// Types whose objects a blob is looked up in.
-pub(crate) const LOOKED_UP: [&str; 3] = ["Mailbox", "Thread", "Email"];
 
 /// `Blob/lookup` (RFC 9404, section 4.3): the Email that a blob is of, its thread and its mailboxes.
 pub(crate) fn lookup(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<Value, Error> {

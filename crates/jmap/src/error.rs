@@ -36,6 +36,15 @@ impl Problem {
     }
 }
 
+impl From<crate::json::Wrong> for Problem {
+    fn from(wrong: crate::json::Wrong) -> Problem {
+        match wrong {
+            crate::json::Wrong::NoJson => Problem::NotJson,
+            crate::json::Wrong::TooManyValues => Problem::Limit("maxSizeRequest"),
+        }
+    }
+}
+
 /// A method that is not carried out, or an object that is not changed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Error {

@@ -8,7 +8,6 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::error::Problem;
 use crate::limits::{DEPTH_MAX, VALUES_MAX};
 use crate::{Map, Value};
 
@@ -17,18 +16,22 @@ pub(crate) fn read(body: &[u8]) -> Option<Value> {
     request(body).ok()
 }
 
+/// A reason why there is no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    NoJson,
+    TooManyValues,
+}
+
 /// The same of a request.
-///
-/// # Errors
-/// What is wrong with it.
-pub(crate) fn request(body: &[u8]) -> Result<Value, Problem> {
+pub(crate) fn request(body: &[u8]) -> Result<Value, Wrong> {
     let left = Cell::new(VALUES_MAX);
     let mut reader = serde_json::Deserializer::from_slice(body);
     let value = Room { depth: DEPTH_MAX, values: &left }.deserialize(&mut reader);
     match value.and_then(|value| reader.end().map(|()| value)) {
         Ok(value) => Ok(value),
-        Err(_) if left.get() == 0 => Err(Problem::Limit("maxSizeRequest")),
-        Err(_) => Err(Problem::NotJson),
+        Err(_) if left.get() == 0 => Err(Wrong::TooManyValues),
+        Err(_) => Err(Wrong::NoJson),
     }
 }
 
@@ -138,6 +141,6 @@ mod tests {
         assert!(deep(DEPTH_MAX).is_some() && deep(DEPTH_MAX + 1).is_none() && deep(1_000_000).is_none());
         let many = |count: usize| format!("[0{}]", ",0".repeat(count - 2));
         assert!(read(many(VALUES_MAX).as_bytes()).is_some());
-        assert_eq!(request(many(VALUES_MAX + 1).as_bytes()), Err(Problem::Limit("maxSizeRequest")));
+        assert_eq!(request(many(VALUES_MAX + 1).as_bytes()), Err(Wrong::TooManyValues));
     }
 }

@@ -43,6 +43,9 @@ pub const RECIPIENTS_MAX: usize = 100;
 /// Characters of a preview (RFC 8621, section 4.1.4).
 pub const PREVIEW_CHARACTERS: usize = 256;
 
+/// Types whose objects a blob is looked up in.
+pub const LOOKED_UP: [&str; 3] = ["Mailbox", "Thread", "Email"];
+
 /// Properties by which Emails are sorted.
 pub const SORTS: [&str; 9] = [
     "receivedAt",

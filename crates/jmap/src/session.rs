@@ -3,7 +3,6 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::blob::LOOKED_UP;
 use crate::host::Host;
 use crate::limits::*;
 use crate::{Value, json};

@@ -25,7 +25,7 @@ impl Message {
     pub fn read(text: &[u8]) -> Message {
         let value = match crate::json::request(text) {
             Ok(value) => value,
-            Err(problem) => return Message::Wrong(problem),
+            Err(wrong) => return Message::Wrong(wrong.into()),
         };
         match value["@type"].as_str() {
             Some("Request") => Message::Request(value["id"].as_str().map(String::from)),

@@ -5,14 +5,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::set::{SETTABLE, Task, Wanted, full_name, order_noted, tell};
+use super::wanted::{SETTABLE, Wanted, full_name, order_noted};
 use super::{COUNTS, objects};
 use crate::Value;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Work;
 use crate::index::Index;
-use crate::outcome::Outcome;
 
 /// A change of a mailbox.
 struct Plan {
@@ -92,13 +91,11 @@ pub(super) fn change(engine: &mut Engine<'_>, id: &str, patch: &Value) -> Result
     apply(engine, &[plan])
 }
 
-/// Changes the mailboxes that nothing but each other stands in the way of; whether there are any.
-pub(super) fn exchange(engine: &mut Engine<'_>, outcome: &mut Outcome, refused: &mut Vec<(Task, Error)>) -> bool {
+/// Changes the mailboxes that nothing but each other stands in the way of; returns the places of those.
+pub(super) fn exchange(engine: &mut Engine<'_>, updates: Vec<(usize, String, Value)>) -> Vec<usize> {
     let mut plans = Vec::new();
-    for (at, (task, _)) in refused.iter().enumerate() {
-        if let Task::Update(id, patch) = task
-            && let Ok(plan) = Plan::read(engine, id, patch)
-        {
+    for (at, id, patch) in updates {
+        if let Ok(plan) = Plan::read(engine, &id, &patch) {
             plans.push((at, plan));
         }
     }
@@ -119,14 +116,10 @@ pub(super) fn exchange(engine: &mut Engine<'_>, outcome: &mut Outcome, refused: 
         let role = plan.wanted.special_use;
         all.filter(|all| all & role == 0).map(|all| all | role)
     });
-    if plans.len() < 2 || roles.is_none() || apply(engine, &plans).is_err() {
-        return false;
+    match plans.len() > 1 && roles.is_some() && apply(engine, &plans).is_ok() {
+        true => places,
+        false => Vec::new(),
     }
-    for at in places.into_iter().rev() {
-        let (task, _) = refused.remove(at);
-        tell(engine, outcome, task, Ok(Value::Null));
-    }
-    true
 }
 
 /// Carries out changes in one transaction.

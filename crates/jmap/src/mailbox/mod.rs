@@ -5,6 +5,7 @@
 mod change;
 mod query;
 mod set;
+mod wanted;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};

@@ -5,27 +5,20 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use store::Mailbox;
-use text::normal::composed;
-
-use super::{ORDER, change, objects, orders, special_use};
+use super::wanted::{SETTABLE, Wanted, full_name, order_noted};
+use super::{change, objects};
 use crate::arguments::Arguments;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::host::Work;
-use crate::index::{Index, mailbox_id};
 use crate::outcome::{Outcome, Set};
-use crate::references::created;
 use crate::{Map, Value};
-
-/// Properties that a client sets.
-pub(super) const SETTABLE: [&str; 5] = ["name", "parentId", "role", "sortOrder", "isSubscribed"];
 
 /// How often objects of one call that others of it stand in the way of are tried. Each time all of a chain of names can pass.
 const PASSES_MAX: usize = 8;
 
 /// An object of a call.
-pub(super) enum Task {
+enum Task {
     Create(String, Value),
     Update(String, Value),
     Destroy(String),
@@ -60,7 +53,10 @@ fn carry_out(engine: &mut Engine<'_>, outcome: &mut Outcome, mut tasks: Vec<Task
                 done => tell(engine, outcome, task, done),
             }
         }
-        let has_passed = refused.len() < count || change::exchange(engine, outcome, &mut refused);
+        if refused.len() == count {
+            exchange(engine, outcome, &mut refused);
+        }
+        let has_passed = refused.len() < count;
         if !has_passed || pass == PASSES_MAX {
             refused.into_iter().for_each(|(task, error)| tell(engine, outcome, task, Err(error)));
             return;
@@ -69,12 +65,25 @@ fn carry_out(engine: &mut Engine<'_>, outcome: &mut Outcome, mut tasks: Vec<Task
     }
 }
 
+/// Carries out the updates that only each other stand in the way of.
+fn exchange(engine: &mut Engine<'_>, outcome: &mut Outcome, refused: &mut Vec<(Task, Error)>) {
+    let update = |(at, (task, _)): (usize, &(Task, Error))| match task {
+        Task::Update(id, patch) => Some((at, id.clone(), patch.clone())),
+        _ => None,
+    };
+    let updates = refused.iter().enumerate().filter_map(update).collect();
+    for at in change::exchange(engine, updates).into_iter().rev() {
+        let (task, _) = refused.remove(at);
+        tell(engine, outcome, task, Ok(Value::Null));
+    }
+}
+
 /// Whether an object may be taken when others of the call are done.
 fn may_pass(error: &Error) -> bool {
     ["alreadyExists", "mailboxHasChild", "invalidProperties"].contains(&error.kind)
 }
 
-pub(super) fn tell(engine: &mut Engine<'_>, outcome: &mut Outcome, task: Task, done: Result<Value, Error>) {
+fn tell(engine: &mut Engine<'_>, outcome: &mut Outcome, task: Task, done: Result<Value, Error>) {
     match task {
         Task::Create(creation, _) => outcome.created(engine, creation, done),
         Task::Update(id, _) => outcome.updated(engine.resolved(id), done),
@@ -108,79 +117,6 @@ fn in_order(create: Map<String, Value>) -> Vec<(String, Value)> {
     ordered
 }
 
-/// A mailbox as it is to be.
-pub(super) struct Wanted {
-    pub name: String,
-    pub special_use: u16,
-    /// The part of it that the mailbox does not have yet.
-    pub new_role: u16,
-    pub order: Value,
-    pub is_subscribed: bool,
-}
-
-/// The whole name of a mailbox from its own and its parent. `number` is the mailbox that it is, if it exists.
-pub(super) fn full_name(
-    engine: &mut Engine<'_>,
-    object: &Map<String, Value>,
-    number: Option<u32>,
-) -> Result<String, Error> {
-    let index = engine.index();
-    let own = object.get("name").and_then(Value::as_str).ok_or_else(|| Error::property("name"))?;
-    if own.is_empty() || own.contains(char::from(store::DELIMITER)) {
-        return Err(Error::property("name"));
-    }
-    let own = composed(own);
-    let parent = match object.get("parentId").unwrap_or(&Value::Null) {
-        Value::Null => return Ok(own.into_owned()),
-        Value::String(parent) => created(parent, &engine.created).and_then(|id| index.mailbox(id)),
-        _ => None,
-    };
-    let (parent, above) = parent.ok_or_else(|| Error::property("parentId"))?;
-    let mut at = Some(*parent);
-    while let Some(above) = at {
-        if number == Some(above) {
-            return Err(Error::property("parentId"));
-        }
-        let mailbox = index.snapshot.mailbox(above);
-        at = mailbox.and_then(|mailbox| super::parent_and_name(&index, engine.account, mailbox).0);
-    }
-    Ok(format!("{}/{own}", String::from_utf8_lossy(&above.name)))
-}
-
-impl Wanted {
-    /// Reads the settable properties of an object, which will have this whole name.
-    pub fn read(object: &Map<String, Value>, name: String) -> Result<Wanted, Error> {
-        let role = match object.get("role").unwrap_or(&Value::Null) {
-            Value::Null => None,
-            Value::String(role) => Some(role.as_str()),
-            _ => return Err(Error::property("role")),
-        };
-        let role = role.filter(|role| !(name == "INBOX" && *role == "inbox"));
-        let special_use = special_use(role).ok_or_else(|| Error::property("role"))?;
-        let order = object.get("sortOrder").cloned().unwrap_or_else(|| 0.into());
-        if order.as_u64().is_none_or(|order| order >= 1 << 31) {
-            return Err(Error::property("sortOrder"));
-        }
-        let is_subscribed = object.get("isSubscribed").unwrap_or(&Value::Bool(false)).as_bool();
-        let is_subscribed = is_subscribed.ok_or_else(|| Error::property("isSubscribed"))?;
-        Ok(Wanted { name, special_use, new_role: special_use, order, is_subscribed })
-    }
-
-    /// Whether name and role are free, or have mailboxes that give them up at the same time.
-    pub fn check(&self, index: &Index, account: u32, leaving: &[u32]) -> Result<(), Error> {
-        let stays = |number: &u32| !leaving.contains(number);
-        let named = index.snapshot.mailbox_named(account, self.name.as_bytes()).map(|(number, _)| number);
-        if let Some(number) = named.filter(stays) {
-            return Err(Error::new("alreadyExists").with("existingId", mailbox_id(number)));
-        }
-        let has_role = |mailbox: &Mailbox| self.new_role & mailbox.special_use.0 != 0;
-        match index.mailboxes.iter().any(|(number, mailbox)| has_role(mailbox) && stays(number)) {
-            true => Err(Error::property("role")),
-            false => Ok(()),
-        }
-    }
-}
-
 fn make(engine: &mut Engine<'_>, object: &Value) -> Result<Value, Error> {
     let Value::Object(object) = object else { return Err(Error::new("invalidProperties")) };
     if let Some(unknown) = object.keys().find(|name| !SETTABLE.contains(&name.as_str())) {
@@ -206,14 +142,6 @@ fn make(engine: &mut Engine<'_>, object: &Value) -> Result<Value, Error> {
     // The client knows what it has sent.
     told.retain(|name, value| object.get(name) != Some(value));
     Ok(Value::Object(told))
-}
-
-/// Notes the `sortOrder` of mailboxes.
-pub(super) fn order_noted(index: &Index, account: u32, changed: impl IntoIterator<Item = (u32, Value)>) -> Work {
-    let mut orders = orders(index, account);
-    orders.retain(|id, _| index.mailbox(id).is_some());
-    orders.extend(changed.into_iter().map(|(number, order)| (mailbox_id(number), order)));
-    Work::Annotate { name: ORDER.into(), value: format!("{}", Value::Object(orders)).into_bytes() }
 }
 
 fn remove(engine: &mut Engine<'_>, id: &str, with_emails: bool) -> Result<(), Error> {
