@@ -141,7 +141,7 @@ pub(crate) fn get(engine: &mut Engine<'_>, mut arguments: Arguments) -> Result<V
     }
     let (mut list, mut missing, mut left) = (Vec::new(), Vec::new(), READ_BYTES_MAX);
     for id in ids {
-        match range.of(engine, &id, &mut left).map_err(|error| whole(error))? {
+        match range.of(engine, &id, &mut left).map_err(whole)? {
             Some(found) => {
                 engine.spend(found.bytes.len().saturating_mul(2).saturating_add(100))?;
                 list.push(told(id, found, &wanted));

@@ -112,10 +112,10 @@ pub(super) fn exchange(engine: &mut Engine<'_>, updates: Vec<(usize, String, Val
         }
     }
     let (places, plans): (Vec<usize>, Vec<Plan>) = plans.into_iter().unzip();
-    let roles = plans.iter().fold(Some(0), |all: Option<u16>, plan| {
-        let role = plan.wanted.special_use;
-        all.filter(|all| all & role == 0).map(|all| all | role)
-    });
+    let roles = plans
+        .iter()
+        .map(|plan| plan.wanted.special_use)
+        .try_fold(0, |all, role| (all & role == 0).then_some(all | role));
     match plans.len() > 1 && roles.is_some() && apply(engine, &plans).is_ok() {
         true => places,
         false => Vec::new(),
