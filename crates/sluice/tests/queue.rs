@@ -506,6 +506,22 @@ fn postfix_and_exim_take_mail_and_refuse_it() {
 }
 
 #[test]
+fn a_mail_comes_back_whole_with_the_fields_that_it_went_out_with() {
+    let site = Site::start();
+    let mut wire = site.submit_as("ann@here.test");
+    let mail = "Subject: hello\r\n\r\ngr\u{fc}\u{df}e\r\n";
+    assert_eq!(send(&mut wire, "<ann@here.test> RET=FULL", &["<x@refused.test>"], mail), "250 2.0.0 Queued");
+    let notice = site.mails("ann@here.test", 1).remove(0);
+    let (head, original) = notice.split_once("\r\nContent-Type: message/rfc822\r\n").unwrap();
+    assert!(head.contains("; boundary=") && head.contains("\"\r\nContent-Transfer-Encoding: 8bit\r\n\r\n--"), "{head}");
+    let original = original.strip_prefix("Content-Transfer-Encoding: 8bit\r\n\r\n").unwrap();
+    assert!(original.contains("\r\nSubject: hello\r\n\r\ngr\u{fc}\u{df}e\r\n"), "{notice}");
+    for field in ["Date: ", "From: <ann@here.test>\r\n", "Message-ID: <"] {
+        assert!(original.contains(field), "{field}: {notice}");
+    }
+}
+
+#[test]
 fn a_mail_that_is_to_go_out_later_goes_out_then() {
     let site = Site::start();
     let mut outside = Wire::connect(site.gateway.addresses[1]);

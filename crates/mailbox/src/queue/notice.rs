@@ -22,6 +22,9 @@ const HEADER_BYTES_MAX: usize = 16 << 10;
 /// Bytes of a mail that is sent back whole, where that was asked for; of a longer one the header is.
 const WHOLE_BYTES_MAX: u64 = 256 << 10;
 
+/// The field of a part with other bytes than ASCII, and of the parts around it.
+const EIGHT_BIT: &str = "Content-Transfer-Encoding: 8bit\r\n";
+
 /// Characters of a reason that are told.
 const WHY_CHARACTERS_MAX: usize = 300;
 
@@ -102,16 +105,19 @@ pub(super) fn write(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) ->
     let (hostname, now) = (&site.hostname, seconds());
     let boundary = format!("{now}.{mail}.notice");
     let is_redirect = !entry.account.is_empty() && !entry.is_written;
+    let original = original(site, mail, entry, events);
+    let is_ascii = original.as_ref().is_none_or(|part| part.is_ascii());
     let kind = events.iter().map(|event| event.kind).find(|kind| *kind == Kind::Failed);
     let (subject, first) = kind.or(events.first().map(|event| event.kind)).unwrap_or(Kind::Failed).words();
     let mut head = format!(
         "From: Mail Delivery System <MAILER-DAEMON@{hostname}>\r\nTo: <{to}>\r\nSubject: {subject}\r\n\
          Date: {date}\r\nMessage-ID: <notice.{now}.{mail}.{number}@{hostname}>\r\nAuto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n\
-         Content-Type: multipart/report; report-type=delivery-status; boundary=\"{boundary}\"\r\n\r\n\
+         Content-Type: multipart/report; report-type=delivery-status; boundary=\"{boundary}\"\r\n{encoding}\r\n\
          --{boundary}\r\nContent-Type: text/plain; charset=us-ascii\r\n\r\n{first}\r\n\r\n",
         to = ascii(&entry.from),
         number = events.first().map_or(0, |event| event.recipient.tries),
         date = date::message(now),
+        encoding = if is_ascii { "" } else { EIGHT_BIT },
     );
     for event in events {
         let _ = match is_redirect {
@@ -133,7 +139,10 @@ pub(super) fn write(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) ->
         put_recipient(&mut head, entry, event, is_redirect, until);
     }
     let mut text = head.into_bytes();
-    put_original(&mut text, site, mail, entry, events, &boundary);
+    if let Some(part) = original {
+        text.extend(format!("\r\n--{boundary}\r\n").bytes());
+        text.extend(part);
+    }
     text.extend(format!("\r\n--{boundary}--\r\n").bytes());
     text
 }
@@ -167,9 +176,10 @@ fn put_recipient(head: &mut String, entry: &Entry, event: &Event, is_redirect: b
     }
 }
 
-/// The mail, or its header; of a mail with REQUIRETLS its header (RFC 8689, section 5). Of one whose header is not in ASCII nothing comes back: the sender's host may not take it.
-fn put_original(text: &mut Vec<u8>, site: &Site, mail: u32, entry: &Entry, events: &[&Event], boundary: &str) {
-    let Some(mut body) = open(site, mail) else { return };
+/// The part with the mail, or its header (RFC 3461, section 6.2); of a mail with REQUIRETLS its header (RFC 8689, section 5). It has the fields
+/// that it has got here, by which a client knows its mail.
+fn original(site: &Site, mail: u32, entry: &Entry, events: &[&Event]) -> Option<Vec<u8>> {
+    let mut body = open(site, mail)?;
     let is_failure = events.iter().any(|event| event.kind == Kind::Failed);
     let bytes = body.size().saturating_sub(entry.skipped);
     let is_whole = entry.ret == Some(Return::Full) && !entry.require_tls && is_failure && bytes <= WHOLE_BYTES_MAX;
@@ -181,16 +191,25 @@ fn put_original(text: &mut Vec<u8>, site: &Site, mail: u32, entry: &Entry, event
         length += more;
     }
     original.truncate(length);
-    if !is_whole || !original.is_ascii() {
-        let last = original.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        original.truncate(end_of_header(&original, 0).unwrap_or(last));
+    let trace = if entry.is_ours() { entry.trace.as_str() } else { "" };
+    part(trace, original, is_whole, entry.is_written)
+}
+
+/// A part of a mail, from its fields on: all of it, or its header. A body that is not in ASCII goes to accounts here alone, since another host
+/// may not take it; of a header that is not in ASCII there is no part.
+fn part(trace: &str, mut original: Vec<u8>, is_whole: bool, is_to_account: bool) -> Option<Vec<u8>> {
+    let last = || original.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let end = end_of_header(&original, 0).unwrap_or_else(last);
+    if !trace.is_ascii() || !original[..end].is_ascii() {
+        return None;
     }
-    if !original.is_ascii() {
-        return;
+    let is_whole = is_whole && (is_to_account || original.is_ascii());
+    if !is_whole {
+        original.truncate(end);
     }
     let kind = if is_whole { "message/rfc822" } else { "text/rfc822-headers" };
-    text.extend(format!("\r\n--{boundary}\r\nContent-Type: {kind}\r\n\r\n").bytes());
-    text.extend(original);
+    let encoding = if original.is_ascii() { "" } else { EIGHT_BIT };
+    Some([format!("Content-Type: {kind}\r\n{encoding}\r\n{trace}").as_bytes(), &original].concat())
 }
 
 /// Text of others as one line in ASCII.
@@ -231,6 +250,25 @@ fn xtext(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mail_comes_back_whole_or_as_its_header() {
+        let mail = |text: &str| text.as_bytes().to_vec();
+        let told = |original, is_whole, is_to_account| {
+            part("Date: x\r\n", original, is_whole, is_to_account).map(|part| String::from_utf8(part).unwrap())
+        };
+        let (plain, umlaut) = ("A: b\r\n\r\nbody\r\n", "A: b\r\n\r\ngr\u{fc}n\r\n");
+        let header = "Content-Type: text/rfc822-headers\r\n\r\nDate: x\r\nA: b\r\n\r\n";
+        let whole = "Content-Type: message/rfc822\r\n\r\nDate: x\r\nA: b\r\n\r\nbody\r\n";
+        let eight_bit = "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 8bit\r\n\r\nDate: x\r\nA: b\r\n\r\ngr\u{fc}n\r\n";
+        assert_eq!(told(mail(plain), true, false).as_deref(), Some(whole));
+        assert_eq!(told(mail(plain), false, true).as_deref(), Some(header));
+        assert_eq!(told(mail(umlaut), true, false).as_deref(), Some(header), "a host that may not take it");
+        assert_eq!(told(mail(umlaut), true, true).as_deref(), Some(eight_bit));
+        assert_eq!(told(mail("A: \u{fc}\r\n\r\nbody\r\n"), true, true), None);
+        // A header that goes on beyond what was read.
+        assert!(told(mail("A: b\r\nC: d"), false, false).is_some_and(|text| text.ends_with("\r\nA: b\r\n")));
+    }
 
     #[test]
     fn xtext_is_decoded_and_addresses_become_ascii() {
