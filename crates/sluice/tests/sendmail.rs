@@ -113,6 +113,19 @@ fn a_command_sends_a_mail_as_its_user_with_what_the_mail_lacks() {
 }
 
 #[test]
+fn a_word_is_one_address_and_the_help_is_there() {
+    let machine = Machine::new();
+    drop(machine.serve());
+    for wrong in ["c@x.example d@x.example", "a b", ":include:/etc/passwd"] {
+        assert_eq!(machine.sendmail(None, &[wrong], "A: b\n\n"), Some(65), "{wrong}");
+    }
+    assert!(crate::harness::files(&machine.maildrop()).is_empty());
+    let help = Command::new(env!("CARGO_BIN_EXE_sluice")).args(["sendmail", "--help"]).output().unwrap();
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert!(help.status.success() && text.contains("-R full|hdrs") && text.contains("sluice sendmail"), "{text}");
+}
+
+#[test]
 fn users_send_as_themselves_unless_they_are_trusted_and_see_nothing_of_each_other() {
     if !is_root() {
         return eprintln!("skipped: only root becomes other users");

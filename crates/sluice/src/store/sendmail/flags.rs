@@ -29,6 +29,8 @@ pub enum Mode {
     Flush,
     /// Make tables of aliases anew: there are none.
     Aliases,
+    /// Print the help.
+    Help,
 }
 
 /// A command line.
@@ -66,6 +68,7 @@ impl Flags {
         while let Some(word) = words.next() {
             match word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
                 None => flags.recipients.push(word),
+                Some("-help") => flags.mode = Mode::Help,
                 Some("-") => flags.recipients.extend(words.by_ref()),
                 Some(letters) => flags.letters(letters, &mut words)?,
             }
@@ -156,8 +159,13 @@ mod tests {
         assert_eq!(parse("-i a@b -f '' c@d").unwrap().from.as_deref(), Some(""));
         assert_eq!(parse("-N success,Delay x").unwrap().notify, "SUCCESS,DELAY");
         assert!(parse("-it").unwrap().reads_header && parse("-odq -bm -v a").unwrap().recipients == ["a"]);
-        for (line, mode) in [("-bp", Mode::Queue), ("-q", Mode::Flush), ("-q15m", Mode::Flush), ("-bi", Mode::Aliases)]
-        {
+        for (line, mode) in [
+            ("--help", Mode::Help),
+            ("-bp", Mode::Queue),
+            ("-q", Mode::Flush),
+            ("-q15m", Mode::Flush),
+            ("-bi", Mode::Aliases),
+        ] {
             assert_eq!(parse(line).unwrap().mode, mode, "{line}");
         }
     }

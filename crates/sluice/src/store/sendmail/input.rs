@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-use mime::address::{Entry, addresses};
+use mime::address::{Address, Entry, addresses};
 use proto::smtp::Path;
 
 use super::Fault;
@@ -41,7 +41,8 @@ impl<R: BufRead> Lines<R> {
             }
             let (line, begins) = (out.get(from..).unwrap_or_default(), self.at_start);
             let is_dot = matches!(line, b".\n" | b".\r\n" | b".");
-            let is_left_out = std::mem::take(&mut self.is_first) && line.starts_with(b"From ");
+            let is_left_out =
+                std::mem::take(&mut self.is_first) && (line.starts_with(b"From ") || line.starts_with(b">From "));
             self.at_start = line.ends_with(b"\n");
             if is_left_out {
                 out.truncate(from);
@@ -113,23 +114,39 @@ pub fn of_header(header: &[u8]) -> Result<Vec<String>, Fault> {
     Ok(if is_again { again } else { first })
 }
 
+/// The addresses of a word of the command line. One without addresses is an error, and so is `:include:`.
+pub fn of_word(word: &str) -> Result<Vec<String>, Fault> {
+    let found = of_list(word.as_bytes())?;
+    match found.is_empty() && !word.is_empty() || word.starts_with(':') {
+        true => Err(Fault::data(format!("{word:?} is not an address"))),
+        false => Ok(found),
+    }
+}
+
 /// The addresses of a list.
 pub fn of_list(list: &[u8]) -> Result<Vec<String>, Fault> {
     let mut found = Vec::new();
     for entry in addresses(list, RECIPIENTS_MAX) {
         let Entry::Address(address) = entry else { continue };
-        let whole = written(&address.local, &address.domain);
-        let is_right = whole.as_ref().is_some_and(|whole| !whole.is_empty() && whole.parse::<Path>().is_ok());
-        match whole.filter(|_| is_right) {
-            Some(whole) => found.push(whole),
-            None if address.local.is_empty() && address.domain.is_empty() => {}
-            None => {
-                let [local, domain] = [&address.local, &address.domain].map(|part| String::from_utf8_lossy(part));
-                return Err(Fault::data(format!("{local:?} at {domain:?} is not an address")));
-            }
+        if address.local.is_empty() && address.domain.is_empty() {
+            continue;
         }
+        let whole = written(&address.local, &address.domain)
+            .filter(|whole| is_meant(&address) && whole.parse::<Path>().is_ok());
+        let Some(whole) = whole else {
+            let [local, domain] = [&address.local, &address.domain].map(|part| String::from_utf8_lossy(part));
+            return Err(Fault::data(format!("{local:?} at {domain:?} is not an address")));
+        };
+        found.push(whole);
     }
     Ok(found)
+}
+
+/// Whether an address is one as its writer meant it: two that stand side by side are read as one, and are not. A name alone is an address
+/// here, and an address may be the name of another.
+fn is_meant(address: &Address) -> bool {
+    let is_named = address.name.as_ref().is_some_and(|name| name.contains(&b'@'));
+    address.is_whole || address.domain.is_empty() || is_named
 }
 
 /// An address as an envelope has it: its local part in quotes where it needs them.
@@ -155,7 +172,31 @@ mod tests {
         assert_eq!(found("To: a@b\nResent-From: x@y\nResent-To: c@d\n\n"), ["c@d"]);
         assert_eq!(found("To: undisclosed-recipients:;\nTo: <>\n\n"), Vec::<String>::new());
         assert_eq!(found("To: \"a b\"@example.org\n\n"), ["\"a b\"@example.org"]);
-        assert_eq!(of_header(b"To: a@b c@[\n\n").map_err(|fault| fault.status).err(), Some(65));
+        assert_eq!(found("To: Ann Doe, ann@x <ann@example.org>, Bob <bob>\n\n"), ["ann@example.org", "bob"]);
+        for wrong in ["To: a@b c@[\n\n", "To: a@b c@d\n\n", "To: Ann <a b@c>\n\n"] {
+            assert_eq!(of_header(wrong.as_bytes()).map_err(|fault| fault.status).err(), Some(65), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn words_are_addresses() {
+        assert_eq!(
+            of_word("ann@example.org, <bob@example.org>,root").unwrap(),
+            ["ann@example.org", "bob@example.org", "root"]
+        );
+        assert_eq!(of_word("\"a b\"@example.org").unwrap(), ["\"a b\"@example.org"]);
+        assert_eq!(of_word("").unwrap(), Vec::<String>::new());
+        for wrong in [
+            "c@x.test d@x.test",
+            "c@x.test\td@x.test",
+            "a b",
+            "Ann ann@x.test",
+            ":include:/x",
+            "<>",
+            "a@x.test, b c@x.test",
+        ] {
+            assert_eq!(of_word(wrong).map_err(|fault| fault.status).err(), Some(65), "{wrong}");
+        }
     }
 
     #[test]
@@ -171,6 +212,7 @@ mod tests {
         assert_eq!(read("A: b\n\nbody\n.\nmore\n", true), "A: b\n\n|body\n.\nmore\n");
         assert_eq!(read("hello\nFrom x\n", false), "hello\n|From x\n");
         assert_eq!(read("A: b\r\n c: d\r\n\r\n..\r\n", false), "A: b\r\n c: d\r\n\r\n|..\r\n");
+        assert_eq!(read(">From x Mon\nA: b\n\n>From y\n", false), "A: b\n\n|>From y\n");
         assert_eq!(read("", false), "|");
     }
 }

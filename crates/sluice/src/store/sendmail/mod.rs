@@ -25,7 +25,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, utimensat};
 
 use self::envelope::Envelope;
 use self::flags::{Flags, Mode};
-use self::input::{Lines, RECIPIENTS_MAX, of_header, of_list};
+use self::input::{Lines, RECIPIENTS_MAX, of_header, of_list, of_word};
 use crate::cli;
 use crate::config::StoreSettings;
 
@@ -108,9 +108,20 @@ fn done(flags: &Flags) -> Result<ExitCode, Fault> {
     match flags.mode {
         Mode::Mail => mail(flags, BufReader::new(io::stdin().lock())).map(|()| ExitCode::SUCCESS),
         Mode::Aliases => Ok(ExitCode::SUCCESS),
+        Mode::Help => help(),
         Mode::Queue => queue(flags, "list"),
         Mode::Flush => queue(flags, "flush"),
     }
+}
+
+/// Prints the help that the command line of the program has.
+fn help() -> Result<ExitCode, Fault> {
+    use clap::CommandFactory as _;
+    let mut whole = cli::Cli::command();
+    whole.build();
+    let printed = whole.find_subcommand_mut("sendmail").map(|command| command.print_long_help());
+    printed.transpose().map_err(|error| Fault::of(74, error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// As `sluice queue` does it. That nothing waits is no error.
@@ -132,7 +143,7 @@ fn mail(flags: &Flags, input: impl io::BufRead) -> Result<(), Fault> {
     let from = flags.from.as_deref().map(sender).transpose()?;
     let mut recipients = Vec::new();
     for word in &flags.recipients {
-        recipients.extend(of_list(word.as_bytes())?);
+        recipients.extend(of_word(word)?);
     }
     if recipients.is_empty() && !flags.reads_header {
         return Err(Fault::usage("no recipients: name them, or have them read from the header with -t"));
