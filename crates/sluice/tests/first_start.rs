@@ -56,9 +56,12 @@ fn what_the_service_makes_at_its_first_start_is_no_fault() {
 fn what_is_wrong_is_told_with_its_file_and_line() {
     let place = tempfile::tempdir().unwrap();
     fs::write(place.path().join("bad.pem"), "nothing").unwrap();
+    let certificate = rcgen::generate_simple_self_signed(vec!["mx.test".to_owned()]).unwrap();
+    fs::write(place.path().join("chain.pem"), certificate.cert.pem()).unwrap();
     let listener = "[[listener]]\nprotocol = 'smtp'\naddress = '127.0.0.1:25'\ntls = 'offer'\nforward = 'discard:'\n";
     for (tables, wanted) in [
         ("[[tls.certificate]]\nchain = 'bad.pem'\nkey = 'bad.pem'\n", "/sluice.toml:2: /bad.pem: no certificate in it"),
+        ("[[tls.certificate]]\nchain = 'chain.pem'\nkey = 'chain.pem'\n", "/chain.pem: no private key in it"),
         ("[[tls.certificate]]\nchain = '/none.pem'\nkey = '/none.pem'\n", "/sluice.toml:2: /none.pem: "),
         (
             "[database]\npaths = ['/none']\n[[tls.certificate]]\nacme = ['a.example']\n[tls.acme]\naccept_terms = true\n",

@@ -10,7 +10,7 @@ use std::sync::{Arc, RwLock};
 
 use rcgen::generate_simple_self_signed;
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -130,7 +130,10 @@ impl fmt::Display for Identity {
 
 fn from_files(chain: &Path, key: &Path) -> Result<Shown, String> {
     let certificates = certificates(chain)?;
-    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(key, &error))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+        pem::Error::NoItemsFound => unreadable(key, &"no private key in it"),
+        error => unreadable(key, &error),
+    })?;
     let identity = CertifiedKey::from_der(certificates, secret, &ring::default_provider());
     let identity = identity.map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => {
