@@ -130,6 +130,10 @@ pub fn toml(value: &Value) -> String {
     match value {
         Value::Array(values) => format!("[{}]", values.iter().map(toml).collect::<Vec<_>>().join(", ")),
         Value::String(text) => json!(whole_line(text)).to_string(),
+        Value::Object(table) => {
+            let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {}", toml(value))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
         other => other.to_string(),
     }
 }

@@ -3,11 +3,13 @@
 //! Of Postfix `main.cf`, `master.cf` and the tables that they name are read; nothing of it is changed, and no database is asked.
 
 mod access;
+mod aliases;
 mod doors;
 mod draft;
 mod logins;
 mod parameters;
 mod people;
+mod queries;
 mod reasons;
 mod services;
 mod tables;

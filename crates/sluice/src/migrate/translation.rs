@@ -78,6 +78,14 @@ impl Translation<'_> {
         }
     }
 
+    /// `myorigin`, which may be the first line of a file.
+    pub fn origin(&self) -> String {
+        let value = self.parameters.value("myorigin");
+        let in_file = value.starts_with('/').then(|| tables::read(Path::new(&value)).ok()).flatten();
+        let line = in_file.as_deref().unwrap_or(&value).lines().next().unwrap_or_default().trim().to_owned();
+        if line.is_empty() || line.starts_with('/') { self.parameters.value("myhostname") } else { line }
+    }
+
     /// The tables of a list.
     pub fn tables(&self, name: &str) -> Vec<Table> {
         self.parameters.list(name).iter().map(|word| Table::parse(word)).collect()
