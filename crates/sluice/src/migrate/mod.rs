@@ -4,6 +4,7 @@
 
 mod access;
 mod aliases;
+mod certificates;
 mod doors;
 mod draft;
 mod logins;
