@@ -38,7 +38,6 @@ const ALWAYS: &[&str] = &[
     "reject_unauth_destination",
     "reject_unauth_pipelining",
     "reject_unlisted_recipient",
-    "warn_if_reject",
 ];
 
 /// Restrictions with a word behind them.
@@ -77,11 +76,15 @@ fn is_list(work: &mut Translation<'_>, list: &str) -> bool {
 pub fn inside(work: &mut Translation<'_>) -> Vec<String> {
     let is_near =
         |network: &String| network.starts_with("127.") || network.starts_with("::1") || network.contains("ffff:127.");
-    let all = if work.parameters.is_set("mynetworks") { work.names("mynetworks") } else { Vec::new() };
-    all.iter()
-        .filter_map(|name| network(name))
-        .filter(|network| !is_near(network) && !network.ends_with("/0"))
-        .collect()
+    if !work.parameters.is_set("mynetworks") {
+        return Vec::new();
+    }
+    mynetworks(work).into_iter().filter(|network| !is_near(network) && !network.ends_with("/0")).collect()
+}
+
+/// All networks of `mynetworks`.
+pub fn mynetworks(work: &mut Translation<'_>) -> Vec<String> {
+    work.names("mynetworks").iter().filter_map(|name| network(name)).collect()
 }
 
 /// Networks that are trusted are not tested.
@@ -140,10 +143,17 @@ fn restrictions(
 ) {
     work.done(name);
     let mut all = work.parameters.list(name).into_iter();
+    let mut warns = false;
     while let Some(word) = all.next() {
+        if word == "warn_if_reject" {
+            warns = true;
+            continue;
+        }
+        let warns = std::mem::take(&mut warns);
         let behind = WITH_WORD.iter().any(|front| word.starts_with(front)).then(|| all.next()).flatten();
         let behind = behind.unwrap_or_default();
         let why = match word.as_str() {
+            _ if warns => "a refusal is only logged there, and this is not tested here",
             word if ALWAYS.contains(&word) => continue,
             "permit_mynetworks" => continue,
             "reject_rbl_client" => {
@@ -217,25 +227,39 @@ fn clients(work: &mut Translation<'_>, name: &str, word: &str, permit: &mut Vec<
 }
 
 fn postscreen(work: &mut Translation<'_>, permit: &mut Vec<String>, reject: &mut Vec<String>, lists: &mut Vec<String>) {
+    if !work.services.iter().any(|service| service.command == "postscreen") {
+        for name in [
+            "postscreen_access_list",
+            "postscreen_dnsbl_sites",
+            "postscreen_dnsbl_action",
+            "postscreen_dnsbl_threshold",
+            "postscreen_greet_wait",
+        ] {
+            work.note(name, "no service of master.cf is postscreen: it is not used there, and not here");
+        }
+        return;
+    }
     work.done("postscreen_access_list");
     for word in work.parameters.list("postscreen_access_list") {
         if word != "permit_mynetworks" {
             clients(work, "postscreen_access_list", &word, permit, reject);
         }
     }
-    work.done("postscreen_dnsbl_sites");
-    lists.extend(work.parameters.list("postscreen_dnsbl_sites"));
-    let is_enforced = !matches!(work.parameters.value("postscreen_dnsbl_action").as_str(), "" | "ignore");
     work.done("postscreen_dnsbl_action");
     work.done("postscreen_dnsbl_threshold");
-    if is_enforced {
-        let number = |value: &str| value.parse::<i64>().ok().filter(|&number| number > 0);
-        work.set(Part::Trust, "scores.reject", "postscreen_dnsbl_threshold", |value| {
-            number(value).map(|value| json!(value))
-        });
-        work.set(Part::Trust, "scores.defer", "postscreen_dnsbl_threshold", |value| {
-            number(value).map(|value| json!(value))
-        });
+    if matches!(work.parameters.value("postscreen_dnsbl_action").as_str(), "" | "ignore") {
+        work.note(
+            "postscreen_dnsbl_sites",
+            "with postscreen_dnsbl_action = ignore nobody is refused for them there: dnsbl.lists in [trust]",
+        );
+    } else {
+        work.done("postscreen_dnsbl_sites");
+        lists.extend(work.parameters.list("postscreen_dnsbl_sites"));
+        for key in ["scores.reject", "scores.defer"] {
+            let number =
+                |value: &str| value.parse::<i64>().ok().filter(|&number| number > 0).map(|number| json!(number));
+            work.set(Part::Trust, key, "postscreen_dnsbl_threshold", number);
+        }
     }
     work.set(Part::Trust, "greet_wait_ms", "postscreen_greet_wait", |value| {
         seconds(value.rsplit('}').next().unwrap_or(value), 's').map(|wait| json!((wait * 1_000).clamp(0, 60_000)))
