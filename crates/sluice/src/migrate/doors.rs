@@ -4,8 +4,10 @@ use serde_json::json;
 
 use super::access;
 use super::draft::Part;
+use super::parameters::Parameters;
 use super::services::{Service, endpoint};
 use super::translation::{Shape, Translation};
+use super::ways;
 
 /// The port of mail servers.
 const SMTP: u16 = 25;
@@ -25,6 +27,37 @@ const KNOWN: &[&str] = &[
     "syslog_name",
     "smtpd_sasl_security_options",
     "smtpd_sasl_local_domain",
+    "smtpd_use_tls",
+    "smtpd_enforce_tls",
+    "message_size_limit",
+];
+
+/// Programs of Postfix.
+const OWN: &[&str] = &[
+    "anvil",
+    "bounce",
+    "cleanup",
+    "discard",
+    "dnsblog",
+    "error",
+    "flush",
+    "lmtp",
+    "local",
+    "oqmgr",
+    "pickup",
+    "postlogd",
+    "proxymap",
+    "qmgr",
+    "qmqpd",
+    "scache",
+    "showq",
+    "smtp",
+    "smtpd",
+    "tlsmgr",
+    "tlsproxy",
+    "trivial-rewrite",
+    "verify",
+    "virtual",
 ];
 
 /// Makes a listener of each service to which clients connect.
@@ -67,58 +100,32 @@ pub fn listeners(work: &mut Translation<'_>, shape: &Shape, has_tls: bool) {
     }
 }
 
-/// Notes options of a service that have an effect.
+/// Notes options of a service that have an effect. An empty value takes back what `main.cf` sets, which is noted there.
 fn options(work: &mut Translation<'_>, service: &Service, is_known: impl Fn(&str, &str) -> bool) {
     for (place, name, value) in service.options.iter().filter(|(_, name, value)| !is_known(name, value)) {
-        let why = super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default());
+        let why = match name.as_str() {
+            _ if value.is_empty() => continue,
+            "smtp_tls_security_level" if ways::is_strict(value) => ways::STRICT,
+            name => super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default()),
+        };
         if !why.is_empty() {
             work.draft.note(Some(place), format!("{}: -o {name}={value}", service.name), why);
         }
     }
 }
 
-/// Services besides doors: options of Postfix's own clients, and services that are not Postfix's own.
+/// Services besides doors: options of Postfix's own programs, and services that are not Postfix's own.
 fn other(work: &mut Translation<'_>, service: &Service) {
-    const OWN: &[&str] = &[
-        "anvil",
-        "bounce",
-        "cleanup",
-        "discard",
-        "error",
-        "flush",
-        "lmtp",
-        "local",
-        "oqmgr",
-        "pickup",
-        "postlogd",
-        "proxymap",
-        "qmgr",
-        "qmqpd",
-        "scache",
-        "showq",
-        "smtp",
-        "smtpd",
-        "tlsmgr",
-        "tlsproxy",
-        "dnsblog",
-        "trivial-rewrite",
-        "verify",
-        "virtual",
-    ];
-    if matches!(service.command.as_str(), "smtp" | "lmtp") {
-        let is_smtps = service.name == "smtps";
-        options(work, service, |name, value| {
-            KNOWN.contains(&name) || name == "smtp_tls_wrappermode" && is_smtps && value.eq_ignore_ascii_case("yes")
-        });
+    if OWN.contains(&service.command.as_str()) {
+        // The next hop is one within TLS.
+        return options(work, service, |name, _| KNOWN.contains(&name) || name == "smtp_tls_wrappermode");
     }
-    if !OWN.contains(&service.command.as_str()) {
-        let setting = format!("{} {} {}", service.name, service.kind, service.command);
-        let why = match service.command.as_str() {
-            "pipe" | "spawn" => "programs are not started for mails",
-            _ => "there is no such service",
-        };
-        work.draft.note(Some(&service.place), setting, why);
-    }
+    let setting = format!("{} {} {}", service.name, service.kind, service.command);
+    let why = match service.command.as_str() {
+        "pipe" | "spawn" => "programs are not started for mails",
+        _ => "there is no such service",
+    };
+    work.draft.note(Some(&service.place), setting, why);
 }
 
 fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tls: bool) -> bool {
@@ -175,8 +182,9 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
     };
     let relays_inside = !own.is_set("smtpd_relay_restrictions")
         || own.list("smtpd_relay_restrictions").iter().any(|word| word == "permit_mynetworks");
-    let is_inside = port == SMTP && *shape == Shape::Server && work.has_way && relays_inside;
+    let is_inside = !is_submission && *shape == Shape::Server && work.has_way && relays_inside;
     let inside = if is_inside { access::inside(work) } else { Vec::new() };
+    let clients = if lets_only_networks_in(&own) { access::mynetworks(work) } else { Vec::new() };
     let has_recipients = work.has_recipients;
     let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };
     for address in addresses(work, host.as_deref()) {
@@ -190,6 +198,9 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         if is_submission {
             draft.key(Part::Listeners, "auth", &json!("tls"), None);
         }
+        if !clients.is_empty() {
+            draft.key(Part::Listeners, "clients", &json!(clients), own.place("smtpd_client_restrictions"));
+        }
         if has_recipients && !is_submission {
             draft.key(Part::Listeners, "recipients", &json!(["relayed"]), None);
         }
@@ -201,6 +212,11 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         }
     }
     true
+}
+
+/// Whether clients beyond `mynetworks` are refused whatever they do.
+fn lets_only_networks_in(own: &Parameters) -> bool {
+    own.list("smtpd_client_restrictions") == ["permit_mynetworks", "reject"]
 }
 
 /// The addresses of a service: its own, or those of `inet_interfaces`.

@@ -40,8 +40,7 @@ const NOTHING: &[&str] = &[
     "sendmail_path",
     "setgid_group",
     "smtp*_tls_loglevel",
-    "smtp_tls_CAfile",
-    "smtp_tls_CApath",
+    "smtp_tls_CA*",
     "smtp_tls_note_starttls_offer",
     "smtp*_tls_session_cache*",
     "smtp_tls_security_level",
@@ -70,6 +69,9 @@ const NOTHING: &[&str] = &[
     "virtual_uid_maps",
 ];
 
+const HEADERS: &str =
+    "rules over headers are rules of SpamAssassin, in a folder of [spam] rules; no field is taken out or changed";
+
 /// Parameters without a counterpart, and why.
 const REASONS: &[(&str, &str)] = &[
     (
@@ -88,7 +90,7 @@ const REASONS: &[(&str, &str)] = &[
     ("double_bounce_sender", "mail from the null sender is never returned"),
     ("error_notice_recipient", "the log and the metrics tell of errors"),
     ("fallback_transport*", "there is one way of delivery: the accounts of [store]"),
-    ("header_checks", "rules over headers are rules of SpamAssassin, in a folder of [spam] rules"),
+    ("header_checks", HEADERS),
     ("header_size_limit", "headers have no bound of their own, and the first 256 KiB are looked at"),
     ("home_mailbox", "mailboxes are in the store: sluice store import reads a Maildir or an mbox"),
     ("local_header_rewrite_clients", "headers are not rewritten"),
@@ -99,7 +101,7 @@ const REASONS: &[(&str, &str)] = &[
     ("mailbox_transport*", "mail is delivered to the accounts of [store]"),
     ("masquerade_*", "addresses are not rewritten"),
     ("mime_header_checks", "[[attachment]] forbids parts by name and type"),
-    ("nested_header_checks", "rules over headers are rules of SpamAssassin, in a folder of [spam] rules"),
+    ("nested_header_checks", HEADERS),
     (
         "mynetworks_style",
         "clients relay nothing without a login, whatever their network: permit in [trust] is for those that are not tested",
@@ -114,6 +116,7 @@ const REASONS: &[(&str, &str)] = &[
     ("receive_override_options", "mail is inspected once, at the door"),
     ("recipient_bcc_maps", "copies are made by a Sieve script: sieve_before in [store]"),
     ("recipient_canonical_maps", "addresses are not rewritten"),
+    ("relay_recipient_maps", "recipients of domains in relay_domains, which are listed: [[recipients]] with lookups"),
     ("relocated_maps", "an account that has moved has a Sieve script with reject"),
     ("remote_header_rewrite_domain", "headers are not rewritten"),
     ("sender_canonical_*", "addresses are not rewritten"),
@@ -121,6 +124,7 @@ const REASONS: &[(&str, &str)] = &[
         "sender_dependent_*",
         "the way of a mail depends on its recipient and its sender: [store.queue.routes] and sender_routes",
     ),
+    ("smtp_*_checks", "no field of a mail is taken out or changed"),
     ("smtp_address_preference", "IPv6 is tried first, and IPv4 at once after it"),
     ("smtp_bind_address*", "the kernel chooses the source address"),
     ("smtp_destination_*", "rates adapt to each destination by themselves: connections_to_one_max in [store.queue]"),

@@ -4,9 +4,19 @@ use serde_json::json;
 
 use super::draft::Part;
 use super::logins;
+use super::services::Service;
 use super::tables::{Contents, Entry};
 use super::translation::{Shape, Translation};
 use crate::config::Outward;
+
+/// The reason of a level of TLS that Sluice has not.
+pub const STRICT: &str = "TLS is asked of the servers whose domains have DANE or MTA-STS, and not of others";
+
+const ITSELF: &str = "the host itself is asked, and not its MX: without brackets Postfix looks for that";
+
+/// Places of the authorities that a distribution has.
+const AUTHORITIES: &[&str] =
+    &["", "/etc/ssl/certs", "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 
 /// A next hop as Postfix names it, as Sluice does.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,6 +25,8 @@ enum Hop {
     Server(String, bool),
     /// The usual way.
     Usual,
+    /// The MX of the recipient's domain.
+    Direct,
     /// No way of Sluice; the reason.
     Other(&'static str),
 }
@@ -48,14 +60,14 @@ pub fn shape(work: &mut Translation<'_>, has_insiders: bool) -> Shape {
     let mut hops: Vec<String> = Vec::new();
     for entry in entries(work, "transport_maps") {
         if let (true, Hop::Server(hop, _)) =
-            (domains.contains(&entry.key) || entry.key == "*", hop_of(&entry.value, "smtp"))
+            (domains.contains(&entry.key) || entry.key == "*", hop_of(work.services, &entry.value, "smtp"))
         {
             hops.push(hop);
         }
     }
     if hops.is_empty() {
         let names = ["relay_transport", "relayhost"].into_iter().filter(|name| work.parameters.is_set(name));
-        hops.extend(names.filter_map(|name| match hop_of(&work.parameters.value(name), "smtp") {
+        hops.extend(names.filter_map(|name| match hop_of(work.services, &work.parameters.value(name), "smtp") {
             Hop::Server(hop, _) => Some(hop),
             _ => None,
         }));
@@ -84,7 +96,7 @@ pub fn relayed(work: &mut Translation<'_>) -> Vec<String> {
     let place = work.place("relay_domains");
     work.draft.key(Part::Queue, "relay_domains", &json!(domains), place.as_ref());
     let transport = work.parameters.value("relay_transport");
-    if let Some(Hop::Server(hop, _)) = transport.contains(':').then(|| hop_of(&transport, "relay")) {
+    if let Some(Hop::Server(hop, _)) = transport.contains(':').then(|| hop_of(work.services, &transport, "relay")) {
         let routed: Vec<String> =
             entries(work, "transport_maps").into_iter().map(|entry| entry.key.to_ascii_lowercase()).collect();
         for name in domains.iter().filter(|name| !routed.contains(&name.to_ascii_lowercase())) {
@@ -105,69 +117,96 @@ pub fn relay(work: &mut Translation<'_>) {
     let place = work.place("relayhost");
     let is_wrapped = work.parameters.is_yes("smtp_tls_wrappermode");
     work.done("smtp_tls_wrappermode");
-    let hop = if value.is_empty() { Hop::Usual } else { hop_of(&format!("smtp:{value}"), "smtp").within(is_wrapped) };
+    let hop = if value.is_empty() {
+        Hop::Direct
+    } else {
+        hop_of(work.services, &format!("smtp:{value}"), "smtp").within(is_wrapped)
+    };
     work.has_way = !matches!(hop, Hop::Other(_));
     match hop {
         Hop::Server(hop, asks) => {
             work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
             if asks {
-                work.note(
-                    "relayhost",
-                    "the host itself is asked, and not its MX: without brackets Postfix looks for that",
-                );
+                work.note("relayhost", ITSELF);
             }
         }
-        Hop::Usual => work.draft.key(Part::Store, "relay", &json!("mx"), None),
+        Hop::Usual | Hop::Direct => work.draft.key(Part::Store, "relay", &json!("mx"), None),
         Hop::Other(why) => work.note("relayhost", why),
     }
     // Mail from commands goes out by `relay`.
     if work.has_way {
         work.draft.key(Part::Store, "maildrop", &json!("/var/spool/sluice/maildrop"), None);
     }
-    for Entry { place, key, value } in entries(work, "transport_maps") {
-        let setting = format!("{key} {value}");
-        match hop_of(&value, "smtp").within(is_wrapped) {
+    for Entry { place, key, value: next } in entries(work, "transport_maps") {
+        let setting = format!("{key} {next}");
+        match hop_of(work.services, &next, "smtp").within(is_wrapped) {
             _ if key.contains('@') => work.draft.note(Some(&place), setting, "next hops are those of domains"),
             Hop::Server(..) if key == "*" => {
                 work.draft.note(Some(&place), setting, "relay in [store] is the way of all others")
             }
             Hop::Server(hop, asks) => {
                 if asks {
-                    let why = "the host itself is asked, and not its MX: without brackets Postfix looks for that";
-                    work.draft.note(Some(&place), setting, why);
+                    work.draft.note(Some(&place), setting, ITSELF);
                 }
                 work.draft.key(Part::Routes, &json!(key.to_ascii_lowercase()).to_string(), &json!(hop), Some(&place));
             }
-            Hop::Usual => {}
+            Hop::Direct if !value.is_empty() => {
+                let why = "mail to this domain goes to its MX there, and here as relay in [store] says";
+                work.draft.note(Some(&place), setting, why);
+            }
+            Hop::Usual | Hop::Direct => {}
             Hop::Other(why) => work.draft.note(Some(&place), setting, why),
         }
     }
     senders(work, is_wrapped);
-    let level = work.parameters.value("smtp_tls_security_level");
-    if !matches!(level.as_str(), "" | "none" | "may" | "dane") {
-        work.note(
-            "smtp_tls_security_level",
-            "TLS is asked of the servers whose domains have DANE or MTA-STS, and not of others",
-        );
+    if is_strict(&work.parameters.value("smtp_tls_security_level")) {
+        work.note("smtp_tls_security_level", STRICT);
+    }
+    for name in ["smtp_tls_CAfile", "smtp_tls_CApath"] {
+        let at = work.parameters.value(name);
+        if !AUTHORITIES.iter().any(|usual| at.trim_end_matches('/') == *usual) {
+            work.note(
+                name,
+                "a next hop with a login has a certificate of [tls] authorities, one file: put these into it",
+            );
+        }
     }
     transports(work);
     logins::logins(work);
 }
 
+/// Whether a level of TLS refuses to send without.
+pub fn is_strict(level: &str) -> bool {
+    !matches!(level, "" | "none" | "may" | "dane")
+}
+
 /// The next hops of senders.
 fn senders(work: &mut Translation<'_>, is_wrapped: bool) {
-    for Entry { place, key, value } in entries(work, "sender_dependent_relayhost_maps") {
-        let setting = format!("{key} {value}");
+    let entries = entries(work, "sender_dependent_relayhost_maps");
+    let domains: Vec<String> =
+        entries.iter().filter_map(|entry| entry.key.strip_prefix('@')).map(str::to_ascii_lowercase).collect();
+    for Entry { place, key, value } in entries {
+        let (setting, sender) = (format!("{key} {value}"), key.to_ascii_lowercase());
         if value.eq_ignore_ascii_case("dunno") {
+            if sender
+                .rsplit_once('@')
+                .is_some_and(|(name, domain)| !name.is_empty() && domains.iter().any(|known| known == domain))
+            {
+                let why = "the way of this sender is the usual one there, and here that of its domain";
+                work.draft.note(Some(&place), setting, why);
+            }
             continue;
         }
-        match hop_of(&format!("smtp:{value}"), "smtp").within(is_wrapped) {
+        match hop_of(work.services, &format!("smtp:{value}"), "smtp").within(is_wrapped) {
             _ if !key.contains('@') => work.draft.note(Some(&place), setting, "a sender is an address, or @DOMAIN"),
-            Hop::Server(hop, _) => {
-                let key = key.strip_prefix('@').unwrap_or(&key).to_ascii_lowercase();
+            Hop::Server(hop, asks) => {
+                if asks {
+                    work.draft.note(Some(&place), setting, ITSELF);
+                }
+                let key = sender.strip_prefix('@').unwrap_or(&sender);
                 work.draft.key(Part::SenderRoutes, &json!(key).to_string(), &json!(hop), Some(&place));
             }
-            Hop::Usual => {}
+            Hop::Usual | Hop::Direct => {}
             Hop::Other(why) => work.draft.note(Some(&place), setting, why),
         }
     }
@@ -225,24 +264,31 @@ fn transports(work: &mut Translation<'_>) {
     }
 }
 
-/// Reads `TRANSPORT:NEXTHOP`; a next hop alone is one of the transport `usual`.
-fn hop_of(value: &str, usual: &str) -> Hop {
+/// Reads `TRANSPORT:NEXTHOP`; a next hop alone is one of the transport `usual`. A transport is the program of its service in `master.cf`.
+fn hop_of(services: &[Service], value: &str, usual: &str) -> Hop {
     let value = value.trim();
     let (transport, hop) = match value.split_once(':') {
         Some((transport, hop)) if !value.starts_with('[') && hop.parse::<u16>().is_err() => (transport, hop),
         _ => (usual, value),
     };
-    let scheme = match transport {
-        "" | "smtp" | "relay" | "smtp-amavis" => "smtp",
+    let service = services.iter().find(|service| service.name == transport && service.kind != "inet");
+    let is_wrapped = service.is_some_and(|service| {
+        let mut options = service.options.iter();
+        options.any(|(_, name, value)| name == "smtp_tls_wrappermode" && value.eq_ignore_ascii_case("yes"))
+    });
+    let scheme = match service.map_or(transport, |service| &service.command) {
+        "" | "smtp" | "relay" if is_wrapped => "smtps",
         "smtps" => "smtps",
+        "" | "smtp" | "relay" => "smtp",
         "lmtp" => return Hop::Other("mail that goes out goes by SMTP: lmtp is the forward of a listener"),
         "local" | "virtual" => return Hop::Other("recipients here are those with accounts"),
         "discard" => return Hop::Other("nothing is discarded: a Sieve script can do it"),
         "error" | "retry" => return Hop::Other("recipients are refused by the lists of [[recipients]]"),
-        _ => return Hop::Other("there is no such transport: programs are not started for mails"),
+        "pipe" | "spawn" => return Hop::Other("programs are not started for mails"),
+        _ => return Hop::Other("there is no such transport, and no such service in master.cf"),
     };
     if hop.is_empty() {
-        return Hop::Usual;
+        return if transport.is_empty() { Hop::Usual } else { Hop::Direct };
     }
     let asks = !hop.starts_with('[');
     let (host, port) = match hop.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
@@ -315,26 +361,41 @@ pub fn seconds(value: &str, usual: char) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::migrate::services::services;
 
     #[test]
     fn next_hops_are_understood() {
         let server = |hop: &str, asks| Hop::Server(hop.into(), asks);
+        let master = "slow unix - - n - 5 smtp\nwrapped unix - - n - - smtp -o smtp_tls_wrappermode=yes\n\
+            filter unix - - n - 2 lmtp\nfax unix - n n - 1 pipe\nsmtps inet n - n - - smtpd\n";
+        let services: Vec<Service> = services("master.cf", master).into_iter().flatten().collect();
         for (value, wanted) in [
             ("smtp:[mail.example.org]:587", server("smtp://mail.example.org:587", false)),
             ("[mail.example.org]", server("smtp://mail.example.org:25", false)),
+            ("slow:[mail.example.org]", server("smtp://mail.example.org:25", false)),
+            ("wrapped:[mail.example.org]:2465", server("smtps://mail.example.org:2465", false)),
+            ("slow:", Hop::Direct),
             ("mail.example.org:2525", server("smtp://mail.example.org:2525", true)),
             ("relay:[192.0.2.1]:smtps", server("smtps://192.0.2.1:465", false)),
             ("smtp:[ipv6:2001:db8::1]", server("smtp://[2001:db8::1]:25", false)),
             ("smtp:192.0.2.1", server("smtp://192.0.2.1:25", false)),
             (":", Hop::Usual),
-            ("smtp:", Hop::Usual),
+            ("smtp:", Hop::Direct),
         ] {
-            assert_eq!(hop_of(value, "smtp"), wanted, "{value}");
+            assert_eq!(hop_of(&services, value, "smtp"), wanted, "{value}");
         }
-        for value in
-            ["error:no", "lmtp:unix:/x", "maildrop:", "smtp:[a b]", "smtp:[a]:99999", "smtp:host:0", "smtp:[a]:x"]
-        {
-            assert!(matches!(hop_of(value, "smtp"), Hop::Other(_)), "{value}");
+        for value in [
+            "error:no",
+            "lmtp:unix:/x",
+            "filter:[127.0.0.1]:10024",
+            "fax:x",
+            "maildrop:",
+            "smtp:[a b]",
+            "smtp:[a]:99999",
+            "smtp:host:0",
+            "smtp:[a]:x",
+        ] {
+            assert!(matches!(hop_of(&services, value, "smtp"), Hop::Other(_)), "{value}");
         }
     }
 
