@@ -72,19 +72,16 @@ fn is_list(work: &mut Translation<'_>, list: &str) -> bool {
     false
 }
 
-/// Networks of `mynetworks` beyond this machine, whose clients relay.
+/// Networks of `mynetworks` beyond this machine.
 pub fn inside(work: &mut Translation<'_>) -> Vec<String> {
-    let is_near =
-        |network: &String| network.starts_with("127.") || network.starts_with("::1") || network.contains("ffff:127.");
-    if !work.parameters.is_set("mynetworks") {
-        return Vec::new();
-    }
-    mynetworks(work).into_iter().filter(|network| !is_near(network) && !network.ends_with("/0")).collect()
+    let is_near = |network: &String| network.starts_with("127.") || network.starts_with("::1");
+    mynetworks(work).into_iter().filter(|network| !is_near(network)).collect()
 }
 
-/// All networks of `mynetworks`.
+/// All networks of `mynetworks`; addresses of IPv4 within IPv6 are those of IPv4.
 pub fn mynetworks(work: &mut Translation<'_>) -> Vec<String> {
-    work.names("mynetworks").iter().filter_map(|name| network(name)).collect()
+    let all = work.names("mynetworks").into_iter().filter_map(|name| network(&name));
+    all.filter(|network| !network.starts_with("::ffff:") && !network.ends_with("/0")).collect()
 }
 
 /// Networks that are trusted are not tested.

@@ -6,7 +6,7 @@ use super::access;
 use super::draft::Part;
 use super::parameters::Parameters;
 use super::services::{Service, endpoint};
-use super::translation::{Shape, Translation};
+use super::translation::{Shape, Translation, told};
 use super::ways;
 
 /// The port of mail servers.
@@ -109,7 +109,11 @@ fn options(work: &mut Translation<'_>, service: &Service, is_known: impl Fn(&str
             name => super::reasons::reason(name).map_or("there is no such setting", |why| why.unwrap_or_default()),
         };
         if !why.is_empty() {
-            work.draft.note(Some(place), format!("{}: -o {name}={value}", service.name), why);
+            work.draft.note(
+                Some(place),
+                format!("{}: -o {}", service.name, told(name, value).replacen(" = ", "=", 1)),
+                why,
+            );
         }
     }
 }
@@ -183,7 +187,7 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
     let relays_inside = !own.is_set("smtpd_relay_restrictions")
         || own.list("smtpd_relay_restrictions").iter().any(|word| word == "permit_mynetworks");
     let is_inside = !is_submission && *shape == Shape::Server && work.has_way && relays_inside;
-    let inside = if is_inside { access::inside(work) } else { Vec::new() };
+    let inside = if is_inside { access::mynetworks(work) } else { Vec::new() };
     let clients = if lets_only_networks_in(&own) { access::mynetworks(work) } else { Vec::new() };
     let has_recipients = work.has_recipients;
     let forward = if let Shape::Gateway(hop) = shape { hop.as_str() } else { "store:" };

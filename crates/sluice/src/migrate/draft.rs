@@ -69,6 +69,7 @@ impl Draft {
 
     /// Adds a key, with the place that it comes from.
     pub fn key(&mut self, part: Part, key: &str, value: &Value, from: Option<&Place>) {
+        let from = from.filter(|place| !place.file.is_empty());
         let from = from.map_or(String::new(), |place| format!("  # {place}"));
         self.line(part, format!("{key} = {}{from}", toml(value)));
     }
@@ -79,6 +80,7 @@ impl Draft {
             self.dropped += 1;
             return;
         }
+        let place = place.filter(|place| !place.file.is_empty());
         let place = place.map(|place| Place { file: one_line(&place.file), line: place.line });
         let note = Note { place, setting: one_line(&setting.into()), why: one_line(&why.into()) };
         if !self.notes.contains(&note) {

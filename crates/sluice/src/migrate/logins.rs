@@ -21,8 +21,10 @@ pub fn logins(work: &mut Translation<'_>) {
         [table] if table.is_text() => table,
         [] => return work.note("smtp_sasl_auth_enable", "there is no smtp_sasl_password_maps: nobody logs in"),
         _ => {
-            return work
-                .note(TABLE, "logins stand in one file of text: logins in [store.queue], HOST:PORT NAME:PASSWORD");
+            return work.note(
+                TABLE,
+                "logins stand in one file of text: logins in [store.queue], with lines HOST:PORT NAME:PASSWORD",
+            );
         }
     };
     let of_senders = work.parameters.is_yes("smtp_sender_dependent_authentication");

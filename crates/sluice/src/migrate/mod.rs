@@ -55,7 +55,8 @@ pub fn postfix(args: &MigratePostfix) -> Result<ExitCode, Failure> {
 
 fn read(folder: &Path) -> Result<Draft, String> {
     let (main, master) = (folder.join("main.cf"), folder.join("master.cf"));
-    let parameters = Parameters::parse(&tables::shown(&main), &tables::read(&main)?, &config::host_name());
+    let text = tables::read(&main)?;
+    let parameters = Parameters::parse(&tables::shown(&main), &text, &tables::shown(folder), &config::host_name());
     let (mut services, mut strange) = (Vec::<Service>::new(), Vec::new());
     // One folder may have main.cf alone: the output of postconf -n.
     if master.exists() {

@@ -16,6 +16,8 @@ const DEPTH_MAX: usize = 20;
 /// Values that Postfix has without a line, as far as others name them or they matter here.
 const DEFAULTS: &[(&str, &str)] = &[
     ("alias_maps", "hash:/etc/aliases"),
+    ("command_directory", "/usr/sbin"),
+    ("daemon_directory", "/usr/lib/postfix/sbin"),
     ("data_directory", "/var/lib/postfix"),
     ("default_database_type", "hash"),
     ("default_transport", "smtp"),
@@ -70,8 +72,8 @@ pub fn logical_lines(file: &str, text: &str) -> Vec<(Place, String)> {
 #[derive(Debug, Default)]
 pub struct Parameters {
     set: BTreeMap<String, (Place, String)>,
-    /// Lines that another line of the same name replaces, and lines that set nothing.
-    pub void: Vec<(Place, String)>,
+    /// Lines that another line of the same name replaces: place, name, value. Lines that set nothing are names without a value.
+    pub void: Vec<(Place, String, String)>,
     defaults: BTreeMap<String, String>,
     /// Names that values name.
     named: RefCell<BTreeSet<String>>,
@@ -82,21 +84,23 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Reads a `main.cf`.
-    pub fn parse(file: &str, text: &str, host: &str) -> Parameters {
+    /// Reads the `main.cf` of a folder, on a machine of this name.
+    pub fn parse(file: &str, text: &str, folder: &str, host: &str) -> Parameters {
         let mut parameters = Parameters::default();
         for (place, line) in logical_lines(file, text) {
             match line.split_once('=').map(|(name, value)| (name.trim(), value.trim())) {
                 Some((name, value)) if is_name(name) => {
                     let before = parameters.set.insert(name.to_owned(), (place, value.to_owned()));
-                    parameters.void.extend(before.map(|(place, value)| (place, format!("{name} = {value}"))));
+                    parameters.void.extend(before.map(|(place, value)| (place, name.to_owned(), value)));
                 }
-                _ => parameters.void.push((place, line)),
+                _ => parameters.void.push((place, line, String::new())),
             }
         }
         let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         parameters.defaults = defaults.collect();
-        parameters.defaults.insert("myhostname".into(), host.into());
+        for (name, value) in [("config_directory", folder), ("meta_directory", folder), ("myhostname", host)] {
+            parameters.defaults.insert(name.into(), value.into());
+        }
         let host = parameters.value("myhostname");
         let domain = host.split_once('.').map_or("localdomain", |(_, domain)| domain);
         parameters.defaults.insert("mydomain".into(), domain.into());
@@ -307,7 +311,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Parameters {
-        Parameters::parse("main.cf", text, "mx.example.org")
+        Parameters::parse("main.cf", text, "/etc/postfix", "mx.example.org")
     }
 
     #[test]
@@ -316,8 +320,8 @@ mod tests {
         let parameters = parse(text);
         assert_eq!(parameters.list("a"), ["1", "2"]);
         assert_eq!((parameters.value("b").as_str(), parameters.place("b").unwrap().line), ("", 8));
-        let void: Vec<_> = parameters.void.iter().map(|(place, line)| (place.line, line.as_str())).collect();
-        assert_eq!(void, [(6, "b = x a = not a line of its own"), (9, "no line")]);
+        let void: Vec<_> = parameters.void.iter().map(|(place, name, value)| (place.line, &**name, &**value)).collect();
+        assert_eq!(void, [(6, "b", "x a = not a line of its own"), (9, "no line", "")]);
     }
 
     #[test]
@@ -333,6 +337,7 @@ mod tests {
             ("${{a} == {b} ? {1}}", ""),
             ("$mydomain $$a $", "example.org $a $"),
             ("${a", "${a"),
+            ("hash:$config_directory/x ${meta_directory}", "hash:/etc/postfix/x /etc/postfix"),
             ("$mydestination", "mx.example.org, localhost.example.org, localhost"),
         ] {
             assert_eq!(parameters.expanded(value), wanted, "{value}");

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -40,8 +41,12 @@ pub fn accounts(work: &mut Translation<'_>) {
     let mut people = People::default();
     let here = domains(work, &mut people);
     users(work, &here);
-    for name in ["virtual_mailbox_maps", "local_recipient_maps", "virtual_alias_maps", "alias_maps"] {
+    for name in ["virtual_mailbox_maps", "local_recipient_maps", "virtual_alias_maps"] {
         read(work, name, &mut people);
+    }
+    match here.is_empty() || is_elsewhere(work) {
+        true => work.done("alias_maps"),
+        false => read(work, "alias_maps", &mut people),
     }
     declared(work, &mut people);
     let aliases = aliases(work, &people, here);
@@ -53,7 +58,7 @@ pub fn accounts(work: &mut Translation<'_>) {
     list(work, &people.domains, &accounts);
 }
 
-/// Collects the domains with mail here; those of `mydestination` that are not of the loopback.
+/// Collects the domains with mail here; those of `mydestination` that are not of the loopback, or the host if all are.
 fn domains(work: &mut Translation<'_>, people: &mut People) -> Vec<String> {
     let local: Vec<String> = work.names("mydestination").iter().map(|name| name.to_ascii_lowercase()).collect();
     people.domains.extend(local.iter().cloned());
@@ -63,8 +68,9 @@ fn domains(work: &mut Translation<'_>, people: &mut People) -> Vec<String> {
             false => work.done(name),
         }
     }
+    let has_local = !local.is_empty();
     let mut here: Vec<String> = local.into_iter().filter(|name| !is_loopback(name)).collect();
-    if here.is_empty() {
+    if here.is_empty() && has_local {
         here.push(work.parameters.value("myhostname").to_ascii_lowercase());
     }
     here
@@ -86,6 +92,16 @@ fn users(work: &mut Translation<'_>, here: &[String]) {
         );
         work.note("myorigin", why);
     }
+}
+
+/// Notes that the aliases of the machine are not at hand, if no line names them and the folder has come from another machine.
+fn is_elsewhere(work: &mut Translation<'_>) -> bool {
+    let is_elsewhere = work.place("alias_maps").is_none() && work.folder != Path::new("/etc/postfix");
+    if is_elsewhere {
+        let why = "the default of the machine whose folder this was: a copy of its file is named by a line alias_maps";
+        work.draft.note(None, format!("alias_maps = {}", work.parameters.value("alias_maps")), why);
+    }
+    is_elsewhere
 }
 
 /// Reads the tables of a parameter.
@@ -130,7 +146,7 @@ fn declared(work: &Translation<'_>, people: &mut People) {
 /// The aliases of the tables; notes targets that no account can be.
 fn aliases(work: &mut Translation<'_>, people: &People, here: Vec<String>) -> Aliases {
     let origin = work.origin().to_ascii_lowercase();
-    let home = if here.contains(&origin) { origin.clone() } else { here[0].clone() };
+    let home = here.iter().find(|name| **name == origin).or(here.first()).unwrap_or(&origin).clone();
     let bare = here.iter().cloned().chain([origin]).collect();
     let mut aliases = Aliases { here, home, bare, ..Aliases::default() };
     for (entries, is_virtual) in [(&people.virtuals, true), (&people.locals, false)] {

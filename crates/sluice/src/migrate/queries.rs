@@ -54,7 +54,8 @@ pub fn lookup(
     }
     let why = match parameter {
         "virtual_alias_maps" => {
-            "each row names one account here; targets elsewhere, and several in one row, are not followed"
+            "rows name accounts here, several parted by commas, or aliases; a target elsewhere is none: an account with this alias, and a \
+             Sieve script with redirect"
         }
         _ => "for logins the query also has a column password, and quota: see the page of lookups",
     };

@@ -128,7 +128,7 @@ fn a_provider_keeps_its_domains_lists_and_ways() {
             "retry_first_seconds = 300",
             "message_bytes_max = 52428800",
             "dnsbl.lists = [\"zen.example.com*12\", \"bl.example.com=127.0.0.[2..4]*12\"]",
-            "relay_clients = [\"192.0.2.0/24\"]",
+            "relay_clients = [\"127.0.0.0/8\", \"192.0.2.0/24\"]",
             "permit = [\"192.0.2.0/24\", \"198.51.100.0/24\"]",
             "reject = [\"192.0.2.66/32\"]",
             "address = \"0.0.0.0:25\"",
@@ -211,7 +211,7 @@ fn tables_in_databases_and_directories_become_lookups() {
         ("virtual_transport", "sluice store import"),
         ("smtpd_milters", "inspected here"),
         ("smtp_dns_support_level", "dane"),
-        ("virtual_alias_maps", "one account here"),
+        ("virtual_alias_maps", "rows name accounts here"),
         ("virtual_mailbox_maps", "column password"),
     ] {
         assert!(is_noted(&notes, setting, why), "{setting}: {notes:#?}");
@@ -379,7 +379,7 @@ fn a_mail_server_relays_by_its_queue() {
             "relay_domains = [\"inside.example\", \"backup.example\"]",
             "\"inside.example\" = \"smtp://10.0.0.5:25\"",
             "domains = [\"inside.example\", \"backup.example\"]",
-            "recipients = [\"relayed\"]\nrelay_clients = [\"10.0.0.0/8\"]",
+            "recipients = [\"relayed\"]\nrelay_clients = [\"127.0.0.0/8\", \"10.0.0.0/8\"]",
         ],
     );
     assert_eq!(text.matches("relay_clients").count(), 1, "the listener of port 25: {text}");

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::draft::{Draft, Part};
 use super::parameters::Parameters;
 use super::services::Service;
-use super::translation::{Shape, Translation};
+use super::translation::{Shape, Translation, told};
 use super::{access, certificates, doors, people, reasons, ways};
 
 /// Translates a configuration.
@@ -57,8 +57,9 @@ fn all(work: &mut Translation<'_>) {
 
 /// Notes lines that no other part has dealt with.
 fn rest(work: &mut Translation<'_>) {
-    for (place, line) in &work.parameters.void {
-        work.draft.note(Some(place), line.clone(), "this line sets nothing, or a later one sets it again");
+    for (place, name, value) in &work.parameters.void {
+        let line = if value.is_empty() { name.clone() } else { told(name, value) };
+        work.draft.note(Some(place), line, "this line sets nothing, or a later one sets it again");
     }
     let names: Vec<String> = work.parameters.all().map(|(name, _, _)| name.to_owned()).collect();
     let parameters = work.parameters;

@@ -64,8 +64,8 @@ impl Translation<'_> {
     pub fn note(&mut self, name: &str, why: impl Into<String>) {
         self.done(name);
         let Some(place) = self.place(name) else { return };
-        let value = self.parameters.value(name);
-        self.draft.note(Some(&place), format!("{name} = {value}"), why);
+        let setting = told(name, &self.parameters.value(name));
+        self.draft.note(Some(&place), setting, why);
     }
 
     /// Sets a key to what becomes of a parameter, if a line sets that.
@@ -112,5 +112,21 @@ impl Translation<'_> {
             }
         }
         found
+    }
+}
+
+/// A setting as it is shown: of one with passwords only that it is there, since a table may stand in it as a whole.
+pub fn told(name: &str, value: &str) -> String {
+    if name.ends_with("_password_maps") { format!("{name} = ...") } else { format!("{name} = {value}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        assert_eq!(told("smtp_sasl_password_maps", "static:user:secret"), "smtp_sasl_password_maps = ...");
+        assert_eq!(told("relayhost", "[a]"), "relayhost = [a]");
     }
 }

@@ -12,7 +12,10 @@ use crate::config::Outward;
 /// The reason of a level of TLS that Sluice has not.
 pub const STRICT: &str = "TLS is asked of the servers whose domains have DANE or MTA-STS, and not of others";
 
-const ITSELF: &str = "the host itself is asked, and not its MX: without brackets Postfix looks for that";
+const ITSELF: &str =
+    "the host itself is asked, and not its MX, for which Postfix looks without brackets: write the host of the MX";
+
+const FIRST: &str = "there is one next hop, the first: the others are not asked";
 
 /// Places of the authorities that a distribution has.
 const AUTHORITIES: &[&str] =
@@ -126,6 +129,9 @@ pub fn relay(work: &mut Translation<'_>) {
     match hop {
         Hop::Server(hop, asks) => {
             work.draft.key(Part::Store, "relay", &json!(hop), place.as_ref());
+            if value.contains(',') {
+                work.note("relayhost", FIRST);
+            }
             if asks {
                 work.note("relayhost", ITSELF);
             }
@@ -145,8 +151,8 @@ pub fn relay(work: &mut Translation<'_>) {
                 work.draft.note(Some(&place), setting, "relay in [store] is the way of all others")
             }
             Hop::Server(hop, asks) => {
-                if asks {
-                    work.draft.note(Some(&place), setting, ITSELF);
+                for (_, why) in [(asks, ITSELF), (next.contains(','), FIRST)].iter().filter(|(is_so, _)| *is_so) {
+                    work.draft.note(Some(&place), setting.clone(), *why);
                 }
                 work.draft.key(Part::Routes, &json!(key.to_ascii_lowercase()).to_string(), &json!(hop), Some(&place));
             }
@@ -290,6 +296,8 @@ fn hop_of(services: &[Service], value: &str, usual: &str) -> Hop {
     if hop.is_empty() {
         return if transport.is_empty() { Hop::Usual } else { Hop::Direct };
     }
+    // Where there are several, they are asked in turn.
+    let hop = hop.split(',').next().unwrap_or(hop).trim();
     let asks = !hop.starts_with('[');
     let (host, port) = match hop.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),
@@ -375,6 +383,7 @@ mod tests {
             ("slow:[mail.example.org]", server("smtp://mail.example.org:25", false)),
             ("wrapped:[mail.example.org]:2465", server("smtps://mail.example.org:2465", false)),
             ("slow:", Hop::Direct),
+            ("smtp:[a.example]:587, [b.example]", server("smtp://a.example:587", false)),
             ("mail.example.org:2525", server("smtp://mail.example.org:2525", true)),
             ("relay:[192.0.2.1]:smtps", server("smtps://192.0.2.1:465", false)),
             ("smtp:[ipv6:2001:db8::1]", server("smtp://[2001:db8::1]:25", false)),
