@@ -14,7 +14,8 @@
 //!
 //! A file that cannot be understood is refused as a whole, and what was read before goes on to hold.
 //!
-//! Who is in no line of it may be known [`Elsewhere`], which is asked before the file's `@domain` is looked at.
+//! Who is in no line of it may be known [`Elsewhere`], which is asked before the file's `@domain` is looked at. An account from there to which
+//! nobody logs in, and which has another name than the address, is an alias: it is followed, to accounts of the file too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,6 +36,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// How often it tries again.
 const LOCK_EVERY: Duration = Duration::from_millis(10);
+
+/// Names that one address from elsewhere leads to.
+const NAMES_MAX: usize = 1_000;
 
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -123,12 +127,14 @@ impl Accounts {
         }
         let Some(elsewhere) = &self.elsewhere else { return Ok(directory.catch_all(address)) };
         let address = address.to_ascii_lowercase();
-        let found = elsewhere.find(&address, false).await?;
+        let found = followed(&**elsewhere, &directory, &address).await?;
         let (found, detail) = match split(&address) {
-            Some((base, detail)) if found.is_empty() => (elsewhere.find(&base, false).await?, Some(detail)),
+            Some((base, detail)) if found.is_empty() => {
+                (followed(&**elsewhere, &directory, &base).await?, Some(detail))
+            }
             _ => (found, None),
         };
-        let recipient = |account| Recipient { account: Arc::new(account), detail: detail.clone() };
+        let recipient = |account| Recipient { account, detail: detail.clone() };
         match found.is_empty() {
             true => Ok(directory.catch_all(&address)),
             false => Ok(found.into_iter().map(recipient).collect()),
@@ -159,8 +165,8 @@ impl Accounts {
             return self.at(address, hostname).await;
         }
         let Some(elsewhere) = &self.elsewhere else { return Ok(Vec::new()) };
-        let found = elsewhere.find(&address.to_ascii_lowercase(), false).await?;
-        Ok(found.into_iter().map(|account| Recipient { account: Arc::new(account), detail: None }).collect())
+        let found = followed(&**elsewhere, &directory, &address.to_ascii_lowercase()).await?;
+        Ok(found.into_iter().map(|account| Recipient { account, detail: None }).collect())
     }
 
     /// Whether this is the password of an entry elsewhere.
@@ -188,6 +194,33 @@ impl Accounts {
         }
         held.directory.clone()
     }
+}
+
+/// The accounts of an address elsewhere, at the ends of its aliases. A name without an account is left out.
+async fn followed(elsewhere: &dyn Elsewhere, directory: &Directory, address: &str) -> Result<Vec<Arc<Account>>, Away> {
+    let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::from([address.to_owned()]));
+    let mut open = vec![address.to_owned()];
+    while let Some(name) = open.pop() {
+        let accounts = elsewhere.find(&name, false).await?;
+        if accounts.is_empty() && name != address {
+            tracing::warn!(address, name, "an alias leads to no account");
+        }
+        for account in accounts {
+            if account.login != Login::Nobody || account.name == name {
+                found.insert(account.name.clone(), Arc::new(account));
+                continue;
+            }
+            let known = directory.recipients(&account.name);
+            if known.is_empty() && seen.insert(account.name.clone()) {
+                open.push(account.name);
+            }
+            found.extend(known.into_iter().map(|known| (known.account.name.clone(), known.account)));
+        }
+        if seen.len() > NAMES_MAX {
+            return Err(Away(format!("{address} leads to more than {NAMES_MAX} names")));
+        }
+    }
+    Ok(found.into_values().collect())
 }
 
 fn load(path: &Path) -> io::Result<(Directory, Identity)> {
@@ -397,6 +430,60 @@ mod tests {
             None => recipient.account.name.clone(),
         };
         recipients.iter().map(name).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A table: a name, whether somebody logs in, and the accounts of its rows.
+    struct Table(&'static [(&'static str, bool, &'static [&'static str])]);
+
+    impl Elsewhere for Table {
+        fn find<'a>(&'a self, name: &'a str, _: bool) -> crate::elsewhere::Asking<'a, Vec<Account>> {
+            Box::pin(async move {
+                let rows = self.0.iter().filter(|(known, ..)| *known == name);
+                let login = |is_open: bool| match is_open {
+                    true => Login::Hash(Password::parse("{PLAIN}x").unwrap()),
+                    false => Login::Nobody,
+                };
+                let accounts = rows.flat_map(|(_, is_open, names)| names.iter().map(|name| (*is_open, *name)));
+                Ok(accounts
+                    .map(|(is_open, name)| Account { login: login(is_open), ..Account::new(name).unwrap() })
+                    .collect())
+            })
+        }
+
+        fn is_password<'a>(&'a self, _: &'a str, _: &'a str, _: &'a str) -> crate::elsewhere::Asking<'a, bool> {
+            Box::pin(async { Ok(false) })
+        }
+    }
+
+    #[tokio::test]
+    async fn aliases_elsewhere_are_followed_to_accounts() {
+        let table = Table(&[
+            ("ann@two.test", true, &["ann@two.test"]),
+            ("tim@two.test", true, &["tim"]),
+            ("shared@two.test", false, &["shared@two.test"]),
+            ("info@two.test", false, &["sales@two.test"]),
+            ("sales@two.test", false, &["ann@two.test", "bob@one.test", "x@far.test"]),
+            ("out@two.test", false, &["x@far.test"]),
+            ("loop@two.test", false, &["pool@two.test"]),
+            ("pool@two.test", false, &["loop@two.test"]),
+        ]);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounts");
+        fs::write(&path, "bob@one.test::\n").unwrap();
+        let accounts = Accounts::open(&path).unwrap().and(Arc::new(table));
+        for (address, wanted) in [
+            ("ann@two.test", "ann@two.test"),
+            ("tim@two.test", "tim"),
+            ("shared@two.test", "shared@two.test"),
+            ("info@two.test", "ann@two.test bob@one.test"),
+            ("info+x@two.test", "ann@two.test bob@one.test"),
+            ("out@two.test", ""),
+            ("loop@two.test", ""),
+        ] {
+            let found = accounts.recipients(address).await.unwrap();
+            let names: Vec<&str> = found.iter().map(|recipient| &*recipient.account.name).collect();
+            assert_eq!(names.join(" "), wanted, "{address}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Tables of `[[lookup]]`: who asks them, and what their rows mean.
 //!
-//! To a listener a row is a recipient. To the store it is an account: `user` is its name (without, what was asked for), `password` a
+//! To a listener a row is a recipient. To the store it is an account: `user` is its name (without, what was asked for; several are names to
+//! which nobody logs in), `password` a
 //! hash, `quota` bytes, `scram` keys, `group` the filter group of a user of the web; an entry of LDAP with `bind = true` has its password checked by the server.
 
 use std::fmt::Write as _;
@@ -111,8 +112,9 @@ impl Elsewhere for Users {
                 let rows = if now { table.find_now(&key).await } else { table.find(&key).await };
                 let rows = rows.map_err(|error| away(table, &error))?;
                 if !rows.is_empty() {
-                    let accounts = rows.iter().map(|row| account(table, row, name));
-                    return accounts.collect::<Result<_, _>>().map_err(|error| away(table, &Error::Refused(error)));
+                    let accounts = rows.iter().map(|row| accounts(table, row, name)).collect::<Result<Vec<_>, _>>();
+                    let accounts = accounts.map_err(|error| away(table, &Error::Refused(error)));
+                    return accounts.map(|accounts| accounts.into_iter().flatten().collect());
                 }
             }
             Ok(Vec::new())
@@ -129,6 +131,14 @@ impl Elsewhere for Users {
 
 fn away(table: &Table, error: &Error) -> Away {
     Away(format!("lookup {}: {error}", table.settings().name))
+}
+
+/// The accounts of a row: one, or those of a list.
+fn accounts(table: &Table, row: &Row, asked: &str) -> Result<Vec<Account>, String> {
+    match row.get("user").filter(|users| users.contains(',')) {
+        Some(users) => users.split(',').map(str::trim).filter(|user| !user.is_empty()).map(Account::new).collect(),
+        None => account(table, row, asked).map(|account| vec![account]),
+    }
 }
 
 /// The account that a row is.

@@ -120,6 +120,39 @@ fn people_in_sqlite() {
     people_are_there_and_a_table_that_is_away_makes_nobody_unknown(Kind::Sqlite);
 }
 
+#[test]
+fn aliases_in_a_table_lead_to_accounts_or_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mail.db");
+    let tables = "CREATE TABLE boxes (name text, password text); CREATE TABLE aliases (address text, goto text);\
+        INSERT INTO boxes VALUES ('ann@a.test', '{PLAIN}secret'), ('bob@a.test', '{PLAIN}secret');\
+        INSERT INTO aliases VALUES ('ann@a.test', 'ann@a.test'), ('sales@a.test', 'ann@a.test, bob@a.test'),\
+        ('info@a.test', 'sales@a.test'), ('out@a.test', 'x@far.test'), ('both@a.test', 'bob@a.test,x@far.test');";
+    let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])";
+    assert!(Command::new("python3").args(["-c", script]).arg(&file).arg(tables).status().unwrap().success());
+    let server = format!("servers = [\"sqlite:{}\"]", file.display());
+    let gateway = Gateway::with(&format!(
+        "hostname = \"mx.test\"\nthreads = 1\n\
+         [[lookup]]\nname = \"boxes\"\n{server}\nquery = \"SELECT name AS user, password FROM boxes WHERE name = '%s'\"\n\
+         [[lookup]]\nname = \"aliases\"\n{server}\nquery = \"SELECT goto AS user FROM aliases WHERE address = '%s'\"\n\
+         [store]\nfolder = \"FOLDER/store\"\nsize = \"64M\"\nlookups = [\"boxes\", \"aliases\"]\nimap = [\"127.0.0.1:0\"]\n\
+         [[listener]]\nprotocol = \"smtp\"\naddress = \"127.0.0.1:0\"\nforward = \"store:\"\n"
+    ));
+    assert!(rcpt(&gateway, "out@a.test").starts_with("550 5.1.1"));
+    let mut wire = gateway.connect();
+    wire.talk("S: 220 *\nC: EHLO x\nS: 250-*");
+    for to in ["info+x@a.test", "both@a.test", "ann@a.test"] {
+        wire.talk("C: MAIL FROM:<a@client.test>\nS: 250 *");
+        assert!(wire.command(&format!("RCPT TO:<{to}>")).starts_with("250"), "{to}");
+        wire.command("DATA");
+        wire.send(&stuffed(b"Subject: one\r\n\r\nhello\r\n"));
+        wire.send(b".\r\n");
+        assert!(wire.reply().starts_with("250"), "{to}");
+    }
+    let count = |name| subjects(&gateway, name);
+    assert_eq!([count("ann@a.test"), count("bob@a.test")], [2, 2]);
+}
+
 fn sluice(words: &[&str]) -> (i32, String, String) {
     let done = Command::new(env!("CARGO_BIN_EXE_sluice")).args(words).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
