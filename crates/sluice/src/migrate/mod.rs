@@ -7,6 +7,7 @@ mod aliases;
 mod certificates;
 mod doors;
 mod draft;
+mod hops;
 mod logins;
 mod parameters;
 mod people;
