@@ -5,7 +5,7 @@
 //! first counts.
 
 use mime::{Decoder, Parser, looks_like_mail};
-use stream::{Coding, Event, FileType, Fuel, Limits, ReadAt, Stage, Step, Window};
+use stream::{Class, Coding, Event, FileType, Fuel, Limits, Note, ReadAt, Stage, Step, Window};
 use unpack::Passwords;
 
 /// The longest file.
@@ -29,7 +29,7 @@ const WINDOW_BYTES: usize = 64 << 10;
 pub struct Documents {
     /// Each begins with `<`.
     pub found: Vec<Vec<u8>>,
-    /// More may be there than was read.
+    /// More may be there than was read, or it is torn.
     pub is_cut: bool,
     left: usize,
     fuel: Fuel,
@@ -68,12 +68,12 @@ impl Documents {
             self.is_cut = true;
             return;
         }
-        for Content { coding, is_mail, bytes } in self.contents(stage, bytes) {
+        for Content { coding, is_mail, bytes } in self.contents(stage, bytes, !is_mail) {
             if coding == Coding::Identity {
                 self.open(&bytes, is_mail, depth + 1);
                 continue;
             }
-            for Content { bytes, .. } in self.contents(Box::new(Decoder::new(coding)), &bytes) {
+            for Content { bytes, .. } in self.contents(Box::new(Decoder::new(coding)), &bytes, false) {
                 self.open(&bytes, is_mail, depth + 1);
             }
         }
@@ -92,8 +92,8 @@ impl Documents {
         }
     }
 
-    /// All that a container holds.
-    fn contents(&mut self, mut stage: Box<dyn Stage>, bytes: &[u8]) -> Vec<Content> {
+    /// All that a container holds. One that is packed says itself whether it is whole; a mail without its last boundary is one that is.
+    fn contents(&mut self, mut stage: Box<dyn Stage>, bytes: &[u8], is_packed: bool) -> Vec<Content> {
         let mut window = Window::with_capacity(WINDOW_BYTES);
         // Content outside of objects is that of the container itself.
         let mut open = vec![Content { coding: Coding::Identity, is_mail: false, bytes: Vec::new() }];
@@ -125,6 +125,9 @@ impl Documents {
                     open.push(Content { coding: object.coding, is_mail, bytes: Vec::new() });
                 }
                 Event::Close => done.extend(open.pop()),
+                Event::Note(Note::Finding(finding)) if is_packed => {
+                    self.is_cut |= matches!(finding.class, Class::Truncated | Class::Malformed | Class::Limit);
+                }
                 Event::Idle | Event::Note(_) | Event::Keep(_) => {}
             }
         }

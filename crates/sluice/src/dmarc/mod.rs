@@ -33,7 +33,7 @@ pub fn run(args: &Dmarc) -> Result<ExitCode, Failure> {
             Ok((reports, is_cut)) => {
                 reports.iter().for_each(|report| print!("{}", if *json { line(file, report) } else { table(report) }));
                 if is_cut || reports.iter().any(|report| report.is_cut) {
-                    eprintln!("sluice: {}: it holds more than is read", file.display());
+                    eprintln!("sluice: {}: it is torn, or holds more than is read", file.display());
                     is_whole = false;
                 }
             }
@@ -205,6 +205,13 @@ mod tests {
         }
         let documents = Documents::of(&nested);
         assert!(documents.found.is_empty() && documents.is_cut, "packed too often");
+        let mut torn = gzip(XML.as_bytes());
+        let crc = torn.len() - 8;
+        torn[crc] ^= 1;
+        for bytes in [&torn[..], &torn[..torn.len() - 12]] {
+            let documents = Documents::of(bytes);
+            assert!(documents.is_cut && documents.found.len() == 1, "torn");
+        }
         let bomb = gzip(&vec![b' '; 1 << 20]);
         assert!(Documents::within(&bomb, 64 << 10).is_cut, "larger than what is read");
         for bytes in

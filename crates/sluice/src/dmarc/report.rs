@@ -33,7 +33,7 @@ pub struct Report {
     pub errors: Vec<String>,
     pub policy: Policy,
     pub records: Vec<Record>,
-    /// It has more records than are read.
+    /// It has more records than are read, or it ends before its last element.
     pub is_cut: bool,
 }
 
@@ -101,6 +101,7 @@ impl Report {
         }
         tokeniser.read(rest, &mut |_, token| reader.token(token));
         tokeniser.end(&mut |_, token| reader.token(token));
+        reader.report.is_cut |= !reader.path.is_empty();
         reader.is_report.then_some(reader.report)
     }
 }
@@ -109,7 +110,8 @@ impl Reader {
     fn token(&mut self, token: Token<'_>) {
         match token {
             Token::Open(name) => self.open(name),
-            Token::Close(_) | Token::End { is_closed: true } => self.close(),
+            Token::Close(name) => self.close_named(name),
+            Token::End { is_closed: true } => self.close(),
             Token::Text { bytes, .. } => self.text(bytes),
             Token::End { .. } | Token::Attribute(_) | Token::Value(_) | Token::Comment(_) | Token::Declaration(_) => {}
         }
@@ -117,7 +119,7 @@ impl Reader {
 
     fn open(&mut self, name: &[u8]) {
         self.value.clear();
-        let name = name.rsplit(|&byte| byte == b':').next().unwrap_or_default();
+        let name = local(name);
         if self.path.is_empty() && name == b"feedback" {
             self.is_report = true;
         }
@@ -130,6 +132,18 @@ impl Reader {
     fn text(&mut self, bytes: &[u8]) {
         let room = VALUE_BYTES_MAX.saturating_sub(self.value.len());
         self.value.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+
+    /// Closes an element with those in it that are not closed, as an address in angle brackets that is not escaped.
+    fn close_named(&mut self, name: &[u8]) {
+        let open = self.path.iter().rposition(|open| open.as_bytes() == local(name)).filter(|_| self.deeper == 0);
+        if let Some(at) = open {
+            self.report.is_cut |= self.path.get(at + 1..).unwrap_or_default().iter().any(|inner| inner == "record");
+            self.path.truncate(at + 1);
+        }
+        if open.is_some() || self.deeper > 0 {
+            self.close();
+        }
     }
 
     fn close(&mut self) {
@@ -223,6 +237,11 @@ fn escaped(data: &[u8]) -> Vec<u8> {
     text
 }
 
+/// A name without its prefix.
+fn local(name: &[u8]) -> &[u8] {
+    name.rsplit(|&byte| byte == b':').next().unwrap_or_default()
+}
+
 fn push<T>(list: &mut Vec<T>, one: T) {
     if list.len() < LIST_MAX {
         list.push(one);
@@ -258,6 +277,17 @@ mod tests {
         );
         assert_eq!((&*first.dkim_results[0].selector, &*first.spf_results[0].domain), ("s", "other.example"));
         assert_eq!((&*second.source_ip, second.count, second.dkim_results.len()), ("2001:db8::1", 0, 0));
+    }
+
+    #[test]
+    fn a_report_that_is_torn_says_so_and_one_with_an_open_element_is_read() {
+        let head = "<feedback><report_metadata><org_name>a</org_name><email>x <bad@b.test></email></report_metadata>";
+        let record = "<record><row><count>3</count></row></record>";
+        let whole = Report::read(format!("{head}{record}</feedback>").as_bytes()).unwrap();
+        assert!(whole.records.len() == 1 && whole.org_name == "a" && !whole.is_cut, "{whole:?}");
+        for torn in [format!("{head}{record}"), format!("{head}{record}<record><row></feedback>"), head.to_owned()] {
+            assert!(Report::read(torn.as_bytes()).unwrap().is_cut, "{torn}");
+        }
     }
 
     #[test]
