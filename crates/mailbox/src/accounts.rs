@@ -443,7 +443,7 @@ mod tests {
                     true => Login::Hash(Password::parse("{PLAIN}x").unwrap()),
                     false => Login::Nobody,
                 };
-                let accounts = rows.flat_map(|(_, is_open, names)| names.iter().map(|name| (*is_open, *name)));
+                let accounts = rows.flat_map(|(_, is_open, names)| names.iter().map(move |name| (*is_open, *name)));
                 Ok(accounts
                     .map(|(is_open, name)| Account { login: login(is_open), ..Account::new(name).unwrap() })
                     .collect())

@@ -87,8 +87,7 @@ fn users(work: &mut Translation<'_>, here: &[String]) {
     let (origin, host) = (work.origin(), work.parameters.value("myhostname"));
     if !origin.eq_ignore_ascii_case(&host) {
         let why = format!(
-            "mail from commands comes from NAME@{host}, the hostname, and not from NAME@{origin}, unless -f names {}",
-            here.join(", ")
+            "mail from commands comes from NAME@{host}, the hostname, and not from NAME@{origin}: -f names another"
         );
         work.note("myorigin", why);
     }
