@@ -279,8 +279,12 @@ impl Content {
     fn add(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len() + 2);
         for &byte in bytes {
-            if byte == b'\n' && self.last != b'\r' {
-                out.push(b'\r');
+            // A bare CR is an end of a line to some servers, which would read commands behind it (RFC 5321, section 2.3.8).
+            match (self.last, byte) {
+                (b'\r', b'\n') => {}
+                (b'\r', _) => out.push(b'\n'),
+                (_, b'\n') => out.push(b'\r'),
+                _ => {}
             }
             out.push(byte);
             self.last = byte;
@@ -357,6 +361,8 @@ mod tests {
             ("\nbody\n", "\r\nbody\r\n"),
             ("", "\r\n"),
             ("x\r", "\r\nx\r\n"),
+            ("A: b\rC: d\r\r\nbefore\r.\rMAIL FROM:<x>\n", "A: b\r\nC: d\r\n\r\nbefore\r\n.\r\nMAIL FROM:<x>\r\n"),
+            ("\ra\r\r\r", "\r\na\r\n\r\n\r\n"),
         ] {
             assert_eq!(stored(&[text]), wanted, "{text:?}");
             for at in 0..text.len() {
