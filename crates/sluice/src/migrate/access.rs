@@ -6,6 +6,8 @@ use ::dnsbl::client::sites;
 use serde_json::json;
 
 use super::draft::Part;
+use super::parameters::Place;
+use super::services::{Service, endpoint};
 use super::tables::{Contents, Table};
 use super::translation::Translation;
 use super::ways::seconds;
@@ -44,20 +46,71 @@ const ALWAYS: &[&str] = &[
 const WITH_WORD: &[&str] =
     &["check_", "reject_rbl_client", "reject_rhsbl_", "permit_dnswl_client", "permit_rhswl_client", "sleep"];
 
+/// A list of restrictions, and where it stands.
+struct Restrictions {
+    label: String,
+    words: Vec<String>,
+    place: Option<Place>,
+}
+
+/// Tests of clients.
+#[derive(Default)]
+struct Tests {
+    permit: Vec<String>,
+    reject: Vec<String>,
+    /// Block lists with their points.
+    lists: Vec<String>,
+}
+
 /// Lists, networks and tests.
 pub fn trust(work: &mut Translation<'_>) {
-    let (mut permit, mut reject, mut lists) = (Vec::new(), Vec::new(), Vec::new());
-    networks(work, &mut permit);
+    let mut tests = Tests::default();
+    networks(work, &mut tests.permit);
     for name in LISTS {
-        restrictions(work, name, &mut permit, &mut reject, &mut lists);
+        work.done(name);
+        let (words, place) = (work.parameters.list(name), work.place(name));
+        restrictions(work, Restrictions { label: name.into(), words, place }, &mut tests);
     }
-    postscreen(work, &mut permit, &mut reject, &mut lists);
+    for service in work.services.iter().filter(|service| service.command == "smtpd") {
+        of_service(work, service, &mut tests);
+    }
+    postscreen(work, &mut tests);
+    let Tests { permit, reject, mut lists } = tests;
     lists.retain(|list| is_list(work, list));
     for (key, mut list) in [("permit", permit), ("reject", reject), ("dnsbl.lists", lists)] {
         let mut seen = std::collections::BTreeSet::new();
         list.retain(|entry| seen.insert(entry.clone()));
         if !list.is_empty() {
             work.draft.key(Part::Trust, key, &json!(list), None);
+        }
+    }
+}
+
+/// Restrictions of a service: where strangers bring mail they are tests, of other doors notes.
+fn of_service(work: &mut Translation<'_>, service: &Service, tests: &mut Tests) {
+    let (host, port) = endpoint(&service.name).unwrap_or((None, 25));
+    // A way back from a filter is no door here.
+    if host.is_some_and(|host| host.starts_with("127.") || host == "::1") {
+        return;
+    }
+    let own = work.parameters.with(&service.options);
+    for (place, name, _) in service.options.iter().filter(|(_, name, _)| LISTS.contains(&name.as_str())) {
+        let label = format!("{}: -o {name}", service.name);
+        let mut found = Tests::default();
+        let all = Restrictions { label: label.clone(), words: own.list(name), place: Some(place.clone()) };
+        restrictions(work, all, &mut found);
+        let Tests { permit, reject, lists } = found;
+        if port == 25 {
+            tests.permit.extend(permit);
+            tests.reject.extend(reject);
+            tests.lists.extend(lists);
+        } else if !(permit.is_empty() && reject.is_empty() && lists.is_empty()) {
+            let setting = format!("{label}={}", own.value(name));
+            work.draft.note(
+                Some(place),
+                setting,
+                "tests of clients are those of [trust], at all doors: its lists are not taken from here",
+            );
         }
     }
 }
@@ -131,15 +184,9 @@ fn network(text: &str) -> Option<String> {
     }
 }
 
-fn restrictions(
-    work: &mut Translation<'_>,
-    name: &str,
-    permit: &mut Vec<String>,
-    reject: &mut Vec<String>,
-    lists: &mut Vec<String>,
-) {
-    work.done(name);
-    let mut all = work.parameters.list(name).into_iter();
+fn restrictions(work: &mut Translation<'_>, all: Restrictions, tests: &mut Tests) {
+    let Restrictions { label, words, place } = all;
+    let mut all = words.into_iter();
     let mut warns = false;
     while let Some(word) = all.next() {
         if word == "warn_if_reject" {
@@ -154,15 +201,15 @@ fn restrictions(
             word if ALWAYS.contains(&word) => continue,
             "permit_mynetworks" => continue,
             "reject_rbl_client" => {
-                lists.push(format!("{behind}*{REJECT}"));
+                tests.lists.push(format!("{behind}*{REJECT}"));
                 continue;
             }
             "permit_dnswl_client" => {
-                lists.push(format!("{behind}*-{REJECT}"));
+                tests.lists.push(format!("{behind}*-{REJECT}"));
                 continue;
             }
             "check_client_access" => {
-                clients(work, name, &behind, permit, reject);
+                clients(work, &label, place.as_ref(), &behind, tests);
                 continue;
             }
             "check_recipient_access" => {
@@ -191,25 +238,26 @@ fn restrictions(
             "sleep" => "a new client waits for its greeting: greet_wait_ms in [trust]",
             _ => "there is no such restriction",
         };
-        let place = work.place(name);
-        work.draft.note(place.as_ref(), format!("{name}: {word} {behind}").trim_end().to_owned(), why);
+        work.draft.note(place.as_ref(), format!("{label}: {word} {behind}").trim_end().to_owned(), why);
     }
 }
 
 /// Clients of a table: addresses and networks with `OK` or a refusal.
-fn clients(work: &mut Translation<'_>, name: &str, word: &str, permit: &mut Vec<String>, reject: &mut Vec<String>) {
-    let (table, place) = (Table::parse(word), work.place(name));
+fn clients(work: &mut Translation<'_>, label: &str, place: Option<&Place>, word: &str, tests: &mut Tests) {
+    let table = Table::parse(word);
     let entries = match table.read(work.folder) {
         Contents::Entries(entries) => entries,
-        Contents::Unread(why) => return work.draft.note(place.as_ref(), format!("{name}: {word}"), why),
-        _ => return work.draft.note(place.as_ref(), format!("{name}: {word}"), "clients are addresses and networks"),
+        Contents::Unread(why) => return work.draft.note(place, format!("{label}: {word}"), why),
+        _ => return work.draft.note(place, format!("{label}: {word}"), "clients are addresses and networks"),
     };
     for entry in entries {
         let action = entry.value.split_whitespace().next().unwrap_or_default().to_ascii_uppercase();
         let is_refusal = action == "REJECT" || action.starts_with('5') || action.starts_with('4') || action == "DEFER";
         match network(&entry.key) {
-            Some(network) if matches!(action.as_str(), "OK" | "PERMIT" | "PERMIT_MYNETWORKS") => permit.push(network),
-            Some(network) if is_refusal => reject.push(network),
+            Some(network) if matches!(action.as_str(), "OK" | "PERMIT" | "PERMIT_MYNETWORKS") => {
+                tests.permit.push(network)
+            }
+            Some(network) if is_refusal => tests.reject.push(network),
             Some(_) if action == "DUNNO" => {}
             _ => {
                 let setting = format!("{} {}", entry.key, entry.value);
@@ -223,7 +271,7 @@ fn clients(work: &mut Translation<'_>, name: &str, word: &str, permit: &mut Vec<
     }
 }
 
-fn postscreen(work: &mut Translation<'_>, permit: &mut Vec<String>, reject: &mut Vec<String>, lists: &mut Vec<String>) {
+fn postscreen(work: &mut Translation<'_>, tests: &mut Tests) {
     if !work.services.iter().any(|service| service.command == "postscreen") {
         for name in [
             "postscreen_access_list",
@@ -239,7 +287,8 @@ fn postscreen(work: &mut Translation<'_>, permit: &mut Vec<String>, reject: &mut
     work.done("postscreen_access_list");
     for word in work.parameters.list("postscreen_access_list") {
         if word != "permit_mynetworks" {
-            clients(work, "postscreen_access_list", &word, permit, reject);
+            let place = work.place("postscreen_access_list");
+            clients(work, "postscreen_access_list", place.as_ref(), &word, tests);
         }
     }
     work.done("postscreen_dnsbl_action");
@@ -251,7 +300,7 @@ fn postscreen(work: &mut Translation<'_>, permit: &mut Vec<String>, reject: &mut
         );
     } else {
         work.done("postscreen_dnsbl_sites");
-        lists.extend(work.parameters.list("postscreen_dnsbl_sites"));
+        tests.lists.extend(work.parameters.list("postscreen_dnsbl_sites"));
         for key in ["scores.reject", "scores.defer"] {
             let number =
                 |value: &str| value.parse::<i64>().ok().filter(|&number| number > 0).map(|number| json!(number));

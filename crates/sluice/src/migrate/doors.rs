@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::access;
 use super::draft::Part;
-use super::parameters::Parameters;
+use super::parameters::{Parameters, Place};
 use super::services::{Service, endpoint};
 use super::translation::{Shape, Translation, told};
 use super::ways;
@@ -138,7 +138,7 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         work.draft.note(Some(&service.place), setting, "the port of this name is not known");
         return false;
     };
-    let own = work.parameters.with(&service.options);
+    let own = work.parameters.with(&effective(work.services, service));
     let is_wrapped = own.is_yes("smtpd_tls_wrappermode") || port == 465;
     let logs_in = own.is_yes("smtpd_sasl_auth_enable");
     if !matches!(port, SMTP | 587 | 465)
@@ -216,6 +216,14 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
         }
     }
     true
+}
+
+/// The options of a service; postscreen hands its clients over to the service `smtpd pass`, whose options hold for them.
+fn effective(services: &[Service], service: &Service) -> Vec<(Place, String, String)> {
+    let is_behind =
+        |other: &&Service| service.command == "postscreen" && other.kind == "pass" && other.command == "smtpd";
+    let behind = services.iter().find(is_behind).map(|other| other.options.as_slice());
+    [service.options.as_slice(), behind.unwrap_or_default()].concat()
 }
 
 /// Whether clients beyond `mynetworks` are refused whatever they do.
