@@ -40,6 +40,7 @@ mod learn_doors;
 mod lookups;
 mod mail_server;
 mod memory;
+mod migration;
 mod milter;
 mod mount;
 mod network;

@@ -40,7 +40,7 @@ struct People {
 pub fn accounts(work: &mut Translation<'_>) {
     let mut people = People::default();
     let here = domains(work, &mut people);
-    users(work, &here);
+    users(work);
     for name in ["virtual_mailbox_maps", "local_recipient_maps", "virtual_alias_maps"] {
         read(work, name, &mut people);
     }
@@ -76,8 +76,8 @@ fn domains(work: &mut Translation<'_>, people: &mut People) -> Vec<String> {
     here
 }
 
-/// Notes that users of the machine have mail, and from where their mail comes.
-fn users(work: &mut Translation<'_>, here: &[String]) {
+/// Notes that users of the machine have mail, and the domain of their mail.
+fn users(work: &mut Translation<'_>) {
     let has_names = work.parameters.list("mydestination").iter().any(|name| !is_loopback(&name.to_ascii_lowercase()));
     if has_names && work.place("local_recipient_maps").is_none() {
         let (place, value) = (work.place("mydestination"), work.parameters.value("mydestination"));
