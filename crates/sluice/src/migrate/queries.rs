@@ -161,7 +161,7 @@ fn with_user(query: &str) -> Option<String> {
     let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let (mut depth, mut quote, mut before, mut from, mut named) = (0usize, None, ' ', None, None);
     for (at, letter) in query.char_indices() {
-        let begins = is_letter(letter) && !is_letter(std::mem::replace(&mut before, letter));
+        let begins = !is_letter(std::mem::replace(&mut before, letter)) && is_letter(letter);
         match letter {
             _ if quote == Some(letter) => quote = None,
             _ if quote.is_some() => {}
