@@ -32,6 +32,10 @@ const KNOWN: &[&str] = &[
     "message_size_limit",
 ];
 
+/// Parameters by which a proxy in front tells who its clients are.
+const PROXIES: [&str; 3] =
+    ["smtpd_upstream_proxy_protocol", "postscreen_upstream_proxy_protocol", "smtpd_authorized_xclient_hosts"];
+
 /// Programs of Postfix.
 const OWN: &[&str] = &[
     "anvil",
@@ -186,7 +190,9 @@ fn listener(work: &mut Translation<'_>, service: &Service, shape: &Shape, has_tl
     };
     let relays_inside = !own.is_set("smtpd_relay_restrictions")
         || own.list("smtpd_relay_restrictions").iter().any(|word| word == "permit_mynetworks");
-    let is_inside = !is_submission && *shape == Shape::Server && work.has_way && relays_inside;
+    // All clients of a proxy seem to be on its machine, as long as the listener does not know it.
+    let is_proxied = PROXIES.iter().any(|name| own.is_set(name));
+    let is_inside = !is_submission && !is_proxied && *shape == Shape::Server && work.has_way && relays_inside;
     let inside = if is_inside { access::mynetworks(work) } else { Vec::new() };
     let clients = if lets_only_networks_in(&own) { access::mynetworks(work) } else { Vec::new() };
     let has_recipients = work.has_recipients;

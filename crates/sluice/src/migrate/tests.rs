@@ -384,6 +384,9 @@ fn a_mail_server_relays_by_its_queue() {
     );
     assert_eq!(text.matches("relay_clients").count(), 1, "the listener of port 25: {text}");
     assert!(is_noted(&notes, "mynetworks", "open relay"), "{notes:#?}");
+    let proxied = format!("{main}postscreen_upstream_proxy_protocol = haproxy\n");
+    let (text, _) = migrated(&files(&proxied));
+    assert!(!text.contains("relay_clients"), "all clients seem to be the proxy: {text}");
     // Backup MX of one domain, with no way of its own; and clients inside that may not relay.
     let main = "myhostname = mx.example.org\nmydestination =\nrelay_domains = backup.example\nmynetworks = 10.0.0.0/8\n\
         smtpd_relay_restrictions = permit_sasl_authenticated, reject_unauth_destination\n";
