@@ -6,7 +6,7 @@ use super::lexer::text;
 use super::limits::Limits;
 use super::rule::{Action, Head, Transport};
 
-/// A head, and the protocol because of which the rule never matches here.
+/// A head, and the word because of which the rule never matches here: an action, a protocol, a list without a value.
 pub(super) struct Read {
     pub action: Action,
     pub head: Head,
@@ -21,10 +21,14 @@ pub(super) fn read(words: &[&[u8]], variables: &Variables, limits: &Limits) -> R
     let words: Vec<String> = words.iter().map(|word| text(word)).collect();
     let wrong = |word: &str, reason: &str| (word.to_string(), reason.to_string());
     let (action, rest) = words.split_first().ok_or_else(|| wrong("action", "is missing"))?;
-    let action = Action::named(action).ok_or_else(|| wrong(action, "is no action"))?;
+    // Rules that only name files or say what is logged.
+    let idle = matches!(action.as_str(), "config" | "file_id").then(|| action.clone());
+    let action = Action::named(action).or(idle.is_some().then_some(Action::Alert));
+    let action = action.ok_or_else(|| wrong(&words[0], "is no action"))?;
     // Snort 3 may leave the protocol and the addresses out.
     let (protocol, addresses) = rest.split_first().map_or(("ip", &[][..]), |(first, rest)| (first.as_str(), rest));
-    let (mut head, idle) = protocol_of(protocol).ok_or_else(|| wrong(protocol, "is no protocol"))?;
+    let protocol = protocol.to_ascii_lowercase();
+    let (mut head, unspoken) = protocol_of(&protocol).ok_or_else(|| wrong(&protocol, "is no protocol"))?;
     match addresses {
         [] => {}
         [sources, source_ports, arrow, targets, target_ports] => {
@@ -45,6 +49,23 @@ pub(super) fn read(words: &[&[u8]], variables: &Variables, limits: &Limits) -> R
         }
         _ => return Err(wrong("head", "has not five words behind the protocol")),
     }
+    let version = match &*protocol {
+        "ip4" | "ipv4" => Some(address::version_4()),
+        "ip6" | "ipv6" => Some(address::version_6()),
+        _ => None,
+    };
+    if let Some(version) = version {
+        (head.sources, head.targets) = (head.sources.and(&version), head.targets.and(&version));
+    }
+    let is_empty = [
+        head.sources.is_empty(),
+        head.source_ports.is_empty(),
+        false,
+        head.targets.is_empty(),
+        head.target_ports.is_empty(),
+    ];
+    let empty = addresses.iter().zip(is_empty).find(|(_, is_empty)| *is_empty);
+    let idle = idle.or(unspoken).or(empty.map(|(word, _)| word_of(word)));
     Ok(Read { action, head, idle })
 }
 

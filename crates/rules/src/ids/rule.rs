@@ -22,11 +22,11 @@ pub enum Action {
 impl Action {
     /// The action of a name in Suricata or Snort.
     pub fn named(name: &str) -> Option<Action> {
-        Some(match name {
+        Some(match name.to_ascii_lowercase().as_str() {
             "pass" => Action::Pass,
             "drop" | "sdrop" | "block" => Action::Drop,
             "reject" | "rejectsrc" | "rejectdst" | "rejectboth" | "react" => Action::Reject,
-            "alert" | "log" => Action::Alert,
+            "alert" | "log" | "rewrite" | "activate" | "dynamic" => Action::Alert,
             _ => return None,
         })
     }
