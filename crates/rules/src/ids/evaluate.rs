@@ -16,6 +16,8 @@ use super::sets::{Added, Sets};
 
 /// Work of a step of an expression.
 const STEP_WORK: usize = 8;
+/// Bytes of a number in digits.
+pub(super) const DIGITS_MAX: usize = 23;
 /// Bytes in which an expression is searched for without an automaton, which each search would build.
 const SHORT_BYTES: usize = 256;
 
@@ -281,8 +283,12 @@ impl Run<'_> {
         let start = if bytes.is_relative { cursor } else { view.base.checked_neg()? };
         let start = start.checked_add(self.value(bytes.offset))?;
         let count = usize::try_from(self.value(bytes.count)).ok()?;
-        let input = view.from(start)?.get(..count)?;
-        let mut found = number(bytes, input)?;
+        let input = view.from(start)?;
+        // Without a count all digits are taken.
+        let is_open = count == 0 && bytes.base.is_some();
+        let input = if is_open { &input[..input.len().min(DIGITS_MAX)] } else { input.get(..count)? };
+        let (mut found, length) = number(bytes, input)?;
+        let count = if is_open { length } else { count };
         if let Some(mask) = bytes.mask {
             // The bits that count are moved down to the last.
             found = found.checked_shr(mask.trailing_zeros()).unwrap_or(0)
@@ -343,16 +349,18 @@ fn find(content: &Content, view: &View<'_>, region: Range<usize>) -> Option<usiz
     Some(region.start + at)
 }
 
-/// The number that bytes stand for, as digits or binary.
-fn number(bytes: &Bytes, input: &[u8]) -> Option<u64> {
+/// The number that bytes stand for, as digits or binary, and how many bytes of it there are.
+fn number(bytes: &Bytes, input: &[u8]) -> Option<(u64, usize)> {
     let Some(base) = bytes.base else {
         let fold = |value: u64, byte: &u8| value << 8 | u64::from(*byte);
-        return Some(if bytes.is_little { input.iter().rev().fold(0, fold) } else { input.iter().fold(0, fold) });
+        let value = if bytes.is_little { input.iter().rev().fold(0, fold) } else { input.iter().fold(0, fold) };
+        return Some((value, input.len()));
     };
     let digits = input.trim_ascii_start();
     let digits = if base == 16 { digits.strip_prefix(b"0x").unwrap_or(digits) } else { digits };
     let end = digits.iter().position(|byte| !char::from(*byte).is_digit(base)).unwrap_or(digits.len());
-    u64::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, base).ok()
+    let value = u64::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, base).ok()?;
+    Some((value, input.len() - digits.len() + end))
 }
 
 /// Decodes Base64 up to the first byte that is not of it; line ends inside are skipped.

@@ -3,6 +3,7 @@
 use pattern::expression::{Expression, Flags, Limits as ExpressionLimits, LiteralLimits};
 
 use super::buffer::Buffer;
+use super::evaluate::DIGITS_MAX;
 use super::lexer::{items, negated, quoted, text};
 use super::rule::{Bytes, Content, From, Order, Pcre, Sizes, Value, Verb};
 use super::transform::hex;
@@ -255,8 +256,9 @@ pub(super) fn bytes(name: &str, value: &[u8], names: &mut Names) -> Result<Bytes
             *variable = number;
         }
     }
+    let bytes_max = if bytes.base.is_some() { DIGITS_MAX } else { 8 };
     if let Value::Number(count) = bytes.count
-        && !(0..=if bytes.base.is_some() { 23 } else { 8 }).contains(&count)
+        && usize::try_from(count).map_or(true, |count| count > bytes_max)
     {
         return Err(format!("{count} bytes are no number"));
     }
