@@ -239,7 +239,11 @@ impl Options<'_, '_> {
             return Err("too many tests".into());
         }
         if self.in_base64 {
+            let is_content = matches!(test, Test::Content(_));
             self.last_tests().ok_or("no base64_decode before it")?.push(test);
+            if is_content {
+                self.content_at = self.last;
+            }
             return Ok(());
         }
         let transforms = std::mem::take(&mut self.transforms);
