@@ -16,14 +16,18 @@ enum Kind {
     String,
     Md5,
     Sha256,
+    /// Addresses, which no buffer has.
+    Address,
 }
 
 impl Kind {
-    fn key(self, value: &[u8]) -> Vec<u8> {
+    /// Whether a value may be in a set: digests are what `to_md5` and `to_sha256` make.
+    fn takes(self, value: &[u8]) -> bool {
         match self {
-            Kind::String => value.to_vec(),
-            Kind::Md5 => digest::md5::digest(value).to_vec(),
-            Kind::Sha256 => digest::sha256::digest(value).to_vec(),
+            Kind::String => true,
+            Kind::Md5 => value.len() == 16,
+            Kind::Sha256 => value.len() == 32,
+            Kind::Address => false,
         }
     }
 }
@@ -82,14 +86,16 @@ impl Sets {
 
     /// The number of a set; it is made where it is named with its type first.
     fn set<'v>(&mut self, name: &str, words: impl Iterator<Item = &'v str>, limits: &Limits) -> Result<usize, String> {
-        let (mut kind, mut file) = (None, None);
+        let (mut kind, mut file, mut is_needed) = (None, None, false);
         for word in words {
             let (word, rest) = word.split_once(char::is_whitespace).unwrap_or((word, ""));
             match (word, rest.trim()) {
                 ("type", "string") => kind = Some(Kind::String),
                 ("type", "md5") => kind = Some(Kind::Md5),
                 ("type", "sha256") => kind = Some(Kind::Sha256),
-                ("load" | "state", name) => file = Some(name.to_string()),
+                ("type", "ip" | "ipv4") => kind = Some(Kind::Address),
+                ("load", name) => (file, is_needed) = (Some(name.to_string()), true),
+                ("state", name) => file = Some(name.to_string()),
                 ("save" | "memcap" | "hashsize", _) => {}
                 (word, rest) => return Err(format!("{word} {rest} is not supported")),
             }
@@ -100,8 +106,12 @@ impl Sets {
         let kind = kind.ok_or("a set without a type that no rule before it has named")?;
         let mut set = Set { kind, entries: HashMap::new() };
         if let Some(file) = file {
-            let content = self.files.get(&file).cloned().flatten().ok_or_else(|| format!("{file} cannot be read"))?;
-            fill(&mut set, &content, limits)?;
+            // A file of states is made by what it is kept for.
+            match self.files.get(&file).cloned().flatten() {
+                Some(content) => fill(&mut set, &content, limits)?,
+                None if is_needed => return Err(format!("{file} cannot be read")),
+                None => {}
+            }
         }
         self.sets.push(set);
         self.names.insert(name.into(), self.sets.len() - 1);
@@ -119,10 +129,12 @@ impl Sets {
         (is_listed || added.added.contains(&entry)) && !added.removed.contains(&entry)
     }
 
-    /// Asks and changes a set.
+    /// Asks and changes a set. A value that cannot be in it matches nothing.
     pub fn try_value(&self, set: usize, change: SetChange, value: &[u8], added: &mut Added, limits: &Limits) -> bool {
-        let Some(kind) = self.sets.get(set).map(|set| set.kind) else { return false };
-        let key = kind.key(value);
+        if !self.sets.get(set).is_some_and(|set| set.kind.takes(value)) {
+            return false;
+        }
+        let key = value.to_vec();
         let is_set = self.contains(set, &key, added);
         match change {
             SetChange::IsSet => is_set,
@@ -147,7 +159,7 @@ impl Sets {
     /// The reputation of a value.
     pub fn reputation(&self, set: usize, value: &[u8]) -> Option<i64> {
         let set = self.sets.get(set)?;
-        set.entries.get(&set.kind.key(value)).copied()
+        set.entries.get(value).filter(|_| set.kind.takes(value)).copied()
     }
 }
 
@@ -163,7 +175,8 @@ fn fill(set: &mut Set, content: &[u8], limits: &Limits) -> Result<(), String> {
         };
         let key = match set.kind {
             Kind::String => text::base64::decode_loosely(&text(value)),
-            _ => value.chunks(2).map_while(|pair| Some(hex(pair[0])? << 4 | hex(*pair.get(1)?)?)).collect(),
+            Kind::Address => return Ok(()),
+            Kind::Md5 | Kind::Sha256 => value.chunks(2).map_while(|pair| Some(hex(pair[0])? << 4 | hex(*pair.get(1)?)?)).collect(),
         };
         set.entries.insert(key, reputation);
     }
