@@ -50,6 +50,8 @@ pub(super) struct Options<'r, 's> {
     last: Option<usize>,
     /// That of the last content.
     content_at: Option<usize>,
+    /// Sections about a file as a whole, which no later option adds to.
+    of_files: Vec<Section>,
     has_priority: bool,
 }
 
@@ -65,6 +67,7 @@ pub(super) fn read(rule: &mut Rule, options: &[Opt<'_>], shared: &mut Shared<'_>
         in_base64: false,
         last: None,
         content_at: None,
+        of_files: Vec::new(),
         has_priority: false,
     };
     for option in options {
@@ -88,7 +91,7 @@ impl Options<'_, '_> {
             self.transforms.push(transform?);
             return Ok(());
         }
-        if self.choose_buffer(option) || self.test(option.name, value)? {
+        if self.file(option)? || self.choose_buffer(option) || self.test(option.name, value)? {
             return Ok(());
         }
         if keywords::is_idle(option.name) {
@@ -119,6 +122,11 @@ impl Options<'_, '_> {
                 }
             }
             "reference" | "metadata" | "target" | "service" | "rem" | "logto" | "soid" => {}
+            // They say what else is done, or how the rule is best selected.
+            "prefilter" | "tag" | "bypass" | "replace" | "stream_reassemble" | "nfq_set_mark" | "resp" | "react"
+            | "session" => {}
+            "enable" if value == b"no" => _ = self.rule.idle.get_or_insert_with(|| name.into()),
+            "enable" => {}
             "flow" => self.flow(value)?,
             "noalert" => self.rule.is_silent = true,
             "alert" => self.rule.tells = true,
@@ -250,6 +258,23 @@ impl Options<'_, '_> {
         self.push_to(self.buffer, &transforms, test);
         self.transforms = transforms;
         Ok(())
+    }
+
+    /// Options about the file that a message carries.
+    fn file(&mut self, option: &Opt<'_>) -> Result<bool, String> {
+        let (buffer, test) = match (option.name, option.value) {
+            ("filename", Some(value)) => (Buffer::FileName, Test::Content(Box::new(part_of_name(value, "")?))),
+            ("fileext", Some(value)) => (Buffer::FileName, Test::Content(Box::new(part_of_name(value, ".")?))),
+            ("filesize", Some(value)) => (Buffer::FileData, Test::Size(values::sizes(value)?)),
+            // A file is there, whatever its size.
+            ("filestore", _) => (Buffer::FileData, Test::Size(Sizes::Compared(Order::GreaterOrEqual, 0))),
+            _ => return Ok(false),
+        };
+        if self.of_files.len() >= self.shared.limits.tests_max {
+            return Err("too many tests".into());
+        }
+        self.of_files.push(Section { buffer, transforms: Vec::new(), tests: vec![test] });
+        Ok(true)
     }
 
     /// A keyword that stands before contents.
@@ -481,6 +506,7 @@ impl Options<'_, '_> {
     /// Looks at the rule as a whole.
     fn finish(self) -> Result<(), (&'static str, String)> {
         let rule = self.rule;
+        rule.sections.extend(self.of_files);
         rule.variables = self.names.len();
         if rule.is_of_packet() {
             look_at_packets(rule);
@@ -528,6 +554,13 @@ fn look_at_packets(rule: &mut Rule) {
             _ => _ = rule.idle.get_or_insert_with(|| "dsize".into()),
         }
     }
+}
+
+/// A part of the name of a file, or its end behind a dot, whatever the case.
+fn part_of_name(value: &[u8], dot: &str) -> Result<Content, String> {
+    let (content, _) = values::content(value)?;
+    let bytes = [dot.as_bytes(), &content.bytes].concat().to_ascii_lowercase();
+    Ok(Content { bytes, is_caseless: true, at_end: !dot.is_empty(), ..content })
 }
 
 /// A content that can occur.
