@@ -176,7 +176,9 @@ fn fill(set: &mut Set, content: &[u8], limits: &Limits) -> Result<(), String> {
         let key = match set.kind {
             Kind::String => text::base64::decode_loosely(&text(value)),
             Kind::Address => return Ok(()),
-            Kind::Md5 | Kind::Sha256 => value.chunks(2).map_while(|pair| Some(hex(pair[0])? << 4 | hex(*pair.get(1)?)?)).collect(),
+            Kind::Md5 | Kind::Sha256 => {
+                value.chunks(2).map_while(|pair| Some(hex(pair[0])? << 4 | hex(*pair.get(1)?)?)).collect()
+            }
         };
         set.entries.insert(key, reputation);
     }

@@ -33,7 +33,10 @@ struct Layer {
 enum State {
     /// The head is not yet whole.
     Head,
-    Data(Box<Decompress>),
+    Data {
+        decoder: Box<Decompress>,
+        is_gzip: bool,
+    },
     Lzma(Box<dyn Stage>),
     /// The end of a member of gzip.
     Tail,
@@ -90,23 +93,23 @@ impl Layer {
     /// Does one step, and says whether there may be another.
     fn step(&mut self, out: &mut dyn FnMut(&[u8])) -> bool {
         match &mut self.state {
-            State::Head => match head(&self.pending, self.coding) {
-                Head::Whole(length, is_zlib) => {
-                    self.pending.drain(..length);
-                    self.state = State::Data(Box::new(Decompress::new(is_zlib)));
-                    true
-                }
-                Head::Lzma(stage) => {
-                    self.state = State::Lzma(stage);
-                    true
-                }
-                Head::Short => false,
-                Head::Other => {
-                    self.state = if self.made == 0 { State::Plain } else { State::Over };
-                    true
-                }
-            },
-            State::Data(decoder) => {
+            State::Head => {
+                self.state = match head(&self.pending, self.coding) {
+                    Head::Short => return false,
+                    Head::Gzip(length) => {
+                        self.pending.drain(..length);
+                        State::Data { decoder: Box::new(Decompress::new(false)), is_gzip: true }
+                    }
+                    // Only gzip has further members.
+                    Head::Zlib | Head::Bare | Head::Lzma(_) | Head::Other if self.made > 0 => State::Over,
+                    Head::Zlib => State::Data { decoder: Box::new(Decompress::new(true)), is_gzip: false },
+                    Head::Bare => State::Data { decoder: Box::new(Decompress::new(false)), is_gzip: false },
+                    Head::Lzma(stage) => State::Lzma(stage),
+                    Head::Other => State::Plain,
+                };
+                true
+            }
+            State::Data { decoder, is_gzip } => {
                 let mut buffer = [0; PIECE_BYTES];
                 let (read, made) = (decoder.total_in(), decoder.total_out());
                 let status = decoder.decompress(&self.pending, &mut buffer, FlushDecompress::None);
@@ -120,8 +123,7 @@ impl Layer {
                 }
                 self.pending.drain(..read.min(self.pending.len()));
                 match status {
-                    Ok(Status::StreamEnd) if self.coding == Coding::Gzip => self.state = State::Tail,
-                    Ok(Status::StreamEnd) => self.state = State::Over,
+                    Ok(Status::StreamEnd) => self.state = if *is_gzip { State::Tail } else { State::Over },
                     Ok(_) if self.made <= DECODED_BYTES_MAX => return read > 0 || made > 0,
                     _ => self.state = State::Over,
                 }
@@ -179,9 +181,13 @@ impl Layer {
 /// Names of codings, with anything around them.
 const NAMES: [(&[u8], Coding); 3] = [(b"gzip", Coding::Gzip), (b"deflate", Coding::Deflate), (b"lzma", Coding::Lzma)];
 
+/// The beginning of encoded data: servers send gzip and zlib under either name.
 enum Head {
-    /// So many bytes, and whether zlib follows.
-    Whole(usize, bool),
+    /// So many bytes in front of the data.
+    Gzip(usize),
+    Zlib,
+    /// Data alone.
+    Bare,
     Lzma(Box<dyn Stage>),
     Short,
     Other,
@@ -194,19 +200,17 @@ fn head(bytes: &[u8], coding: Coding) -> Head {
     if coding == Coding::Lzma {
         return lzma_head(bytes);
     }
-    let is_zlib = bytes[0] & 15 == 8 && (u16::from(bytes[0]) << 8 | u16::from(bytes[1])) % 31 == 0;
-    if coding == Coding::Deflate {
-        // Servers send either under this name.
-        return Head::Whole(0, is_zlib);
+    if bytes[..2] == [0x1f, 0x8b] {
+        return match gzip_head(bytes) {
+            Some(length) => Head::Gzip(length),
+            None if bytes.len() > HEAD_BYTES_MAX => Head::Other,
+            None => Head::Short,
+        };
     }
-    if bytes[..2] != [0x1f, 0x8b] {
-        return Head::Other;
+    if bytes[0] & 15 == 8 && (u16::from(bytes[0]) << 8 | u16::from(bytes[1])) % 31 == 0 {
+        return Head::Zlib;
     }
-    match gzip_head(bytes) {
-        Some(length) => Head::Whole(length, false),
-        None if bytes.len() > HEAD_BYTES_MAX => Head::Other,
-        None => Head::Short,
-    }
+    if coding == Coding::Deflate { Head::Bare } else { Head::Other }
 }
 
 /// Bytes of a head of LZMA, and of the first byte behind it, which is 0.
@@ -277,6 +281,14 @@ mod tests {
         let raw = &gzip[10..gzip.len() - 8];
         assert_eq!(decoded(b": deflate\xa0", raw), b"hello");
         assert_eq!(decoded(b"gzip", b"no gzip"), b"no gzip");
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        zlib.write_all(b"hello").expect("a vector takes all");
+        let zlib = zlib.finish().expect("a vector takes all");
+        for name in [&b"gzip"[..], b"deflate"] {
+            assert_eq!(decoded(name, &gzip), b"hello");
+            assert_eq!(decoded(name, &zlib), b"hello");
+            assert_eq!(decoded(name, &[&gzip[..], &zlib].concat()), b"hello");
+        }
         assert_eq!(decoded(b"identity", b"plain"), b"plain");
         assert_eq!(decoded(b"lzma", LZMA), b"hello");
         assert_eq!(decoded(b"lzma", b"no lzma, but plain"), b"no lzma, but plain");

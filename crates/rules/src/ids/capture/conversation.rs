@@ -13,6 +13,8 @@ use super::tls::Tls;
 
 /// Bytes that tell a protocol without a line end.
 const HEAD_BYTES: usize = 64;
+/// Bytes of a client that are kept until the answer tells their protocol.
+const UNCLEAR_BYTES_MAX: usize = 4 << 10;
 const DNS_PORT: u16 = 53;
 /// Seconds of silence after which a flow has ended: one that is closed, one that is not established, one that is.
 const CLOSED_SECONDS: u64 = 2;
@@ -30,8 +32,9 @@ pub(super) struct Conversation {
     pub has_alerted: bool,
     streams: [Stream; 2],
     app: Reader,
-    /// The first bytes of the side that begins, until they tell the protocol.
+    /// The first bytes of the side that begins, until they tell the protocol, and those of the answer.
     head: Vec<u8>,
+    answer: Vec<u8>,
     first: Option<Direction>,
     /// The side that spoke last.
     speaker: Option<Direction>,
@@ -52,6 +55,8 @@ struct Traffic {
 enum Reader {
     /// Until the first bytes have come.
     Unknown,
+    /// The first bytes of the client tell nothing; the answer may.
+    Unclear,
     Http(Box<Http>),
     Smtp(Box<Smtp>),
     Tls(Box<Tls>),
@@ -76,6 +81,7 @@ impl Conversation {
             streams: [Stream::default(), Stream::default()],
             app: Reader::Unknown,
             head: Vec::new(),
+            answer: Vec::new(),
             first: None,
             speaker: None,
             is_closed: [false, false],
@@ -100,7 +106,7 @@ impl Conversation {
             Reader::Http(http) => http.held_bytes(),
             Reader::Smtp(smtp) => smtp.held_bytes(),
             Reader::Tls(tls) => tls.held_bytes(),
-            Reader::Unknown | Reader::None => 0,
+            Reader::Unknown | Reader::Unclear | Reader::None => self.head.len() + self.answer.len(),
         };
         let waiting: usize = self.streams.iter().map(Stream::waiting_bytes).sum();
         (of_app + waiting + self.flow.held_bytes()) as u64
@@ -171,18 +177,32 @@ impl Conversation {
             self.flow.turn(before, desk);
         }
         self.flow.payload(direction, bytes, desk);
-        if !matches!(self.app, Reader::Unknown) {
-            return self.read(direction, bytes, desk);
-        }
-        let first = *self.first.get_or_insert(direction);
-        if first != direction {
-            self.begin(first, desk);
-            return self.read(direction, bytes, desk);
-        }
-        self.head.extend_from_slice(bytes);
-        let is_clear = self.head.contains(&b'\n') || self.head.starts_with(&[22, 3]) || self.head.len() >= HEAD_BYTES;
-        if is_clear {
-            self.begin(direction, desk);
+        self.identify(direction, bytes, desk);
+    }
+
+    /// Collects bytes until they tell the protocol, whose reader has them from then on.
+    fn identify(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        match self.app {
+            Reader::Unknown => {
+                // Servers pass over empty lines in front of a request.
+                let ends = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+                let bytes = if self.head.is_empty() { &bytes[ends..] } else { bytes };
+                if bytes.is_empty() {
+                    return;
+                }
+                let first = *self.first.get_or_insert(direction);
+                if first != direction {
+                    self.begin(first, desk);
+                    return self.identify(direction, bytes, desk);
+                }
+                self.head.extend_from_slice(bytes);
+                let head = &self.head;
+                if head.contains(&b'\n') || head.starts_with(&[22, 3]) || head.len() >= HEAD_BYTES {
+                    self.begin(direction, desk);
+                }
+            }
+            Reader::Unclear => self.await_answer(direction, bytes, desk),
+            _ => self.read(direction, bytes, desk),
         }
     }
 
@@ -190,7 +210,32 @@ impl Conversation {
     fn begin(&mut self, direction: Direction, desk: &mut Desk<'_>) {
         let head = std::mem::take(&mut self.head);
         self.app = self.recognise(direction, &head);
-        self.read(direction, &head, desk);
+        match self.app {
+            Reader::Unclear => self.head = head,
+            _ => self.read(direction, &head, desk),
+        }
+    }
+
+    /// Takes what was not understood for HTTP if it has an answer of HTTP.
+    fn await_answer(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
+        const ANSWER: &[u8] = b"HTTP/";
+        let is_answer = Some(direction) != self.first;
+        let taken = if is_answer { &mut self.answer } else { &mut self.head };
+        taken.extend_from_slice(bytes);
+        let is_possible = self.answer.starts_with(ANSWER) || ANSWER.starts_with(&self.answer);
+        let is_late = !is_answer && (!self.answer.is_empty() || self.head.len() > UNCLEAR_BYTES_MAX);
+        if is_possible && !is_late && self.answer.len() < ANSWER.len() {
+            return;
+        }
+        let (head, answer) = (std::mem::take(&mut self.head), std::mem::take(&mut self.answer));
+        if !is_possible || is_late {
+            self.app = Reader::None;
+            return;
+        }
+        self.app = Reader::Http(Box::default());
+        self.flow.set_app(App::Http);
+        self.read(direction.other(), &head, desk);
+        self.read(direction, &answer, desk);
     }
 
     fn read(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
@@ -201,11 +246,31 @@ impl Conversation {
             Reader::Tls(tls) => tls.feed(direction, bytes, &mut ways),
             _ => {}
         }
+        let tunnelled = match &mut self.app {
+            Reader::Http(http) => http.tunnelled(),
+            _ => None,
+        };
+        if let Some(pending) = tunnelled {
+            self.enter_tunnel(pending, desk);
+        }
+    }
+
+    /// Begins anew with what is inside a tunnel; bytes of either side have come.
+    fn enter_tunnel(&mut self, pending: [Vec<u8>; 2], desk: &mut Desk<'_>) {
+        let before = std::mem::replace(&mut self.app, Reader::Unknown);
+        if let Reader::Http(mut http) = before {
+            http.finish(&mut Ways { flow: &mut self.flow, desk, log: &mut self.log });
+        }
+        self.first = None;
+        for (direction, bytes) in [Direction::ToServer, Direction::ToClient].into_iter().zip(pending) {
+            self.identify(direction, &bytes, desk);
+        }
     }
 
     fn recognise(&mut self, direction: Direction, bytes: &[u8]) -> Reader {
         let port = self.tuple.server.1;
-        let word = bytes.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(bytes.len());
+        let is_of_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+        let word = bytes.iter().position(|byte| !is_of_token(byte)).unwrap_or(bytes.len());
         let upper = bytes[..word].to_ascii_uppercase();
         let is_mail_port = matches!(port, 25 | 465 | 587 | 2525);
         let says_mail = memchr::memmem::find(&bytes.to_ascii_uppercase(), b"SMTP").is_some();
@@ -223,10 +288,12 @@ impl Conversation {
             Direction::ToClient if bytes.starts_with(b"* OK") => (App::Imap, Reader::None),
             Direction::ToClient if bytes.starts_with(b"HTTP/") => (App::Http, Reader::Http(Box::default())),
             Direction::ToServer if bytes.starts_with(&[22, 3]) => (App::Tls, Reader::Tls(Box::default())),
+            Direction::ToServer if bytes.starts_with(b"SSH-") => return Reader::None,
             Direction::ToServer if word > 0 && bytes.get(word).is_some_and(|byte| matches!(byte, b' ' | b'\t')) => {
                 (App::Http, Reader::Http(Box::default()))
             }
-            _ => return Reader::None,
+            Direction::ToServer => return Reader::Unclear,
+            Direction::ToClient => return Reader::None,
         };
         self.flow.set_app(app);
         reader

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// Bytes of a response that tell whether it has a head.
+const STATUS_LINE_BYTES: usize = 64;
+
 /// A head.
 pub(super) struct Head {
     pub first: Vec<u8>,
@@ -31,4 +34,21 @@ pub(super) fn request_line(line: &[u8]) -> (&[u8], &[u8], &[u8]) {
         return (method, rest[..last].trim_ascii(), &rest[last..]);
     }
     (method, rest, b"")
+}
+
+/// Whether a request is a line without a protocol.
+pub(super) fn is_simple(pending: &[u8]) -> bool {
+    let line = pending.strip_suffix(b"\n").filter(|line| !line.contains(&b'\n'));
+    line.is_some_and(|line| matches!(request_line(line), (b"GET", _, b"")))
+}
+
+/// Whether the first line of a response, or as much as tells, has no protocol.
+pub(super) fn is_bare(pending: &[u8], is_ended: bool) -> bool {
+    let is_blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let Some(start) = pending.iter().take(STATUS_LINE_BYTES).position(|byte| !is_blank(byte)) else { return false };
+    let line = &pending[start..];
+    let line = &line[..line.len().min(STATUS_LINE_BYTES)];
+    let is_whole = is_ended || line.len() == STATUS_LINE_BYTES || line.contains(&b'\n');
+    let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    is_whole && memchr::memmem::find(&line.to_ascii_uppercase(), b"HTTP/").is_none()
 }

@@ -10,7 +10,7 @@ use super::super::flow::{Desk, Flow};
 use super::super::transaction::Transaction;
 use super::coding::Codings;
 use super::faults;
-use super::head::{Head, request_line};
+use super::head::{Head, is_bare, is_simple, request_line};
 use super::parts::{Event, Parts, parameter};
 use super::record::{self, Anomaly, Content, File, Layer, Log, Message};
 use super::uri;
@@ -29,6 +29,8 @@ pub(super) struct Http {
     exchanges: VecDeque<Exchange>,
     /// Exchanges that have begun.
     count: u64,
+    /// Whether a tunnel was opened: bytes behind it are not read.
+    is_tunnel: bool,
 }
 
 #[derive(Default)]
@@ -100,6 +102,12 @@ impl Exchange {
         }
     }
 
+    /// Whether its request can only be one of HTTP.
+    fn asks_http(&self) -> bool {
+        let line = self.told.request.as_ref().map(|head| request_line(&head.line));
+        line.is_some_and(|(method, _, protocol)| method == b"GET" || !protocol.is_empty())
+    }
+
     fn end(self, log: &mut Log) {
         if self.told.request.is_some() || self.told.response.is_some() {
             log.tell(self.number, Content::Http(self.told));
@@ -125,8 +133,27 @@ impl Ways<'_, '_> {
 impl Http {
     /// Takes bytes of one side.
     pub fn feed(&mut self, direction: Direction, bytes: &[u8], ways: &mut Ways<'_, '_>) {
+        if direction == Direction::ToClient {
+            self.end_simple_request(ways);
+        }
         self.side(direction).pending.extend_from_slice(bytes);
         while self.step(direction, ways) {}
+    }
+
+    /// Once `CONNECT` was granted, the bytes of each side behind it.
+    pub fn tunnelled(&mut self) -> Option<[Vec<u8>; 2]> {
+        let pending = |side: &mut Side| std::mem::take(&mut side.pending);
+        self.is_tunnel.then(|| self.sides.each_mut().map(pending))
+    }
+
+    /// Ends a request that has no fields, as of HTTP/0.9, when it is answered.
+    fn end_simple_request(&mut self, ways: &mut Ways<'_, '_>) {
+        let side = &mut self.sides[0];
+        let is_simple = matches!(side.state, State::Head) && self.exchanges.is_empty() && is_simple(&side.pending);
+        if is_simple {
+            side.pending.extend_from_slice(b"\r\n");
+            while self.step(Direction::ToServer, ways) {}
+        }
     }
 
     /// Bytes that both sides hold.
@@ -137,6 +164,9 @@ impl Http {
 
     /// Ends one side.
     pub fn close(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) {
+        if direction == Direction::ToClient && self.begin_bare(true, ways) {
+            while self.step(direction, ways) {}
+        }
         let side = self.side(direction);
         match side.state {
             State::Head if !side.pending.is_empty() => {
@@ -197,9 +227,41 @@ impl Http {
         self.count = self.count.wrapping_add(1);
     }
 
+    /// Begins the body of a response without a head, as of HTTP/0.9, which may answer any request.
+    fn begin_bare(&mut self, is_ended: bool, ways: &mut Ways<'_, '_>) -> bool {
+        let side = &mut self.sides[1];
+        if !matches!(side.state, State::Head) || !is_bare(&side.pending, is_ended) {
+            return false;
+        }
+        match self.exchanges.front() {
+            Some(exchange) if exchange.asks_http() => {
+                let head = Head { first: Vec::new(), raw: Vec::new(), fields: Vec::new() };
+                self.begin(Direction::ToClient, &head, Some(Left::Close), ways);
+                true
+            }
+            // Between two responses a line is no part of the next one.
+            None if self.count > 0 => {
+                let mut end = 0;
+                while is_bare(&side.pending[end..], is_ended)
+                    && let Some(at) = memchr::memchr(b'\n', &side.pending[end..])
+                {
+                    end += at + 1;
+                }
+                side.pending.drain(..end);
+                end > 0
+            }
+            _ => false,
+        }
+    }
+
     fn step(&mut self, direction: Direction, ways: &mut Ways<'_, '_>) -> bool {
+        if direction == Direction::ToClient && self.begin_bare(false, ways) {
+            return true;
+        }
+        let is_tunnel = self.is_tunnel;
         let side = self.side(direction);
         match &mut side.state {
+            State::Over if is_tunnel => false,
             State::Over => {
                 side.pending.clear();
                 false
@@ -280,6 +342,7 @@ impl Http {
         if is_tunnel {
             self.end(Direction::ToClient, ways);
             self.sides.iter_mut().for_each(|side| side.state = State::Over);
+            self.is_tunnel = status != b"101";
             return;
         }
         let is_chunked = |coding: &[u8]| {
@@ -388,6 +451,8 @@ fn request_head(head: &Head, fill: &mut dyn FnMut(Buffer, &[u8])) {
     let of_target = memchr::memmem::find(target, b"://").map(|at| &target[at + 3..]);
     let of_target = of_target.or((method == b"CONNECT").then_some(target));
     let of_target = of_target.and_then(|rest| rest.split(|byte| matches!(byte, b'/' | b'?')).next());
+    // A login stands in front of the host.
+    let of_target = of_target.and_then(|authority| authority.rsplit(|&byte| byte == b'@').next());
     if let Some(host) = of_target.or(head.field(b"host")) {
         let name = host
             .iter()
@@ -527,7 +592,10 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut lines: Vec<Vec<u8>> = Vec::new();
     for line in raw.split(|byte| matches!(byte, b'\r' | b'\n')).filter(|line| !line.is_empty()) {
         let has_colon = line.contains(&b':');
-        let looks_folded = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || !has_colon;
+        let is_blank_first = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t'));
+        // Any other line without a colon is no part of the field before it.
+        let is_value = !has_colon && lines.last().is_some_and(|before| is_open_framing(before));
+        let looks_folded = is_blank_first || is_value;
         let is_framing = |name: &&[u8]| {
             let Some((first, rest)) = line.trim_ascii().split_at_checked(name.len()) else { return false };
             let rest = rest.trim_ascii_start();
@@ -545,6 +613,12 @@ fn lenient_fields(raw: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         Some((name.trim_ascii().to_vec(), line[colon + 1..].trim_ascii().to_vec()))
     };
     lines.into_iter().filter_map(field).collect()
+}
+
+/// Whether a line says how a body is framed and has no value.
+fn is_open_framing(line: &[u8]) -> bool {
+    let name = line.trim_ascii().strip_suffix(b":").map(<[u8]>::trim_ascii_end);
+    name.is_some_and(|name| FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 const FRAMING: &[&[u8]] = &[b"transfer-encoding", b"content-encoding", b"content-length"];
