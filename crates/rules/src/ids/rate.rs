@@ -17,6 +17,7 @@ pub(super) fn read(value: &[u8], is_filter: bool) -> Result<Threshold, String> {
         addresses: None,
         place: None,
     };
+    let mut multiplier = 10;
     for item in items(value) {
         let item = text(item);
         let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((&item, ""));
@@ -25,11 +26,17 @@ pub(super) fn read(value: &[u8], is_filter: bool) -> Result<Threshold, String> {
             ("type", "limit") => threshold.rate = Rate::Limit,
             ("type", "threshold") => threshold.rate = Rate::Threshold,
             ("type", "both") => threshold.rate = Rate::Both,
+            ("type", "backoff") => threshold.rate = Rate::Backoff(multiplier),
+            ("multiplier", factor) => multiplier = factor.parse().map_err(|_| "no multiplier")?,
             ("track", track) => threshold.track = self::track(track).ok_or_else(|| format!("no track {track}"))?,
             ("count", count) => threshold.count = count.parse().map_err(|_| "no count")?,
             ("seconds", seconds) => threshold.seconds = seconds.parse().map_err(|_| "no seconds")?,
             _ => return Err(format!("{item} is not supported")),
         }
+    }
+    if let Rate::Backoff(_) = threshold.rate {
+        // It counts as long as the flow lasts.
+        (threshold.rate, threshold.seconds) = (Rate::Backoff(multiplier), u64::MAX);
     }
     Ok(threshold)
 }
@@ -61,6 +68,7 @@ pub(super) fn line(line: &str, variables: &Variables, items_max: usize) -> Resul
             "gen_id" | "gid" => gid = value.parse().map_err(|_| "no generator")?,
             "sig_id" | "sid" => sid = value.parse().map_err(|_| "no rule")?,
             "ip" => addresses = Some(address::addresses(value, variables, items_max)?),
+            "track" if is_suppression && value == "by_either" => direction = Track::Either,
             "track" if is_suppression => direction = track(value).ok_or("no track")?,
             _ => others.push(item.to_string()),
         }
@@ -120,7 +128,7 @@ impl Rates {
             Track::Rule => (None, None, 0),
             Track::Source => (Some(event.source), None, 0),
             Track::Target => (None, Some(event.target), 0),
-            Track::Both => (Some(event.source), Some(event.target), 0),
+            Track::Both | Track::Either => (Some(event.source), Some(event.target), 0),
             Track::Flow => (None, None, event.flow),
         };
         let key = Key { rule, threshold: number, flow, source, target };
@@ -145,10 +153,20 @@ impl Rates {
                 is_due
             }
             Rate::Both => entry.count == threshold.count,
+            Rate::Backoff(factor) => is_step(entry.count, threshold.count, factor),
             Rate::Filter => entry.count > threshold.count,
             Rate::Suppress => true,
         }
     }
+}
+
+/// Whether a count is the first one times a power of a factor.
+fn is_step(count: u32, first: u32, factor: u32) -> bool {
+    let mut step = first.max(1);
+    while step < count && factor > 1 {
+        step = step.saturating_mul(factor);
+    }
+    step == count
 }
 
 fn suppresses(threshold: &Threshold, event: Event) -> bool {
@@ -179,6 +197,7 @@ mod tests {
         assert_eq!(allowed("type threshold, track by_src, count 3, seconds 60", false, 7), 2);
         assert_eq!(allowed("type both, track by_dst, count 3, seconds 60", false, 7), 1);
         assert_eq!(allowed("track by_src, count 3, seconds 60", true, 7), 4);
+        assert_eq!(allowed("type backoff, track by_flow, count 1, multiplier 3", false, 28), 4);
     }
 
     #[test]
@@ -187,6 +206,12 @@ mod tests {
         let (gid, sid, threshold) =
             line("suppress gen_id 1, sig_id 7, track by_src, ip [10.0.0.1,10.0.0.2]", &variables, 9).expect("a line");
         assert_eq!((gid, sid, threshold.rate), (1, 7, Rate::Suppress));
+        let (.., either) = line("suppress gen_id 1, sig_id 7, track by_either, ip 10.0.0.1", &variables, 9).expect("a line");
+        let event = |source: u8, target: u8| {
+            let [source, target] = [source, target].map(|end| IpAddr::from([10, 0, 0, end]));
+            Event { rule: 1, flow: 0, source, target, now_ms: 0 }
+        };
+        assert!(suppresses(&either, event(1, 2)) && suppresses(&either, event(2, 1)) && !suppresses(&either, event(2, 3)));
         assert!(
             line("threshold gen_id 1, sig_id 7, type limit, track by_src, count 1, seconds 9", &variables, 9).is_ok()
         );

@@ -386,6 +386,8 @@ pub(super) enum Rate {
     Threshold,
     /// Once so many have been counted, once in the time.
     Both,
+    /// At the count, and each time that it has grown by this factor.
+    Backoff(u32),
     /// From then on when more have been counted.
     Filter,
     /// Never.
@@ -410,5 +412,7 @@ pub(super) enum Track {
     Source,
     Target,
     Both,
+    /// One of both, in suppressions.
+    Either,
     Flow,
 }

@@ -10,7 +10,7 @@ use super::lexer::{self, text};
 use super::limits::Limits;
 use super::options::{self, BitNames, Stop};
 use super::rate;
-use super::rule::{Action, Head, Rule, Threshold};
+use super::rule::{Action, Head, Rate, Rule, Threshold};
 use super::sets::Sets;
 use crate::spam::{Place, Problem, Severity};
 
@@ -146,7 +146,7 @@ impl Loader {
                     self.thresholds.push((gid, sid, threshold));
                 }
                 Ok(_) => {}
-                Err(reason) => self.tell(&file, line.number, "threshold", reason),
+                Err(reason) => self.tell(&file, line.number, None, reason),
             }
         }
     }
@@ -155,7 +155,7 @@ impl Loader {
     pub fn file(&mut self, name: &str, bytes: &[u8]) {
         let file: Arc<str> = name.into();
         if bytes.len() > self.limits.file_bytes_max {
-            self.tell(&file, 0, "file", "is too large".into());
+            self.tell(&file, 0, None, "the file is too large".into());
             return;
         }
         let is_snort3 = is_snort3(bytes);
@@ -227,17 +227,17 @@ impl Loader {
 
     fn refuse(&mut self, file: &Arc<str>, line: u32, keyword: &str, reason: String) {
         let keyword: String = keyword.chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect();
-        self.tell(file, line, &keyword, reason);
+        self.tell(file, line, Some(&keyword), reason);
         *self.census.refused.entry(keyword).or_default() += 1;
     }
 
-    fn tell(&mut self, file: &Arc<str>, line: u32, keyword: &str, reason: String) {
+    fn tell(&mut self, file: &Arc<str>, line: u32, keyword: Option<&str>, reason: String) {
         if self.problems.len() < self.limits.problems_max {
             let reason: String = reason.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
             self.problems.push(Problem {
                 severity: Severity::Error,
                 place: Place { file: file.clone(), line },
-                rule: Some(keyword.into()),
+                rule: keyword.map(Into::into),
                 reason,
                 advice: String::new(),
             });
@@ -255,10 +255,7 @@ impl Loader {
             if let Some(Some(action)) = self.overridden(rule) {
                 rule.action = action;
             }
-            let about = |(gid, sid, _): &&(u32, u32, Threshold)| {
-                (*gid == 0 || *gid == rule.gid) && (*sid == 0 || *sid == rule.sid)
-            };
-            rule.thresholds.extend(self.thresholds.iter().filter(about).map(|(.., threshold)| threshold.clone()));
+            self.bound(rule);
             if let Some(keyword) = &rule.idle {
                 *self.census.idle.entry(keyword.clone()).or_default() += 1;
             }
@@ -277,6 +274,24 @@ impl Loader {
         }
         let Loader { limits, sets, problems, census, .. } = self;
         RuleSet { limits, rules, groups, reads, sets, bit_names, problems, census }
+    }
+
+    /// Gives a rule the bounds of its alerts that files have: those for its number replace its own, those for all are for rules without.
+    fn bound(&self, rule: &mut Rule) {
+        let (mut of_rule, mut of_all, mut suppressions) = (None, None, Vec::new());
+        let about = |gid: u32, sid: u32| (gid == 0 || gid == rule.gid) && (sid == 0 || sid == rule.sid);
+        for (_, sid, threshold) in self.thresholds.iter().filter(|(gid, sid, _)| about(*gid, *sid)) {
+            match (threshold.rate, sid) {
+                (Rate::Suppress, _) => suppressions.push(threshold.clone()),
+                (_, 0) => _ = of_all.get_or_insert(threshold),
+                _ => of_rule = Some(threshold),
+            }
+        }
+        if of_rule.is_some() {
+            rule.thresholds.clear();
+        }
+        let bound = of_rule.or(of_all).filter(|_| rule.thresholds.is_empty());
+        rule.thresholds.extend(bound.cloned().into_iter().chain(suppressions));
     }
 
     /// Keeps the newest of the rules with one number.

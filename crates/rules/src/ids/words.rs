@@ -284,12 +284,14 @@ fn threshold(threshold: &Threshold) -> String {
         Track::Source => " for each source",
         Track::Target => " for each destination",
         Track::Both => " for each pair of addresses",
+        Track::Either => " for either address",
         Track::Flow => " for each flow",
     };
     match threshold.rate {
         Rate::Limit => format!("at most {count} alerts in {seconds} s{by}"),
         Rate::Threshold => format!("an alert each {count} matches in {seconds} s{by}"),
         Rate::Both => format!("one alert in {seconds} s, after {count} matches{by}"),
+        Rate::Backoff(factor) => format!("an alert at {count} matches, then each time they are {factor} times as many{by}"),
         Rate::Filter => format!("matches only after {count} matches in {seconds} s{by}"),
         Rate::Suppress if threshold.addresses.is_some() => format!("no alerts{by}, for some addresses"),
         Rate::Suppress => "no alerts".into(),

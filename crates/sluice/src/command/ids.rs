@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use inspect::IntrusionRules;
-use rules::ids::{Register, capture};
+use rules::ids::{Register, RuleSet, capture};
 use serde_json::{Value, json};
 
 use crate::cli::{self, IdsCheck, IdsCommand, IdsLint, IdsRules};
@@ -123,12 +123,20 @@ fn lint(args: &IdsLint) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(refused > 0)))
 }
 
+/// Says how many rules do not load, and names what else is wrong.
+fn warn(set: &RuleSet) {
+    let refused: usize = set.census().refused.values().sum();
+    if refused > 0 {
+        eprintln!("sluice: {refused} rules do not load: sluice ids lint names them");
+    }
+    let others = set.problems().iter().filter(|problem| problem.rule.is_none());
+    others.for_each(|problem| eprintln!("sluice: {problem}"));
+}
+
 fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
     let rules = load(&args.rules, &args.names)?;
     let set = rules.set();
-    if !set.problems().is_empty() {
-        eprintln!("sluice: {} rules do not load: sluice ids lint names them", set.problems().len());
-    }
+    warn(set);
     let capture = read(&args.pcap, CAPTURE_BYTES_MAX)?;
     let observed = capture::observe(set, &capture);
     let (seen, records) = observed.ok_or_else(|| format!("{}: no capture", args.pcap.display()))?;

@@ -65,7 +65,7 @@ impl Intrusion {
         set.problems()
             .iter()
             .take(PROBLEMS_SHOWN)
-            .for_each(|problem| tracing::warn!(%problem, "intrusion rule not loaded"));
+            .for_each(|problem| tracing::warn!(%problem, "intrusion rule or threshold not loaded"));
         let refused: usize = census.refused.values().sum();
         tracing::info!(rules = census.rules, active = census.active, refused, "intrusion rules loaded");
         let lookout = Lookout {

@@ -41,9 +41,7 @@ pub fn run(args: &IdsSniff) -> Result<ExitCode, Failure> {
     let confined = jail::confine_tap()?;
     let rules = files.compile();
     let set = rules.set();
-    if !set.problems().is_empty() {
-        eprintln!("sluice: {} rules do not load: sluice ids lint names them", set.problems().len());
-    }
+    super::warn(set);
     eprintln!("sluice: {}: {} rules, {confined}", args.interface, set.census().active);
     let meter = Meter { balance: jail::balance, bytes_max: (args.memory as usize) << 20 };
     let mut sniffer = Sniffer {
