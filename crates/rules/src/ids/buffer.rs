@@ -141,9 +141,9 @@ buffers! {
     /// The length that either side says.
     ContentLength Both false ["http.content_len" "http_content_len"] None;
     /// The request line, with its line end.
-    RequestLine Request false ["http.request_line" "http_request_line"] None;
+    RequestLine Request false ["http.request_line" "http_request_line" "http_raw_request"] None;
     /// The status line, with its line end.
-    ResponseLine Response false ["http.response_line" "http_response_line"] None;
+    ResponseLine Response false ["http.response_line" "http_response_line" "http_raw_status"] None;
     /// The status code.
     StatCode Response false ["http.stat_code" "http_stat_code"] Some("http_stat_code");
     /// The reason.
@@ -165,7 +165,7 @@ buffers! {
     /// `Accept-Language`.
     AcceptLanguage Request false ["http.accept_lang" "http_accept_lang"] None;
     /// The first line and the head of either side.
-    Start Both false ["http.start" "http_start" "http_raw_request" "http_raw_status"] None;
+    Start Both false ["http.start" "http_start"] None;
     /// The content of a file: a response, an upload, a part of a mail.
     FileData Both false ["file.data" "file_data"] None;
     /// The name of a file.

@@ -7,7 +7,6 @@
 //! without references to groups in them and without a look around, which a problem tells.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -79,16 +78,11 @@ impl Listed {
 
 /// The rules of a file, those behind `#` among them.
 pub fn listed(bytes: &[u8]) -> Vec<Listed> {
-    let (mut rules, mut number) = (Vec::new(), 1);
-    for (place, text) in lines(bytes) {
-        if let Some(line) = Line::read("", &text) {
-            let Line { id, rev, is_enabled, text, .. } = line;
-            rules.push(Listed { line: number, id, rev, is_enabled, text });
-        }
-        let ends = bytes.get(place).unwrap_or_default().iter().filter(|&&byte| byte == b'\n').count();
-        number = number.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX));
-    }
-    rules
+    let rule = |line: lexer::Line<'_>| {
+        let Line { id, rev, is_enabled, text, .. } = Line::read("", &line.text)?;
+        Some(Listed { line: line.number, id, rev, is_enabled, text })
+    };
+    lexer::all_lines(bytes).filter_map(rule).collect()
 }
 
 /// What is done to rules before they are loaded.
@@ -205,7 +199,7 @@ impl Changes {
     /// A file of rules as it is loaded: each rule stays in its line.
     pub fn apply(&self, file: &str, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(bytes.len());
-        for (place, text) in lines(bytes) {
+        for lexer::Line { place, text, .. } in lexer::all_lines(bytes) {
             let written = &bytes[place];
             let Some(changed) = self.changed(file, &text, &mut |_, _| ()) else {
                 out.extend_from_slice(written);
@@ -255,22 +249,6 @@ impl Changes {
         }
         is_changed.then(|| line.written())
     }
-}
-
-/// The lines of a file with their places, those that end in a backslash with the ones behind them.
-pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (Range<usize>, Vec<u8>)> {
-    let (mut lines, mut at) = (bytes.split_inclusive(|&byte| byte == b'\n'), 0);
-    std::iter::from_fn(move || {
-        let (start, first) = (at, lines.next()?);
-        at += first.len();
-        let mut text = first.trim_ascii_end().to_vec();
-        while text.pop_if(|last| *last == b'\\').is_some() {
-            let Some(next) = lines.next() else { break };
-            at += next.len();
-            text.extend_from_slice(next.trim_ascii());
-        }
-        Some((start..at, text))
-    })
 }
 
 impl Matchers {

@@ -4,7 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::changes::{Line, lines};
+use super::changes::Line;
+use super::lexer::{self, all_lines};
 
 /// Names of bits.
 type Bits = Vec<Vec<u8>>;
@@ -23,7 +24,7 @@ pub fn enable_needed(files: &mut [(Box<str>, Vec<u8>)]) -> usize {
     let (mut setters, mut asked) = (Vec::new(), Vec::new());
     let mut by_bit: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
     for (file, (name, bytes)) in files.iter().enumerate() {
-        for (place, text) in lines(bytes) {
+        for lexer::Line { place, text, .. } in all_lines(bytes) {
             let has_bits = memchr::memmem::find(&text, b"flowbits").is_some();
             let Some(line) = has_bits.then(|| Line::read(name, &text)).flatten() else { continue };
             let (sets, asks) = bits(&line);

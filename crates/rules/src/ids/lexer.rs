@@ -1,43 +1,112 @@
 //! Lines, heads and options of rules, as bytes; their meaning is [`compile`](super::compile)'s.
 //!
-//! A line that ends with `\` goes on with the next. A value ends at the first `;` without a `\` before it, inside quotes too, as in
+//! A line that ends with `\` goes on with the next, and so does a rule until a line ends with `)` or another rule begins, as in Snort 3.
+//! Comments are lines that begin with `#`, those from `#begin` to `#end`, and `/* */` before a line and before an option.
+//! A value ends at the first `;` without a `\` before it, inside quotes too, as in
 //! Suricata.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-/// A logical line: its number from 1, and its bytes.
+use super::rule::Action;
+
+/// A logical line: its place in the file, its number from 1, and its text.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
+    pub place: Range<usize>,
     pub number: u32,
     pub text: Cow<'a, [u8]>,
 }
 
 /// The logical lines of a file that are not empty and no comment.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    let mut physical = bytes.split(|&byte| byte == b'\n').enumerate();
-    std::iter::from_fn(move || {
-        loop {
-            let (at, first) = physical.next()?;
-            let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-            let first = first.trim_ascii();
-            if first.is_empty() || first.starts_with(b"#") {
-                continue;
-            }
-            let Some(head) = first.strip_suffix(b"\\") else {
-                return Some(Line { number, text: Cow::Borrowed(first) });
-            };
-            let mut text = head.to_vec();
-            for (_, next) in physical.by_ref() {
-                let next = next.trim_ascii();
-                let more = next.strip_suffix(b"\\");
-                text.extend_from_slice(more.unwrap_or(next));
-                if more.is_none() {
-                    break;
-                }
-            }
-            return Some(Line { number, text: Cow::Owned(text) });
+    all_lines(bytes).filter(|line| !line.text.is_empty() && !line.text.starts_with(b"#"))
+}
+
+/// All logical lines of a file; a block of comments is one.
+pub(super) fn all_lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    Lines { bytes, at: 0, number: 0 }
+}
+
+struct Lines<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// The number of the line that was taken last.
+    number: u32,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Line<'a>;
+
+    fn next(&mut self) -> Option<Line<'a>> {
+        let start = self.at;
+        let mut first = self.take()?;
+        let number = self.number;
+        if first.split(u8::is_ascii_whitespace).next() == Some(b"#begin") {
+            while self.take().is_some_and(|line| !line.starts_with(b"#end")) {}
         }
-    })
+        if first.starts_with(b"/*") {
+            first = self.behind_comment(first);
+        }
+        let text = self.joined(first);
+        Some(Line { place: start..self.at, number, text })
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// The next line of the file and its end; none where it is over.
+    fn peek(&self) -> Option<(&'a [u8], usize)> {
+        let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let length = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+        Some((rest[..length].trim_ascii(), self.at + length))
+    }
+
+    fn take(&mut self) -> Option<&'a [u8]> {
+        let (line, end) = self.peek()?;
+        (self.at, self.number) = (end, self.number.saturating_add(1));
+        Some(line)
+    }
+
+    /// What follows a comment between `/*` and `*/`.
+    fn behind_comment(&mut self, mut line: &'a [u8]) -> &'a [u8] {
+        loop {
+            if let Some(end) = memchr::memmem::find(line, b"*/") {
+                return line[end + 2..].trim_ascii();
+            }
+            let Some(next) = self.take() else { return b"" };
+            line = next;
+        }
+    }
+
+    /// A line with those that it goes on with.
+    fn joined(&mut self, first: &'a [u8]) -> Cow<'a, [u8]> {
+        let (is_rule, is_comment) = (begins_rule(first), first.starts_with(b"#"));
+        let is_open = |text: &[u8]| is_rule && !is_comment && !text.ends_with(b")");
+        if is_comment && !is_rule || !first.ends_with(b"\\") && !is_open(first) {
+            return Cow::Borrowed(first);
+        }
+        let mut text = first.to_vec();
+        loop {
+            let goes_on = text.pop_if(|last| *last == b'\\').is_some();
+            let next = self.peek().filter(|(next, _)| goes_on || is_open(&text) && !begins_rule(next));
+            let Some((next, _)) = next else { return Cow::Owned(text) };
+            self.take();
+            if !goes_on {
+                text.push(b' ');
+            }
+            if goes_on || !next.starts_with(b"#") {
+                text.extend_from_slice(next);
+            }
+        }
+    }
+}
+
+/// Whether a line begins with an action, behind `#` too.
+fn begins_rule(line: &[u8]) -> bool {
+    let start = line.iter().position(|byte| *byte != b'#' && !byte.is_ascii_whitespace()).unwrap_or(line.len());
+    let mut words = line[start..].split(u8::is_ascii_whitespace);
+    let word = words.next().and_then(|word| std::str::from_utf8(word).ok()).unwrap_or_default();
+    words.next().is_some() && (word == "file_id" || Action::named(word).is_some())
 }
 
 /// A rule in pieces.
@@ -88,6 +157,11 @@ fn options(mut rest: &[u8]) -> Result<Vec<Opt<'_>>, String> {
         rest = rest.trim_ascii_start();
         if rest.is_empty() {
             return Ok(options);
+        }
+        if rest.starts_with(b"/*") {
+            let end = memchr::memmem::find(rest, b"*/").ok_or("/* without */")?;
+            rest = &rest[end + 2..];
+            continue;
         }
         let end = end_of_option(rest);
         let option = rest.get(..end).unwrap_or(rest).trim_ascii();
@@ -169,6 +243,26 @@ mod tests {
         let names: Vec<&str> = pieces.options.iter().map(|option| option.name).collect();
         assert_eq!(names, ["msg", "content", "nocase"]);
         assert_eq!(pieces.options[0].value, Some(&b"\"a\\;b\""[..]));
+    }
+
+    #[test]
+    fn a_rule_goes_on_until_its_parenthesis_is_closed() {
+        let file = b"alert tcp any any -> any 80\n(\n  msg:\"a(b)\";\n# content:\"no\";\n\n  /* ; */ sid:1;\n)\n\
+            alert tcp any any -> any any (sid:2;\nalert http (sid:3;)\n#begin\nalert tcp (sid:4;)\n#end\n\
+            /* alert tcp (sid:5;)\n*/ alert tcp (sid:6;)\n# a folder: C:\\\nvar A b\n";
+        let rules: Vec<(u32, Vec<u8>)> = lines(file).map(|line| (line.number, line.text.into_owned())).collect();
+        let numbers: Vec<u32> = rules.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, [1, 8, 9, 13, 16]);
+        let options = |at: usize| {
+            let pieces = pieces(&rules[at].1).ok()?;
+            Some(pieces.options.iter().map(|option| option.name.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(options(0), Some(vec!["msg".to_owned(), "sid".into()]));
+        assert_eq!(options(1), None);
+        assert_eq!(rules[3].1, b"alert tcp (sid:6;)");
+        let places: Vec<Range<usize>> = all_lines(file).map(|line| line.place).collect();
+        assert!(places.windows(2).all(|pair| pair[0].end == pair[1].start));
+        assert_eq!(places.last().map(|place| place.end), Some(file.len()));
     }
 
     #[test]

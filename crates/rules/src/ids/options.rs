@@ -284,25 +284,22 @@ impl Options<'_, '_> {
             return true;
         }
         let Some(buffer) = Buffer::sticky(option.name) else { return false };
-        if option.value.is_some()
-            && !matches!(option.name, "http_header" | "http_uri" | "http_raw_header" | "http_raw_uri")
-        {
-            return false;
-        }
+        let narrowed = match option.value {
+            None => Some((buffer, None)),
+            Some(b"mime") if option.name == "file_data" => Some((buffer, None)),
+            Some(value) if option.name.starts_with("http_") => narrowed(buffer, value),
+            Some(_) => None,
+        };
+        let Some((buffer, part)) = narrowed else { return false };
         (self.buffer, self.in_base64, self.is_fresh) = (buffer, false, buffer.is_multi());
-        // Snort 3 names one field of a head.
-        let field = option.value.map(text).and_then(|value| Some(value.strip_prefix("field")?.trim().to_string()));
-        if let Some(of_field) = field.and_then(|name| Buffer::of_field(name.as_bytes())) {
-            self.buffer = of_field;
-        }
-        self.transforms.clear();
+        self.transforms = part.into_iter().collect();
         true
     }
 
     fn test(&mut self, name: &str, value: &[u8]) -> Result<bool, String> {
         let test = match name {
             "content" | "uricontent" => return self.content(name, value).map(|()| true),
-            "pcre" => {
+            "pcre" | "regex" => {
                 let (pcre, buffer) = values::pcre(value)?;
                 match buffer {
                     Some(buffer) if !self.shared.is_snort3 => self.push_to(buffer, &[], Test::Pcre(Box::new(pcre))),
@@ -543,6 +540,30 @@ impl Options<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// The buffer that Snort 3's words behind a keyword choose, and the part of it: a field of a head, a part of a URI.
+fn narrowed(buffer: Buffer, words: &[u8]) -> Option<(Buffer, Option<Transform>)> {
+    let mut chosen = (buffer, None);
+    for item in items(words) {
+        let item = text(item);
+        let (word, name) = item.split_once(char::is_whitespace).unwrap_or((&item, ""));
+        chosen = match (buffer, word) {
+            // They say when the rule is tried.
+            (_, "request" | "with_header" | "with_body" | "with_trailer") => continue,
+            (Buffer::Header | Buffer::HeaderRaw, "field") => match Buffer::of_field(name.trim().as_bytes()) {
+                Some(of_field) => (of_field, None),
+                None => (buffer, Some(Transform::Field(name.trim().into()))),
+            },
+            // What is in front of the path is in the URI as it was sent.
+            (Buffer::Uri | Buffer::UriRaw, "scheme" | "host" | "port") => {
+                (Buffer::UriRaw, Transform::part_of_uri(word))
+            }
+            (Buffer::Uri | Buffer::UriRaw, "path" | "query" | "fragment") => (buffer, Transform::part_of_uri(word)),
+            _ => return None,
+        };
+    }
+    Some(chosen)
 }
 
 /// Turns tests of the stream into tests of packets. A rule that looks into other buffers besides never matches.

@@ -34,6 +34,20 @@ pub(super) enum Transform {
     Tld,
     Gunzip(usize),
     Zlib(usize),
+    /// The values of one field of a head.
+    Field(Box<str>),
+    Uri(UriPart),
+}
+
+/// A part of a URI, as Snort 3 names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UriPart {
+    Scheme,
+    Host,
+    Port,
+    Path,
+    Query,
+    Fragment,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +92,19 @@ impl Transform {
         }))
     }
 
+    /// The part of a URI that has a name.
+    pub fn part_of_uri(name: &str) -> Option<Transform> {
+        Some(Transform::Uri(match name {
+            "scheme" => UriPart::Scheme,
+            "host" => UriPart::Host,
+            "port" => UriPart::Port,
+            "path" => UriPart::Path,
+            "query" => UriPart::Query,
+            "fragment" => UriPart::Fragment,
+            _ => return None,
+        }))
+    }
+
     /// The keyword.
     pub fn name(&self) -> &'static str {
         match self {
@@ -99,6 +126,8 @@ impl Transform {
             Transform::Tld => "tld",
             Transform::Gunzip(_) => "gunzip",
             Transform::Zlib(_) => "zlib_deflate",
+            Transform::Field(_) => "field",
+            Transform::Uri(part) => part.name(),
         }
     }
 
@@ -126,6 +155,8 @@ impl Transform {
             Transform::Tld => bytes.rsplit(|&byte| byte == b'.').next()?.to_vec(),
             Transform::Gunzip(max) => inflated(flate2::read::MultiGzDecoder::new(bytes), *max)?,
             Transform::Zlib(max) => inflated(flate2::read::ZlibDecoder::new(bytes), *max)?,
+            Transform::Field(name) => field(bytes, name.as_bytes())?,
+            Transform::Uri(part) => part.of(bytes)?.to_vec(),
         })
     }
 }
@@ -133,6 +164,62 @@ impl Transform {
 /// Applies some, one after the other.
 pub(super) fn apply_all<'a>(transforms: &[Transform], input: &'a [u8]) -> Option<Cow<'a, [u8]>> {
     transforms.iter().try_fold(Cow::Borrowed(input), |input, transform| transform.apply(&input).map(Cow::Owned))
+}
+
+impl UriPart {
+    fn name(self) -> &'static str {
+        match self {
+            UriPart::Scheme => "scheme",
+            UriPart::Host => "host",
+            UriPart::Port => "port",
+            UriPart::Path => "path",
+            UriPart::Query => "query",
+            UriPart::Fragment => "fragment",
+        }
+    }
+
+    fn of(self, uri: &[u8]) -> Option<&[u8]> {
+        let (uri, fragment) = cut(uri, b'#');
+        let (uri, query) = cut(uri, b'?');
+        let scheme = memchr::memmem::find(uri, b"://").filter(|at| !uri[..*at].contains(&b'/'));
+        let (authority, path) = match scheme {
+            Some(at) => {
+                let rest = &uri[at + 3..];
+                let (authority, path) = rest.split_at(memchr::memchr(b'/', rest).unwrap_or(rest.len()));
+                (authority.rsplit(|&byte| byte == b'@').next(), path)
+            }
+            None => (None, uri),
+        };
+        // An address of version 6 has colons inside its brackets.
+        let port_at = |authority: &[u8]| {
+            let colon = memchr::memrchr(b':', authority)?;
+            (!authority[colon..].contains(&b']')).then_some(colon)
+        };
+        match self {
+            UriPart::Scheme => Some(&uri[..scheme?]),
+            UriPart::Host => authority.map(|all| port_at(all).map_or(all, |colon| &all[..colon])),
+            UriPart::Port => authority.and_then(|all| Some(&all[port_at(all)? + 1..])),
+            UriPart::Path => (!path.is_empty()).then_some(path),
+            UriPart::Query => query,
+            UriPart::Fragment => fragment,
+        }
+    }
+}
+
+/// A text up to a byte, and what stands behind it.
+fn cut(text: &[u8], at: u8) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(at, text) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// The values of a field in a head, with commas between them.
+fn field(head: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let lines = head.split(|&byte| byte == b'\n').map(|line| cut(line, b':'));
+    let of_name = lines.filter(|(first, _)| first.trim_ascii().eq_ignore_ascii_case(name));
+    let values: Vec<&[u8]> = of_name.filter_map(|(_, value)| Some(value?.trim_ascii())).collect();
+    (!values.is_empty()).then(|| values.join(&b','))
 }
 
 fn is_blank(byte: u8) -> bool {
