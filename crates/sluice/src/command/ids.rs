@@ -139,15 +139,18 @@ fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
     warn(set);
     let capture = read(&args.pcap, CAPTURE_BYTES_MAX)?;
     let observed = capture::observe(set, &capture);
-    let (seen, records) = observed.ok_or_else(|| format!("{}: no capture", args.pcap.display()))?;
+    let observed = observed.ok_or_else(|| format!("{}: no capture", args.pcap.display()))?;
+    if observed.rest > 0 {
+        eprintln!("sluice: {}: {} bytes at the end are no packet", args.pcap.display(), observed.rest);
+    }
     let register = Register::of(set);
-    for seen in &seen {
+    for seen in &observed.alerts {
         if let Some(entry) = register.get(seen.rule) {
             println!("{}", captures::alert(entry, seen));
         }
     }
     if args.records {
-        records.iter().for_each(|record| println!("{}", captures::message(record)));
+        observed.records.iter().for_each(|record| println!("{}", captures::message(record)));
     }
     Ok(ExitCode::from(u8::from(!seen.is_empty())))
 }

@@ -47,17 +47,29 @@ pub struct Seen {
 
 /// Tries rules on a capture; none where it is none.
 pub fn alerts(rules: &RuleSet, capture: &[u8]) -> Option<Vec<Seen>> {
-    Some(observe(rules, capture)?.0)
+    Some(observe(rules, capture)?.alerts)
+}
+
+/// A capture that was read.
+#[derive(Debug)]
+pub struct Observed {
+    /// Alerts.
+    pub alerts: Vec<Seen>,
+    /// Messages, files and flows.
+    pub records: Vec<Record>,
+    /// Bytes at its end that are no packet.
+    pub rest: usize,
 }
 
 /// Tries rules on a capture, and tells its messages, files and flows; none where it is none.
-pub fn observe(rules: &RuleSet, capture: &[u8]) -> Option<(Vec<Seen>, Vec<Record>)> {
+pub fn observe(rules: &RuleSet, capture: &[u8]) -> Option<Observed> {
     let mut observer = Observer::new(rules, None);
-    for captured in pcap::Capture::new(capture)? {
+    let mut capture = pcap::Capture::new(capture)?;
+    for captured in capture.by_ref() {
         observer.packet(captured.micros, Link(captured.link), captured.bytes);
     }
     observer.finish();
-    Some((observer.alerts(), observer.records()))
+    Some(Observed { alerts: observer.alerts(), records: observer.records(), rest: capture.rest() })
 }
 
 /// Fuzz body: a capture against rules of several kinds.
