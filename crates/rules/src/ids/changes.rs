@@ -332,7 +332,7 @@ impl<'a> Line<'a> {
             is_enabled,
             id: (if option("gid").is_some() { number("gid") } else { 1 }, number("sid")),
             rev: number("rev"),
-            is_silent: option("noalert").is_some(),
+            is_silent: options.iter().any(silences),
             metadata: metadata.collect(),
         };
         (line.id.1 > 0).then_some(line)
@@ -356,6 +356,12 @@ impl<'a> Line<'a> {
     fn written(&self) -> Vec<u8> {
         [if self.is_enabled { &b""[..] } else { b"# " }, &self.text].concat()
     }
+}
+
+/// Whether a rule with the option never alerts.
+fn silences(option: &lexer::Opt<'_>) -> bool {
+    let is_bits = matches!(option.name, "flowbits" | "xbits" | "hostbits");
+    option.name == "noalert" || is_bits && option.value.is_some_and(|value| value.trim_ascii().starts_with(b"noalert"))
 }
 
 /// Reads what names rules.

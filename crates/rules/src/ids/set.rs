@@ -119,7 +119,12 @@ impl Loader {
 
     /// Another action for a rule, where there is one.
     fn overridden(&self, rule: &Rule) -> Option<Option<Action>> {
-        self.overrides.iter().rev().find(|(selector, _)| self.selects(selector, rule)).map(|(_, action)| *action)
+        let means = |(selector, action): &&(Selector, Option<Action>)| {
+            // A class or a file means rules that alert, not those that set bits for them.
+            let is_helper = rule.is_silent && !matches!(selector, Selector::Sid(_));
+            self.selects(selector, rule) && !(is_helper && action.is_some_and(Action::blocks))
+        };
+        self.overrides.iter().rev().find(means).map(|(_, action)| *action)
     }
 
     /// Reads a file of classes: `config classification: name,description,priority`.
