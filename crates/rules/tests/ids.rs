@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rules::ids::{
-    App, Buffer, Desk, Direction, Flow, Limits, Loader, RuleSet, Site, Transaction, Transport, Tuple, Watch, capture,
+    Action, App, Buffer, Change, Changes, Desk, Direction, Flow, Limits, Loader, RuleSet, Selector, Site, Transaction,
+    Transport, Tuple, Watch, capture,
 };
 
 use crate::web_packs::pack;
@@ -90,11 +91,14 @@ fn numbers_in_bytes_are_tested_and_move_what_follows() {
         alert http any any -> any any (http.uri; content:"n"; bsize:>3; byte_test:1,=,9,1,relative,string,dec; sid:7;)
         alert http any any -> any any (http.uri; content:"n="; isdataat:!6,relative; sid:4;)
         alert http any any -> any any (http.uri; content:"n="; byte_jump:1,0,relative,string,dec; content:"Z"; within:1; sid:5;)
-        alert http any any -> any any (http.uri; content:"n="; byte_math:bytes 1, offset 0, oper +, rvalue 1, result r, relative, string dec; content:"Z"; distance:r; within:1; sid:6;)"#;
+        alert http any any -> any any (http.uri; content:"n="; byte_math:bytes 1, offset 0, oper +, rvalue 1, result r, relative, string dec; content:"Z"; distance:r; within:1; sid:6;)
+        alert http any any -> any any (flow:to_client; http.content_len; byte_test:0,>=,2,0,string,dec; sid:8;)
+        alert http any any -> any any (http.uri; content:"n="; byte_test:0,>,99,0,relative,string,dec; sid:9;)
+        alert http any any -> any any (http.uri; content:"n="; byte_jump:0,0,relative,string,dec; content:"Z"; within:1; sid:10;)"#;
     expect(
         rules,
         &paths(&["/?n=250", "/?n=2xxZ", "/?n=1xxZ", "/?n=9", "/n?n=9"]),
-        &[(1, 1), (2, 1), (3, 3), (4, 5), (5, 1), (6, 1), (7, 2)],
+        &[(1, 1), (2, 1), (3, 3), (4, 5), (5, 1), (6, 1), (7, 2), (8, 5), (9, 1), (10, 1)],
     );
 }
 
@@ -153,6 +157,231 @@ fn data_sets_are_asked_and_added_to() {
     let set = set(rules, &[("hosts.lst", host.as_bytes()), ("rep.lst", format!("{host},50").as_bytes())]);
     assert_eq!(set.problems().len(), 0, "{:?}", set.problems());
     assert_eq!(counts(&set, &paths(&["/a", "/b", "/a"])), Counts::from([(1, 3), (2, 3), (3, 2), (4, 3)]));
+}
+
+#[test]
+fn a_set_of_digests_has_what_a_transform_makes() {
+    let rules = r#"alert http any any -> any any (http.host; to_md5; dataset:isset,m,type md5,load m.lst; sid:1;)
+        alert http any any -> any any (http.host; to_sha256; dataset:isset,s,type sha256,load s.lst; sid:2;)
+        alert http any any -> any any (http.host; dataset:isset,m; sid:3;)
+        alert http any any -> any any (http.host; dataset:isnotset,m; sid:4;)
+        alert http any any -> any any (http.uri; to_md5; dataset:isnotset,m; sid:5;)
+        alert http any any -> any any (http.host; to_md5; datarep:r,>,40,load r.lst,type md5; sid:6;)
+        alert http any any -> any any (http.uri; dataset:set,new,type string,state new.lst; sid:7;)
+        alert http any any -> any any (http.uri; dataset:isset,missing,type string,load missing.lst; sid:8;)"#;
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (md5, sha256) = (hex(&digest::md5::digest(b"host.test")), hex(&digest::sha256::digest(b"host.test")));
+    let reputation = format!("{md5},50");
+    let files = [("m.lst", md5.as_bytes()), ("s.lst", sha256.as_bytes()), ("r.lst", reputation.as_bytes())];
+    let set = set(rules, &files);
+    let problems: Vec<String> = set.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["test.rules:8: error: dataset: missing.lst cannot be read"]);
+    assert_eq!(counts(&set, &paths(&["/a"])), Counts::from([(1, 1), (2, 1), (5, 1), (6, 1), (7, 1)]));
+}
+
+#[test]
+fn modifiers_of_a_content_in_base64_are_its_own() {
+    let request = "POST /index HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\naGVsbG8=";
+    let rules = r#"alert http any any -> any any (http.request_body; base64_decode; base64_data; content:"HELLO"; nocase; sid:1;)
+        alert http any any -> any any (http.uri; content:"INDEX"; http.request_body; base64_decode; base64_data; content:"hello"; startswith; sid:2;)
+        alert http any any -> any any (http.uri; content:"index"; http.request_body; base64_decode; base64_data; content:"LO"; nocase; distance:0; content:"o"; endswith; sid:3;)
+        alert http any any -> any any (http.uri; content:"index"; http.request_body; base64_decode; base64_data; content:"ello"; startswith; sid:4;)"#;
+    expect(rules, &conversation(80, &[request, "HTTP/1.1 204 No\r\n\r\n"], 1400), &[(1, 1), (3, 1)]);
+    let wrong = r#"alert http any any -> any any (http.uri; content:"index"; http.request_body; base64_decode; base64_data; nocase; sid:1;)"#;
+    assert_eq!(set(wrong, &[]).problems().len(), 1);
+}
+
+#[test]
+fn options_that_test_nothing_leave_a_rule_as_it_is() {
+    let rules = r#"alert http any any -> any any (http.uri; content:"/index"; prefilter; sid:1;)
+        alert http any any -> any any (http.uri; content:"/index"; tag:session,5,packets; bypass; sid:2;)
+        alert http any any -> any any (http.uri; content:"/index"; replace:"/xedni"; nfq_set_mark:1; sid:3;)
+        alert http any any -> any any (flow:to_client; file.data; content:"ok"; filestore; sid:4;)
+        alert http any any -> any any (http.uri; content:"/index"; filestore; sid:5;)
+        alert http any any -> any any (filestore; sid:6;)
+        alert http any any -> any any (flow:to_client; filename:"INDEX"; http.stat_code; content:"200"; sid:7;)
+        alert http any any -> any any (flow:to_client; fileext:"HTML"; filesize:<3; sid:8;)
+        alert http any any -> any any (flow:to_client; fileext:"tml"; sid:9;)
+        alert http any any -> any any (flow:to_client; filesize:>2; sid:10;)
+        alert http any any -> any any (flow:to_client; filename:!"index"; sid:11;)
+        alert http any any -> any any (file.data; filesize:2; content:"k"; endswith; sid:12;)"#;
+    let wanted = [1, 2, 3, 4, 6, 7, 8, 12].map(|sid| (sid, 1));
+    expect(rules, &paths(&["/index.html"]), &wanted);
+}
+
+#[test]
+fn keywords_of_what_nothing_here_speaks_load() {
+    let keywords = "ip.src; dataset:isset,bad,type ipv4,load bad.lst|tls.cert_chain_len:>4|ssh.hassh.server; content:\"x\"|\
+        iprep:any,Bad,>,10|dns.opcode:4|tcpv4-csum:1|pktvar:a,\"b\"|mqtt.publish.topic; content:\"x\"|http_num_cookies:1|\
+        http2.header_name; content:\"x\"|enable:no";
+    let mut rules = String::new();
+    for (sid, options) in (1..).zip(keywords.split('|')) {
+        rules += &format!("alert ip any any -> any any ({options}; sid:{sid};)\n");
+    }
+    rules += "config dns any any -> any any (dns.query; content:\"x\"; config:logging disable; sid:100;)\n\
+        file_id (file_data; content:\"%PDF\"; gid:4; sid:101;)\n\
+        alert tcp any any -> any !$HTTP_PORTS (content:\"GET\"; sid:102;)\n\
+        alert ip6 10.0.0.0/8 any -> any any (content:\"GET\"; sid:103;)\n";
+    let set = set(&rules, &[("bad.lst", b"192.0.2.1")]);
+    let problems: Vec<String> = set.problems().iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    let active: Vec<u32> = set.rules().iter().filter(|rule| rule.idle.is_none()).map(|rule| rule.sid).collect();
+    assert!(active.is_empty(), "{active:?}");
+    assert_eq!(set.census().idle.get("!$HTTP_PORTS"), Some(&1));
+}
+
+#[test]
+fn heads_are_read_whatever_their_case_and_version() {
+    let rules = r#"ALERT TCP any any -> any any (content:"GET"; sid:1;)
+        alert ip4 any any -> any any (content:"GET"; sid:2;)
+        alert ip6 any any -> any any (content:"GET"; sid:3;)
+        alert http ![192.168.0.0/16,!192.168.77.0/24] any -> any any (http.uri; content:"/a"; sid:4;)
+        alert http any any -> [10.0.0.0/8,![10.0.0.0/24,!10.0.0.2]] any (http.uri; content:"/a"; sid:5;)
+        rewrite tcp any any -> any any (content:"GET"; replace:"PUT"; sid:6;)"#;
+    expect(rules, &paths(&["/a"]), &[(1, 1), (2, 1), (4, 1), (5, 1), (6, 1)]);
+}
+
+#[test]
+fn rules_of_snort_3_have_lines_comments_and_parts_of_buffers() {
+    let rules = "alert tcp any any -> any any\n(\n  msg:\"lines\";\n  http_uri;\n  content:\"/abc\",fast_pattern;\n  sid:1;\n)\n\
+        #begin\nalert http ( http_uri; content:\"/abc\"; sid:2; )\n#end\n\
+        alert http ( /* a comment; */ http_uri:path; content:\"/abc\",nocase; sid:3; )\n\
+        alert http ( http_uri:query; content:\"/abc\"; sid:4; )\n\
+        alert http ( http_uri:path; content:\"needle\"; sid:5; )\n\
+        alert http ( http_uri:query; bufferlen:8; content:\"needle\"; sid:6; )\n\
+        alert http ( http_header:field x-foo; content:\"one\"; bufferlen:3; sid:7; )\n\
+        alert http ( http_header:field x-foo, request; content:\"two\"; sid:8; )\n\
+        alert http ( http_header:field x-foo; content:!\"two\"; sid:9; )\n\
+        alert http ( http_header:field absent; content:!\"two\"; sid:10; )\n\
+        alert http ( http_raw_header:field x-bar; content:\"two\"; sid:11; )\n\
+        alert http ( http_raw_request; content:\"X-Foo\"; sid:12; )\n\
+        alert http ( http_raw_request; content:\"GET /abc\"; sid:13; )\n\
+        alert http ( flow:to_client; http_raw_status; content:\"nginx\"; sid:14; )\n\
+        alert http ( flow:to_client; http_raw_status; content:\"200 OK\"; sid:15; )\n\
+        alert http ( http_uri; content:\"index\"; regex:\"/NEEDLE/i\"; sid:16; )\n\
+        alert http ( http_cookie:request; content:\"a=b\"; sid:17; )\n\
+        alert http ( http_uri:host; content:\"h.test\"; bufferlen:6; sid:18; )\n";
+    let request = "GET /abc/index.html?q=needle HTTP/1.1\r\nHost: a\r\nX-Foo: one\r\nX-Bar: two\r\nCookie: a=b\r\n\r\n";
+    let response = "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 2\r\n\r\nok";
+    let wanted = [1, 3, 6, 7, 9, 11, 13, 15, 16, 17].map(|sid| (sid, 1));
+    expect(rules, &conversation(80, &[request, response], 1400), &wanted);
+    let request = "GET http://u:p@h.test:80/x HTTP/1.1\r\nHost: b\r\n\r\n";
+    expect(rules, &conversation(80, &[request, response], 1400), &[(15, 1), (18, 1)]);
+}
+
+#[test]
+fn lines_for_a_number_replace_the_bounds_of_a_rule() {
+    let own = "threshold:type limit, track by_src, count 1, seconds 60; ";
+    let alerts = |own: &str, lines: &str| {
+        let mut loader = Loader::new(Limits::default());
+        loader.file("r", format!("alert http any any -> any any (http.uri; content:\"/\"; {own}sid:1;)").as_bytes());
+        loader.thresholds("t", lines.as_bytes());
+        let set = loader.finish();
+        assert!(set.problems().is_empty(), "{:?}", set.problems());
+        counts(&set, &paths(&["/a", "/b", "/c", "/d"])).get(&1).copied().unwrap_or(0)
+    };
+    let of_rule = "threshold gen_id 1, sig_id 1, type limit, track by_src, count 2, seconds 60\n";
+    let of_all = "threshold gen_id 0, sig_id 0, type threshold, track by_src, count 2, seconds 60\n";
+    assert_eq!(alerts(own, of_rule), 2);
+    assert_eq!(alerts(own, of_all), 1);
+    assert_eq!(alerts("", of_all), 2);
+    assert_eq!(alerts(own, &format!("{of_all}{of_rule}")), 2);
+    assert_eq!(alerts("detection_filter:track by_src, count 9, seconds 9; ", of_rule), 2);
+    assert_eq!(alerts("", "suppress gen_id 1, sig_id 1, track by_either, ip 10.0.0.2"), 0);
+    assert_eq!(alerts("", "suppress gen_id 1, sig_id 1, track by_either, ip 8.8.8.8"), 4);
+    assert_eq!(alerts(own, &format!("suppress gen_id 1, sig_id 1, track by_src, ip 10.0.0.1\n{of_rule}")), 0);
+    let mut loader = Loader::new(Limits::default());
+    loader.thresholds(
+        "t",
+        b"rate_filter gen_id 1, sig_id 1, track by_src, count 1, seconds 1, new_action drop, timeout 1",
+    );
+    assert_eq!(loader.finish().problems()[0].to_string(), "t:1: error: rate_filter is not supported");
+}
+
+#[test]
+fn rules_that_only_set_bits_do_not_block_with_others() {
+    let rules = r#"alert http any any -> any any (http.uri; content:"/"; flowbits:set,x; flowbits:noalert; classtype:trojan-activity; sid:1;)
+        alert http any any -> any any (http.uri; content:"/"; flowbits:isset,x; classtype:trojan-activity; sid:2;)"#;
+    let mut changes = Changes::default();
+    changes.read(Change::Drop, "drop.conf", b"*");
+    let changed = String::from_utf8(changes.apply("a.rules", rules.as_bytes())).expect("text");
+    let words: Vec<&str> = changed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(words, ["alert", "drop"]);
+    let actions = |selector: Selector| {
+        let mut loader = Loader::new(Limits::default());
+        loader.file("a.rules", rules.as_bytes());
+        loader.action(selector, Some(Action::Drop));
+        let rules = loader.finish();
+        let mut actions: Vec<(u32, Action)> = rules.rules().iter().map(|rule| (rule.sid, rule.action)).collect();
+        actions.sort();
+        actions
+    };
+    assert_eq!(actions(Selector::Class("trojan-activity".into())), [(1, Action::Alert), (2, Action::Drop)]);
+    assert_eq!(actions(Selector::Sid(1)), [(1, Action::Drop), (2, Action::Alert)]);
+}
+
+const SECRET: &str = r#"alert http any any -> any any (flow:to_client; file.data; content:"secret"; sid:1;)
+    alert http any any -> any any (http.host; content:"a.test"; bsize:6; sid:2;)
+    alert http any any -> any any (http.host.raw; content:"a.test"; bsize:6; sid:3;)
+    alert tls any any -> any any (tls.sni; content:"x.test"; sid:4;)"#;
+
+/// Numbers of the rules above that alert on a conversation, however it is cut.
+fn seen(texts: &[&str]) -> Vec<u32> {
+    let set = set(SECRET, &[]);
+    let mut all =
+        [1, 2, 7, 1400].map(|size| counts(&set, &conversation(80, texts, size)).into_keys().collect::<Vec<_>>());
+    all.iter().for_each(|one| assert_eq!(*one, all[3], "{texts:?}"));
+    std::mem::take(&mut all[3])
+}
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n";
+const SECRET_PAGE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret";
+
+#[test]
+fn requests_are_seen_behind_empty_lines_and_with_any_method() {
+    for lines in ["\r\n", "\r\n\r\n", "\n\n\n"] {
+        assert_eq!(seen(&[&format!("{lines}{GET}"), SECRET_PAGE]), [1, 2, 3]);
+    }
+    for method in ["VERSION-CONTROL", "M-SEARCH", "FOO.BAR_1", "G(T"] {
+        assert_eq!(seen(&[&GET.replacen("GET", method, 1), SECRET_PAGE]), [1, 2, 3], "{method}");
+    }
+    assert!(seen(&["G(T x\r\n", "331 secret\r\n"]).is_empty());
+    assert!(seen(&["SSH-2.0-Open SSH\r\n", SECRET_PAGE]).is_empty());
+}
+
+#[test]
+fn a_host_is_neither_a_login_nor_a_line_behind_it() {
+    let absolute = GET.replacen("/x", "http://u:p@a.test:80/x", 1).replacen("Host: a.test", "Host: b.test", 1);
+    assert_eq!(seen(&[&absolute, SECRET_PAGE]), [1, 2]);
+    assert_eq!(seen(&[&GET.replacen("a.test\r\n", "a.test\r\nfoo\r\nX: y\r\n", 1), SECRET_PAGE]), [1, 2, 3]);
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\nchunked\r\n\r\n3\r\nsec\r\n3\r\nret\r\n0\r\n\r\n";
+    assert_eq!(seen(&[GET, chunked]), [1, 2, 3]);
+}
+
+#[test]
+fn what_is_inside_a_tunnel_is_seen() {
+    let connect = "CONNECT b.test:80 HTTP/1.1\r\nHost: b.test:80\r\n\r\n";
+    let granted = "HTTP/1.1 200 Connection established\r\n\r\n";
+    assert_eq!(seen(&[connect, granted, GET, SECRET_PAGE]), [1, 2, 3]);
+    assert_eq!(seen(&[connect, granted, connect, granted, GET, SECRET_PAGE]), [1, 2, 3]);
+    assert_eq!(seen(&[connect, "HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", GET, SECRET_PAGE]), [1, 2, 3]);
+    let switched = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
+    assert_eq!(seen(&[GET, switched, GET, SECRET_PAGE]), [2, 3]);
+}
+
+#[test]
+fn an_answer_without_a_head_is_a_file() {
+    let post = GET.replacen("GET", "POST", 1);
+    for request in [GET, "GET /x\r\n", &post] {
+        for answer in ["secret", "a secret\r\nand more\r\n\r\n", "\r\n\r\nsecret"] {
+            assert!(seen(&[request, answer]).contains(&1), "{request:?} {answer:?}");
+        }
+    }
+    assert_eq!(seen(&[GET, &format!("junk{SECRET_PAGE}")]), [1, 2, 3]);
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nsec\r\n3\r\nret\r\n0\r\n\r\n";
+    let first = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok, and more\r\nlines\r\n";
+    assert_eq!(seen(&[GET, first, GET, chunked]), [1, 2, 3]);
+    assert!(seen(&["USER x\r\n\r\n", "331 secret\r\n"]).is_empty());
 }
 
 #[test]

@@ -25,7 +25,9 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
 
 /// All logical lines of a file; a block of comments is one.
 pub(super) fn all_lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
-    Lines { bytes, at: 0, number: 0 }
+    // Editors of Windows begin a file with a mark.
+    let at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    Lines { bytes, at, number: 0 }
 }
 
 struct Lines<'a> {
@@ -260,6 +262,8 @@ mod tests {
         assert_eq!(options(0), Some(vec!["msg".to_owned(), "sid".into()]));
         assert_eq!(options(1), None);
         assert_eq!(rules[3].1, b"alert tcp (sid:6;)");
+        let marked = [b"\xef\xbb\xbf", &file[..]].concat();
+        assert_eq!(lines(&marked).next().expect("a line").text, rules[0].1);
         let places: Vec<Range<usize>> = all_lines(file).map(|line| line.place).collect();
         assert!(places.windows(2).all(|pair| pair[0].end == pair[1].start));
         assert_eq!(places.last().map(|place| place.end), Some(file.len()));

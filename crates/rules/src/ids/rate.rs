@@ -206,12 +206,15 @@ mod tests {
         let (gid, sid, threshold) =
             line("suppress gen_id 1, sig_id 7, track by_src, ip [10.0.0.1,10.0.0.2]", &variables, 9).expect("a line");
         assert_eq!((gid, sid, threshold.rate), (1, 7, Rate::Suppress));
-        let (.., either) = line("suppress gen_id 1, sig_id 7, track by_either, ip 10.0.0.1", &variables, 9).expect("a line");
+        let (.., either) =
+            line("suppress gen_id 1, sig_id 7, track by_either, ip 10.0.0.1", &variables, 9).expect("a line");
         let event = |source: u8, target: u8| {
             let [source, target] = [source, target].map(|end| IpAddr::from([10, 0, 0, end]));
             Event { rule: 1, flow: 0, source, target, now_ms: 0 }
         };
-        assert!(suppresses(&either, event(1, 2)) && suppresses(&either, event(2, 1)) && !suppresses(&either, event(2, 3)));
+        assert!(
+            suppresses(&either, event(1, 2)) && suppresses(&either, event(2, 1)) && !suppresses(&either, event(2, 3))
+        );
         assert!(
             line("threshold gen_id 1, sig_id 7, type limit, track by_src, count 1, seconds 9", &variables, 9).is_ok()
         );

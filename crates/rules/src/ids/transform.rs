@@ -26,7 +26,11 @@ pub(super) enum Transform {
     Md5,
     Sha1,
     Sha256,
-    Base64 { mode: Base64Mode, offset: usize, bytes: Option<usize> },
+    Base64 {
+        mode: Base64Mode,
+        offset: usize,
+        bytes: Option<usize>,
+    },
     Pcre(Box<Expression>),
     HeaderLowercase,
     StripPseudoHeaders,

@@ -291,7 +291,9 @@ fn threshold(threshold: &Threshold) -> String {
         Rate::Limit => format!("at most {count} alerts in {seconds} s{by}"),
         Rate::Threshold => format!("an alert each {count} matches in {seconds} s{by}"),
         Rate::Both => format!("one alert in {seconds} s, after {count} matches{by}"),
-        Rate::Backoff(factor) => format!("an alert at {count} matches, then each time they are {factor} times as many{by}"),
+        Rate::Backoff(factor) => {
+            format!("an alert at {count} matches, then each time they are {factor} times as many{by}")
+        }
         Rate::Filter => format!("matches only after {count} matches in {seconds} s{by}"),
         Rate::Suppress if threshold.addresses.is_some() => format!("no alerts{by}, for some addresses"),
         Rate::Suppress => "no alerts".into(),
