@@ -13,7 +13,7 @@ use super::tls::Tls;
 
 /// Bytes that tell a protocol without a line end.
 const HEAD_BYTES: usize = 64;
-/// Bytes of a client that are kept until the answer tells their protocol.
+/// Bytes of one side that are kept until the answer tells their protocol.
 const UNCLEAR_BYTES_MAX: usize = 4 << 10;
 const DNS_PORT: u16 = 53;
 /// Seconds of silence after which a flow has ended: one that is closed, one that is not established, one that is.
@@ -55,7 +55,7 @@ struct Traffic {
 enum Reader {
     /// Until the first bytes have come.
     Unknown,
-    /// The first bytes of the client tell nothing; the answer may.
+    /// The first bytes may be those of several protocols; the answer tells.
     Unclear,
     Http(Box<Http>),
     Smtp(Box<Smtp>),
@@ -216,15 +216,20 @@ impl Conversation {
         }
     }
 
-    /// Takes what was not understood for HTTP if it has an answer of HTTP.
+    /// Takes what was not understood for HTTP if it has an answer of HTTP, and a greeting for SMTP if a client of SMTP answers.
     fn await_answer(&mut self, direction: Direction, bytes: &[u8], desk: &mut Desk<'_>) {
-        const ANSWER: &[u8] = b"HTTP/";
+        const ANSWER_BYTES: usize = 5;
+        let answers: &[&[u8; ANSWER_BYTES]] = match self.first {
+            Some(Direction::ToServer) => &[b"HTTP/"],
+            _ => &[b"EHLO ", b"HELO ", b"LHLO "],
+        };
         let is_answer = Some(direction) != self.first;
         let taken = if is_answer { &mut self.answer } else { &mut self.head };
         taken.extend_from_slice(bytes);
-        let is_possible = self.answer.starts_with(ANSWER) || ANSWER.starts_with(&self.answer);
+        let begun = self.answer[..self.answer.len().min(ANSWER_BYTES)].to_ascii_uppercase();
+        let is_possible = answers.iter().any(|known| known.starts_with(&begun));
         let is_late = !is_answer && (!self.answer.is_empty() || self.head.len() > UNCLEAR_BYTES_MAX);
-        if is_possible && !is_late && self.answer.len() < ANSWER.len() {
+        if is_possible && !is_late && begun.len() < ANSWER_BYTES {
             return;
         }
         let (head, answer) = (std::mem::take(&mut self.head), std::mem::take(&mut self.answer));
@@ -232,8 +237,12 @@ impl Conversation {
             self.app = Reader::None;
             return;
         }
-        self.app = Reader::Http(Box::default());
-        self.flow.set_app(App::Http);
+        let (app, reader) = match direction {
+            Direction::ToClient => (App::Http, Reader::Http(Box::default())),
+            Direction::ToServer => (App::Smtp, Reader::Smtp(Box::default())),
+        };
+        self.app = reader;
+        self.flow.set_app(app);
         self.read(direction.other(), &head, desk);
         self.read(direction, &answer, desk);
     }
@@ -253,6 +262,23 @@ impl Conversation {
         if let Some(pending) = tunnelled {
             self.enter_tunnel(pending, desk);
         }
+        let handshake = match &mut self.app {
+            Reader::Smtp(smtp) => smtp.handshake(),
+            _ => None,
+        };
+        if let Some(bytes) = handshake {
+            self.secure(&bytes, desk);
+        }
+    }
+
+    /// Goes on with the handshake of a client.
+    fn secure(&mut self, bytes: &[u8], desk: &mut Desk<'_>) {
+        let before = std::mem::replace(&mut self.app, Reader::Tls(Box::default()));
+        if let Reader::Smtp(mut smtp) = before {
+            smtp.finish(&mut Ways { flow: &mut self.flow, desk, log: &mut self.log });
+        }
+        self.flow.set_app(App::Tls);
+        self.read(Direction::ToServer, bytes, desk);
     }
 
     /// Begins anew with what is inside a tunnel; bytes of either side have come.
@@ -283,7 +309,7 @@ impl Conversation {
             Direction::ToClient if bytes.starts_with(b"220") && (is_mail_port || says_mail) => {
                 (App::Smtp, Reader::Smtp(Box::default()))
             }
-            Direction::ToClient if bytes.starts_with(b"220") => (App::Ftp, Reader::None),
+            Direction::ToClient if bytes.starts_with(b"220") => (App::Ftp, Reader::Unclear),
             Direction::ToClient if bytes.starts_with(b"+OK") => (App::Pop3, Reader::None),
             Direction::ToClient if bytes.starts_with(b"* OK") => (App::Imap, Reader::None),
             Direction::ToClient if bytes.starts_with(b"HTTP/") => (App::Http, Reader::Http(Box::default())),

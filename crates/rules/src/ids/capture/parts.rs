@@ -8,6 +8,8 @@ use super::super::transform::hex;
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// A line that is longer is handed on in pieces.
 const LINE_BYTES_MAX: usize = 16 << 10;
+/// Pieces of a parameter.
+const PIECES_MAX: usize = 100;
 /// Boundaries in boundaries.
 const DEPTH_MAX: usize = 16;
 
@@ -38,6 +40,8 @@ pub(super) struct Parts {
     head: Vec<u8>,
     in_head: bool,
     is_top: bool,
+    /// Whether mails inside are read, too.
+    is_mail: bool,
     is_open: bool,
     boundaries: Vec<Vec<u8>>,
     encoding: Encoding,
@@ -55,12 +59,17 @@ impl Parts {
             head: Vec::new(),
             in_head: true,
             is_top: true,
+            is_mail: false,
             is_open: false,
             boundaries: Vec::new(),
             encoding: Encoding::Identity,
             digits: Vec::new(),
             held: Vec::new(),
         }
+    }
+
+    pub fn of_mail() -> Parts {
+        Parts { is_mail: true, ..Parts::new() }
     }
 
     pub fn feed(&mut self, piece: &[u8], out: &mut dyn FnMut(Event<'_>)) {
@@ -142,7 +151,7 @@ impl Parts {
     fn end_head(&mut self, out: &mut dyn FnMut(Event<'_>)) {
         self.in_head = false;
         let head = std::mem::take(&mut self.head);
-        let (mut name, mut boundary) = (None, None);
+        let (mut name, mut boundary, mut is_message) = (None, None, false);
         self.encoding = Encoding::Identity;
         for (field, value) in fields(&head) {
             if self.is_top {
@@ -150,7 +159,9 @@ impl Parts {
             }
             match field.to_ascii_lowercase().as_slice() {
                 b"content-type" => {
-                    let is_multipart = value.trim_ascii_start().to_ascii_lowercase().starts_with(b"multipart/");
+                    let kind = value.trim_ascii_start().to_ascii_lowercase();
+                    let is_multipart = kind.starts_with(b"multipart/");
+                    is_message = kind.starts_with(b"message/rfc822") || kind.starts_with(b"message/global");
                     boundary = parameter(&value, b"boundary").filter(|_| is_multipart);
                     name = name.or(parameter(&value, b"name"));
                 }
@@ -164,6 +175,14 @@ impl Parts {
                 }
                 _ => {}
             }
+        }
+        if self.is_mail && is_message && self.encoding == Encoding::Identity {
+            (self.in_head, self.is_top) = (true, false);
+            if name.is_some() {
+                out(Event::Begin(name.as_deref()));
+                out(Event::End);
+            }
+            return;
         }
         match boundary.filter(|boundary| !boundary.is_empty() && self.boundaries.len() < DEPTH_MAX) {
             Some(boundary) => self.boundaries.push(boundary),
@@ -239,8 +258,14 @@ fn fields(head: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     fields
 }
 
-/// A parameter of a value, its quotes undone.
+/// A parameter of a value, its quotes undone and its pieces joined (RFC 2231, section 3).
 pub(super) fn parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let piece = |number: usize| whole_parameter(value, &[name, b"*", number.to_string().as_bytes()].concat());
+    let joined = || Some((0..PIECES_MAX).map_while(piece).collect::<Vec<_>>().concat());
+    whole_parameter(value, name).or_else(|| joined().filter(|text| !text.is_empty()))
+}
+
+fn whole_parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let lower = value.to_ascii_lowercase();
     for found in memchr::memmem::find_iter(&lower, name) {
         let before = lower[..found].iter().rev().find(|byte| !byte.is_ascii_whitespace());
@@ -259,6 +284,25 @@ pub(super) fn parameter(value: &[u8], name: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mails_in_mails_are_read_and_pieces_of_names_joined() {
+        let mail = b"Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\nContent-Type: message/rfc822\r\n\r\n\
+            Content-Type: multipart/mixed; boundary=y\r\n\r\n--y\r\nContent-Disposition: attachment;\r\n \
+            filename*0=\"evi\"; filename*1=l.exe\r\n\r\nabc\r\n--y--\r\n--x--\r\n";
+        let read = |mut parts: Parts| {
+            let mut files = Vec::new();
+            let mut take = |event: Event<'_>| match event {
+                Event::Begin(name) => files.push(name.map(<[u8]>::to_vec)),
+                _ => {}
+            };
+            parts.feed(mail, &mut take);
+            parts.finish(&mut take);
+            files
+        };
+        assert_eq!(read(Parts::of_mail()), [Some(b"evil.exe".to_vec())]);
+        assert_eq!(read(Parts::new()), [None]);
+    }
 
     #[test]
     fn parts_are_decoded_however_they_are_cut() {

@@ -12,6 +12,9 @@ use super::record::{Content, File, Mail, Message};
 /// Recipients, fields and files of a mail that are told.
 const TOLD_MAX: usize = 1000;
 
+/// The first byte of a record of TLS that has a handshake.
+const HANDSHAKE: u8 = 22;
+
 /// Bytes of one line.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
@@ -37,7 +40,8 @@ enum State {
     Data,
     /// Bytes of a chunk, and whether it is the last.
     Chunk(u64, bool),
-    Over,
+    /// A handshake comes next, or another command if none was wanted.
+    Secured,
 }
 
 impl Smtp {
@@ -45,6 +49,11 @@ impl Smtp {
     pub fn feed(&mut self, bytes: &[u8], ways: &mut Ways<'_, '_>) {
         self.pending.extend_from_slice(bytes);
         while self.step(ways) {}
+    }
+
+    /// The beginning of the handshake that follows STARTTLS, once.
+    pub fn handshake(&mut self) -> Option<Vec<u8>> {
+        (matches!(self.state, State::Secured) && !self.pending.is_empty()).then(|| mem::take(&mut self.pending))
     }
 
     /// Bytes that it holds.
@@ -74,9 +83,11 @@ impl Smtp {
             }
             return is_over || taken > 0;
         }
-        if matches!(self.state, State::Over) {
-            self.pending.clear();
-            return false;
+        if matches!(self.state, State::Secured) {
+            if self.pending.first().is_none_or(|first| *first == HANDSHAKE) {
+                return false;
+            }
+            self.state = State::Command;
         }
         let end = match memchr::memchr(b'\n', &self.pending) {
             Some(at) => at + 1,
@@ -117,12 +128,12 @@ impl Smtp {
             fill(Buffer::SmtpRcptTo, path(behind(8)));
             push(&mut self.told.recipients, path(behind(8)).into());
         } else if upper == b"DATA" {
-            (self.state, self.mail) = (State::Data, Some(Parts::new()));
+            (self.state, self.mail) = (State::Data, Some(Parts::of_mail()));
         } else if upper.starts_with(b"BDAT ") {
             let mut words = line[5..].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
             let size = words.next().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
             let is_last = words.next().is_some_and(|word| word.eq_ignore_ascii_case(b"LAST"));
-            self.mail.get_or_insert_with(Parts::new);
+            self.mail.get_or_insert_with(Parts::of_mail);
             self.state = size.map_or(State::Command, |size| State::Chunk(size, is_last));
             return;
         } else if upper == b"RSET" {
@@ -130,7 +141,7 @@ impl Smtp {
             self.end(ways);
             return;
         } else if upper == b"STARTTLS" {
-            self.state = State::Over;
+            self.state = State::Secured;
         }
         ways.flow.inspect(&mut self.transaction, Direction::ToServer, ways.desk);
     }
