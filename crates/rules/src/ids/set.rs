@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::address::{Variables, default_variables};
+use super::buffer::Buffer;
 use super::group::Groups;
 use super::head;
-use super::lexer::{self, text};
+use super::lexer::{self, Opt, text};
 use super::limits::Limits;
 use super::options::{self, BitNames, Stop};
 use super::rate;
@@ -223,7 +224,7 @@ impl Loader {
             bits: &mut self.bits,
             sets: &mut self.sets,
             classes: &self.classes,
-            is_snort3,
+            is_snort3: is_read_as_snort3(&pieces.options, is_snort3),
         };
         options::read(&mut rule, &pieces.options, &mut shared)?;
         rule.needs = rule.needed();
@@ -330,19 +331,33 @@ fn bits_order(rule: &Rule) -> u8 {
     }
 }
 
-/// Whether a file has what only Snort 3 writes: modifiers behind the quotes of a content, or services.
+/// Whether a file has a rule that only Snort 3 writes.
 fn is_snort3(bytes: &[u8]) -> bool {
-    lexer::lines(bytes).take(2000).any(|line| {
-        let Ok(pieces) = lexer::pieces(&line.text) else { return false };
-        pieces.options.iter().any(|option| match (option.name, option.value) {
-            ("service" | "bufferlen", Some(_)) => true,
-            ("content", Some(value)) => {
-                let (_, value) = lexer::negated(value);
-                value.starts_with(b"\"") && lexer::quoted(value).is_ok_and(|(_, rest)| rest.starts_with(b","))
-            }
-            _ => false,
-        })
+    let options = |line: lexer::Line<'_>| lexer::pieces(&line.text).is_ok_and(|pieces| has_snort3(&pieces.options));
+    lexer::lines(bytes).take(2000).any(options)
+}
+
+/// Whether options have what only Snort 3 writes: modifiers behind the quotes of a content, or services.
+fn has_snort3(options: &[Opt<'_>]) -> bool {
+    options.iter().any(|option| match (option.name, option.value) {
+        ("service" | "bufferlen", Some(_)) => true,
+        ("content", Some(value)) => {
+            let (_, value) = lexer::negated(value);
+            value.starts_with(b"\"") && lexer::quoted(value).is_ok_and(|(_, rest)| rest.starts_with(b","))
+        }
+        _ => false,
     })
+}
+
+/// Whether a rule is read as Snort 3 reads it: by its own options, else by the file. Before Snort 3 buffers stand behind contents.
+fn is_read_as_snort3(options: &[Opt<'_>], is_of_snort3: bool) -> bool {
+    let buffer = options.iter().position(|option| Buffer::modifier(option.name).is_some());
+    let content = options.iter().position(|option| matches!(option.name, "content" | "pcre"));
+    match buffer {
+        _ if has_snort3(options) => true,
+        Some(buffer) => content.is_none_or(|content| buffer < content),
+        None => is_of_snort3,
+    }
 }
 
 impl RuleSet {
