@@ -27,7 +27,8 @@ pub(super) fn read(words: &[&[u8]], variables: &Variables, limits: &Limits) -> R
     let action = action.ok_or_else(|| wrong(&words[0], "is no action"))?;
     // Snort 3 may leave the protocol and the addresses out.
     let (protocol, addresses) = rest.split_first().map_or(("ip", &[][..]), |(first, rest)| (first.as_str(), rest));
-    let protocol = protocol.to_ascii_lowercase();
+    // A hook of Suricata 8 says where in the protocol a rule is tried.
+    let protocol = protocol.split(':').next().unwrap_or_default().to_ascii_lowercase();
     let (mut head, unspoken) = protocol_of(&protocol).ok_or_else(|| wrong(&protocol, "is no protocol"))?;
     match addresses {
         [] => {}
@@ -92,7 +93,7 @@ fn protocol_of(name: &str) -> Option<(Head, Option<String>)> {
         "icmp" | "icmpv4" | "icmpv6" | "sctp" | "ssh" | "smb" | "dcerpc" | "nfs" | "tftp" | "sip" | "krb5"
         | "ikev2" | "ike" | "ntp" | "dhcp" | "rfb" | "rdp" | "snmp" | "modbus" | "dnp3" | "enip" | "mqtt"
         | "telnet" | "quic" | "pgsql" | "bittorrent-dht" | "websocket" | "ldap" | "mdns" | "doh2" | "arp"
-        | "netbios-ssn" | "netflow" | "mysql" | "sunrpc" => {
+        | "netbios-ssn" | "netflow" | "mysql" | "sunrpc" | "igmp" | "ether" | "poe" => {
             return Some((of(None, &[App::Other]), Some(name.into())));
         }
         _ => return None,

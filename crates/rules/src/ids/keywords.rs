@@ -1,5 +1,8 @@
 //! Keywords that are understood and never match on a stream or on what a proxy sees, and `requires`.
 
+use super::buffer::Buffer;
+use super::transform::Transform;
+
 /// The version of Suricata whose keywords are known.
 const VERSION: [u32; 3] = [8, 0, 7];
 
@@ -21,6 +24,7 @@ const IDLE: &[&str] = &[
     "dcerpc",
     "decode-event",
     "engine-event",
+    "entropy",
     "file.magic",
     "file_group",
     "file_meta",
@@ -31,7 +35,6 @@ const IDLE: &[&str] = &[
     "filesha1",
     "filesha256",
     "flags",
-    "flow.age",
     "flowvar",
     "fragbits",
     "fragoffset",
@@ -68,6 +71,7 @@ const IDLE: &[&str] = &[
     "length",
     "lua",
     "luajit",
+    "luaxform",
     "md5",
     "modbus",
     "mpls",
@@ -86,6 +90,7 @@ const IDLE: &[&str] = &[
     "stream-event",
     "stream_event",
     "stream_size",
+    "subslice",
     "tos",
     "ttl",
     "vba_data",
@@ -102,6 +107,8 @@ const FAMILIES: &[&str] = &[
     "dnp3",
     "dns",
     "enip",
+    "ether",
+    "flow",
     "ftp",
     "ftpdata",
     "gtp",
@@ -114,14 +121,18 @@ const FAMILIES: &[&str] = &[
     "ipv4",
     "ipv6",
     "krb5",
+    "ldap",
+    "mdns",
     "mms",
     "modbus",
     "mqtt",
     "nfs",
     "opcua",
+    "pgsql",
     "quic",
     "rfb",
     "s7commplus",
+    "sdp",
     "sip",
     "smb",
     "snmp",
@@ -131,6 +142,8 @@ const FAMILIES: &[&str] = &[
     "tcp",
     "tls",
     "udp",
+    "vlan",
+    "websocket",
 ];
 
 /// Whether a rule with the keyword loads and never matches.
@@ -148,7 +161,7 @@ pub(super) fn requires(value: &str) -> Result<(), String> {
         let (word, rest) = item.split_once(char::is_whitespace).unwrap_or((item, ""));
         match word {
             "version" => version_holds(rest),
-            "keyword" => super::buffer::Buffer::sticky(rest.trim()).is_some() || KNOWN.contains(&rest.trim()),
+            "keyword" => is_known(rest.trim()),
             _ => false,
         }
     };
@@ -156,9 +169,54 @@ pub(super) fn requires(value: &str) -> Result<(), String> {
     missing.map_or(Ok(()), |item| Err(item.into()))
 }
 
-/// Keywords that rules ask for by name.
-const KNOWN: &[&str] =
-    &["content", "pcre", "flowbits", "xbits", "dataset", "from_base64", "absent", "requires", "bsize"];
+/// Whether rules with a keyword can match.
+fn is_known(name: &str) -> bool {
+    let is_buffer = Buffer::sticky(name).is_some() || Buffer::modifier(name).is_some();
+    is_buffer || Transform::read(name, None).is_some() || KNOWN.contains(&name)
+}
+
+/// Keywords that name no buffer.
+const KNOWN: &[&str] = &[
+    "absent",
+    "base64_data",
+    "base64_decode",
+    "bsize",
+    "byte_extract",
+    "byte_jump",
+    "byte_math",
+    "byte_test",
+    "content",
+    "datarep",
+    "dataset",
+    "depth",
+    "detection_filter",
+    "distance",
+    "dsize",
+    "endswith",
+    "fast_pattern",
+    "fileext",
+    "filename",
+    "filesize",
+    "filestore",
+    "flow",
+    "flowbits",
+    "flowint",
+    "hostbits",
+    "isdataat",
+    "nocase",
+    "noalert",
+    "offset",
+    "pcre",
+    "prefilter",
+    "requires",
+    "startswith",
+    "tag",
+    "target",
+    "threshold",
+    "urilen",
+    "within",
+    "xbits",
+];
 
 /// Whether one of several conditions on the version holds: `>= 7.0.3 < 8 | >= 8.0.1`.
 fn version_holds(text: &str) -> bool {
@@ -234,6 +292,8 @@ mod tests {
     #[test]
     fn requirements_are_compared_with_what_is_known() {
         assert!(requires("version >= 7.0.3 < 8 | >= 8.0.1").is_ok() && requires("version < 7").is_err());
+        assert!(requires("keyword byte_test").is_ok() && requires("keyword to_md5, keyword dsize").is_ok());
+        assert!(requires("keyword lua").is_err());
         assert!(requires("feature none").is_err() && requires("keyword http.uri, version >= 7").is_ok());
     }
 }

@@ -50,8 +50,8 @@ pub(super) struct Options<'r, 's> {
     last: Option<usize>,
     /// That of the last content.
     content_at: Option<usize>,
-    /// Sections about a file as a whole, which no later option adds to.
-    of_files: Vec<Section>,
+    /// Sections that no later option adds to.
+    whole: Vec<Section>,
     has_priority: bool,
 }
 
@@ -67,15 +67,15 @@ pub(super) fn read(rule: &mut Rule, options: &[Opt<'_>], shared: &mut Shared<'_>
         in_base64: false,
         last: None,
         content_at: None,
-        of_files: Vec::new(),
+        whole: Vec::new(),
         has_priority: false,
     };
-    for option in options {
+    // Keywords that are not known stand in rules that require a newer version.
+    for requirement in options.iter().filter(|option| option.name == "requires") {
+        keywords::requires(&text(requirement.value.unwrap_or_default())).map_err(Stop::Skip)?;
+    }
+    for option in options.iter().filter(|option| option.name != "requires") {
         let fault = |reason| Stop::Fault { keyword: option.name.into(), reason };
-        if option.name == "requires" {
-            keywords::requires(&text(option.value.unwrap_or_default())).map_err(Stop::Skip)?;
-            continue;
-        }
         reader.option(option).map_err(fault)?;
     }
     reader.finish().map_err(|(keyword, reason)| Stop::Fault { keyword: keyword.into(), reason })
@@ -91,7 +91,7 @@ impl Options<'_, '_> {
             self.transforms.push(transform?);
             return Ok(());
         }
-        if self.file(option)? || self.choose_buffer(option) || self.test(option.name, value)? {
+        if self.section(option)? || self.choose_buffer(option) || self.test(option.name, value)? {
             return Ok(());
         }
         if keywords::is_idle(option.name) {
@@ -260,20 +260,30 @@ impl Options<'_, '_> {
         Ok(())
     }
 
-    /// Options about the file that a message carries.
-    fn file(&mut self, option: &Opt<'_>) -> Result<bool, String> {
+    /// Options that are a section of their own: about the file that a message carries, and Suricata's older ones about certificates.
+    fn section(&mut self, option: &Opt<'_>) -> Result<bool, String> {
         let (buffer, test) = match (option.name, option.value) {
             ("filename", Some(value)) => (Buffer::FileName, Test::Content(Box::new(part_of_name(value, "")?))),
             ("fileext", Some(value)) => (Buffer::FileName, Test::Content(Box::new(part_of_name(value, ".")?))),
             ("filesize", Some(value)) => (Buffer::FileData, Test::Size(values::sizes(value)?)),
-            // A file is there, whatever its size.
-            ("filestore", _) => (Buffer::FileData, Test::Size(Sizes::Compared(Order::GreaterOrEqual, 0))),
+            // There is a file.
+            ("filestore", _) => {
+                let (count, is_relative, is_negated) = (Value::Number(0), false, false);
+                (Buffer::FileData, Test::DataAt { count, is_relative, is_negated })
+            }
+            ("tls.subject", Some(value)) => (Buffer::TlsSubject, Test::Content(Box::new(values::content(value)?.0))),
+            ("tls.issuerdn", Some(value)) => (Buffer::TlsIssuer, Test::Content(Box::new(values::content(value)?.0))),
+            ("tls.fingerprint", Some(value)) => {
+                let mut content = part_of_name(value, "")?;
+                modify(&mut content, "startswith", "", &self.names)?;
+                (Buffer::TlsFingerprint, Test::Content(Box::new(Content { at_end: true, ..content })))
+            }
             _ => return Ok(false),
         };
-        if self.of_files.len() >= self.shared.limits.tests_max {
+        if self.whole.len() >= self.shared.limits.tests_max {
             return Err("too many tests".into());
         }
-        self.of_files.push(Section { buffer, transforms: Vec::new(), tests: vec![test] });
+        self.whole.push(Section { buffer, transforms: Vec::new(), tests: vec![test] });
         Ok(true)
     }
 
@@ -467,7 +477,7 @@ impl Options<'_, '_> {
                 ("track", "ip_dst") => scope = Scope::Target,
                 ("track", "ip_pair") => scope = Scope::Pair,
                 ("track", "tx") => scope = Scope::Flow,
-                ("expire", seconds) => expire = seconds.parse().map_err(|_| "no number of seconds")?,
+                ("expire" | "expire:", seconds) => expire = seconds.parse().map_err(|_| "no number of seconds")?,
                 _ => return Err(format!("{item} is not known")),
             }
         }
@@ -503,7 +513,7 @@ impl Options<'_, '_> {
     /// Looks at the rule as a whole.
     fn finish(self) -> Result<(), (&'static str, String)> {
         let rule = self.rule;
-        rule.sections.extend(self.of_files);
+        rule.sections.extend(self.whole);
         rule.variables = self.names.len();
         if rule.is_of_packet() {
             look_at_packets(rule);
