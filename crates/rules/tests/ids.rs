@@ -213,7 +213,7 @@ fn options_that_test_nothing_leave_a_rule_as_it_is() {
 fn keywords_of_what_nothing_here_speaks_load() {
     let keywords = "ip.src; dataset:isset,bad,type ipv4,load bad.lst|tls.cert_chain_len:>4|ssh.hassh.server; content:\"x\"|\
         iprep:any,Bad,>,10|dns.opcode:4|tcpv4-csum:1|pktvar:a,\"b\"|mqtt.publish.topic; content:\"x\"|http_num_cookies:1|\
-        http2.header_name; content:\"x\"|enable:no";
+        http2.header_name; content:\"x\"|enable:no|flow.elephant|ldap.request.operation:1|entropy:value >= 4";
     let mut rules = String::new();
     for (sid, options) in (1..).zip(keywords.split('|')) {
         rules += &format!("alert ip any any -> any any ({options}; sid:{sid};)\n");
@@ -221,7 +221,8 @@ fn keywords_of_what_nothing_here_speaks_load() {
     rules += "config dns any any -> any any (dns.query; content:\"x\"; config:logging disable; sid:100;)\n\
         file_id (file_data; content:\"%PDF\"; gid:4; sid:101;)\n\
         alert tcp any any -> any !$HTTP_PORTS (content:\"GET\"; sid:102;)\n\
-        alert ip6 10.0.0.0/8 any -> any any (content:\"GET\"; sid:103;)\n";
+        alert ip6 10.0.0.0/8 any -> any any (content:\"GET\"; sid:103;)\n\
+        alert igmp any any -> any any (sid:104;)\n";
     let set = set(&rules, &[("bad.lst", b"192.0.2.1")]);
     let problems: Vec<String> = set.problems().iter().map(ToString::to_string).collect();
     assert!(problems.is_empty(), "{problems:#?}");
@@ -237,8 +238,20 @@ fn heads_are_read_whatever_their_case_and_version() {
         alert ip6 any any -> any any (content:"GET"; sid:3;)
         alert http ![192.168.0.0/16,!192.168.77.0/24] any -> any any (http.uri; content:"/a"; sid:4;)
         alert http any any -> [10.0.0.0/8,![10.0.0.0/24,!10.0.0.2]] any (http.uri; content:"/a"; sid:5;)
+        alert http1:request_line any any -> any any (http.uri; content:"/a"; sid:7;)
         rewrite tcp any any -> any any (content:"GET"; replace:"PUT"; sid:6;)"#;
-    expect(rules, &paths(&["/a"]), &[(1, 1), (2, 1), (4, 1), (5, 1), (6, 1)]);
+    expect(rules, &paths(&["/a"]), &[(1, 1), (2, 1), (4, 1), (5, 1), (6, 1), (7, 1)]);
+}
+
+#[test]
+fn a_greeting_without_a_name_is_of_the_protocol_that_the_client_speaks() {
+    let rules = r#"alert smtp any any -> any any (smtp.helo; content:"a.test"; sid:1;)
+        alert ftp any any -> any any (flow:to_server; content:"USER"; sid:2;)"#;
+    for size in [1, 3, 1400] {
+        for (client, sid) in [("ehlo a.test\r\nMAIL FROM:<a@a.test>\r\n", 1), ("USER a\r\n", 2)] {
+            expect(rules, &conversation(99, &["", "220 ready\r\n", client, "250 ok\r\n"], size), &[(sid, 1)]);
+        }
+    }
 }
 
 #[test]
@@ -267,6 +280,16 @@ fn rules_of_snort_3_have_lines_comments_and_parts_of_buffers() {
     expect(rules, &conversation(80, &[request, response], 1400), &wanted);
     let request = "GET http://u:p@h.test:80/x HTTP/1.1\r\nHost: b\r\n\r\n";
     expect(rules, &conversation(80, &[request, response], 1400), &[(15, 1), (18, 1)]);
+}
+
+#[test]
+fn rules_of_both_notations_may_stand_in_one_file() {
+    let rules = "alert tcp any any -> any any (content:\"/abc\"; http_uri; content:\"Host.test\"; sid:1;)\n\
+        alert http any any -> any any (content:\"Host.test\"; http_uri; sid:2;)\n\
+        alert http ( http_uri; content:\"ABC\",nocase; sid:3; )\n\
+        alert http ( http_uri; content:\"/abc\"; http_header; content:\"Host\"; sid:4; )\n\
+        alert tcp any any -> any any (msg:\"none of both\"; content:\"GET /abc\"; sid:5;)\n";
+    expect(rules, &paths(&["/abc"]), &[(1, 1), (3, 1), (4, 1), (5, 1)]);
 }
 
 #[test]
@@ -367,6 +390,36 @@ fn what_is_inside_a_tunnel_is_seen() {
     assert_eq!(seen(&[connect, "HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n", GET, SECRET_PAGE]), [1, 2, 3]);
     let switched = "HTTP/1.1 101 Switching Protocols\r\n\r\n";
     assert_eq!(seen(&[GET, switched, GET, SECRET_PAGE]), [2, 3]);
+}
+
+/// The first record of a client of TLS that asks for x.test.
+fn hello() -> String {
+    let random = "r".repeat(32);
+    let names = "\x00\x00\x00\x0b\x00\x09\x00\x00\x06x.test";
+    format!("\x16\x03\x01\x00\x3e\x01\x00\x00\x3a\x03\x03{random}\x00\x00\x02\x13\x01\x01\x00\x00\x0f{names}")
+}
+
+#[test]
+fn handshakes_are_seen_in_tunnels_and_behind_starttls() {
+    let connect = "CONNECT b.test:443 HTTP/1.1\r\nHost: b.test:443\r\n\r\n";
+    assert_eq!(seen(&[connect, "HTTP/1.1 200 Yes\r\n\r\n", &hello()]), [4]);
+    let greeting = ["", "220 mx ESMTP\r\n", "EHLO a\r\n", "250 STARTTLS\r\n", "STARTTLS\r\n"];
+    assert_eq!(seen(&[&greeting[..], &["220 go\r\n", &hello()]].concat()), [4]);
+    let refused = [&greeting[..], &["454 no\r\n", "MAIL FROM:<a@a.test>\r\n"]].concat();
+    let rule = r#"alert smtp any any -> any any (smtp.mail_from; content:"a@a.test"; sid:1;)"#;
+    expect(rule, &conversation(25, &refused, 2), &[(1, 1)]);
+}
+
+#[test]
+fn what_is_not_known_may_stand_in_rules_that_require_it() {
+    let rules = r#"alert http any any -> any any (newer:1; requires:version >= 99; sid:1;)
+        alert http any any -> any any (http.uri; content:"/"; requires:keyword byte_test, keyword to_md5; sid:2;)
+        alert tls any any -> any any (tls.fingerprint:"AA:bb"; tls.subject:!"CN=a"; tls.issuerdn:"CN=b"; sid:3;)
+        alert http any any -> any any (http.uri; content:"/"; xbits:set,x,track ip_src,expire: 10; sid:4;)"#;
+    let set = set(rules, &[]);
+    let problems: Vec<String> = set.problems().iter().map(ToString::to_string).collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+    assert_eq!((set.census().active, set.census().skipped.len()), (3, 1));
 }
 
 #[test]
