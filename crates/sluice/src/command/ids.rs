@@ -152,5 +152,5 @@ fn check(args: &IdsCheck) -> Result<ExitCode, Failure> {
     if args.records {
         observed.records.iter().for_each(|record| println!("{}", captures::message(record)));
     }
-    Ok(ExitCode::from(u8::from(!seen.is_empty())))
+    Ok(ExitCode::from(u8::from(!observed.alerts.is_empty())))
 }
