@@ -292,9 +292,10 @@ mod tests {
             filename*0=\"evi\"; filename*1=l.exe\r\n\r\nabc\r\n--y--\r\n--x--\r\n";
         let read = |mut parts: Parts| {
             let mut files = Vec::new();
-            let mut take = |event: Event<'_>| match event {
-                Event::Begin(name) => files.push(name.map(<[u8]>::to_vec)),
-                _ => {}
+            let mut take = |event: Event<'_>| {
+                if let Event::Begin(name) = event {
+                    files.push(name.map(<[u8]>::to_vec));
+                }
             };
             parts.feed(mail, &mut take);
             parts.finish(&mut take);
