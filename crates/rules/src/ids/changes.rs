@@ -11,8 +11,8 @@ use std::sync::{Arc, LazyLock};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
+use super::action::Action;
 use super::lexer;
-use super::rule::Action;
 use crate::spam::{Place, Problem, Severity};
 
 /// Lines of one file.

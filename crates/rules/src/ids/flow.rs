@@ -13,13 +13,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use stream::Fuel;
 
+use super::action::Action;
 use super::address::{Addresses, Ports, number};
 use super::body::{Body, Open};
 use super::buffer::{App, Buffer, Direction};
 use super::evaluate::{Run, View};
 use super::limits::Limits;
 use super::rate::{Event, Rates};
-use super::rule::{Action, Rule, Section, Test, Transport};
+use super::rule::{Rule, Section, Test, Transport};
 use super::set::RuleSet;
 use super::sets::Added;
 use super::transaction::{Transaction, Trial};

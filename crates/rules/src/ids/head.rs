@@ -1,10 +1,11 @@
 //! Heads of rules: action, protocol, addresses, ports, and the arrow between them.
 
+use super::action::Action;
 use super::address::{self, Variables};
 use super::buffer::App;
 use super::lexer::text;
 use super::limits::Limits;
-use super::rule::{Action, Head, Transport};
+use super::rule::{Head, Transport};
 
 /// A head, and the word because of which the rule never matches here: an action, a protocol, a list without a value.
 pub(super) struct Read {

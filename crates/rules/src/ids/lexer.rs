@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::rule::Action;
+use super::action::Action;
 
 /// A logical line: its place in the file, its number from 1, and its text.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 //!
 //! Nothing here opens a file, asks the network or knows the time.
 
+mod action;
 mod address;
 mod body;
 mod buffer;
@@ -36,6 +37,7 @@ mod watch;
 mod words;
 
 pub use crate::spam::{Place, Problem, Severity};
+pub use action::Action;
 pub use address::{Variables, default_variables};
 pub use buffer::{App, Buffer, Direction};
 pub use changes::{Change, Changes, Listed, listed};
@@ -45,7 +47,7 @@ pub use fuzz::fuzz_rules;
 pub use handshake::{Certificate, Fingerprint};
 pub use limits::Limits;
 pub use register::{Counts, Effect, Entry, Matched, Register};
-pub use rule::{Action, Rule, Transport};
+pub use rule::{Rule, Transport};
 pub use set::{Census, Loader, RuleSet, Selector};
 pub use transaction::Transaction;
 pub use watch::Watch;

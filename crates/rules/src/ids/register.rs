@@ -4,8 +4,9 @@
 
 use core::net::IpAddr;
 
+use super::action::Action;
 use super::rate::{Event, Rates};
-use super::rule::{Action, Rate, Rule, Threshold};
+use super::rule::{Rate, Rule, Threshold};
 use super::set::RuleSet;
 
 /// A rule without its tests.

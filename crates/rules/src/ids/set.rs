@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::action::Action;
 use super::address::{Variables, default_variables};
 use super::buffer::Buffer;
 use super::group::Groups;
@@ -11,7 +12,7 @@ use super::lexer::{self, Opt, text};
 use super::limits::Limits;
 use super::options::{self, BitNames, Stop};
 use super::rate;
-use super::rule::{Action, Head, Rate, Rule, Threshold};
+use super::rule::{Head, Rate, Rule, Threshold};
 use super::sets::Sets;
 use crate::spam::{Place, Problem, Severity};
 
