@@ -71,13 +71,26 @@ fn of_mail(name: &'static str, stage: Box<dyn Stage>) -> Opener {
 
 /// Reader of text of any kind: a converter to UTF-8, or the reader of the files that are encoded in it.
 fn of_text(object: &Object, content: FileType, head: &[u8], limits: &Limits) -> Option<(Opener, bool)> {
-    if !matches!(content, FileType::Text | FileType::Html | FileType::Xml | FileType::Binary) {
-        return None;
+    let is_text = matches!(content, FileType::Text | FileType::Html | FileType::Xml);
+    if (is_text || content == FileType::Binary)
+        && let Some(stage) = utf16(object, head)
+    {
+        return Some((of_mail("utf-16", Box::new(stage)), true));
     }
-    match utf16(object, head) {
-        Some(stage) => Some((of_mail("utf-16", Box::new(stage)), true)),
-        None if content == FileType::Binary && !mime::announces_yenc(head) => None,
-        None => Some((of_mail("embedded", Box::new(mime::Embedded::new(limits))), false)),
+    let is_searched = match content {
+        FileType::Mail => false,
+        FileType::Binary if mime::announces_yenc(head) => true,
+        _ => is_text || is_text_of_mail(object),
+    };
+    is_searched.then(|| (of_mail("embedded", Box::new(mime::Embedded::new(limits))), false))
+}
+
+/// Whether programs show a part of a mail as text, whatever its first bytes are.
+fn is_text_of_mail(object: &Object) -> bool {
+    match object.media_type.as_deref() {
+        Some(media_type) => object.kind == Kind::Part && media_type.starts_with("text/"),
+        // What is scanned by itself has no place in a mail.
+        None => object.kind == Kind::Part && object.raw_offset.is_some(),
     }
 }
 

@@ -313,3 +313,15 @@ fn yenc_is_found_though_it_is_no_text() {
         }
     }
 }
+
+#[test]
+fn a_file_in_the_text_of_a_mail_is_found_behind_any_first_bytes() {
+    let file = format!("begin-base64 644 a.exe\r\n{}====\r\n", base64(&eicar()));
+    for first in ["\0", "\u{1}", "GIF89a", "{\\rtf1 ", "%PDF-1.4\r\n", "PK\u{3}\u{4}"] {
+        let body = format!("{first}\r\nhello\r\n{file}");
+        is_seen_through(first, &mail(&format!("\r\n{body}")));
+        is_seen_through(first, &mail(&format!("Content-Type: text/plain\r\n\r\n{body}")));
+        let part = format!("Content-Type: text/plain\r\n\r\n{body}");
+        is_seen_through(first, &mail(&mixed("Content-Type: multipart/mixed; boundary=B\r\n", "B", &part)));
+    }
+}
