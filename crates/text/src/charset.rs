@@ -1,4 +1,5 @@
-//! Charsets by the names in mails, with the meaning of Perl's `Encode`.
+//! Charsets by the names in mails, with the meaning of Perl's `Encode`, for rules over mails;
+//! [`encoding`](crate::encoding) reads mails for people.
 //!
 //! Browsers read more into a name than Perl: here `gb2312` has no characters of GBK, and Windows-1252 has five holes.
 //! [`Charset::strict`] refuses invalid bytes, so that its callers may guess; [`Charset::lossy`] replaces them by
@@ -195,7 +196,7 @@ impl Charset {
 }
 
 /// Text without escapes that another follows at once.
-fn single_escapes(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn single_escapes(bytes: &[u8]) -> Vec<u8> {
     let is_escape = |at: usize| {
         let Some([0x1b, b'(' | b'$', set]) = bytes.get(at..at + 3) else { return false };
         matches!(set, b'B' | b'J' | b'I' | b'@')
@@ -214,7 +215,7 @@ fn single_escapes(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// UTF-7 (RFC 2152).
-fn utf7(bytes: &[u8]) -> Option<String> {
+pub(crate) fn utf7(bytes: &[u8]) -> Option<String> {
     let mut out = String::with_capacity(bytes.len());
     let mut rest = bytes;
     while let Some((&byte, behind)) = rest.split_first() {
@@ -250,7 +251,7 @@ fn utf16_of(digits: &[u8]) -> Option<String> {
 }
 
 /// `cp1251`, `windows1251` and `iso8859_5`, written as `windows-1251` and `iso-8859-5`.
-fn spelt_out(name: &str) -> String {
+pub(crate) fn spelt_out(name: &str) -> String {
     for (prefix, whole) in [
         ("x-cp", "windows-"),
         ("cp", "windows-"),

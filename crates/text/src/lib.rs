@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod base64;
 pub mod charset;
 pub mod date;
+pub mod encoding;
 pub mod entities;
 pub mod hazard;
 pub mod hex;

@@ -6,7 +6,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use encoding_rs::Encoding;
+use text::encoding::Encoding;
 
 use super::cursor::Cursor;
 use super::word;
@@ -74,7 +74,7 @@ impl Parameters {
     /// that decodes it sees another value.
     pub(super) fn is_undecoded(&self, name: &[u8]) -> bool {
         let charset = self.continued(name).and_then(|(charset, _)| charset).unwrap_or_default();
-        let is_plain = || Encoding::for_label(&charset).is_some_and(Encoding::is_ascii_compatible);
+        let is_plain = || Encoding::find(&charset).is_some_and(Encoding::is_ascii_compatible);
         !charset.is_empty() && !is_plain()
     }
 

@@ -1,13 +1,13 @@
 //! Text in header fields: encoded words (RFC 2047, also where it forbids them), UTF-8 and raw 8-bit.
 //!
-//! Charsets are those of the WHATWG encoding standard; an unknown one is read as UTF-8 or, failing that, windows-1252.
+//! Charsets are read by [`text::encoding`]; an unknown one as UTF-8 or, failing that, windows-1252.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use encoding_rs::{Encoding, WINDOWS_1252};
+use text::encoding::Encoding;
 
 use crate::decoder::base64_word;
 
@@ -39,13 +39,7 @@ pub fn text(raw: &[u8], bytes_max: usize) -> Box<str> {
 
 /// The text of `bytes` in the charset labelled `charset`.
 pub(super) fn decode<'a>(charset: &[u8], bytes: &'a [u8]) -> Cow<'a, str> {
-    if let Some(encoding) = Encoding::for_label(charset) {
-        return encoding.decode_without_bom_handling(bytes).0;
-    }
-    match core::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => WINDOWS_1252.decode_without_bom_handling(bytes).0,
-    }
+    Encoding::find(charset).unwrap_or_default().decode(bytes).0
 }
 
 /// `text` cut to `bytes_max` between two characters.
@@ -149,6 +143,8 @@ mod tests {
     fn words_are_joined_before_their_charset_is_decoded() {
         let raw = b"=?utf-8?B?w6TDpMM=?= =?UTF-8?Q?=A4?= x =?nope?q?y?= =?utf-8?z?a?=";
         assert_eq!(&*text(raw, 100), "äää x y =?utf-8?z?a?=");
+        let raw = b"=?ISO-2022-JP?B?GyRCJUYbKEI=?= =?iso-2022-jp?B?GyRCJTkbKEI=?= =?cp949?q?=C7=D1?=";
+        assert_eq!(&*text(raw, 100), "テス한");
     }
 
     #[test]
