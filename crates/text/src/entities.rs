@@ -9,21 +9,26 @@ const TEXT: &str = include_str!("entities.txt");
 
 /// The character that a name stands for, without its `&` and `;`. Case counts.
 pub fn code(name: &[u8]) -> Option<u32> {
-    let (mut lines, mut found) = (TEXT, None);
-    while found.is_none() && !lines.is_empty() {
+    u32::from_str_radix(line_of(TEXT, name)?, 16).ok()
+}
+
+/// The rest of the line that begins with a name, in a table of lines in the order of their names.
+pub(crate) fn line_of(table: &'static str, name: &[u8]) -> Option<&'static str> {
+    let mut lines = table;
+    while !lines.is_empty() {
         // The line that the middle is in.
         let middle = lines.len() / 2;
         let start = lines.as_bytes()[..middle].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let end =
             lines.as_bytes()[middle..].iter().position(|&byte| byte == b'\n').map_or(lines.len(), |at| middle + at);
-        let (known, code) = lines[start..end].split_once(' ')?;
+        let (known, rest) = lines[start..end].split_once(' ')?;
         match name.cmp(known.as_bytes()) {
             core::cmp::Ordering::Less => lines = &lines[..start],
             core::cmp::Ordering::Greater => lines = lines.get(end + 1..).unwrap_or_default(),
-            core::cmp::Ordering::Equal => found = Some(code),
+            core::cmp::Ordering::Equal => return Some(rest),
         }
     }
-    u32::from_str_radix(found?, 16).ok()
+    None
 }
 
 /// Returns the character of a reference, without its `&` and `;`: a name, or `#` and a number, hexadecimal after `x`.
@@ -62,17 +67,23 @@ const REFERENCE_BYTES_MAX: usize = 32;
 
 /// Decodes the references in a text to UTF-8; unknown ones stay unchanged. The `;` may be missing after a number.
 pub fn decode(text: &[u8]) -> Cow<'_, [u8]> {
+    decode_by(text, |behind, plain| {
+        let (character, bytes) = reference(behind)?;
+        plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        Some(bytes)
+    })
+}
+
+/// Decodes references by `read`, which reads one behind its `&`, adds its characters and returns its length.
+pub(crate) fn decode_by(text: &[u8], read: impl Fn(&[u8], &mut Vec<u8>) -> Option<usize>) -> Cow<'_, [u8]> {
     let Some(first) = memchr::memchr(b'&', text) else { return Cow::Borrowed(text) };
     let (before, mut rest) = text.split_at(first);
     let mut plain = Vec::with_capacity(text.len());
     plain.extend_from_slice(before);
     while let Some((&byte, behind)) = rest.split_first() {
-        let reference = if byte == b'&' { reference(behind) } else { None };
-        rest = match reference {
-            Some((character, bytes)) => {
-                plain.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                &behind[bytes..]
-            }
+        let length = if byte == b'&' { read(behind, &mut plain) } else { None };
+        rest = match length {
+            Some(length) => &behind[length..],
             None => {
                 plain.push(byte);
                 let next = memchr::memchr(b'&', behind).unwrap_or(behind.len());

@@ -8,7 +8,7 @@
 //! the page is cut, what the pieces come to is the same.
 //!
 //! References to characters (`&amp;`) are left as they stand, so that offsets are those of the page;
-//! [`entities::decode`](crate::entities::decode) undoes them, where the token says that they count.
+//! [`reference::decode`] undoes them, where the token says that they count.
 //!
 //! It builds no tree: what is nested in what, tags that are implied, and which attribute of two with one name counts is its
 //! callers' business. Scripts are text within `script`.
@@ -19,6 +19,7 @@
 //! `<!--` in a script does not keep `</script>` from ending it; `noscript` is read as where no scripts run, as in mail.
 
 mod fuzz;
+pub mod reference;
 
 pub use fuzz::fuzz_html;
 use memchr::memchr;

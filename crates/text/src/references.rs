@@ -7,6 +7,8 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
+use crate::entities::line_of;
+
 /// `name code` in each line, the code in hexadecimal, in the order of the names.
 const TEXT: &str = include_str!("html4.txt");
 
@@ -15,20 +17,7 @@ const NAME_BYTES_MAX: usize = 8;
 
 /// The character that a name stands for.
 fn code(name: &str) -> Option<char> {
-    let (mut lines, mut found) = (TEXT, None);
-    while found.is_none() && !lines.is_empty() {
-        let middle = lines.len() / 2;
-        let start = lines.as_bytes()[..middle].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let end =
-            lines.as_bytes()[middle..].iter().position(|&byte| byte == b'\n').map_or(lines.len(), |at| middle + at);
-        let (known, code) = lines[start..end].split_once(' ')?;
-        match name.cmp(known) {
-            core::cmp::Ordering::Less => lines = &lines[..start],
-            core::cmp::Ordering::Greater => lines = lines.get(end + 1..).unwrap_or_default(),
-            core::cmp::Ordering::Equal => found = Some(code),
-        }
-    }
-    char::from_u32(u32::from_str_radix(found?, 16).ok()?)
+    char::from_u32(u32::from_str_radix(line_of(TEXT, name.as_bytes())?, 16).ok()?)
 }
 
 /// Decodes the references in `text`; in prose also those at the beginning of a longer word.
