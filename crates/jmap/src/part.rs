@@ -2,13 +2,14 @@
 //!
 //! Bounds: [`PARTS_MAX`] parts, of each a header of [`HEADER_BYTES_MAX`].
 
-use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use mime::{Value as Structured, value};
 use stream::Coding;
+use text::encoding::Encoding;
+use text::html::reference::{self, Place};
 use text::html::{Token, Tokeniser, Within};
 
 use crate::header::Header;
@@ -206,20 +207,11 @@ fn lower(raw: &[u8]) -> String {
     text(raw).trim().to_ascii_lowercase()
 }
 
-/// Decoded text of bytes in a charset, and whether something could not be read.
-pub(crate) fn decoded(bytes: &[u8], charset: Option<&str>) -> (String, bool) {
-    let label = charset.unwrap_or("us-ascii");
-    let is_default = label.eq_ignore_ascii_case("us-ascii") || label.eq_ignore_ascii_case("utf-8");
-    let (decoded, is_broken) = match (core::str::from_utf8(bytes), ::text::charset::Charset::find(label)) {
-        (Ok(whole), _) if is_default => (Cow::Borrowed(whole), false),
-        (_, Some(charset)) if !is_default => match charset.strict(bytes) {
-            Some(whole) => (Cow::Owned(whole), false),
-            None => (Cow::Owned(charset.lossy(bytes)), true),
-        },
-        (Err(_), _) if label.eq_ignore_ascii_case("utf-8") => (String::from_utf8_lossy(bytes), true),
-        (Ok(whole), _) => (Cow::Borrowed(whole), true),
-        (Err(_), _) => (Cow::Owned(::text::charset::Charset::WINDOWS_1252.lossy(bytes)), true),
-    };
+/// Decoded text of the content of a part, and whether something could not be read.
+pub(crate) fn decoded(bytes: &[u8], part: &Part) -> (String, bool) {
+    let label = part.charset.as_deref().unwrap_or("us-ascii").as_bytes();
+    let (decoded, is_broken) = Encoding::of(label, bytes, part.kind == "text/html").decode(bytes);
+    let is_broken = is_broken || Encoding::find(label).is_none();
     (decoded.replace("\r\n", "\n").replace('\0', "\u{fffd}"), is_broken)
 }
 
@@ -228,7 +220,7 @@ pub(crate) fn text_of_html(page: &str) -> String {
     let (mut text, mut tokeniser) = (String::new(), Tokeniser::new());
     let mut tell = |_: u64, token: Token<'_>| match token {
         Token::Text { within: Within::Page, bytes } => {
-            text.push_str(&String::from_utf8_lossy(&::text::entities::decode(bytes)));
+            text.push_str(&String::from_utf8_lossy(&reference::decode(bytes, Place::Page)));
         }
         Token::Open(_) | Token::Close(_) => text.push(' '),
         _ => {}
@@ -236,4 +228,24 @@ pub(crate) fn text_of_html(page: &str) -> String {
     tokeniser.read(page.as_bytes(), &mut tell);
     tokeniser.end(&mut tell);
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_the_charset_of_its_label_or_of_its_page() {
+        for (kind, charset, bytes, wanted, is_broken) in [
+            ("text/plain", "iso-8859-1", &b"It\x92s \x80"[..], "It’s €", false),
+            ("text/plain", "us-ascii", b"It\x92s", "It’s", true),
+            ("text/plain", "gb2312", b"\xd6\xd0\x81\x40", "中丂", false),
+            ("text/plain", "x-unknown", b"a", "a", true),
+            ("text/html", "us-ascii", b"<meta charset=koi8-r>\xf0", "<meta charset=koi8-r>П", false),
+        ] {
+            let part = Part { kind: kind.into(), charset: Some(charset.into()), ..Part::default() };
+            assert_eq!(decoded(bytes, &part), (wanted.into(), is_broken), "{charset}");
+        }
+        assert_eq!(text_of_html("a&nbsp|<b>&checkmark;</b>"), "a\u{a0}| ✓ ");
+    }
 }

@@ -10,8 +10,9 @@ use alloc::vec::Vec;
 
 use mime::{Value, header_text};
 use stream::Coding;
-use text::charset::Charset;
-use text::{base64, html, references};
+use text::encoding::Encoding;
+use text::html::reference::{self, Place};
+use text::{base64, html};
 
 /// Header fields that are read.
 pub const FIELDS_MAX: usize = 2_000;
@@ -173,10 +174,10 @@ fn entity(fields: &[Field], body: &[u8], depth: usize, parts: &mut Vec<Part>) {
         Some(Coding::QuotedPrintable) => quoted_printable(body),
         _ => body.to_vec(),
     };
-    let charset = declared.get("charset").and_then(|name| Charset::find(String::from_utf8_lossy(name).trim()));
-    let content = match charset.filter(|_| kind.starts_with("text/")) {
-        Some(charset) => charset.lossy(&decoded),
-        None => String::from_utf8_lossy(&decoded).into_owned(),
+    let label = declared.get("charset").unwrap_or_default();
+    let content = match kind.starts_with("text/") {
+        true => Encoding::of(label, &decoded, kind == "text/html").decode(&decoded).0.into_owned(),
+        false => String::from_utf8_lossy(&decoded).into_owned(),
     };
     parts.push(Part { kind, content });
 }
@@ -311,7 +312,7 @@ pub fn of_html(page: &str) -> String {
         _ => {}
     };
     reader.read(page.as_bytes(), &mut tell);
-    references::decode(&String::from_utf8_lossy(&text), true).into_owned()
+    String::from_utf8_lossy(&reference::decode(&text, Place::Page)).into_owned()
 }
 
 #[cfg(test)]
@@ -322,6 +323,19 @@ mod tests {
         Content-Transfer-Encoding: base64\n\naGVsbG8=\n--x\nContent-Type: text/html; charset=iso-8859-1\n\
         Content-Transfer-Encoding: quoted-printable\n\n<b>gr=FCn</b> =\nzwei\n--x\nContent-Type: message/rfc822\n\n\
         Subject: inner\n\nmore\n--x--\nafter\n";
+
+    #[test]
+    fn texts_are_read_as_browsers_read_them() {
+        let content = |fields: &str, body: &[u8]| {
+            let mail = [fields.as_bytes(), b"\n\n", body].concat();
+            Mail::new(&mail, 0).parts()[0].content.clone()
+        };
+        assert_eq!(content("Content-Type: text/plain; charset=iso-8859-1", b"It\x92s \x80"), "It’s €");
+        assert_eq!(content("Subject: x", b"It\x92s"), "It’s");
+        assert_eq!(content("Content-Type: text/plain; charset=gb18030", b"\xd6\xd0"), "中");
+        let page = content("Content-Type: text/html", b"<meta charset=koi8-r>\xf0&nbsp&checkmark;");
+        assert_eq!(of_html(&page), "П\u{a0}✓");
+    }
 
     #[test]
     fn parts_are_decoded() {

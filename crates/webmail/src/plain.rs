@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use text::entities;
+use text::html::reference::{self, Place};
 use text::html::{Token, Tokeniser, Within};
 
 use crate::html::{Html, Text, put};
@@ -156,14 +156,15 @@ struct Reader {
     /// A blank is due before the next word.
     blank: bool,
     in_pre: bool,
-    in_title: bool,
+    /// Within a list to choose from.
+    in_list: bool,
 }
 
 impl Reader {
     fn token(&mut self, token: Token<'_>) {
         match token {
-            Token::Text { within: Within::Page, bytes } if !self.in_title => {
-                self.text(&String::from_utf8_lossy(&entities::decode(bytes)));
+            Token::Text { within: Within::Page, bytes } if !self.in_list => {
+                self.text(&String::from_utf8_lossy(&reference::decode(bytes, Place::Page)));
             }
             Token::Open(name) => self.open(name),
             Token::Close(b"pre") => {
@@ -173,7 +174,7 @@ impl Reader {
             Token::Close(b"p" | b"table" | b"ul" | b"ol" | b"blockquote" | b"h1" | b"h2" | b"h3") => self.line(2),
             Token::Close(b"div" | b"tr" | b"li" | b"h4" | b"h5" | b"h6") => self.line(1),
             Token::Close(b"td" | b"th") => self.blank = true,
-            Token::Close(b"head" | b"title") => self.in_title = false,
+            Token::Close(b"select" | b"datalist") => self.in_list = false,
             _ => {}
         }
     }
@@ -198,7 +199,7 @@ impl Reader {
                 self.line(1);
                 self.in_pre = true;
             }
-            b"title" => self.in_title = true,
+            b"select" | b"datalist" => self.in_list = true,
             _ => {}
         }
     }
@@ -222,7 +223,7 @@ impl Reader {
 
     /// Ends the line, and leaves so many line ends.
     fn line(&mut self, ends: usize) {
-        self.blank = false;
+        (self.blank, self.in_list) = (false, false);
         while self.out.ends_with(' ') {
             self.out.pop();
         }
@@ -260,7 +261,8 @@ mod tests {
 
     #[test]
     fn pages_become_text() {
-        let page = "<title>t</title><style>x</style><p>A &amp;\n b<br>c</p><ul><li>d<li>e</ul><script>f</script>";
+        let page = "<title>t</title><style>x</style><p>A &amp;\n b<br>c</p><ul><li>d<li>e</ul><script>f</script>\
+                    <select><option>g</select><select><option>h";
         assert_eq!(of_html(page), "A & b\nc\n\n* d\n* e");
     }
 }

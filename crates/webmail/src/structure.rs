@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use mime::{Decoder, Value, value};
 use stream::{Coding, Event, Fuel, Nothing, Stage, Window};
+use text::encoding::Encoding;
 
 use crate::envelope::shown;
 use crate::mail::{Layout, Mail, Message};
@@ -268,14 +269,8 @@ impl Part {
     /// Its text, with line feeds between lines.
     pub fn text(&self, mail: &mut dyn Mail) -> String {
         let bytes = self.bytes(mail, TEXT_BYTES_MAX);
-        let named = text::charset::Charset::find(&self.charset).filter(|_| !self.charset.is_empty());
-        let text = match (named, core::str::from_utf8(&bytes)) {
-            (Some(charset), _) if !self.charset.eq_ignore_ascii_case("us-ascii") => charset.lossy(&bytes),
-            (_, Ok(text)) => text.into(),
-            (Some(charset), _) => charset.lossy(&bytes),
-            (None, Err(_)) => text::charset::Charset::WINDOWS_1252.lossy(&bytes),
-        };
-        let text = with_line_feeds(text);
+        let encoding = Encoding::of(self.charset.as_bytes(), &bytes, self.kind == "text/html");
+        let text = with_line_feeds(encoding.decode(&bytes).0.into_owned());
         if self.is_flowed { crate::plain::unflowed(&text, self.deletes_space) } else { text }
     }
 }

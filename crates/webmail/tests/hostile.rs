@@ -60,7 +60,7 @@ fn words(page: &str) -> Vec<String> {
     let mut tokeniser = text::html::Tokeniser::new();
     let mut add = |_: u64, token: text::html::Token<'_>| {
         if let text::html::Token::Text { within: text::html::Within::Page, bytes } = token {
-            let text = text::entities::decode(bytes);
+            let text = text::html::reference::decode(bytes, text::html::reference::Place::Page);
             let text = String::from_utf8_lossy(&text).into_owned();
             words.extend(text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned));
         }

@@ -5,7 +5,7 @@
 //! files and the header fields of parts count as text.
 //!
 //! Left out: text of PDF in fonts that number their characters, of Office's binary files, in pictures. Known wrongs: of a header
-//! field the first 64 KiB; what stands in the clear in or behind an encoded part; a charset declared within a page does not count.
+//! field the first 64 KiB; what stands in the clear in or behind an encoded part.
 //!
 //! Bounds: a line of [`LINE_BYTES_MAX`] that is not decoded yet, [`TERMS_BYTES`] of terms that are not reported yet.
 
@@ -20,6 +20,7 @@ use flow::{Out, Sought};
 use index::{Cutter, lowered};
 use stream::FileType;
 use text::charset::Charset;
+use text::encoding::Encoding;
 
 use page::Page;
 use pdf::PdfPage;
@@ -35,7 +36,8 @@ const TERMS_BYTES: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Gather {
     notation: Notation,
-    charset: Option<Charset>,
+    /// The encoding that is declared; one of UTF-16 does not count, since its text is read when it is UTF-8.
+    encoding: Option<Encoding>,
     /// Bytes of the line so far.
     line: Vec<u8>,
     sink: Sink,
@@ -106,8 +108,12 @@ impl Gather {
             || head.starts_with(&[0xfe, 0xff]);
         let is_read = file_type == FileType::Text || is_wide;
         let by_claim = (is_declared && !is_read).then_some(Notation::Plain);
-        let charset = charset.and_then(Charset::find);
-        let reader = move |notation| Gather { notation, charset, line: Vec::new(), sink: Sink::new(sought) };
+        let label = charset.unwrap_or_default().as_bytes();
+        let reader = move |notation| {
+            let is_page = matches!(&notation, Notation::Page(page) if !page.is_xml());
+            let encoding = Encoding::declared(label, head, is_page).filter(|encoding| !encoding.is_wide());
+            Gather { notation, encoding, line: Vec::new(), sink: Sink::new(sought) }
+        };
         by_content.into_iter().chain(by_claim).map(reader)
     }
 
@@ -158,12 +164,12 @@ impl Gather {
                 Notation::Rtf(rtf) => rtf.read(line, &mut self.sink),
                 Notation::Pdf(pdf) => pdf.read(line, &mut self.sink),
                 Notation::Page(page) => {
-                    let (text, other) = readings(self.charset, line);
+                    let (text, other) = readings(self.encoding, line);
                     page.read(&text, &mut self.sink);
                     other.into_iter().for_each(|other| self.sink.aside(&other));
                 }
                 Notation::Plain => {
-                    let (text, other) = readings(self.charset, line);
+                    let (text, other) = readings(self.encoding, line);
                     self.sink.text(&text);
                     other.into_iter().for_each(|other| self.sink.aside(&other));
                 }
@@ -181,25 +187,18 @@ fn cut_of(line: &[u8]) -> usize {
 }
 
 /// Bytes in their charset; and where the charset may be another, as what they may be besides.
-fn readings(charset: Option<Charset>, bytes: &[u8]) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
-    match (std::str::from_utf8(bytes), charset) {
-        (Ok(text), None) => (text.into(), None),
-        (Ok(text), Some(charset)) => {
-            let read = charset.lossy(bytes);
-            let other = (!text.is_ascii() && read != text).then_some(text.into());
-            (read.into(), other)
-        }
+fn readings(encoding: Option<Encoding>, bytes: &[u8]) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
+    let (read, is_wrong) = encoding.unwrap_or_default().decode(bytes);
+    let other = match (std::str::from_utf8(bytes), encoding) {
+        (Ok(text), _) => (!text.is_ascii() && read != text).then_some(text.into()),
+        (Err(_), Some(_)) => is_wrong.then(|| Charset::WINDOWS_1252.lossy(bytes).into()),
         (Err(_), None) => {
             let other = String::from_utf8_lossy(bytes);
             let has_more = other.chars().any(|character| !character.is_ascii() && character != '\u{fffd}');
-            (Charset::WINDOWS_1252.lossy(bytes).into(), has_more.then_some(other))
+            has_more.then_some(other)
         }
-        (Err(_), Some(charset)) => {
-            let read = charset.lossy(bytes);
-            let other = read.contains('\u{fffd}').then(|| Charset::WINDOWS_1252.lossy(bytes).into());
-            (read.into(), other)
-        }
-    }
+    };
+    (read, other)
 }
 
 impl Sink {
@@ -330,6 +329,10 @@ mod tests {
         assert_eq!(terms(FileType::Text, None, "Grüße".as_bytes()), ["grüße"]);
         assert_eq!(terms(FileType::Text, Some("koi8-r"), b"\xf0\xd2\xc9\xd7\xc5\xd4"), ["привет"]);
         assert_eq!(terms(FileType::Text, Some("iso-2022-jp"), b"\x1b$B$\"$$$&\x1b(B x"), ["x", "あいう"]);
+        assert_eq!(terms(FileType::Text, Some("iso-8859-1"), b"caf\xe9s \x8cuvre"), ["cafés", "œuvre"]);
+        assert_eq!(terms(FileType::Text, Some("gb18030"), b"\xd6\xd0\x81\x40"), ["中丂"]);
+        let page = b"<meta charset=windows-1251>\n<p>\xcf\xf0\xe8\xe2\xe5\xf2</p> &checkmark; r&eacutesum&eacute";
+        assert_eq!(terms(FileType::Html, None, page), ["résumé", "привет", "windows"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The text of pages and of XML: what stands between tags. Where a tag ends a word, there is a blank.
 
-use text::entities;
+use text::html::reference::{self, Place};
 use text::html::{Token, Tokeniser, Within};
 
 use super::Sink;
@@ -80,11 +80,15 @@ impl Page {
         Page { tokeniser: Tokeniser::default(), is_xml, value: None, is_odd: false }
     }
 
+    pub const fn is_xml(&self) -> bool {
+        self.is_xml
+    }
+
     pub fn read(&mut self, text: &str, sink: &mut Sink) {
         let Page { tokeniser, is_xml, value, is_odd } = self;
         tokeniser.read(text.as_bytes(), &mut |_, token| match token {
             Token::Text { within: Within::Raw("script" | "style"), .. } => {}
-            Token::Text { bytes, .. } => sink.text(&decoded(bytes)),
+            Token::Text { bytes, .. } => sink.text(&decoded(bytes, Place::Page)),
             Token::Open(name) if !*is_xml && name.iter().any(|byte| ODD.contains(byte)) => {
                 *is_odd = true;
                 sink.blank();
@@ -114,7 +118,7 @@ impl Page {
 
 fn tell(value: &mut Option<Vec<u8>>, sink: &mut Sink) {
     if let Some(value) = value.take() {
-        sink.aside(&decoded(&value));
+        sink.aside(&decoded(&value, Place::Value));
         // Not everything that looks like a reference is one.
         if value.contains(&b'&') {
             sink.aside(&String::from_utf8_lossy(&value));
@@ -122,8 +126,8 @@ fn tell(value: &mut Option<Vec<u8>>, sink: &mut Sink) {
     }
 }
 
-fn decoded(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&entities::decode(bytes)).into_owned()
+fn decoded(bytes: &[u8], place: Place) -> String {
+    String::from_utf8_lossy(&reference::decode(bytes, place)).into_owned()
 }
 
 fn ends_word(name: &[u8], is_xml: bool) -> bool {

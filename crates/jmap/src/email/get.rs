@@ -266,7 +266,7 @@ pub(super) fn preview(engine: &mut Engine<'_>, source: &Source, root: &Part) -> 
     let bodies = root.bodies();
     let Some(part) = bodies.text.iter().find(|part| part.kind.starts_with("text/")) else { return String::new() };
     let (bytes, _) = part.content(source).bytes(engine.host, PREVIEW_BYTES);
-    let (text, _) = decoded(&bytes, part.charset.as_deref());
+    let (text, _) = decoded(&bytes, part);
     let text = if part.kind == "text/html" { crate::part::text_of_html(&text) } else { text };
     let mut preview = String::new();
     for word in text.split_whitespace() {
@@ -329,7 +329,7 @@ impl Teller<'_, '_, '_> {
     fn value(&mut self, part: &Part) -> Result<Value, Error> {
         let most = BODY_VALUE_BYTES_MAX;
         let (bytes, is_whole) = part.content(self.source).bytes(self.engine.host, most);
-        let (mut text, is_broken) = decoded(&bytes, part.charset.as_deref());
+        let (mut text, is_broken) = decoded(&bytes, part);
         let is_truncated = !is_whole || text.len() > self.wanted.value_bytes;
         let end = (0..=self.wanted.value_bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
         text.truncate(end.unwrap_or(0));

@@ -59,7 +59,7 @@ pub(crate) fn snippets(engine: &mut Engine<'_>, mut arguments: Arguments) -> Res
         let mut preview = None;
         for part in root.bodies().text.iter().filter(|part| part.kind.starts_with("text/") && !bodies.is_empty()) {
             let (bytes, _) = part.content(&source).bytes(engine.host, TEXT_BYTES);
-            let (text, _) = decoded(&bytes, part.charset.as_deref());
+            let (text, _) = decoded(&bytes, part);
             let text = if part.kind == "text/html" { crate::part::text_of_html(&text) } else { text };
             let flat: Vec<&str> = text.split_whitespace().collect();
             preview = preview.or_else(|| marked(&flat.join(" "), &bodies, &OF_PREVIEW));

@@ -5,6 +5,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use text::html::reference::Place;
+
 use super::element::Element;
 use super::{Picture, Pictures, decoded, link::link, style};
 use crate::html::escape;
@@ -94,7 +96,7 @@ impl Attributes {
 
     /// The value of an attribute, its references decoded.
     fn get(&self, attribute: &Attribute) -> Cow<'_, str> {
-        decoded(self.values.get(attribute.begin..attribute.end).unwrap_or_default())
+        decoded(self.values.get(attribute.begin..attribute.end).unwrap_or_default(), Place::Value)
     }
 
     /// The colour behind a body, as a style.

@@ -19,7 +19,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use text::entities;
+use text::html::reference::{self, Place};
 use text::html::{Token, Tokeniser, Within};
 
 use crate::html::escape;
@@ -80,7 +80,7 @@ struct Sanitiser<'p, 'q> {
     open: Vec<&'static Element>,
     tag: Tag,
     attributes: Attributes,
-    /// The element of another language that the input is within: `svg`, `math`.
+    /// The element that the input is within and nothing of is shown: of another language, or a list to choose from.
     foreign: Option<&'static str>,
     picture: &'p mut Pictures<'q>,
 }
@@ -120,7 +120,7 @@ impl Sanitiser<'_, '_> {
     fn text(&mut self, within: Within, bytes: &[u8]) {
         let text = match within {
             _ if self.foreign.is_some() => return,
-            Within::Page | Within::Escapable("textarea") => decoded(bytes),
+            Within::Page | Within::Escapable("textarea") => decoded(bytes, Place::Page),
             Within::Raw("xmp" | "plaintext") => String::from_utf8_lossy(bytes),
             Within::Escapable(_) | Within::Raw(_) => return,
         };
@@ -129,10 +129,10 @@ impl Sanitiser<'_, '_> {
 
     /// The meaning of a tag that opens an element.
     fn opens(&mut self, name: &[u8]) -> Tag {
-        let foreign = ["svg", "math"].into_iter().find(|foreign| foreign.as_bytes() == name);
+        let foreign = ["svg", "math", "select", "datalist"].into_iter().find(|foreign| foreign.as_bytes() == name);
         let element = element::find(name);
         match (self.foreign, foreign, element) {
-            // Elements of HTML end those of other languages.
+            // Elements of HTML end those of other languages, and lists that were left open.
             (Some(_), _, Some(element)) if element.breaks_out => self.foreign = None,
             (Some(_), ..) => return Tag::Other,
             (None, Some(foreign), _) => return Tag::Foreign(foreign),
@@ -238,8 +238,8 @@ impl Sanitiser<'_, '_> {
 }
 
 /// Text with its references decoded.
-fn decoded(raw: &[u8]) -> Cow<'_, str> {
-    match entities::decode(raw) {
+fn decoded(raw: &[u8], place: Place) -> Cow<'_, str> {
+    match reference::decode(raw, place) {
         // Of text the check alone is faster than a reading that looks for what is wrong.
         Cow::Borrowed(plain) => {
             core::str::from_utf8(plain).map_or_else(|_| String::from_utf8_lossy(plain), Cow::Borrowed)
@@ -290,6 +290,8 @@ mod tests {
             ("a<br/>b<hr>", "a<br>b<hr>"),
             ("1 < 2 &amp; &lt;b&gt; &#x3c;", "1 &lt; 2 &amp; &lt;b&gt; &lt;"),
             ("<font color=RED face='a b' size=+1 onclick=x>a", "<font color=\"red\" face=\"a b\" size=\"+1\">a</font>"),
+            ("a&nbsp|b &copy 2002 &lt3 &checkmark;", "a\u{a0}|b © 2002 &lt;3 ✓"),
+            ("<p title='&copy=1 &eacute'>a", "<p title=\"&amp;copy=1 é\">a</p>"),
             (
                 "<td height='+007px' ALIGN=Left width='50 %' border=000 colspan=1001 align=right>",
                 "<td align=\"left\" width=\"50%\" height=\"7\" border=\"0\"></td>",
@@ -317,6 +319,7 @@ mod tests {
             ("<a href='jav&#x09;ascript:x'>a</a>", "<a>a</a>"),
             ("<base href=//x><meta http-equiv=refresh content=0><link rel=stylesheet href=x>a", "a"),
             ("<img src=x onerror=alert(1) id=y class=z>", "<img alt=\"\">"),
+            ("a<select><option>b<option value=c>d</select>e<select><option>f<p>g", "ae<p>g</p>"),
             ("<img src=cid:a@b alt='<b>'>", "<img src=\"data:image/png;base64,AAAA\" alt=\"&lt;b&gt;\">"),
             ("<img src='data:image/svg+xml;base64,AAAA'>", "<img alt=\"\">"),
             ("<p style='background:url(//x);color:red'>a", "<p style=\"color:red;\">a</p>"),
