@@ -36,12 +36,12 @@ pub fn write(page: &mut Html, text: &str) {
 
 fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
     while *links < LINKS_MAX
-        && let Some(at) = line.find("http")
+        && let Some(at) = line.as_bytes().windows(4).position(|word| word.eq_ignore_ascii_case(b"http"))
     {
         let (before, from) = line.split_at(at);
         page.put(Text(before));
         let found = shown_link(from);
-        *links = links.saturating_add(usize::from(from.starts_with("http://") || from.starts_with("https://")));
+        *links = links.saturating_add(usize::from(has_scheme(from)));
         let (shown, behind) = from.split_at(found.as_ref().map_or("http".len(), |(shown, _)| shown.len()));
         match found {
             Some((_, link)) => {
@@ -55,16 +55,48 @@ fn write_line(page: &mut Html, mut line: &str, links: &mut usize) {
     page.put(Text(line));
 }
 
+fn has_scheme(text: &str) -> bool {
+    let begins = |scheme: &str| text.get(..scheme.len()).is_some_and(|head| head.eq_ignore_ascii_case(scheme));
+    begins("http://") || begins("https://")
+}
+
 /// The link that a text begins with: as it stands there, and as it leads.
 fn shown_link(text: &str) -> Option<(&str, String)> {
-    if !text.starts_with("http://") && !text.starts_with("https://") {
+    if !has_scheme(text) {
         return None;
     }
-    let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c);
-    let end = text.find(is_end).unwrap_or(text.len());
-    // A mark that ends a sentence ends no link.
-    let shown = text.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']']);
+    let is_end = |c: char| c.is_whitespace() || c.is_control() || "<>\"'`{}|\\^".contains(c) || is_mark(c);
+    let shown = without_end(text.get(..text.find(is_end).unwrap_or(text.len()))?);
     Some((shown, link(shown)?))
+}
+
+/// Quotes and marks of the languages that have others than ASCII's.
+const fn is_mark(c: char) -> bool {
+    matches!(c, '\u{ab}' | '\u{bb}' | '\u{2018}'..='\u{201f}' | '\u{2026}' | '\u{2039}' | '\u{203a}')
+        || matches!(
+            c,
+            '\u{60c}' | '\u{61b}' | '\u{61f}' | '\u{6d4}' | '\u{3001}' | '\u{3002}' | '\u{3008}'..='\u{3011}'
+        )
+        || matches!(
+            c,
+            '\u{ff01}' | '\u{ff08}' | '\u{ff09}' | '\u{ff0c}' | '\u{ff0e}' | '\u{ff1a}' | '\u{ff1b}' | '\u{ff1f}'
+        )
+}
+
+/// A link without marks that end the sentence around it, or a bracket that was opened before it.
+fn without_end(mut link: &str) -> &str {
+    let count = |mark: char| link.matches(mark).count();
+    let mut extra = [(')', count(')').saturating_sub(count('('))), (']', count(']').saturating_sub(count('[')))];
+    while let Some(last) = link.chars().next_back() {
+        let bracket = extra.iter_mut().find(|(bracket, count)| *bracket == last && *count > 0);
+        match bracket {
+            Some((_, count)) => *count = count.saturating_sub(1),
+            None if ".,;:!?".contains(last) => {}
+            None => break,
+        }
+        link = link.get(..link.len().saturating_sub(1)).unwrap_or_default();
+    }
+    link
 }
 
 /// Joins the lines of a text that was wrapped as `format=flowed`.
@@ -257,6 +289,28 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("<span class=\"quote\">&gt; old\n</span>http:// javascript:x"), "{page}");
+    }
+
+    #[test]
+    fn a_link_ends_before_marks_of_the_sentence() {
+        for (text, wanted) in [
+            ("https://a.example/Foo_(bar)", "https://a.example/Foo_(bar)"),
+            ("(https://a.example/b), [https://a.example/[x]]", "https://a.example/b https://a.example/[x]"),
+            ("(https://a.example/Foo_(bar).)", "https://a.example/Foo_(bar)"),
+            ("https://a.example/b。好 https://a.example/c，下", "https://a.example/b https://a.example/c"),
+            (
+                "https://a.example/d، «https://a.example/f» “https://a.example/e”",
+                "https://a.example/d https://a.example/f https://a.example/e",
+            ),
+            ("https://a.example/j… HTTPS://a.example/B http:", "https://a.example/j HTTPS://a.example/B"),
+            ("http://[::1]/ http://[::1]", "http://[::1]/ http://[::1]"),
+        ] {
+            let mut page = Html::default();
+            write(&mut page, text);
+            let page = page.into_string();
+            let shown: Vec<&str> = page.split("<a ").skip(1).filter_map(|link| link.split(['>', '<']).nth(1)).collect();
+            assert_eq!(shown.join(" "), wanted, "{text}");
+        }
     }
 
     #[test]
