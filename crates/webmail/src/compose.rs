@@ -5,6 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
@@ -71,10 +72,32 @@ pub struct Composed {
 /// # Errors
 /// Where a recipient is no address, or there are too many.
 pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> Result<Composed, Fault> {
-    let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut recipients = Vec::new();
     let mut read = |list| read_list(list, &mut recipients);
-    let (bcc, to, cc) = (read(&letter.bcc)?, read(&letter.to)?, read(&letter.cc)?);
+    let (bcc, mut to, cc) = (read(&letter.bcc)?, read(&letter.to)?, read(&letter.cc)?);
+    if to.is_empty() && cc.is_empty() {
+        to.push("undisclosed-recipients:;".into());
+    }
+    let (content, private) = written(letter, [bcc, to, cc], now, random, hostname);
+    Ok(Composed { content, private, recipients })
+}
+
+/// Composes a draft: a list in which something is no address yet stays as it was typed.
+pub fn compose_draft(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> Vec<u8> {
+    let lists = [&letter.bcc, &letter.to, &letter.cc]
+        .map(|list| read_list(list, &mut Vec::new()).unwrap_or_else(|_| vec![words(list).join("\r\n ")]));
+    written(letter, lists, now, random, hostname).0
+}
+
+/// A mail with lists of recipients, blind ones first, and how many bytes of it are not sent.
+fn written(
+    letter: &Letter,
+    [bcc, to, cc]: [Vec<String>; 3],
+    now: i64,
+    random: [u8; 16],
+    hostname: &str,
+) -> (Vec<u8>, u64) {
+    let mark: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut out = String::new();
     list_field("Bcc", &bcc, &mut out);
     let private = out.len() as u64;
@@ -82,9 +105,6 @@ pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> R
     list_field("From", &[mailbox(&letter.name, &letter.from)], &mut out);
     list_field("To", &to, &mut out);
     list_field("Cc", &cc, &mut out);
-    if to.is_empty() && cc.is_empty() {
-        out.push_str("To: undisclosed-recipients:;\r\n");
-    }
     field("Subject", &words(&letter.subject), &mut out);
     let _ = write!(out, "Message-ID: <{mark}@{hostname}>\r\n");
     let answered = ids(&letter.in_reply_to);
@@ -101,7 +121,7 @@ pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> R
     let mut content = out.into_bytes();
     if letter.files.is_empty() {
         write_text(&letter.text, &mut content);
-        return Ok(Composed { content, private, recipients });
+        return (content, private);
     }
     content.extend_from_slice(
         format!("Content-Type: multipart/mixed; boundary=\"={mark}\"\r\n\r\n--={mark}\r\n").as_bytes(),
@@ -112,7 +132,7 @@ pub fn compose(letter: &Letter, now: i64, random: [u8; 16], hostname: &str) -> R
         write_file(file, &mut content);
     }
     content.extend_from_slice(format!("\r\n--={mark}--\r\n").as_bytes());
-    Ok(Composed { content, private, recipients })
+    (content, private)
 }
 
 /// The addresses of a list as they are written in a field; adds those that are new to `recipients`.
@@ -351,6 +371,24 @@ mod tests {
         let subject = sent.split("Subject: ").nth(1).unwrap().split("\r\nMessage-ID").next().unwrap();
         assert_eq!(&*mime::header_text(&mime::unfolded(subject.as_bytes()), 1_000), letter.subject);
         assert!(sent.ends_with("gr=C3=BC=C3=9F dich\r\n From here\r\n"), "{sent}");
+    }
+
+    #[test]
+    fn a_draft_keeps_what_is_no_address_yet() {
+        let letter = Letter {
+            from: "ann@mx.test".into(),
+            to: "Ann <ann@mx.test>, bob\r\nX-Evil: 1".into(),
+            cc: "Bj\u{f6}".into(),
+            bcc: "c@d.example".into(),
+            ..Letter::default()
+        };
+        let draft = String::from_utf8(compose_draft(&letter, 0, [7; 16], "mx.test")).unwrap();
+        assert!(draft.starts_with("Bcc: c@d.example\r\n") && !draft.contains("\nX-Evil"), "{draft}");
+        assert!(
+            draft.contains("\r\nTo: Ann\r\n <ann@mx.test>,\r\n bob\r\n X-Evil:\r\n 1\r\nCc: =?utf-8?B?"),
+            "{draft}"
+        );
+        assert!(!String::from_utf8(compose_draft(&Letter::default(), 0, [7; 16], "x")).unwrap().contains("To:"));
     }
 
     #[test]

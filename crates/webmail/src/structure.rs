@@ -63,6 +63,8 @@ pub struct Text<'a> {
 pub struct Shown<'a> {
     /// Texts.
     pub texts: Vec<Text<'a>>,
+    /// Pictures that a text shows.
+    pub pictures: Vec<&'a Part>,
     /// All else.
     pub attachments: Vec<&'a Part>,
 }
@@ -204,6 +206,7 @@ impl Part {
                     for found in one.texts {
                         text = Text { html: found.html.or(text.html), plain: found.plain.or(text.plain) };
                     }
+                    shown.pictures.extend(one.pictures);
                     shown.attachments.extend(one.attachments);
                 }
                 if text.html.is_some() || text.plain.is_some() {
@@ -218,8 +221,7 @@ impl Part {
             "text/plain" if !self.is_attachment && self.name.is_empty() => {
                 shown.texts.push(Text { html: None, plain: Some(self) });
             }
-            // A picture that a text shows.
-            kind if is_related && kind.starts_with("image/") && !self.id.is_empty() => {}
+            kind if is_related && kind.starts_with("image/") && !self.id.is_empty() => shown.pictures.push(self),
             kind if kind.starts_with("multipart/") => {}
             _ => shown.attachments.push(self),
         }
@@ -379,6 +381,35 @@ impl Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn part(kind: &str, id: &str, parts: Vec<Part>) -> Part {
+        Part {
+            path: "1".into(),
+            kind: kind.into(),
+            name: String::new(),
+            charset: String::new(),
+            is_flowed: false,
+            deletes_space: false,
+            is_attachment: false,
+            id: id.into(),
+            coding: Coding::Identity,
+            message: 0,
+            body: 0,
+            end: 0,
+            parts,
+        }
+    }
+
+    #[test]
+    fn pictures_of_a_text_are_no_attachments() {
+        let page = || part("text/html", "", Vec::new());
+        let related = part("multipart/related", "", vec![page(), part("image/png", "a@b", Vec::new())]);
+        let both = part("multipart/alternative", "", vec![part("text/plain", "", Vec::new()), related]);
+        let all = part("multipart/mixed", "", vec![both, part("image/gif", "c@d", Vec::new())]);
+        let shown = all.shown();
+        let ids = |parts: &[&Part]| parts.iter().map(|part| part.id.clone()).collect::<Vec<_>>();
+        assert_eq!((ids(&shown.pictures), ids(&shown.attachments)), (vec!["a@b".into()], vec!["c@d".into()]));
+    }
 
     #[test]
     fn lines_end_with_line_feeds() {

@@ -180,6 +180,44 @@ fn a_form_without_the_text_of_its_session_changes_nothing() {
 }
 
 #[test]
+fn an_answer_to_all_names_each_person_once() {
+    let envelope = concat!(
+        r#"("d" "s" ((NIL NIL "bob" "x.example")) NIL ((NIL NIL "bob" "x.example")) "#,
+        r#"((NIL NIL "info+lists" "mx.example")("Bob" NIL "bob" "X.example")("Carl" NIL "carl" "x.example")) "#,
+        r#"((NIL NIL "carl" "x.example")("Dora, D" NIL "dora" "x.example")(NIL NIL "DORA" "X.EXAMPLE")) NIL NIL "<2@x>")"#
+    );
+    let mut mail = Fake { envelope: envelope.into(), ..fake() };
+    let reply = answer(&mut mail, "/write?all=1.60", None);
+    let page = body(&mut mail, reply);
+    let field = |name: &str| {
+        let behind = page.split(&format!(" name=\"{name}\"")).nth(1).unwrap_or_default();
+        behind.split("value=\"").nth(1).unwrap_or_default().split('"').next().unwrap_or_default().to_owned()
+    };
+    assert_eq!(field("to"), "bob@x.example");
+    assert_eq!(field("cc"), "Carl &lt;carl@x.example&gt;, &quot;Dora, D&quot; &lt;dora@x.example&gt;");
+    assert!(page.contains("value=\"info@mx.example\" selected"), "the address that it came to: {page}");
+}
+
+#[test]
+fn a_draft_has_half_an_address() {
+    let mut mail = Fake { fields: "To: ann@x.example,\r\n bob\r\n".into(), envelope: "()".into(), ..fake() };
+    let fields = format!("to=bob&from=ann@mx.example&do=draft&token={TOKEN}");
+    assert_eq!(answer(&mut mail, "/write", Some(&fields)).status, 303);
+    assert_eq!(mail.asked, ["save 2 None"]);
+    let sent = format!("to=bob&from=ann@mx.example&do=send&token={TOKEN}");
+    assert_eq!((answer(&mut mail, "/write", Some(&sent)).status, mail.sent.len()), (400, 0));
+    let reply = answer(&mut mail, "/write?draft=2.60", None);
+    assert!(body(&mut mail, reply).contains("value=\"ann@x.example, bob\""));
+}
+
+#[test]
+fn a_page_without_a_charset_declares_it_itself() {
+    let mut mail = Fake { html: "<meta charset=windows-1251><p>\u{e9}".into(), ..fake() };
+    let reply = answer(&mut mail, "/m/1/60/html/1.2", None);
+    assert!(body(&mut mail, reply).contains("Г©"));
+}
+
+#[test]
 fn folders_of_others_are_not_there() {
     let mut mail = fake();
     for path in [

@@ -1,11 +1,12 @@
 //! A mail that is written: new, an answer, a forward, a draft; saved and sent.
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::call::Call;
-use crate::compose::{File, Letter, RECIPIENTS_MAX, compose, typed};
+use crate::compose::{File, Letter, RECIPIENTS_MAX, compose, compose_draft, typed};
 use crate::envelope::{Address, Envelope, shown};
 use crate::fault::Fault;
 use crate::html::{Html, Text, put};
@@ -19,6 +20,9 @@ use super::{Pages, Place, Told};
 
 /// Bytes of all files of a mail.
 const FILES_BYTES_MAX: usize = 25 << 20;
+
+/// Bytes of a list of recipients in a draft.
+const LIST_BYTES_MAX: usize = 20_000;
 
 /// Addresses that an answer to all goes to.
 const ANSWERED_MAX: usize = 90;
@@ -100,11 +104,17 @@ impl Pages<'_> {
     fn opened(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope) -> Draft {
         let header = Header::read(self.mail, message.number, &message.layout);
         let field = |name| header.get(name).map(|value| shown(&value)).unwrap_or_default();
+        let list = |name, read: &[Address]| {
+            let raw = header.get(name).unwrap_or_default();
+            // Half an address is none in the envelope.
+            let is_whole = raw == b"undisclosed-recipients:;" || typed(&String::from_utf8_lossy(&raw)).is_ok();
+            if is_whole { joined(read) } else { mime::header_text(&raw, LIST_BYTES_MAX).into() }
+        };
         let letter = Letter {
             from: envelope.from.first().map(|from| from.address.clone()).unwrap_or_default(),
-            to: joined(&envelope.to),
-            cc: joined(&envelope.cc),
-            bcc: joined(&envelope.bcc),
+            to: list("to", &envelope.to),
+            cc: list("cc", &envelope.cc),
+            bcc: list("bcc", &envelope.bcc),
             subject: envelope.subject.clone(),
             text: self.text_of(part),
             in_reply_to: field("in-reply-to"),
@@ -131,27 +141,34 @@ impl Pages<'_> {
         let from = self.usual_address();
         let text = self.signed(&from, &text);
         let letter = Letter { from, subject, text, ..Letter::default() };
-        Draft { letter, draft: None, answers: None, kept: files(place, part) }
+        let mut kept = files(place, part);
+        kept.extend(part.shown().pictures.iter().map(|part| Kept::new(place, part)));
+        Draft { letter, draft: None, answers: None, kept }
     }
 
     fn answer(&mut self, place: Place, message: &Message, part: &Part, envelope: &Envelope, is_to_all: bool) -> Draft {
         let header = Header::read(self.mail, message.number, &message.layout);
         let own = self.mail.addresses();
-        let is_own = |one: &&Address| own.iter().any(|address| address.eq_ignore_ascii_case(&one.address));
+        let own_of = |one: &Address| {
+            let plain = without_detail(&one.address);
+            own.iter().find(|own| own.eq_ignore_ascii_case(&one.address) || own.eq_ignore_ascii_case(&plain))
+        };
         let everybody = || envelope.to.iter().chain(&envelope.cc);
-        let mut to: Vec<Address> = envelope.reply_to.clone();
+        let mut people = &envelope.reply_to;
         // An answer to a mail of one's own goes to those whom that went to.
-        if to.iter().all(|one| is_own(&one)) {
-            to = envelope.to.clone();
+        if people.iter().all(|one| own_of(one).is_some()) {
+            people = &envelope.to;
         }
-        let others = everybody().filter(|one| is_to_all && !is_own(one) && !to.contains(one)).take(ANSWERED_MAX);
-        let cc: Vec<Address> = others.cloned().collect();
+        let mut seen = BTreeSet::new();
+        let mut is_new = |one: &&Address| seen.insert(one.address.to_lowercase());
+        let to: Vec<Address> = people.iter().filter(&mut is_new).cloned().collect();
+        let others = everybody().filter(|one| is_to_all && own_of(one).is_none()).filter(is_new);
+        let cc: Vec<Address> = others.take(ANSWERED_MAX).cloned().collect();
         let quoted = plain::quoted(&self.text_of(part));
         let who = envelope.from.first().map(Address::written).unwrap_or_default();
         let head = fill(self.words.write.wrote, &[&self.whole_date(message.row.date), &who]);
         let text = format!("\n\n{head}\n{quoted}");
-        let reached = everybody().find(|one| is_own(one)).map(|one| one.address.clone());
-        let from = reached.unwrap_or_else(|| self.usual_address());
+        let from = everybody().find_map(own_of).cloned().unwrap_or_else(|| self.usual_address());
         let signature = self.signed(&from, "");
         let letter = Letter {
             from,
@@ -160,7 +177,7 @@ impl Pages<'_> {
             subject: prefixed("Re: ", &envelope.subject),
             text: format!("{text}{}", signature.trim_end()),
             in_reply_to: envelope.id.clone(),
-            references: header.get("references").map(|value| shown(&value)).unwrap_or_default(),
+            references: earlier(&header),
             ..Letter::default()
         };
         Draft { letter, draft: None, answers: Some(place), kept: Vec::new() }
@@ -351,12 +368,26 @@ impl Pages<'_> {
 
     fn saved(&mut self, form: &Draft) -> Result<Reply, String> {
         let (now, random) = (self.mail.now(), self.mail.random());
-        let composed =
-            compose(&form.letter, now, random, self.mail.hostname()).map_err(|fault| fault.text(self.words))?;
+        let content = compose_draft(&form.letter, now, random, self.mail.hostname());
         let folder = self.folder_for(Purpose::Drafts).ok_or_else(|| Fault::NoDrafts.text(self.words))?;
         let replaces = form.draft.filter(|place| place.folder == folder).map(|place| place.uid);
-        let uid = self.mail.save(folder, composed.content, replaces).map_err(|failure| failure.text(self.words))?;
+        let uid = self.mail.save(folder, content, replaces).map_err(|failure| failure.text(self.words))?;
         Ok(Reply::see(&format!("/write?draft={folder}.{uid}&told=draft")))
+    }
+}
+
+/// The identifiers of the mails before one that is answered (RFC 5322, section 3.6.4).
+fn earlier(header: &Header) -> String {
+    let field = |name| header.get(name).map(|value| shown(&value)).filter(|ids| !ids.is_empty());
+    let answered = || field("in-reply-to").filter(|ids| ids.matches('<').count() == 1);
+    field("references").or_else(answered).unwrap_or_default()
+}
+
+/// An address without the detail behind a `+` (RFC 5233).
+fn without_detail(address: &str) -> String {
+    match address.rsplit_once('@') {
+        Some((local, domain)) => format!("{}@{domain}", local.split('+').next().unwrap_or_default()),
+        None => address.into(),
     }
 }
 
@@ -378,4 +409,21 @@ impl Kept {
 /// The files of a message.
 fn files(place: Place, part: &Part) -> Vec<Kept> {
     part.shown().attachments.iter().map(|part| Kept::new(place, part)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_identifiers_of_what_was_before() {
+        for (fields, wanted) in [
+            ("References: <1@x> <2@x>\nIn-Reply-To: <3@x>\n", "<1@x> <2@x>"),
+            ("In-Reply-To: <3@x>\n", "<3@x>"),
+            ("In-Reply-To: <3@x> <4@x>\n", ""),
+            ("Subject: x\n", ""),
+        ] {
+            assert_eq!(earlier(&Header::of(fields.as_bytes())), wanted, "{fields}");
+        }
+    }
 }

@@ -22,6 +22,8 @@ pub struct Fake {
     pub identities: Vec<Identity>,
     /// Fields of the message, each with its end.
     pub fields: String,
+    /// The envelope of all messages, if it is another than that of the subject.
+    pub envelope: String,
     /// Calls received, in order.
     pub asked: Vec<String>,
     pub sent: Vec<Sending>,
@@ -78,7 +80,7 @@ impl Fake {
             flags,
             date,
             size: self.raw().0.len() as u64,
-            envelope: envelope.into_bytes(),
+            envelope: if self.envelope.is_empty() { envelope } else { self.envelope.clone() }.into_bytes(),
             has_attachment: uid.is_multiple_of(4),
             count: 1,
         }
