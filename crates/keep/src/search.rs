@@ -15,13 +15,27 @@ const BYTES_MAX: u64 = 1 << 20;
 /// Bytes that are read at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
+/// Quotes that keyboards write.
+const QUOTES: [char; 4] = ['"', '\u{201c}', '\u{201d}', '\u{201e}'];
+
 /// Words of a search, each with the field that it is looked for in, if one was named.
 pub struct Words(Vec<(Option<&'static str>, String)>);
 
 impl Words {
-    /// Reads at most `words_max` words, apart by blanks; `from:`, `to:`, `cc:` and `subject:` name a field.
+    /// Reads at most `words_max` words, apart by blanks, and phrases in quotes; `from:`, `to:`, `cc:` and `subject:` name a field.
     pub fn new(text: &str, words_max: usize) -> Words {
-        Words(text.split_whitespace().take(words_max).map(word).collect())
+        let (mut words, mut rest) = (Vec::new(), text.trim_start());
+        while !rest.is_empty() && words.len() < words_max {
+            let (field, behind) = field(rest);
+            let (word, behind) = phrase(behind).unwrap_or_else(|| {
+                let end = behind.find(char::is_whitespace).unwrap_or(behind.len());
+                behind.split_at(end)
+            });
+            rest = behind.trim_start();
+            let word = word.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+            words.extend(Some((field, word)).filter(|(_, word)| !word.is_empty()));
+        }
+        Words(words)
     }
 
     /// Each in small letters, with the name of its field.
@@ -35,11 +49,19 @@ impl Words {
     }
 }
 
-fn word(text: &str) -> (Option<&'static str>, String) {
-    let (name, rest) = text.split_once(':').unwrap_or(("", text));
-    let field = ["from", "to", "cc", "subject"].into_iter().find(|field| *field == name && !rest.is_empty());
-    let wanted = if field.is_some() { rest } else { text };
-    (field, wanted.to_lowercase())
+/// The field that a text begins with, and what is looked for in it.
+fn field(text: &str) -> (Option<&'static str>, &str) {
+    let (name, behind) = text.split_once(':').unwrap_or(("", text));
+    let has_word = behind.starts_with(|c: char| !c.is_whitespace());
+    match ["from", "to", "cc", "subject"].into_iter().find(|field| *field == name && has_word) {
+        Some(field) => (Some(field), behind),
+        None => (None, text),
+    }
+}
+
+/// The phrase in quotes that a text begins with, and what follows.
+fn phrase(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix(QUOTES)?.split_once(QUOTES)
 }
 
 /// The UIDs of the messages of a mailbox that have all words, ascending. At most `messages_max` are looked at, the newest.
@@ -70,4 +92,26 @@ fn lowered(keep: &mut impl Keep, message: u64) -> String {
         }
     }
     String::from_utf8_lossy(&content).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_has_words_phrases_and_fields() {
+        for (text, wanted) in [
+            (" One  two ", "one|two"),
+            ("\"has  Landed\" from:\"Jane Q\" x", "has landed|from=jane q|x"),
+            ("\u{201c}a b\u{201d}c subject:d \"\"", "a b|c|subject=d"),
+            ("from: \"half x to:", "from:|\"half|x|to:"),
+            ("other:\"a b\"", "other:\"a|b\""),
+        ] {
+            let words = Words::new(text, 10);
+            let shown =
+                words.iter().map(|(field, word)| field.map_or(word.into(), |field| [field, "=", word].concat()));
+            assert_eq!(shown.collect::<Vec<String>>().join("|"), wanted, "{text}");
+        }
+        assert_eq!(Words::new("a b c", 2).iter().count(), 2);
+    }
 }
