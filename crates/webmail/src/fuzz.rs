@@ -68,7 +68,8 @@ fn check(html: &str) {
 fn check_value(element: &str, attribute: &str, value: &str) {
     let begins = |all: &[&str]| all.iter().any(|scheme| value.starts_with(scheme));
     match attribute {
-        "href" => assert!(begins(&["http://", "https://", "mailto:"]), "a link to {value}"),
+        "href" => assert!(begins(&["http://", "https://", "mailto:", "#mail-"]), "a link to {value}"),
+        "name" => assert!(element == "a" && begins(&["mail-"]), "a name of {value}"),
         "src" => assert!(element == "img" && begins(&["data:image/"]), "a picture of {value}"),
         "style" => {
             for piece in ["url(", "var(", "expression(", "\\", "@", "/*", "position:", "z-index:", "content:"] {

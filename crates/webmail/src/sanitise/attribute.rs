@@ -15,7 +15,7 @@ use crate::html::escape;
 const TEXT_CHARACTERS_MAX: usize = 1_000;
 
 /// Attributes that something is made of, in the order in which they are written.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "background",
     "href",
     "src",
@@ -40,7 +40,11 @@ const NAMES: [&str; 24] = [
     "nowrap",
     "start",
     "type",
+    "name",
 ];
+
+/// Begins the names of places in a mail, so that they are not those of a page around it.
+const PLACE: &str = "mail-";
 
 /// Attributes of the tag under way, each of [`NAMES`] at most once; others are left out.
 #[derive(Debug, Default)]
@@ -115,7 +119,7 @@ fn place_of(name: &[u8]) -> Option<usize> {
 fn wanted(element: &Element, name: &[u8]) -> Option<usize> {
     let place = place_of(name)?;
     let is_wanted = match *NAMES.get(place)? {
-        "href" => element.name == "a",
+        "href" | "name" => element.name == "a",
         "src" | "alt" => element.name == "img",
         "color" | "face" | "size" => element.name == "font",
         _ => true,
@@ -153,7 +157,9 @@ pub(super) fn write(element: &Element, given: &mut Attributes, picture: &mut Pic
                 Source::Nothing => {}
             },
             "href" => {
-                if let Some(link) = link(&value) {
+                if let Some(place) = value.trim().strip_prefix('#').and_then(place) {
+                    put(name, &["#", &place].concat(), out);
+                } else if let Some(link) = link(&value) {
                     put(name, &link, out);
                     out.push_str(" target=\"_blank\" rel=\"noopener noreferrer nofollow\"");
                 }
@@ -207,8 +213,16 @@ fn typed<'v>(name: &str, value: &'v str) -> Option<Cow<'v, str>> {
         "nowrap" => Some(Cow::Borrowed("nowrap")),
         "type" if ["1", "a", "A", "i", "I"].contains(&value) => Some(Cow::Borrowed(value)),
         "type" => keyword(value, &["disc", "circle", "square"]),
+        "name" => place(value).map(Cow::Owned),
         _ => None,
     }
+}
+
+/// The name of a place in a mail.
+fn place(value: &str) -> Option<String> {
+    let name = value.strip_prefix(PLACE).unwrap_or(value);
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
+    (!name.is_empty() && name.len() <= 200 && name.chars().all(is_plain)).then(|| [PLACE, name].concat())
 }
 
 enum Source {

@@ -5,7 +5,8 @@
 //! ```
 //! Nothing of the input is copied: text is decoded and escaped, an attribute is parsed to its type and written from that, a style is
 //! parsed to its declarations. Not in the list: scripts, styles, forms, frames, objects, SVG, MathML, `meta`, `base`, `link`,
-//! identifiers and classes. No element of the list changes how a browser reads what is within it, so a browser reads the output as it was
+//! identifiers and classes; names of places, to which links within a mail lead, have a prefix.
+//! No element of the list changes how a browser reads what is within it, so a browser reads the output as it was
 //! written, and nothing is done to it behind this.
 //!
 //! Bounds: [`DEPTH_MAX`] open elements; what is beyond is left out, its text stays. The output is a constant times the input.
@@ -289,9 +290,13 @@ mod tests {
             ("<body bgcolor=red>a</body>", "<div style=\"background-color:red;\">a</div>"),
             ("a<br/>b<hr>", "a<br>b<hr>"),
             ("1 < 2 &amp; &lt;b&gt; &#x3c;", "1 &lt; 2 &amp; &lt;b&gt; &lt;"),
-            ("<font color=RED face='a b' size=+1 onclick=x>a", "<font color=\"red\" face=\"a b\" size=\"+1\">a</font>"),
             ("a&nbsp|b &copy 2002 &lt3 &checkmark;", "a\u{a0}|b © 2002 &lt;3 ✓"),
             ("<p title='&copy=1 &eacute'>a", "<p title=\"&amp;copy=1 é\">a</p>"),
+            ("<font color=RED face='a b' size=+1 onclick=x>a", "<font color=\"red\" face=\"a b\" size=\"+1\">a</font>"),
+            (
+                "<a href='#top'>a</a><a name=top id=x>b</a><a href='#'>c</a><a name='a b'>d</a><p name=top>",
+                "<a href=\"#mail-top\">a</a><a name=\"mail-top\">b</a><a>c</a><a>d</a><p></p>",
+            ),
             (
                 "<td height='+007px' ALIGN=Left width='50 %' border=000 colspan=1001 align=right>",
                 "<td align=\"left\" width=\"50%\" height=\"7\" border=\"0\"></td>",
@@ -314,12 +319,12 @@ mod tests {
             ("<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>", "<table></table>"),
             ("<svg><p>a", "<p>a</p>"),
             ("<form action=x><input name=y><button>b</button></form>", "b"),
+            ("a<select><option>b<option value=c>d</select>e<select><option>f<p>g", "ae<p>g</p>"),
             ("<iframe src=x>y</iframe><object data=x>z</object>", "z"),
             ("<a href=javascript:alert(1)>a</a>", "<a>a</a>"),
             ("<a href='jav&#x09;ascript:x'>a</a>", "<a>a</a>"),
             ("<base href=//x><meta http-equiv=refresh content=0><link rel=stylesheet href=x>a", "a"),
             ("<img src=x onerror=alert(1) id=y class=z>", "<img alt=\"\">"),
-            ("a<select><option>b<option value=c>d</select>e<select><option>f<p>g", "ae<p>g</p>"),
             ("<img src=cid:a@b alt='<b>'>", "<img src=\"data:image/png;base64,AAAA\" alt=\"&lt;b&gt;\">"),
             ("<img src='data:image/svg+xml;base64,AAAA'>", "<img alt=\"\">"),
             ("<p style='background:url(//x);color:red'>a", "<p style=\"color:red;\">a</p>"),
