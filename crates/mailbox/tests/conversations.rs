@@ -337,6 +337,9 @@ async fn who_comes_back_is_told_what_changed() {
     // Numbers do not change under a client that uses them.
     client.talk("C: i UID STORE 1 +FLAGS.SILENT (\\Deleted)\nS: * 1 FETCH ...\nS: i OK ...\nC: j EXPUNGE\nS: * VANISHED 1\nS: j OK ...").await;
     back.talk("C: e FETCH 1 (UID)\nS: e NO [EXPUNGEISSUED] ...\nC: f NOOP\nS: * VANISHED 1\nS: f OK ...").await;
+    // UIDs of messages that are gone are no error, and their numbers go with the answer.
+    client.talk("C: k UID STORE 4 +FLAGS.SILENT (\\Deleted)\nS: * 1 FETCH ...\nS: k OK ...\nC: l EXPUNGE\nS: * VANISHED 4\nS: l OK ...").await;
+    back.talk("C: g UID FETCH 1:* (UID)\nS: * 2 FETCH (UID 5)\nS: * VANISHED 4\nS: g OK ...\nC: h UID FETCH 1:* (UID)\nS: * 1 FETCH (UID 5)\nS: h OK ...").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

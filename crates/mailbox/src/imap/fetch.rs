@@ -83,6 +83,7 @@ impl<'a> Source<'a> {
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn fetch(
         &mut self,
+        by_uid: bool,
         uids: Vec<u32>,
         items: &[FetchItem],
         changed_since: Option<u64>,
@@ -97,7 +98,8 @@ impl<S: Stream> Session<'_, S> {
         let (mut is_gone, mut is_broken, mut is_unknown) = (false, false, false);
         for uid in uids {
             let Some(entry) = mailbox.entry(uid).copied() else {
-                is_gone = true;
+                // A UID of no message is no error (RFC 9051, section 6.4.9), and EXPUNGE follows.
+                is_gone |= !by_uid;
                 continue;
             };
             if changed_since.is_some_and(|since| entry.modseq <= since) {

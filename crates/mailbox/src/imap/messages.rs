@@ -78,7 +78,7 @@ impl<S: Stream> Session<'_, S> {
                     render::vanished(view, since, &set.runs(last).collect(), &mut told);
                     self.server.bytes(&told);
                 }
-                self.fetch(uids, &items, changed_since).await
+                self.fetch(by_uid, uids, &items, changed_since).await
             }
             Operation::Store(store) => self.store(store).await,
             Operation::Copy { by_uid, set, mailbox, moves } => {

@@ -37,7 +37,7 @@ impl<S: Stream> Session<'_, S> {
         let new: Vec<u32> = seen.into_iter().flat_map(|view| &view.uids).copied().filter(|&uid| uid >= first).collect();
         if let Some(items) = items.filter(|items| !items.is_empty() && !new.is_empty()) {
             // What went meanwhile is told next.
-            if let Err(Refusal::Broken(error)) = self.fetch(new, &items, None).await {
+            if let Err(Refusal::Broken(error)) = self.fetch(false, new, &items, None).await {
                 return Err(error);
             }
         }
