@@ -1,7 +1,8 @@
 //! Mail in (RFC 2033): stored once for all recipients, answered for each when it is on stable storage.
 //!
 //! What is stored begins with `Return-Path`, with `Delivered-To` if there is one recipient (more would be told of each
-//! other), and `Received`. A mail of any size is streamed; of recipients that mean the same mailbox one copy is delivered.
+//! other), and `Received`. A header that goes on with a line that is not a field gets an empty line before it: that line is text. A mail
+//! of any size is streamed; of recipients that mean the same mailbox one copy is delivered.
 //! Who has no account is refused by 550, who is over quota deferred by 452.
 //!
 //! Whoever reaches it may deliver to everybody: it belongs on a UNIX socket or the loopback.
@@ -19,7 +20,6 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use keep::header::end_of_header;
 use proto::imap::date;
 use proto::smtp::{
     Config, Extensions, FutureRelease, Hold, MailFrom, Mechanisms, Protocol, RcptTo, Reply, Return, Server, ServerEvent,
@@ -42,9 +42,6 @@ pub(crate) use submission::is_of;
 
 /// Room for content between the protocol and the store, in bytes.
 const WINDOW_BYTES: usize = 32 << 10;
-
-/// Bytes of a header that are looked at for what a gateway said.
-const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// Lines of what a script says of a refusal.
 const REASON_LINES_MAX: usize = 10;
@@ -194,8 +191,8 @@ struct Content {
     /// The largest mail that the quota of some recipient has room for.
     room: u64,
     digest: Digest,
-    header: Header,
-    /// This host, for a mail that is submitted: its header waits until it is whole, and is cleaned.
+    header: header::Reader,
+    /// This host, for a mail that is submitted: its header is cleaned.
     submitted_to: Option<String>,
     failed: Option<Reply>,
 }
@@ -392,7 +389,7 @@ impl<S: Stream> Session<'_, S> {
             incoming: self.site.store.incoming_of(self.site.in_flight.begin(owners)),
             room: room(&self.site.store.state(), mail, self.peer.is_smtp()),
             digest: Digest::default(),
-            header: Header::default(),
+            header: header::Reader::default(),
             submitted_to: self.account.as_ref().map(|_| self.site.hostname.clone()),
             failed: None,
         };
@@ -403,12 +400,12 @@ impl<S: Stream> Session<'_, S> {
     /// The answers to the mail, one for each recipient.
     async fn end(&mut self) -> Vec<Reply> {
         let is_one = self.peer.is_smtp();
+        if let Some(content) = self.mail.as_mut().and_then(|mail| mail.content.as_mut()) {
+            content.end().await;
+        }
         if let Some(account) = self.account.clone()
-            && let Some(mut mail) = self.mail.take_if(|mail| mail.content.is_some())
+            && let Some(mail) = self.mail.take_if(|mail| mail.content.is_some())
         {
-            if let Some(content) = &mut mail.content {
-                content.end().await;
-            }
             return vec![submission::submit(self.site, account, mail).await];
         }
         if let Some(mail) = self.mail.take_if(|mail| mail.recipients.is_empty() && mail.content.is_some()) {
@@ -467,35 +464,39 @@ impl Content {
         if self.failed.is_some() {
             return;
         }
-        if self.incoming.size().saturating_add(bytes.len() as u64) > bytes_max {
+        let held = if self.header.is_whole { 0 } else { self.header.bytes.len() };
+        let size = self.incoming.size().saturating_add((held + bytes.len()) as u64);
+        if size > bytes_max {
             self.failed = Some(TOO_LARGE);
             return;
         }
-        if self.incoming.size().saturating_add(bytes.len() as u64) > self.room {
+        if size > self.room {
             self.failed = Some(OVER_QUOTA);
             return;
         }
-        let begins = !self.header.is_whole;
-        let rest = self.header.read(bytes);
-        let Some(hostname) = &self.submitted_to else { return self.keep(bytes).await };
-        // A header that is longer than what is looked at goes as it is.
-        if begins && self.header.is_whole {
-            let header = header::cleaned(&self.header.bytes, hostname);
-            self.keep(&header).await;
-        }
-        if self.header.is_whole {
-            self.keep(bytes.get(rest..).unwrap_or_default()).await;
+        match self.header.is_whole {
+            true => self.keep(bytes).await,
+            false => self.read_header(bytes, false).await,
         }
     }
 
     /// All of it has come: what waits is kept, too.
     async fn end(&mut self) {
-        if let Some(hostname) = &self.submitted_to
-            && !self.header.is_whole
-        {
-            let header = header::cleaned(&self.header.bytes, hostname);
-            self.keep(&header).await;
+        if self.failed.is_none() && !self.header.is_whole {
+            self.read_header(b"", true).await;
         }
+    }
+
+    /// Collects the header, and keeps it and what stands behind it once it is whole.
+    async fn read_header(&mut self, bytes: &[u8], is_all: bool) {
+        let Some(text) = self.header.read(bytes, is_all) else { return };
+        let header = std::mem::take(&mut self.header.bytes);
+        match &self.submitted_to {
+            Some(hostname) => self.keep(&header::cleaned(&header, hostname)).await,
+            None => self.keep(&header).await,
+        }
+        self.header.bytes = header;
+        self.keep(&text).await;
     }
 
     async fn keep(&mut self, bytes: &[u8]) {
@@ -521,30 +522,6 @@ fn room(state: &State, mail: &Mail, is_one: bool) -> u64 {
     let of = |accounts: &[Recipient]| accounts.iter().map(|recipient| left(state, recipient)).max().unwrap_or(0);
     let rooms = mail.recipients.iter().map(|(_, accounts)| of(accounts));
     if is_one { rooms.min() } else { rooms.max() }.unwrap_or(u64::MAX)
-}
-
-/// The header of a mail that comes in, up to [`HEADER_BYTES_MAX`].
-#[derive(Default)]
-struct Header {
-    bytes: Vec<u8>,
-    is_whole: bool,
-}
-
-impl Header {
-    /// Takes what belongs to it; how much of `bytes` that is.
-    fn read(&mut self, bytes: &[u8]) -> usize {
-        if self.is_whole {
-            return 0;
-        }
-        let before = self.bytes.len();
-        let from = before.saturating_sub(3);
-        let room = HEADER_BYTES_MAX.saturating_sub(self.bytes.len());
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        let end = end_of_header(&self.bytes, from);
-        self.is_whole = end.is_some() || self.bytes.len() >= HEADER_BYTES_MAX;
-        self.bytes.truncate(end.unwrap_or(HEADER_BYTES_MAX));
-        self.bytes.len().saturating_sub(before)
-    }
 }
 
 fn reply_of(outcome: Outcome) -> Reply {

@@ -84,6 +84,37 @@ async fn a_large_mail_comes_back_byte_for_byte() {
     client.talk("C: MAIL FROM:<> SIZE=99999999\nS: 552 ...").await;
 }
 
+/// The fields in front of a text do not make it a part of the header.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn text_without_a_header_is_the_text_of_its_mail() {
+    let server = Server::start();
+    server.deliver(&["ann"], "no header at all\nnote: this").await;
+    server.deliver(&["ann"], "Subject: x\nhello\n\nend").await;
+    let mut client = server.imap("ann").await;
+    client.talk("C: b EXAMINE INBOX").await;
+    client.skip_to("b OK").await;
+    client
+        .talk(
+            "C: c FETCH 1:2 (BODY.PEEK[TEXT] BODY.PEEK[HEADER.FIELDS (SUBJECT NOTE)])
+             S: * 1 FETCH (BODY[TEXT] {30}
+             S: no header at all
+             S: note: this
+             S:  BODY[HEADER.FIELDS (SUBJECT NOTE)] {2}
+             S:
+             S: )
+             S: * 2 FETCH (BODY[TEXT] {14}
+             S: hello
+             S:
+             S: end
+             S:  BODY[HEADER.FIELDS (SUBJECT NOTE)] {14}
+             S: Subject: x
+             S:
+             S: )
+             S: c OK ...",
+        )
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mail_is_fetched_by_pop3() {
     let mut server = Server::start();

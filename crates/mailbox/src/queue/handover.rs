@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use keep::header::{end_of_header, fields, is_named};
+use keep::header::{fields, is_named};
 use proto::imap::date;
 use proto::smtp::Return;
 use store::{Error, Refused, Sealed, Transaction};
@@ -15,7 +15,7 @@ use super::notice::{self, Event, Kind};
 use crate::accounts::Account;
 use crate::digest::Digest;
 use crate::file::File;
-use crate::header::{cleaned, missing, random};
+use crate::header::{cleaned, end_of_fields, missing, name_of, random};
 use crate::lmtp::is_of;
 use crate::outbox::{self, Entry, Recipient};
 use crate::relay::Fate;
@@ -298,7 +298,7 @@ impl Content {
         let from = self.header.len().saturating_sub(3);
         self.header.extend_from_slice(&out);
         let is_long = self.header.len() >= HEADER_BYTES_MAX;
-        let end = header_end(&self.header, from, is_long || bytes.is_empty());
+        let end = end_of_fields(&self.header, from, is_long || bytes.is_empty(), is_field);
         let Some((end, is_open)) = end else { return Vec::new() };
         self.is_whole = true;
         self.is_too_long = is_long && is_open && end == self.header.len();
@@ -312,29 +312,9 @@ impl Content {
     }
 }
 
-/// Where a header ends, and whether it lacks its empty line; none as long as more has to be seen.
-fn header_end(bytes: &[u8], from: usize, is_all: bool) -> Option<(usize, bool)> {
-    let whole = end_of_header(bytes, from);
-    if whole.is_none() && !is_all {
-        return None;
-    }
-    let mut at = 0;
-    for field in fields(bytes.get(..whole.unwrap_or(bytes.len())).unwrap_or_default()) {
-        if field == b"\r\n" {
-            break;
-        }
-        if !is_field(field) {
-            return Some((at, true));
-        }
-        at += field.len();
-    }
-    Some(whole.map_or((bytes.len(), true), |end| (end, false)))
-}
-
-fn is_field(field: &[u8]) -> bool {
-    let name = field.iter().position(|&byte| byte == b':').and_then(|colon| field.get(..colon)).unwrap_or_default();
-    let name = name.trim_ascii_end();
-    !name.is_empty() && name.iter().all(u8::is_ascii_graphic)
+/// Whether a line of a user's text is a field: its name is in ASCII.
+fn is_field(line: &[u8]) -> bool {
+    name_of(line).is_some_and(<[u8]>::is_ascii)
 }
 
 #[cfg(test)]
