@@ -54,6 +54,8 @@ pub const CAPABILITIES: &str = "IMAP4rev1 IMAP4rev2 LITERAL+ SASL-IR ID ENABLE I
 /// Capabilities added before the login.
 const LOGIN: &str = "AUTH=SCRAM-SHA-256 AUTH=PLAIN";
 
+const NO_QRESYNC: Refusal = Refusal::Bad("ENABLE QRESYNC first");
+
 /// How much of a reply is made before it is sent, in bytes.
 const REPLY_BYTES: usize = 32 << 10;
 
@@ -423,7 +425,7 @@ impl<S: Stream> Session<'_, S> {
         parameters: SelectParameters,
     ) -> Result<Done, Refusal> {
         if parameters.qresync.is_some() && !self.enabled.qresync {
-            return Err(Refusal::Bad("ENABLE QRESYNC first"));
+            return Err(NO_QRESYNC);
         }
         self.enabled.condstore |= parameters.condstore;
         self.leave_for_another().await;

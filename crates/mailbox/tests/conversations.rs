@@ -358,6 +358,9 @@ async fn who_comes_back_is_told_what_changed() {
     client.talk("C: f STORE 2:3 +FLAGS.SILENT (\\Deleted)\nS: * 2 FETCH ...\nS: * 3 FETCH ...\nS: f OK ...").await;
     client.talk("C: g UID EXPUNGE 2\nS: * VANISHED 2\nS: g OK [HIGHESTMODSEQ ...\nC: h EXPUNGE\nS: * VANISHED 3\nS: h OK ...").await;
     let mut back = server.imap("ann").await;
+    back.talk("C: a EXAMINE INBOX").await;
+    back.skip_to("a OK").await;
+    back.talk("C: a UID FETCH 1:2 (FLAGS) (CHANGEDSINCE 1 VANISHED)\nS: a BAD ENABLE QRESYNC first").await;
     back.talk("C: b ENABLE QRESYNC\nS: * ENABLED ...\nS: b OK ...").await;
     back.talk(&format!("C: c SELECT INBOX (QRESYNC ({validity} {modseq}))")).await;
     let opening = back.skip_to("c OK").await;

@@ -16,7 +16,7 @@ use store::{Error, Flags, Refused, Uids};
 use super::find::{finder, in_view};
 use super::labour::labour;
 use super::rights::not_permitted;
-use super::{Done, REPLY_BYTES, Refusal, Session, User, done, no, render};
+use super::{Done, NO_QRESYNC, REPLY_BYTES, Refusal, Session, User, done, no, render};
 use crate::acl;
 use crate::learner;
 use crate::site::seconds;
@@ -68,6 +68,7 @@ impl<S: Stream> Session<'_, S> {
             }
             Operation::Sort { by_uid, criteria, search } => self.sort(by_uid, &criteria, &search).await,
             Operation::Thread { by_uid, threading, search } => self.thread(by_uid, threading, &search).await,
+            Operation::Fetch { vanished: true, .. } if !self.enabled.qresync => Err(NO_QRESYNC),
             Operation::Fetch { by_uid, set, items, changed_since, vanished } => {
                 let asks_for_modseq = items.contains(&proto::imap::items::FetchItem::Modseq);
                 self.enable_condstore(changed_since.is_some() || asks_for_modseq);
