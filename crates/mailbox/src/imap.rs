@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use keep::view::View;
 use proto::imap::acl::Rights;
 use proto::imap::name::NOT_A_NAME;
-use proto::imap::operation::{Operation, SelectParameters};
+use proto::imap::operation::{Operation, Qresync, SelectParameters};
 use proto::imap::{Command, Config, Kind, Server, ServerEvent, Verb, response};
 use store::{State, Uids};
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -441,11 +441,13 @@ impl<S: Stream> Session<'_, S> {
             line.extend_from_slice(b"\r\n");
             self.server.bytes(&line);
         }
-        let known = parameters.qresync.filter(|(validity, _)| *validity == mailbox.uid_validity);
-        if let Some((_, modseq)) = known {
+        let qresync = parameters.qresync.filter(|qresync| qresync.validity == mailbox.uid_validity);
+        if let Some(Qresync { modseq, known, .. }) = qresync {
+            let last = mailbox.uid_next.saturating_sub(1);
+            let known = known.map_or_else(Uids::all, |known| known.runs(last).collect());
             let mut told = Vec::new();
-            render::vanished(&view, modseq, &Uids::all(), &mut told);
-            render::changed(&view, modseq, self.enabled, &mut told);
+            render::vanished(&view, modseq, &known, &mut told);
+            render::changed(&view, modseq, &known, self.enabled, &mut told);
             self.pass(&told).await?;
         }
         self.selected = Some(view);

@@ -368,6 +368,17 @@ async fn who_comes_back_is_told_what_changed() {
     assert_eq!(told[0], "* VANISHED (EARLIER) 2:3");
     assert!(told[1].starts_with("* 2 FETCH (UID 4 FLAGS (\\Flagged) MODSEQ ("), "{opening:?}");
     back.talk(&format!("C: d UID FETCH 1:* (FLAGS) (CHANGEDSINCE {modseq} VANISHED)\nS: * VANISHED (EARLIER) 2:3\nS: * 2 FETCH (UID 4 ...\nS: d OK ...")).await;
+    // Of the UIDs that a client names, only those are told.
+    let opening = |known: &str| format!("C: c SELECT INBOX (QRESYNC ({validity} {modseq} {known}))");
+    for (known, told) in [("3:4,9", vec!["* VANISHED (EARLIER) 3", "* 2 FETCH (UID 4 "]), ("1,5 (1 1)", vec![])] {
+        back.talk(&opening(known)).await;
+        let opening = back.skip_to("c OK").await;
+        let lines: Vec<_> = opening.iter().filter(|line| line.contains("VANISHED") || line.contains("FETCH")).collect();
+        assert!(
+            lines.len() == told.len() && lines.iter().zip(told).all(|(line, told)| line.starts_with(told)),
+            "{opening:?}"
+        );
+    }
     // Numbers do not change under a client that uses them.
     client.talk("C: i UID STORE 1 +FLAGS.SILENT (\\Deleted)\nS: * 1 FETCH ...\nS: i OK ...\nC: j EXPUNGE\nS: * VANISHED 1\nS: j OK ...").await;
     back.talk("C: e FETCH 1 (UID)\nS: e NO [EXPUNGEISSUED] ...\nC: f NOOP\nS: * VANISHED 1\nS: f OK ...").await;

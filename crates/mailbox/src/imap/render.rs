@@ -116,9 +116,10 @@ pub(super) fn flags_changed(
     })
 }
 
-/// Tells the messages that were changed after a transaction.
-pub(super) fn changed(view: &View, modseq: u64, enabled: Enabled, out: &mut Vec<u8>) {
-    view.changed_since(modseq).for_each(|row| tell(view, &row, true, enabled, out));
+/// Tells the messages among these UIDs that were changed after a transaction.
+pub(super) fn changed(view: &View, modseq: u64, among: &Uids, enabled: Enabled, out: &mut Vec<u8>) {
+    let changed = view.changed_since(modseq).filter(|row| among.contains(row.uid));
+    changed.for_each(|row| tell(view, &row, true, enabled, out));
 }
 
 fn tell(view: &View, row: &Row<'_>, flags: bool, enabled: Enabled, out: &mut Vec<u8>) {

@@ -124,12 +124,23 @@ pub enum Operation {
 }
 
 /// Parameters of SELECT after the mailbox (RFC 7162).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SelectParameters {
     /// CONDSTORE.
     pub condstore: bool,
-    /// QRESYNC: UIDVALIDITY and MODSEQ that the client knows.
-    pub qresync: Option<(u32, u64)>,
+    /// QRESYNC.
+    pub qresync: Option<Qresync>,
+}
+
+/// Last state of a mailbox that the client knows (RFC 7162, section 3.2.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Qresync {
+    /// UIDVALIDITY.
+    pub validity: u32,
+    /// MODSEQ.
+    pub modseq: u64,
+    /// The UIDs that changes are reported for; none: all.
+    pub known: Option<Set>,
 }
 
 /// LIST and LSUB (RFC 5258, 5819, 6154).
@@ -280,7 +291,11 @@ mod tests {
         let Ok(Operation::Select { parameters, .. }) = parse("a SELECT x (QRESYNC (7 9 1:5 (1,2 3,4)))") else {
             panic!()
         };
-        assert_eq!(parameters.qresync, Some((7, 9)));
+        let qresync = parameters.qresync.unwrap();
+        assert_eq!((qresync.validity, qresync.modseq), (7, 9));
+        assert_eq!(qresync.known.unwrap().runs(9).collect::<Vec<_>>(), [(1, 5)]);
+        let Ok(Operation::Select { parameters, .. }) = parse("a SELECT x (QRESYNC (7 9 (1,2 3,4)))") else { panic!() };
+        assert_eq!(parameters.qresync, Some(Qresync { validity: 7, modseq: 9, known: None }));
         let Ok(Operation::Fetch { items, changed_since, .. }) =
             parse("a UID FETCH 1:* (FLAGS BODY.PEEK[HEADER.FIELDS (From To)]<0.9>) (CHANGEDSINCE 5)")
         else {

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Change, List, Operation, STATUS_ITEMS, SelectParameters, StatusItem, Store};
+use super::{Change, List, Operation, Qresync, STATUS_ITEMS, SelectParameters, StatusItem, Store};
 use crate::imap::command::Command;
 use crate::imap::items::{FetchItem, fetch_item, macro_of};
 use crate::imap::name::{self, NOT_A_NAME};
@@ -336,14 +336,15 @@ impl Reader<'_> {
     }
 }
 
-/// `(UIDVALIDITY MODSEQ [UIDs [(numbers UIDs)]])`: what the client knows besides is not needed.
-fn qresync(cursor: &mut Cursor<'_>) -> Result<(u32, u64), Wrong> {
+/// `(UIDVALIDITY MODSEQ [UIDs [(numbers UIDs)]])`: the numbers of UIDs are not needed.
+fn qresync(cursor: &mut Cursor<'_>) -> Result<Qresync, Wrong> {
     cursor.expect(b'(', "Not a list")?;
     let validity = u32::try_from(cursor.number()?).map_err(|_| "Not a UIDVALIDITY")?;
     cursor.blank()?;
     let modseq = cursor.number()?;
+    let mut known = None;
     if cursor.eat(b' ') && cursor.peek() != Some(b'(') {
-        Set::read(cursor)?;
+        known = Some(Set::read(cursor)?);
         cursor.eat(b' ');
     }
     if cursor.eat(b'(') {
@@ -353,7 +354,7 @@ fn qresync(cursor: &mut Cursor<'_>) -> Result<(u32, u64), Wrong> {
         cursor.expect(b')', "Not a list")?;
     }
     cursor.expect(b')', "Not a list")?;
-    Ok((validity, modseq))
+    Ok(Qresync { validity, modseq, known })
 }
 
 fn return_option(cursor: &mut Cursor<'_>, list: &mut List) -> Result<(), Wrong> {
