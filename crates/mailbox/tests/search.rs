@@ -165,3 +165,27 @@ async fn parts_are_told_and_searched_without_their_codings() {
         )
         .await;
 }
+
+/// A plain literal has no NUL; only that of BINARY may have one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nul_is_told_only_as_binary() {
+    let server = Server::start();
+    server.deliver(&["ann"], "Subject: n\0l\n\na\0b").await;
+    let mut client = server.imap("ann").await;
+    client.talk("C: b EXAMINE INBOX").await;
+    client.skip_to("b OK").await;
+    client
+        .talk(
+            "C: c FETCH 1 (BODY.PEEK[TEXT] BODY.PEEK[HEADER.FIELDS (SUBJECT)] BINARY.PEEK[1])
+             S: * 1 FETCH (BODY[TEXT] {5}
+             S: a\u{fffd}b
+             S:  BODY[HEADER.FIELDS (SUBJECT)] {16}
+             S: Subject: n\u{fffd}l
+             S:
+             S:  BINARY[1] ~{5}
+             S: a\0b
+             S: )
+             S: c OK ...",
+        )
+        .await;
+}

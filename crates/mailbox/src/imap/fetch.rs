@@ -194,7 +194,8 @@ impl<S: Stream> Session<'_, S> {
         match value {
             Value::Text(text) => self.pass(&text).await?,
             Value::Content(Reply::Missing) => self.server.bytes(b"NIL"),
-            Value::Content(Reply::Bytes(bytes)) => {
+            Value::Content(Reply::Bytes(mut bytes)) => {
+                without_nul(&mut bytes);
                 self.server.bytes(format!("{{{}}}\r\n", bytes.len()).as_bytes());
                 self.pass(&bytes).await?;
             }
@@ -236,6 +237,7 @@ impl<S: Stream> Session<'_, S> {
                 return Err(io::Error::other(Unread::Short));
             }
             at += read as u64;
+            without_nul(&mut chunk[..read]);
             self.server.bytes(&chunk[..read]);
             self.flush_much().await?;
         }
@@ -310,6 +312,11 @@ fn named(text: &[u8]) -> Share {
     let is_not = text[..open].to_ascii_uppercase().ends_with(b".NOT ");
     let names = text[open..].split(|byte| b" ()\"".contains(byte)).filter(|name| !name.is_empty());
     Share::Fields { names: names.map(<[u8]>::to_vec).collect(), is_not }
+}
+
+/// Replaces NUL, which a plain literal cannot have (RFC 9051, section 4.3), by what other servers send for it.
+fn without_nul(bytes: &mut [u8]) {
+    bytes.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = 0x80);
 }
 
 fn marks_seen(item: &FetchItem) -> bool {
