@@ -315,6 +315,11 @@ async fn messages_are_appended_and_who_idles_is_told() {
            S: * 3 EXISTS
            S: * ...
            S: e OK [APPENDUID ...
+           C: f APPEND INBOX {4+}
+           C: cd
+           C:  {0+}
+           C:
+           S: f NO An empty message is not appended, nor are those before it
            C: f FETCH 1,3 (INTERNALDATE FLAGS BODY.PEEK[])
            S: * 1 FETCH (INTERNALDATE "17-Jul-1996 09:44:25 +0000" FLAGS (...
            S: ab

@@ -83,6 +83,10 @@ impl Append {
 
     /// So many bytes more are to come.
     fn announce(&mut self, site: &Site, bytes: u64) {
+        if bytes == 0 && !matches!(self.place, Place::Parts(_)) {
+            // The client gives up the command (RFC 3502, section 6.3.11).
+            return self.fail(no("An empty message is not appended, nor are those before it"));
+        }
         let before = self.current.as_ref().map_or(0, |(incoming, ..)| incoming.size());
         if before.saturating_add(bytes) > site.message_bytes_max {
             return self.fail(no("[TOOBIG] The message is too large"));
