@@ -1,6 +1,8 @@
 //! Mailboxes by their names: made, renamed, subscribed to.
 
-use store::{DELIMITER, Device, Error, Refused, SpecialUse, Transaction, Uids};
+use core::ops::Bound;
+
+use store::{DELIMITER, Device, Error, Refused, SpecialUse, State, Transaction, Uids};
 
 use crate::acl;
 
@@ -49,6 +51,29 @@ pub fn rename<D: Device>(transaction: &mut Transaction<'_, D>, number: u32, name
         return Err(Refused::Exists.into());
     }
     transaction.rename(number, name)
+}
+
+/// Whether a name is of no mailbox, and some are below it.
+pub fn is_only_above(state: &State, account: u32, name: &[u8]) -> bool {
+    let Some(mailboxes) = state.account(account).map(|account| &account.mailboxes) else { return false };
+    let below = [name, &[DELIMITER]].concat();
+    let mut behind = mailboxes.range::<[u8], _>((Bound::Included(&below[..]), Bound::Unbounded));
+    !mailboxes.contains_key(name) && behind.next().is_some_and(|(next, _)| next.starts_with(&below))
+}
+
+/// Renames what is below a name that is of no mailbox: one that is made for that takes it along.
+///
+/// # Errors
+/// When the new name is taken.
+pub fn rename_below<D: Device>(
+    transaction: &mut Transaction<'_, D>,
+    account: u32,
+    from: &[u8],
+    name: &[u8],
+) -> Result<(), Error> {
+    let number = transaction.create(account, from, SpecialUse::default())?;
+    rename(transaction, number, name)?;
+    transaction.remove(number)
 }
 
 /// Moves all messages of a mailbox to a new one; the mailbox stays (RFC 9051, section 6.3.6).

@@ -262,8 +262,16 @@ async fn messages_are_told_by_imap() {
              C: o STATUS Nowhere/Else (MESSAGES UNSEEN DELETED)
              S: * STATUS 'Nowhere/Else' (MESSAGES 1 UNSEEN 0 DELETED 1)
              S: o OK ...
-             C: p RENAME Nowhere Somewhere
+             C: p RENAME Nothing Somewhere
              S: p NO [NONEXISTENT] No such mailbox
+             C: p RENAME Nowhere Sent
+             S: p NO [ALREADYEXISTS] ...
+             C: p RENAME Nowhere Somewhere
+             S: p OK Renamed
+             C: p LIST '' *where*
+             S: * LIST (\Noselect \NonExistent \HasChildren) '/' 'Somewhere'
+             S: * LIST (\HasNoChildren) '/' 'Somewhere/Else'
+             S: p OK ...
              C: q EXPUNGE
              S: * 1 EXPUNGE
              S: q OK ...

@@ -17,6 +17,8 @@ use crate::file::File;
 use crate::site::seconds;
 use crate::wire::Stream;
 
+const ELSEWHERE: &str = "[CANNOT] A mailbox stays in its account";
+
 impl<S: Stream> Session<'_, S> {
     pub(super) async fn list(&mut self, user: &User, list: &List) -> Result<Done, Refusal> {
         let word = if list.is_lsub { "LSUB" } else { "LIST" };
@@ -123,11 +125,14 @@ impl<S: Stream> Session<'_, S> {
         if to.strip_prefix(from.as_slice()).is_some_and(|rest| rest.first() == Some(&DELIMITER)) {
             return Err(no("[CANNOT] A mailbox cannot be below itself"));
         }
+        if name::is_only_above(&self.site.store.state(), user.number, &from) {
+            return self.rename_below(user, from, &to).await;
+        }
         let place = self.place(user, &from, Rights::DELETE)?;
         let (account, to) = self.target(user, &to)?;
         let number = place.number;
         if account != place.account {
-            return Err(no("[CANNOT] A mailbox stays in its account"));
+            return Err(no(ELSEWHERE));
         }
         if from != b"INBOX" && &*place.mailbox.name == b"INBOX" {
             return Err(no("[CANNOT] INBOX stays"));
@@ -139,6 +144,15 @@ impl<S: Stream> Session<'_, S> {
                 false => name::rename(transaction, number, &to),
             })
             .await?;
+        done("Renamed")
+    }
+
+    async fn rename_below(&mut self, user: &User, from: Vec<u8>, to: &[u8]) -> Result<Done, Refusal> {
+        let (account, to) = self.target(user, to)?;
+        if account != user.number {
+            return Err(no(ELSEWHERE));
+        }
+        self.site.store.transact(move |transaction| name::rename_below(transaction, account, &from, &to)).await?;
         done("Renamed")
     }
 
