@@ -15,7 +15,7 @@
 //! The words of a segment are told in no order, each as often as it occurs. How the bytes are cut does not change which.
 //!
 //! Bounds: a byte costs a step, and a call for each word that ends with it: the words of a set that are suffixes of each other. Words
-//! beyond [`BYTES_MAX`] in all are left out.
+//! beyond 32 MiB in all are left out.
 
 use std::array;
 use std::hint::select_unpredictable;

@@ -207,17 +207,22 @@ mod tests {
 
     #[test]
     fn a_content_filter_on_this_host_is_no_submission_server() {
+        // The first that is not trusted, or the last where all are.
         let origin = |networks: &str, first: &str| {
-            let path = [hop("first", first), hop("relay", "192.0.2.9")].concat();
+            let path = [hop("first", first), hop("relay", "192.0.2.9"), hop("pc", "203.0.113.5")].concat();
             let mail = format!("{path}From: joe@shop.test\n\nhi\n");
-            sender(&engine(networks), &mail).and_then(|found| found.origin)
+            sender(&engine(networks), &mail).and_then(|found| found.origin).map(|origin| origin.to_string())
         };
         let msa = "msa_networks 198.51.100.7\n";
-        assert_eq!(origin(msa, "198.51.100.7"), None, "what it handed in is trusted to the end");
+        assert_eq!(
+            origin(msa, "198.51.100.7").as_deref(),
+            Some("203.0.113.5"),
+            "what it handed in is trusted to the end"
+        );
         for this in ["127.0.0.1", "::1"] {
-            assert_eq!(origin(msa, this), "192.0.2.9".parse().ok(), "{this}");
+            assert_eq!(origin(msa, this).as_deref(), Some("192.0.2.9"), "{this}");
         }
-        assert_eq!(origin("msa_networks 127.0.0.1\n", "127.0.0.1"), None);
+        assert_eq!(origin("msa_networks 127.0.0.1\n", "127.0.0.1").as_deref(), Some("203.0.113.5"));
     }
 
     #[test]

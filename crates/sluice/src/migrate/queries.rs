@@ -94,7 +94,8 @@ fn losses<'q>(work: &mut Translation<'_>, place: &Place, table: &Table, is_alias
         let value = get(key);
         // Results besides aliases say only that there is one.
         let is_idle = value.is_empty() || key.starts_with("result_") && (!is_alias || value == "%s");
-        if !is_idle && !(key == "start_tls" && value == "yes") {
+        let is_taken = key == "start_tls" && value == "yes";
+        if !is_idle && !is_taken {
             work.draft.note(Some(place), format!("{}: {key} = {value}", table.whole), why);
         }
     }

@@ -227,14 +227,15 @@ impl Http {
         self.count = self.count.wrapping_add(1);
     }
 
-    /// Begins the body of a response without a head, as of HTTP/0.9, which may answer any request.
+    /// Begins the body of a response without a head, as of HTTP/0.9, which may answer any first request. Behind it the beginning of a
+    /// head may be missing instead.
     fn begin_bare(&mut self, is_ended: bool, ways: &mut Ways<'_, '_>) -> bool {
         let side = &mut self.sides[1];
         if !matches!(side.state, State::Head) || !is_bare(&side.pending, is_ended) {
             return false;
         }
         match self.exchanges.front() {
-            Some(exchange) if exchange.asks_http() => {
+            Some(exchange) if exchange.number == 0 && exchange.asks_http() => {
                 let head = Head { first: Vec::new(), raw: Vec::new(), fields: Vec::new() };
                 self.begin(Direction::ToClient, &head, Some(Left::Close), ways);
                 true
