@@ -127,7 +127,9 @@ fn what_is_infected_is_not_opened_and_the_log_says_who() {
 fn processes_that_inspect_may_die_and_others_take_their_place() {
     let Some(mut watch) = Watch::folder() else { return };
     let program = watch.at("sluice");
-    fs::copy(env!("CARGO_BIN_EXE_sluice"), &program).expect("a copy");
+    // By a process of its own: while this one writes it, a child that another test starts holds it open.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_sluice")).arg(&program).status();
+    assert!(copied.expect("cp").success());
     watch.start(&program, &["--deadline", "60"]);
     fs::write(watch.at("evil"), EICAR.concat()).expect("a file");
     for round in 0..3 {
