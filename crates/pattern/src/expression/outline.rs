@@ -281,17 +281,20 @@ impl Block {
     }
 
     /// Follows strokes up to a byte with which one of `lasts` ends, or all bytes: how many were taken. Nothing in it leaves
-    /// the registers, so that the compiler makes vectors of the words.
+    /// the registers, so that the compiler makes vectors of the words; with closures it called them, once for each word.
     #[inline(always)]
     fn follow(&self, haystack: &[u8], lasts: &[u64; WORDS], strokes: &mut [u64; WORDS]) -> usize {
         let (firsts, lasts, mut here) = (self.firsts, *lasts, *strokes);
         let mut taken = 0;
         for &byte in haystack {
             let Row { takes, stays } = &self.rows[usize::from(byte)];
-            here = from_fn(|word| (here[word] << 1 | firsts[word]) & takes[word] | here[word] & stays[word]);
-            let ended: [u64; WORDS] = from_fn(|word| here[word] & lasts[word]);
+            let mut ended = 0;
+            for word in 0..WORDS {
+                here[word] = (here[word] << 1 | firsts[word]) & takes[word] | here[word] & stays[word];
+                ended |= here[word] & lasts[word];
+            }
             taken += 1;
-            if ended.iter().fold(0, |all, word| all | word) != 0 {
+            if ended != 0 {
                 break;
             }
         }
