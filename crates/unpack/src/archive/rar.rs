@@ -200,6 +200,10 @@ impl Records for Rar {
         }
     }
 
+    fn reads_on(&self) -> bool {
+        self.solid.unpack.as_ref().is_some_and(|(_, unpack)| unpack.reads_on())
+    }
+
     fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.solid.work)
     }

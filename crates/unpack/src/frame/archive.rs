@@ -313,11 +313,10 @@ impl<F: Records> Archive<F> {
             self.decoder_told(packed, told);
             return None;
         }
-        if packed.size_left == Some(0) {
-            self.complete(packed);
-            return None;
-        }
         let offered = &input[..fuel.allows(input.len()).min(most(packed.packed_left))];
+        if packed.size_left == Some(0) {
+            return self.behind(packed, offered);
+        }
         let room = fuel.allows(output.room()).min(most(packed.size_left));
         let progress = self.format.decode(offered, &mut output.spare()[..room]);
         packed.check.update(&output.spare()[..progress.wrote]);
@@ -351,6 +350,22 @@ impl<F: Records> Archive<F> {
         }
         self.decoder_told(packed, progress.told);
         (progress.taken > 0).then_some(Step::idle(progress.taken))
+    }
+
+    /// The content is complete; what stands behind it may count for the next member.
+    fn behind(&mut self, mut packed: Packed, offered: &[u8]) -> Turn {
+        if !self.format.reads_on() {
+            self.complete(packed);
+            return None;
+        }
+        let taken = self.format.decode(offered, &mut []).taken;
+        self.moved(taken);
+        packed.packed_left = packed.packed_left.map(|left| left.saturating_sub(taken as u64));
+        match self.decoding.bears(taken > 0) {
+            true => self.state = State::Packed(packed),
+            false => self.complete(packed),
+        }
+        (taken > 0).then_some(Step::idle(taken))
     }
 
     fn decoder_told(&mut self, packed: Packed, told: Told) {

@@ -22,6 +22,11 @@ pub(super) trait Model: Send {
 
     /// Reads symbols until the history is at `end`, or as `Stop` says.
     fn run(&mut self, bits: &mut Bits, history: &mut History, end: u64) -> Stop;
+
+    /// Reads what stands behind the last byte of a member and counts for the next one; `false` where that takes more input.
+    fn conclude(&mut self, _: &mut Bits, _: &mut History) -> bool {
+        true
+    }
 }
 
 /// Why a run ended.
@@ -58,12 +63,22 @@ pub(super) struct Unpack {
     written: u64,
     /// The event after which no more output comes.
     stopped: Option<Told>,
+    /// Whether all that counts for the next member has been read.
+    concluded: bool,
 }
 
 impl Unpack {
     /// A decoder whose history may grow to `dictionary_bytes`, if that is not more than `codec_bytes_max`.
     pub fn new(model: Box<dyn Model>) -> Unpack {
-        Unpack { bits: Bits::new(), history: History::new(), filters: Filters::new(), model, written: 0, stopped: None }
+        Unpack {
+            bits: Bits::new(),
+            history: History::new(),
+            filters: Filters::new(),
+            model,
+            written: 0,
+            stopped: None,
+            concluded: false,
+        }
     }
 
     /// A member begins that knows nothing of the ones before.
@@ -86,11 +101,22 @@ impl Unpack {
         self.model.start(solid);
         self.written = 0;
         self.stopped = None;
+        self.concluded = false;
     }
 
-    /// As [`Decoder::decode`](crate::frame::codec::Decoder::decode).
+    /// Whether bits behind the last byte of the member are still to be read.
+    pub fn reads_on(&self) -> bool {
+        self.stopped.is_none() && !self.concluded
+    }
+
+    /// As [`Decoder::decode`](crate::frame::codec::Decoder::decode). Without room for output the member is complete, and what stands behind
+    /// it is read.
     pub fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress {
         let taken = self.bits.fill(input);
+        if output.is_empty() {
+            self.concluded = self.model.conclude(&mut self.bits, &mut self.history);
+            return Progress::took(taken);
+        }
         let mut wrote = self.filters.take(output);
         while wrote < output.len() && !self.filters.is_ready() && self.stopped.is_none() {
             let stop = self.run(&mut output[wrote..], &mut wrote);
@@ -151,5 +177,105 @@ impl Unpack {
     /// Bytes that were taken and not used.
     pub fn surplus(&self) -> &[u8] {
         self.bits.unread()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{lz20::Lz20, lz29::Lz29};
+    use super::*;
+
+    /// Bits of a packed member.
+    #[derive(Default)]
+    struct Packed(Vec<bool>);
+
+    impl Packed {
+        fn put(&mut self, value: usize, count: usize) -> &mut Packed {
+            self.0.extend((0..count).rev().map(|at| value >> at & 1 == 1));
+            self
+        }
+
+        /// Code lengths of 1 for the symbols at these places, each given by the distance from the one before: three symbols tell them,
+        /// `one`, and two kinds of runs of zeros.
+        fn lengths(&mut self, gaps: &[usize], short: usize) -> &mut Packed {
+            for &gap in gaps {
+                let mut zeros = gap;
+                while zeros >= 11 {
+                    let run = zeros.min(138);
+                    self.put(0b11, 2).put(run - 11, 7);
+                    zeros -= run;
+                }
+                if zeros >= 3 {
+                    self.put(0b10, 2).put(zeros - 3, short);
+                    zeros = 0;
+                }
+                assert_eq!(zeros, 0, "no run is that short");
+                self.put(0, 1);
+            }
+            self
+        }
+
+        fn bytes(&self) -> Vec<u8> {
+            let byte = |bits: &[bool]| bits.iter().enumerate().map(|(at, &bit)| u8::from(bit) << (7 - at)).sum();
+            self.0.chunks(8).map(byte).collect()
+        }
+    }
+
+    /// Unpacks members one behind the other, each of so many bytes, from input in pieces.
+    fn solid(mut unpack: Unpack, members: &[(Vec<u8>, usize)], piece: usize) -> Vec<Vec<u8>> {
+        unpack.start(1 << 16, 1 << 20);
+        let mut all = Vec::new();
+        for (number, (packed, size)) in members.iter().enumerate() {
+            assert!(number == 0 || unpack.go_on());
+            let (mut content, mut length, mut at) = (vec![0; *size], 0, 0);
+            while length < *size || unpack.reads_on() {
+                let until = packed.len().min(at + piece);
+                let progress = unpack.decode(&packed[at..until], &mut content[length..]);
+                (at, length) = (at + progress.taken, length + progress.wrote);
+                assert!(!matches!(progress.told, Told::Fault(_)), "member {number}: {:?}", progress.told);
+            }
+            all.push(content);
+        }
+        all
+    }
+
+    #[test]
+    fn what_stands_behind_a_member_counts_for_the_next() {
+        // Two symbols of the main code, the byte and the end of a block; two of each other code.
+        let codes29 = |byte: usize| {
+            let mut packed = Packed::default();
+            packed.put(0, 2).put(0, 4).put(1, 4);
+            (2..18).for_each(|_| drop(packed.put(0, 4)));
+            packed.put(2, 4).put(2, 4);
+            packed.lengths(&[byte, 256 - byte - 1, 42, 0, 58, 0, 15, 0], 3);
+            packed.put(0b11, 2).put(26 - 11, 7);
+            packed
+        };
+        let (mut first, mut second) = (codes29(97), codes29(98));
+        // The member ends, and the next begins with codes.
+        first.put(0, 3).put(0b101, 3);
+        second.put(0, 2).put(0b100, 3);
+        let members = [(first.bytes(), 3), (second.bytes(), 2)];
+        for piece in [1, 7, 1_000] {
+            let unpack = Unpack::new(Box::new(Lz29::new(1 << 20)));
+            assert_eq!(solid(unpack, &members, piece), [b"aaa".to_vec(), b"bb".to_vec()], "{piece}");
+        }
+        let codes20 = |packed: &mut Packed, byte: usize| {
+            packed.put(0, 2).put(0, 4).put(1, 4);
+            (2..17).for_each(|_| drop(packed.put(0, 4)));
+            packed.put(2, 4).put(2, 4);
+            packed.lengths(&[byte, 269 - byte - 1, 28, 0, 46, 0], 3);
+            packed.put(0b11, 2).put(26 - 11, 7);
+        };
+        let (mut first, mut second) = (Packed::default(), Packed::default());
+        codes20(&mut first, 97);
+        first.put(0, 3).put(1, 1);
+        codes20(&mut first, 98);
+        second.put(0, 2);
+        let members = [(first.bytes(), 3), (second.bytes(), 2)];
+        for piece in [1, 7, 1_000] {
+            let unpack = Unpack::new(Box::new(Lz20::new()));
+            assert_eq!(solid(unpack, &members, piece), [b"aaa".to_vec(), b"bb".to_vec()], "{piece}");
+        }
     }
 }

@@ -184,6 +184,9 @@ impl Sound {
     }
 }
 
+/// Fewer bytes behind a member are none that count.
+const CODES_BYTES_MIN: usize = 4;
+
 impl Model for Lz20 {
     fn start(&mut self, solid: bool) {
         if !solid {
@@ -220,5 +223,21 @@ impl Model for Lz20 {
             }
         }
         Stop::Full
+    }
+
+    /// A member may end with the codes of the next.
+    fn conclude(&mut self, bits: &mut Bits, _: &mut History) -> bool {
+        if !bits.has(SYMBOL_BITS + HEADER_BITS) {
+            return false;
+        }
+        if bits.unread().len() >= CODES_BYTES_MIN {
+            let ends_block = match &mut self.sound {
+                _ if self.wants_codes => true,
+                Some(sound) => sound.codes.get(sound.channel).and_then(|code| code.read(bits)) == Some(SOUND_END),
+                None => self.main.read(bits) == Some(END),
+            };
+            self.wants_codes = ends_block && self.codes(bits).is_none();
+        }
+        true
     }
 }

@@ -237,6 +237,12 @@ impl Model for Lz29 {
             Err(stop) => stop,
         }
     }
+
+    /// The end of the last block says whether code lengths come first in the next member.
+    fn conclude(&mut self, bits: &mut Bits, history: &mut History) -> bool {
+        let end = history.position() + 1;
+        self.over || !matches!(self.symbols(bits, history, end), Err(Stop::Input)) || bits.is_at_end()
+    }
 }
 
 impl Lz29 {

@@ -19,6 +19,12 @@ pub(crate) trait Records: Send {
     /// Decodes content of the member that was told last; as [`Decoder::decode`](crate::frame::codec::Decoder::decode).
     fn decode(&mut self, input: &[u8], output: &mut [u8]) -> Progress;
 
+    /// Whether packed bytes behind the last byte of a member's content count for the next member: [`decode`](Records::decode) gets them
+    /// without room for output, until they do no more.
+    fn reads_on(&self) -> bool {
+        false
+    }
+
     /// Bytes that were taken and not used.
     fn surplus(&self) -> &[u8] {
         &[]
