@@ -77,7 +77,8 @@ mod id {
 /// The coder that encrypts.
 pub(super) const AES: u64 = 0x06f1_0701;
 
-const CODERS_MAX: usize = 8;
+/// As many as 7-Zip reads.
+const CODERS_MAX: usize = 32;
 const INPUTS_MAX: usize = 8;
 /// Packed streams begin behind the start header.
 const PACKED_AT: u64 = 32;
@@ -269,9 +270,14 @@ impl<'a> Input<'a> {
         let count = usize::try_from(self.number()?).ok().filter(|count| (1..=CODERS_MAX).contains(count))?;
         let coders = (0..count).map(|_| self.coder()).collect::<Option<Vec<_>>>()?;
         let inputs: usize = coders.iter().map(|coder| coder.inputs).sum();
-        let mut binds = Vec::new();
+        let mut binds: Vec<(usize, usize)> = Vec::new();
         for _ in 1..count {
-            binds.push((usize::try_from(self.number()?).ok()?, usize::try_from(self.number()?).ok()?));
+            let (input, output) = (usize::try_from(self.number()?).ok()?, usize::try_from(self.number()?).ok()?);
+            // An output that fed two inputs would be made once for each, and what feeds it twice for each of those.
+            if binds.iter().any(|bind| bind.0 == input || bind.1 == output) {
+                return None;
+            }
+            binds.push((input, output));
         }
         let packed_count = inputs.saturating_add(1).checked_sub(count).filter(|count| *count > 0)?;
         let unbound = (0..inputs).filter(|input| binds.iter().all(|(bound, _)| bound != input));
