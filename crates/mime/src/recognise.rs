@@ -49,11 +49,13 @@ const WEAK: [&[u8]; 14] = [
 ];
 
 /// Whether `head`, the first bytes of something (up to 1 KiB of it counts), looks like the beginning of a message (RFC
-/// 5322), with or without the `From ` line of mbox files.
+/// 5322), with or without the `From ` line of mbox files. Lines of blanks in front of it, as webmails write them before a source that is
+/// saved, do not count.
 pub fn looks_like_mail(head: &[u8]) -> bool {
     let head = &head[..head.len().min(HEAD_MAX)];
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let mut lines = head.split(|&byte| byte == b'\n' || byte == b'\r').filter(|line| !line.is_empty()).peekable();
+    while lines.next_if(|line| line.trim_ascii().is_empty()).is_some() {}
     let divider = lines.next_if(|line| line.starts_with(b"From ") || line.starts_with(b">From "));
     // Behind such a line with a time in it, as mbox files have, any field will do.
     if divider.is_some_and(has_time) && lines.peek().is_some_and(|line| field_name(line).is_some()) {
@@ -112,6 +114,7 @@ mod tests {
             b"Subject: x\r\nFrom: y\r\n\r\nbody",
             b"X-Folded: a\r\n b\r\nTo: x\r\nDate: y\r\n",
             b"to: x\rsubject: y\r\rbody",
+            b"     \r\n \t\r\nto: x\r\nsubject: y\r\n",
             b"\xef\xbb\xbfMIME-Version: 1.0\n",
             b"Content-type : Multipart/mixed; boundary=B\r\n",
             b"From a@b  Fri Feb 22 17:06:23 2008\nSubject: only this\nX-A: b\n\nbody\n",
