@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use text::date::{Civil, civil_of, days_before, message_in, month_of};
+use text::date::{Civil, civil_of, message_in, parse_message};
 
 const SECONDS_OF_DAY: i64 = 86_400;
 /// From the first day of the modified Julian calendar to 1970.
@@ -42,55 +42,10 @@ impl Date {
         Date { seconds: seconds.clamp(-62_135_596_800, SECONDS_MAX), zone: zone.clamp(-1_439, 1_439) }
     }
 
-    /// Reads a date as mails have it (RFC 5322, section 3.3, with its obsolete zones).
-    #[allow(clippy::arithmetic_side_effects)] // all numbers have at most four digits
+    /// Reads a date as mails have it (RFC 5322, section 3.3, with its obsolete forms).
     pub fn parse(text: &str) -> Option<Date> {
-        let mut plain = String::new();
-        let mut depth = 0u32;
-        for character in text.chars() {
-            match character {
-                '(' => depth = depth.saturating_add(1),
-                ')' => depth = depth.saturating_sub(1),
-                ',' if depth == 0 => plain.push_str(", "),
-                ':' | ' '..='~' if depth == 0 => plain.push(character),
-                _ => plain.push(' '),
-            }
-        }
-        let mut words = plain.split_ascii_whitespace().peekable();
-        if words.peek()?.starts_with(|first: char| first.is_ascii_alphabetic()) {
-            words.next();
-        }
-        let number = |word: &str, most: usize| -> Option<i64> {
-            let fits = (1..=most).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
-            if fits { word.parse().ok() } else { None }
-        };
-        let day = number(words.next()?, 2)?;
-        let month = month_of(words.next()?.as_bytes())?;
-        let word = words.next()?;
-        let year = match (word.len(), number(word, 4)?) {
-            (2, year) if year < 50 => year + 2_000,
-            (2 | 3, year) => year + 1_900,
-            (_, year) => year,
-        };
-        let mut time = words.next()?.split(':').map(|part| number(part, 2));
-        let (hour, minute) = (time.next()??, time.next()??);
-        let second = time.next().unwrap_or(Some(0))?;
-        let fits = (1..=31).contains(&day) && hour < 24 && minute < 60 && second <= 60 && year > 0;
-        if !fits {
-            return None;
-        }
-        let zone = match words.next().unwrap_or("+0000").to_ascii_uppercase().as_str() {
-            "EST" | "CDT" => -300,
-            "EDT" => -240,
-            "CST" | "MDT" => -360,
-            "MST" | "PDT" => -420,
-            "PST" => -480,
-            word => zone(word).unwrap_or(0),
-        };
-        // A day beyond the end of its month is one of the next month.
-        let days = days_before(year, month) + day - 1;
-        let seconds = days * SECONDS_OF_DAY + hour * 3_600 + minute * 60 + second;
-        Some(Date::new(seconds - i64::from(zone) * 60, zone))
+        let (seconds, zone) = parse_message(text.as_bytes())?;
+        Some(Date::new(seconds, i32::try_from(zone).ok()?))
     }
 
     /// The same moment in another zone.
@@ -161,7 +116,13 @@ mod tests {
             ("1 Jan 70 00:00 GMT", Some(0)),
             ("Thu,1 Jan 1970 00:00:01 EST", Some(18_001)),
             ("29 Feb 2000 12:00:00 +0000", Some(951_825_600)),
+            ("(x) 1 (y) Jan 1970 00 : 00 : 10 +0000", Some(10)),
+            ("Thu, 1 January 1970 00:00:10 +0000", Some(10)),
+            ("Thu, 1 Jan 1970 00.00.10 +0000", Some(10)),
+            ("Thu, 1 Jan 1970 00:00:10.123 +0000", Some(10)),
+            ("Thu, 1 Jan 1970 01:00:10+0100", Some(10)),
             ("32 Jan 2000 12:00:00 +0000", None),
+            ("30 Feb 2020 12:00:00 +0000", None),
             ("1 Foo 2000 12:00:00 +0000", None),
             ("", None),
             ("Mon", None),

@@ -137,12 +137,19 @@ pub fn parse_sent(text: &[u8]) -> Option<i64> {
 /// 4.3), and fields without the comma behind the weekday; a zone that nobody knows counts as UTC.
 pub fn parse_message(text: &[u8]) -> Option<(i64, i64)> {
     let (days, words) = (parse_sent(text)?, sent_words(text));
-    let mut clock = words.get(3)?.split(|&byte| byte == b':').map(digits);
+    let word = words.get(3)?;
+    // A zone right behind the time, fractions of a second, and points in the place of colons.
+    let end = word.iter().position(|byte| b"+-".contains(byte)).unwrap_or(word.len());
+    let (time, glued) = word.split_at(end);
+    let mark = if time.contains(&b':') { b':' } else { b'.' };
+    let fraction = time.iter().position(|&byte| byte == b'.').filter(|_| mark == b':').unwrap_or(time.len());
+    let mut clock = time.get(..fraction)?.split(|&byte| byte == mark).map(digits);
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next().unwrap_or(Some(0))?);
     if hour > 23 || minute > 59 || second > 60 || clock.next().is_some() {
         return None;
     }
-    let minutes_ahead = words.get(4).and_then(|zone| zone_minutes(zone)).unwrap_or(0);
+    let zone = if glued.is_empty() { words.get(4).map(Vec::as_slice) } else { Some(glued) };
+    let minutes_ahead = zone.and_then(zone_minutes).unwrap_or(0);
     Some((days * DAY + (hour * 60 + minute - minutes_ahead) * 60 + second, minutes_ahead))
 }
 
@@ -330,6 +337,9 @@ mod tests {
             ("Tue 12 Mar 2002 10:00:00\r\n\t+0200", 2),
             ("Tue,12 Mar 2002 10:00:00 +0200", 2),
             ("12 Mar 2002 10:00:00", 0),
+            ("12 Mar 2002 10.00.00 +0200", 2),
+            ("12 Mar 2002 10:00:00.5 -0200", -2),
+            ("12 Mar 2002 10:00:00-0200 +0100", -2),
         ] {
             let read = parse_message(text.as_bytes());
             assert_eq!(read, Some((1_015_927_200 - hours * 3_600, hours * 60)), "{text}");
