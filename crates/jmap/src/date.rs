@@ -39,6 +39,11 @@ impl Date {
         message_in(self.seconds, self.minutes_ahead)
     }
 
+    /// Reads a UTCDate, as seconds since 1970: it ends with `Z`.
+    pub fn read_utc(text: &str) -> Option<i64> {
+        Date::read(text).filter(|_| text.ends_with('Z')).map(|date| date.seconds)
+    }
+
     /// Reads a Date or a UTCDate; fractions of a second are passed over.
     pub fn read(text: &str) -> Option<Date> {
         let (date, time) = text.split_once('T')?;

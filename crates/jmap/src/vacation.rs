@@ -41,10 +41,7 @@ impl Vacation {
         };
         let date = |name: &str| match text(name)? {
             None => Ok(None),
-            Some(text) => match Date::read(&text).filter(|_| text.ends_with('Z')) {
-                Some(date) => Ok(Some(date.seconds)),
-                None => Err(Error::property(name)),
-            },
+            Some(text) => Date::read_utc(&text).map(Some).ok_or_else(|| Error::property(name)),
         };
         let is_enabled =
             object.get("isEnabled").and_then(Value::as_bool).ok_or_else(|| Error::property("isEnabled"))?;

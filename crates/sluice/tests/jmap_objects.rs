@@ -131,6 +131,10 @@ fn refusals_name_what_is_at_fault() {
         let wrong = refused(json!({ "bodyStructure": part }));
         assert_eq!(wrong, json!({ "type": "invalidProperties", "properties": [property] }));
     }
+    let wrong = refused(json!({ "receivedAt": "2020-01-01T00:00:00+01:00" }));
+    assert_eq!(wrong, json!({ "type": "invalidProperties", "properties": ["receivedAt"] }));
+    let sort = vec![json!({ "property": "subject" }); 17];
+    assert_eq!(ann.call(&[("Email/query", json!({ "sort": sort }))]).remove(0)["type"], "unsupportedSort");
 }
 
 #[test]

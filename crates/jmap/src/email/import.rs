@@ -46,7 +46,7 @@ fn one(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
     let wanted = Wanted::read(engine, &index, &object)?;
     let received = match object.get("receivedAt") {
         None | Some(Value::Null) => engine.host.now(),
-        Some(date) => date.as_str().and_then(Date::read).ok_or_else(|| Error::property("receivedAt"))?.seconds,
+        Some(date) => date.as_str().and_then(Date::read_utc).ok_or_else(|| Error::property("receivedAt"))?,
     };
     let id = object.get("blobId").and_then(Value::as_str).ok_or_else(|| Error::property("blobId"))?;
     let mut found = blob::find(engine.host, &index, id).ok_or_else(|| Error::property("blobId"))?;

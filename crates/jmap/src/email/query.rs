@@ -1,7 +1,7 @@
 //! `Email/query` and `Email/queryChanges` (RFC 8621, sections 4.4 and 4.5).
 //!
 //! Conditions on text are asked of the host, which has an index; all others are answered from the snapshot. Bounds:
-//! [`CONDITIONS_MAX`] conditions, [`READ_MAX`] messages whose header is read for a condition or for the order.
+//! [`CONDITIONS_MAX`] conditions, [`COMPARATORS_MAX`] comparators, [`READ_MAX`] messages whose header is read for a condition or for the order.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -33,6 +33,9 @@ const READ_MAX: usize = 20_000;
 /// Characters of a subject that are compared.
 const SUBJECT_MAX: usize = 1_000;
 
+/// Comparators of one query: each is computed for each message.
+const COMPARATORS_MAX: usize = 16;
+
 /// Words of one condition on text.
 const TERMS_MAX: usize = 20;
 
@@ -62,6 +65,9 @@ fn evaluate(engine: &mut Engine<'_>, index: &Index, arguments: &mut Arguments) -
     let mut search =
         Search { engine, index, threads: None, left: CONDITIONS_MAX, reads_left: READ_MAX, is_exact: true };
     let filter = filter.map(|filter| search.compile(filter)).transpose()?;
+    if sort.len() > COMPARATORS_MAX {
+        return Err(Error::new("unsupportedSort"));
+    }
     let sort = sort.into_iter().map(|by| search.comparator(by)).collect::<Result<Vec<_>, _>>()?;
     let mut found = Vec::new();
     for message in index.messages() {
@@ -158,7 +164,7 @@ impl Search<'_, '_> {
     fn condition(&mut self, name: &str, value: Value) -> Result<Filter, Error> {
         let wrong = || Error::arguments(name);
         let text = || value.as_str().map(String::from).ok_or_else(wrong);
-        let date = || value.as_str().and_then(Date::read).map(|date| date.seconds).ok_or_else(wrong);
+        let date = || value.as_str().and_then(Date::read_utc).ok_or_else(wrong);
         let mailboxes = |ids: Vec<String>| -> BTreeSet<u32> {
             ids.iter().filter_map(|id| self.index.mailbox(id)).map(|(number, _)| *number).collect()
         };

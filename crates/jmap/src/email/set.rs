@@ -147,7 +147,7 @@ fn make(engine: &mut Engine<'_>, object: Value) -> Result<Value, Error> {
     let wanted = Wanted::read(engine, &index, &object)?;
     let received = match object.get("receivedAt") {
         None | Some(Value::Null) => engine.host.now(),
-        Some(date) => date.as_str().and_then(Date::read).ok_or_else(|| Error::property("receivedAt"))?.seconds,
+        Some(date) => date.as_str().and_then(Date::read_utc).ok_or_else(|| Error::property("receivedAt"))?,
     };
     let content = compose(engine, &object)?;
     deliver(engine, content, &wanted, received)
