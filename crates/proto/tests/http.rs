@@ -228,6 +228,16 @@ fn a_response_ends_where_it_says() {
         ("GET", format!("{ok}Transfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"), "ab", true),
         ("GET", format!("{ok}Content-Length : 2\r\nX-A\t: b\r\n\r\nab"), "ab", true),
         ("GET", format!("{ok}\r\nab"), "ab", false),
+        (
+            "GET",
+            format!("{ok}Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"),
+            "ab",
+            false,
+        ),
+        ("GET", "HTTP/1.0 200\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n".into(), "ab", false),
+        ("GET", format!("{ok}Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nab"), "ab", true),
+        ("GET", "HTTP/1.1 999 Denied\r\nContent-Length: 2\r\n\r\nab".into(), "ab", true),
+        ("GET", format!("{ok}X-A: b;\r\n\tc\r\n \r\nContent-Length: 2\r\n\r\nab"), "ab", true),
         ("GET", "HTTP/1.0 200\r\n\r\nab".into(), "ab", false),
         ("HEAD", format!("{ok}Content-Length: 2\r\n\r\n"), "", true),
         ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n".into(), "", true),
@@ -238,6 +248,9 @@ fn a_response_ends_where_it_says() {
         assert!(!events.iter().any(|event| matches!(event, ClientEvent::Refused(_))), "{said:?}: {events:?}");
         assert_eq!((&*seen, goes_on), (content, reusable), "{said:?}");
     }
+    let (events, ..) = ask("GET", &format!("{ok}X-A: b;\r\n\tc\r\nX-B: d\r\n \t\r\nContent-Length: 0\r\n\r\n"));
+    let Some(ClientEvent::Response(folded)) = events.first() else { panic!("{events:?}") };
+    assert_eq!((folded.fields.get("x-a"), folded.fields.get("x-b")), (Some(&b"b; c"[..]), Some(&b"d"[..])));
     let (events, ..) = ask("CONNECT", "HTTP/1.1 200 Connection established\r\n\r\nraw");
     assert!(matches!(&events[..], [ClientEvent::Response(_), ClientEvent::Tunnel]), "{events:?}");
 }
@@ -245,11 +258,14 @@ fn a_response_ends_where_it_says() {
 #[test]
 fn responses_that_could_be_read_in_two_ways_are_refused() {
     for (said, refusal) in [
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", Refusal::LengthWithChunks),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", Refusal::TransferCoding),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", Refusal::TransferCoding),
+        ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nab", Refusal::Incomplete),
+        ("HTTP/1.1 200 OK\r\n folded: x\r\n\r\n", Refusal::FieldFolded),
         ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", Refusal::Length),
         ("HTTP/1.1 200 OK\nContent-Length: 1\n\n", Refusal::BareNewline),
         ("HTTP/1.1 20 OK\r\n\r\n", Refusal::StartLine),
-        ("HTTP/1.1 600 OK\r\n\r\n", Refusal::StartLine),
+        ("HTTP/1.1 099 OK\r\n\r\n", Refusal::StartLine),
         ("HTTP/1.1 2000 OK\r\n\r\n", Refusal::StartLine),
         ("ICY 200 OK\r\n\r\n", Refusal::StartLine),
         ("HTTP/2.0 200 OK\r\n\r\n", Refusal::Version),

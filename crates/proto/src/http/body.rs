@@ -38,6 +38,19 @@ impl Framing {
     }
 }
 
+/// The framing that the fields of a response declare. What servers and every client agree on is read: chunks in HTTP/1.0 and beside a
+/// length, which does not count then (RFC 9112, section 6.3), and `identity`, the coding of RFC 2616 that is none. The message is written
+/// anew, so no later reader sees two.
+pub(crate) fn declared_by_response(fields: &Fields) -> Result<Option<Framing>, Refusal> {
+    let is_identity = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"identity");
+    let mut codings = fields.elements("transfer-encoding").filter(|coding| !is_identity(coding));
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(length(fields)?.map(Framing::Length)),
+        (Some(coding), None) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Some(Framing::Chunked)),
+        _ => Err(Refusal::TransferCoding),
+    }
+}
+
 /// `Content-Length`: digits, repeated only with the same value.
 fn length(fields: &Fields) -> Result<Option<u64>, Refusal> {
     let mut length = None;

@@ -52,14 +52,28 @@ impl Fields {
         self.append(name, rest.get(1..).unwrap_or_default())
     }
 
-    /// Parses a line of a response: blanks before its colon are taken away, which in a request are refused (RFC 9112 section 5.1).
+    /// Parses a line of a response: blanks before its colon are taken away, and a fold is a blank, which in a request are refused
+    /// (RFC 9112, sections 5.1 and 5.2).
     pub(super) fn push_response_line(&mut self, line: &[u8]) -> Result<(), Refusal> {
+        if line.first().is_some_and(|&byte| matches!(byte, b' ' | b'\t')) && !self.is_empty() {
+            return self.extend_last(trim(line));
+        }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (name, rest) = line.split_at(colon);
         match name.trim_ascii_end() {
             bare if bare.len() < name.len() => self.push_line(&[bare, rest].concat()),
             _ => self.push_line(line),
         }
+    }
+
+    /// Appends to the value of the last field, whose bytes are the last.
+    fn extend_last(&mut self, more: &[u8]) -> Result<(), Refusal> {
+        let blank: &[u8] = if more.is_empty() { b"" } else { b" " };
+        let end = self.store(&[blank, more].concat())?.end;
+        if let Some(span) = self.spans.last_mut() {
+            span.value.end = end;
+        }
+        Ok(())
     }
 
     fn append(&mut self, name: &[u8], value: &[u8]) -> Result<(), Refusal> {

@@ -23,7 +23,7 @@ pub struct Limits {
 
 const DEFAULT: Limits = Limits {
     head_bytes_max: 64 << 10,
-    fields_max: 200,
+    fields_max: 1_000,
     target_bytes_max: 16 << 10,
     chunk_line_bytes_max: 4 << 10,
     chunk_extension_bytes_max: 64 << 10,

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::Version;
-use super::body::Framing;
+use super::body::{Framing, declared_by_response};
 use super::field::Fields;
 use super::head;
 use super::limits::Limits;
@@ -42,12 +42,13 @@ impl Response {
 
     /// Parses a complete head. `method` is the request's.
     pub(crate) fn parse(head: &[u8], method: &str, limits: &Limits) -> Result<Response, Refusal> {
-        let (line, fields) = head::split_response(head, limits)?;
+        let (line, mut fields) = head::split_response(head, limits)?;
         let (version, rest) = line.split_at_checked(8).ok_or(Refusal::StartLine)?;
         let version = Version::parse(version)?;
         let (code, reason) = rest.split_at_checked(4).ok_or(Refusal::StartLine)?;
         let status = match (code, reason.first()) {
-            (&[b' ', first @ b'1'..=b'5', second @ b'0'..=b'9', third @ b'0'..=b'9'], None | Some(b' ')) => {
+            // Codes beyond 599 are read as 5xx by whoever does not know them (RFC 9110, section 15).
+            (&[b' ', first @ b'1'..=b'9', second @ b'0'..=b'9', third @ b'0'..=b'9'], None | Some(b' ')) => {
                 let digit = |byte: u8| u16::from(byte.wrapping_sub(b'0'));
                 Status(
                     digit(first)
@@ -60,7 +61,12 @@ impl Response {
         };
         let reason = reason.get(1..).unwrap_or_default().to_vec();
         let undeclared = if status.is_bodiless(method) { Framing::Empty } else { Framing::Close };
-        let framing = Framing::declared(&fields, version)?.unwrap_or(undeclared);
+        let framing = declared_by_response(&fields)?.unwrap_or(undeclared);
+        if framing == Framing::Chunked && (fields.get("content-length").is_some() || version < Version::Http11) {
+            // Others read another end, so nothing follows on this connection.
+            fields.remove("content-length");
+            fields.set("Connection", b"close");
+        }
         Ok(Response { version, status, reason, fields, framing })
     }
 }

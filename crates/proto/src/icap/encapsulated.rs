@@ -46,7 +46,7 @@ impl Encapsulated {
     }
 
     /// The sections, and the name of the last one.
-    fn sections(fields: &Fields) -> Result<(Encapsulated, &[u8]), Refusal> {
+    fn sections(fields: &Fields) -> Result<(Encapsulated, &'static [u8]), Refusal> {
         let mut found = Encapsulated::default();
         let mut sections = fields.elements("encapsulated").map(section);
         let mut at = 0;
@@ -76,14 +76,18 @@ impl Encapsulated {
     }
 }
 
-/// `name=offset`.
-fn section(element: &[u8]) -> Result<(&[u8], usize), Refusal> {
+/// The names of sections.
+const NAMES: [&[u8]; 6] = [b"req-hdr", b"res-hdr", b"req-body", b"res-body", b"opt-body", b"null-body"];
+
+/// `name=offset`, the name in any case.
+fn section(element: &[u8]) -> Result<(&'static [u8], usize), Refusal> {
     let equals = memchr::memchr(b'=', element).ok_or(Refusal::Encapsulated)?;
     let (name, digits) = element.split_at(equals);
+    let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name)).ok_or(Refusal::Encapsulated)?;
     let digits = digits.get(1..).unwrap_or_default();
     let is_number = (1..=9).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     let text = core::str::from_utf8(digits).ok().filter(|_| is_number).ok_or(Refusal::Encapsulated)?;
-    Ok((name, text.parse().map_err(|_| Refusal::Encapsulated)?))
+    Ok((known, text.parse().map_err(|_| Refusal::Encapsulated)?))
 }
 
 #[cfg(test)]
@@ -101,7 +105,7 @@ mod tests {
         let both = parse("req-hdr=0, res-hdr=65, res-body=129", Method::Respmod).unwrap();
         assert_eq!((both.request_bytes, both.response_bytes, both.has_body), (Some(65), Some(64), true));
         assert_eq!(both.head_bytes(), 129);
-        assert!(!parse("req-hdr=0, null-body=65", Method::Reqmod).unwrap().has_body);
+        assert!(!parse("Req-Hdr=0, NULL-BODY=65", Method::Reqmod).unwrap().has_body);
         assert!(parse("res-body=0", Method::Respmod).unwrap().has_body);
         assert!(parse("null-body=0", Method::Options).is_ok());
         for (text, method) in [
