@@ -7,6 +7,7 @@
 //! everything else how often the rule counts, and put it into the group's table.
 
 mod authentic;
+mod authres;
 mod freemail;
 mod from_name;
 mod fuzzy;
@@ -15,6 +16,7 @@ mod learned;
 mod locale;
 mod network;
 mod page;
+mod pdf;
 mod relay;
 mod site;
 mod times;
@@ -35,6 +37,7 @@ use super::rule::View;
 use super::search::{Budget, Pooled};
 use super::settings::Settings;
 use super::syntax::call::Call;
+use super::syntax::expression::Expression;
 use crate::spam::map::HashSet;
 
 /// A function that rules call.
@@ -92,8 +95,9 @@ pub(crate) const fn ask(name: &'static str) -> Function {
 }
 
 /// All groups.
-const GROUPS: [&[Function]; 12] = [
+const GROUPS: [&[Function]; 14] = [
     authentic::FUNCTIONS,
+    authres::FUNCTIONS,
     freemail::FUNCTIONS,
     from_name::FUNCTIONS,
     fuzzy::FUNCTIONS,
@@ -102,6 +106,7 @@ const GROUPS: [&[Function]; 12] = [
     locale::FUNCTIONS,
     network::FUNCTIONS,
     page::FUNCTIONS,
+    pdf::FUNCTIONS,
     relay::FUNCTIONS,
     site::FUNCTIONS,
     welcome::FUNCTIONS,
@@ -193,10 +198,19 @@ impl<'a> Arguments<'a> {
 pub(crate) fn compiled(call: &Call) -> Vec<Option<Pooled>> {
     let name = &*call.function;
     let takes = freemail::TAKES_EXPRESSION.contains(&name) || page::TAKES_EXPRESSION.contains(&name);
+    if pdf::TAKES_EXPRESSION.contains(&name) {
+        return call.arguments.iter().map(|argument| delimited(argument)).collect();
+    }
     if !takes {
         return Vec::new();
     }
     call.arguments.iter().map(|argument| Pooled::new(argument, Flags::NONE).ok()).collect()
+}
+
+/// An expression in delimiters, with its flags.
+fn delimited(argument: &[u8]) -> Option<Pooled> {
+    let expression = Expression::read(argument).ok()?;
+    Pooled::new(&expression.source, Flags::of(&expression.flags).ok()?).ok()
 }
 
 /// Context of a function: the mail, its header and path, and the settings.
@@ -222,6 +236,8 @@ pub struct Context<'m> {
     pub(super) senders: OnceCell<Vec<Box<[u8]>>>,
     pub(super) addressed: OnceCell<Vec<Box<[u8]>>>,
     pub(super) spf: OnceCell<authentic::Told>,
+    pub(super) written: OnceCell<authres::Results>,
+    pub(super) pdf: OnceCell<pdf::Facts>,
     pub(super) dates: OnceCell<times::Dates>,
     pub(super) recipients: OnceCell<header::Recipients>,
     pub(super) hotmail: OnceCell<header::Hotmail>,
@@ -254,6 +270,8 @@ impl<'m> Context<'m> {
             senders: OnceCell::new(),
             addressed: OnceCell::new(),
             spf: OnceCell::new(),
+            written: OnceCell::new(),
+            pdf: OnceCell::new(),
             dates: OnceCell::new(),
             recipients: OnceCell::new(),
             hotmail: OnceCell::new(),

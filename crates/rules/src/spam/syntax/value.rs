@@ -115,7 +115,8 @@ const MAY_BE_EMPTY: [&str; 3] = ["freemail_domains", "freemail_welcomelist", "cl
 const TAKE_TWO: [&str; 4] =
     ["enlist_addrlist", "enlist_uri_host", "welcomelist_from_rcvd", "def_welcomelist_from_rcvd"];
 /// Settings that take a few words only.
-const CHOICES: [(&str, &[&str]); 4] = [
+const CHOICES: [(&str, &[&str]); 5] = [
+    ("authres_networks", &["internal", "trusted", "all"]),
     ("lock_method", &["nfssafe", "flock", "win32"]),
     ("report_safe", &["0", "1", "2"]),
     ("dns_available", &["yes", "no", "test", "1", "0"]),

@@ -1,11 +1,13 @@
 //! Over the text: how long it is, how much of it is blank, and whether its two versions say the same.
 
+use super::stock;
 use super::{View, bound, number, text, truth};
 use crate::spam::message::{Message, perl};
 
 pub(super) const FUNCTIONS: &[(&str, View)] = &[
     ("check_blank_line_ratio", blank_line_ratio),
     ("check_body_length", body_length),
+    ("check_stock_info", stock_info),
     ("multipart_alternative_difference", difference),
     ("multipart_alternative_difference_count", difference_count),
     ("plaintext_body_length", plain_body_length),
@@ -16,6 +18,14 @@ pub(super) const FUNCTIONS: &[(&str, View)] = &[
 
 fn body_length(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
     truth(message.full_body().len() as f64 <= number(arguments, 0))
+}
+
+/// How many kinds of facts about stocks the first plain part has.
+fn stock_info(message: &Message, arguments: &[Box<[u8]>]) -> f64 {
+    let part = message.parts().iter().find(|part| *part.kind == *"text/plain");
+    let kinds = part.map_or(0, |part| stock::kinds(part.decoded()));
+    let least = number(arguments, 0);
+    truth(least == 0.0 || kinds as f64 >= least)
 }
 
 fn blank_line_ratio(message: &Message, arguments: &[Box<[u8]>]) -> f64 {

@@ -4,12 +4,13 @@
 //! plugins BodyEval, HTMLEval, ImageInfo, MIMEEval and URIEval that need no expression, no locale and no network.
 //!
 //! What is left out: `html_text_match`, `html_text_not_match` and what depends on locales (see [`crate::spam::eval`]),
-//! `image_name_regex`, `check_stock_info`.
+//! `image_name_regex`.
 
 mod body;
 mod html;
 mod image;
 mod mime;
+mod stock;
 mod web;
 
 use super::Message;
