@@ -199,9 +199,20 @@ impl Settings {
                 }
             }
             "unwelcomelist_from_dkim" => {
-                let list = self.sent.entry("welcomelist_from_dkim".into()).or_default();
-                let named = words.first().map(|address| lower(address)).unwrap_or_default();
-                list.retain(|sent| sent.address != named);
+                let word = |place: usize| words.get(place).map(|word| lower(word)).unwrap_or_default();
+                let (address, relay) = (word(0), word(1));
+                self.unwelcome("_from_dkim", |sent| sent.address == address && sent.relay == relay);
+            }
+            "unwelcomelist_from_rcvd" => {
+                let named: Vec<Box<[u8]>> = words.iter().map(|word| lower(word)).collect();
+                self.unwelcome("_from_rcvd", |sent| named.contains(&sent.address));
+            }
+            "fns_remove_addrlist" => {
+                if let Some((owner, words)) = named(words) {
+                    let owner = lower(owner);
+                    let lists = self.owners.iter_mut().filter(|(known, _)| *known == owner);
+                    lists.for_each(|(_, list)| words.iter().for_each(|word| list.remove(word)));
+                }
             }
             "welcomelist_subject" | "blocklist_subject" => {
                 let all = words.join(&b' ');
@@ -234,10 +245,30 @@ impl Settings {
         }
     }
 
+    /// Takes entries out of a list of senders, and out of the list of its defaults.
+    fn unwelcome(&mut self, name: &str, is_named: impl Fn(&Sent) -> bool) {
+        for beginning in ["welcomelist", "def_welcomelist"] {
+            if let Some(list) = self.sent.get_mut(&*format!("{beginning}{name}")) {
+                list.retain(|sent| !is_named(sent));
+            }
+        }
+    }
+
+    /// Takes hosts out of a list, or where none is named out of all.
+    fn delist(&mut self, key: &[u8], rest: &[u8]) {
+        let list = key.strip_prefix(b"(").and_then(|key| key.strip_suffix(b")"));
+        let first = Some(key).filter(|_| list.is_none());
+        let bare = |word: &[u8]| lower(word.strip_prefix(b"!").unwrap_or(word));
+        let named: Vec<Box<[u8]>> = first.into_iter().chain(split(rest)).map(bare).collect();
+        let lists = self.hosts.iter_mut().filter(|(name, _)| list.is_none_or(|list| *list == ***name));
+        lists.for_each(|(_, hosts)| hosts.retain(|host, _| !named.contains(host)));
+    }
+
     fn pair(&mut self, name: &str, key: &[u8], rest: &[u8]) {
         let (list, words): (&[u8], Vec<&[u8]>) = match name {
             "blocklist_uri_host" => (b"BLOCK", std::iter::once(key).chain(split(rest)).collect()),
             "welcomelist_uri_host" => (b"WELCOME", std::iter::once(key).chain(split(rest)).collect()),
+            "delist_uri_host" => return self.delist(key, rest),
             "enlist_uri_host" => {
                 let Some(list) = key.strip_prefix(b"(").and_then(|key| key.strip_suffix(b")")) else { return };
                 (list, split(rest).collect())
@@ -322,6 +353,45 @@ fn lower(text: &[u8]) -> Box<[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spam::syntax::expression::Unchecked;
+    use crate::spam::{File, Limits, Loader, Options};
+
+    #[test]
+    fn entries_are_taken_out_of_lists() {
+        let text = "loadplugin Mail::SpamAssassin::Plugin::FromNameSpoof\n\
+                    welcomelist_from_rcvd a@x.test x.test\ndef_whitelist_from_rcvd A@x.test y.test\n\
+                    welcomelist_from_rcvd b@x.test x.test\nunwhitelist_from_rcvd a@X.test c@x.test\n\
+                    welcomelist_from_dkim d@x.test\nwelcomelist_from_dkim d@x.test y.test\ndef_welcomelist_from_dkim d@x.test y.test\n\
+                    unwelcomelist_from_dkim d@x.test y.test\n\
+                    enlist_uri_host (MINE) a.test !b.test c.test\nblocklist_uri_host a.test d.test\ndelist_uri_host (MINE) !A.test\n\
+                    delist_uri_host c.test d.test\n\
+                    fns_add_addrlist (gmail) *@googlemail.com *@g.test\nfns_remove_addrlist (GMAIL) *@g.test\n";
+        let mut loader = Loader::new(Options { default_plugins: true, ..Options::default() }, Limits::default());
+        loader.read(&File { name: "a.cf".into(), bytes: text.into() }, &mut |_, _| Err(String::new()));
+        let rules = loader.finish(&Unchecked);
+        assert_eq!(rules.errors(), 0, "{:?}", rules.problems());
+        let settings = Settings::of(&rules, Reading::default());
+        let sent = |list: &str| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let sent = settings.sent(list).iter();
+            sent.map(|sent| text(&sent.address) + " " + &text(&sent.relay)).collect::<Vec<_>>()
+        };
+        assert_eq!(sent("welcomelist_from_rcvd"), ["b@x.test x.test"]);
+        assert!(sent("def_welcomelist_from_rcvd").is_empty());
+        assert_eq!(
+            (sent("welcomelist_from_dkim"), sent("def_welcomelist_from_dkim")),
+            (vec!["d@x.test ".into()], vec![])
+        );
+        let hosts = |list: &[u8]| {
+            let mut hosts: Vec<_> = settings.hosts[list].iter().map(|(host, is)| (&**host, *is)).collect();
+            hosts.sort_unstable();
+            hosts
+        };
+        assert_eq!(hosts(b"MINE"), [(&b"b.test"[..], false)]);
+        assert_eq!(hosts(b"BLOCK"), [(&b"a.test"[..], true)]);
+        let owned = |address: &[u8]| settings.owners.iter().any(|(_, list)| list.has(address));
+        assert!(owned(b"a@googlemail.com") && !owned(b"a@g.test"));
+    }
 
     #[test]
     fn globs_fit_the_whole_text() {
